@@ -1,0 +1,203 @@
+package turn
+
+import (
+	"container/heap"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+)
+
+// Scheduler is the bottle's half of the seam: one thread, coroutines over a
+// heap of timers, and a seed that decides every choice the real world would
+// leave to chance. The same program with the same seed takes the same steps.
+//
+// It is driven from one goroutine, which is never one of its coroutines.
+type Scheduler struct {
+	now     time.Time
+	random  *rand.Rand
+	ready   []*coroutine
+	timers  timers
+	current *coroutine // nil while the driver runs
+	steps   int
+	idle    int // steps since time last moved: a livelock shows here
+}
+
+// livelock is how many steps may pass at one instant before the scheduler
+// concludes that the program under it will never wait for time again.
+const livelock = 10_000_000
+
+// NewScheduler makes a scheduler whose clock stands at start.
+func NewScheduler(seed uint64, start time.Time) *Scheduler {
+	return &Scheduler{now: start, random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+}
+
+// Now is the bottle's time.
+func (s *Scheduler) Now() time.Time { return s.now }
+
+// Steps is how many times a coroutine has been resumed so far: the number by
+// which a crash is placed.
+func (s *Scheduler) Steps() int { return s.steps }
+
+// Float64 is a number in [0,1) from the bottle's seed: jitter for what it runs.
+func (s *Scheduler) Float64() float64 { return s.random.Float64() }
+
+// Step resumes one ready coroutine, chosen by the seed, until it waits again
+// or ends. It reports false, doing nothing, when none is ready.
+func (s *Scheduler) Step() bool {
+	if len(s.ready) == 0 {
+		return false
+	}
+	if s.idle++; s.idle > livelock {
+		panic(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", livelock, s.now))
+	}
+	i := s.random.IntN(len(s.ready))
+	c := s.ready[i]
+	last := len(s.ready) - 1
+	s.ready[i], s.ready[last] = s.ready[last], nil
+	s.ready = s.ready[:last]
+	s.steps++
+	s.resume(c)
+	return true
+}
+
+// Settle steps until nothing is ready, so that only time can change anything.
+func (s *Scheduler) Settle() {
+	for s.Step() {
+	}
+}
+
+// Next is when the next timer is due; false when none is set.
+func (s *Scheduler) Next() (time.Time, bool) {
+	if len(s.timers) == 0 {
+		return time.Time{}, false
+	}
+	return s.timers[0].due, true
+}
+
+// AdvanceTo moves the clock to t, unless that is in the past, and makes ready
+// all that is due by then. It runs nothing.
+func (s *Scheduler) AdvanceTo(t time.Time) {
+	if t.After(s.now) {
+		s.now = t
+		s.idle = 0
+	}
+	for len(s.timers) > 0 && !s.timers[0].due.After(s.now) {
+		s.wake(s.timers[0].c, wokenByTime)
+	}
+}
+
+// RunUntil settles, then moves from timer to timer, settling at each, until
+// the clock shows t.
+func (s *Scheduler) RunUntil(t time.Time) {
+	s.Settle()
+	for {
+		due, ok := s.Next()
+		if !ok || due.After(t) {
+			break
+		}
+		s.AdvanceTo(due)
+		s.Settle()
+	}
+	s.AdvanceTo(t)
+	s.Settle()
+}
+
+// resume gives the thread to c until it yields or ends.
+func (s *Scheduler) resume(c *coroutine) {
+	s.current = c
+	_, alive := c.next()
+	s.current = nil
+	if !alive {
+		c.p.leave(c)
+	}
+}
+
+// wake makes a parked coroutine ready and disarms whatever else might have
+// woken it.
+func (s *Scheduler) wake(c *coroutine, by cause) {
+	if !c.parked {
+		return
+	}
+	c.parked = false
+	c.woken = by
+	if c.timer.armed {
+		heap.Remove(&s.timers, c.timer.index)
+	}
+	if c.unlink != nil {
+		c.unlink()
+		c.unlink = nil
+	}
+	s.ready = append(s.ready, c)
+}
+
+// cause is why a parked coroutine runs again.
+type cause int
+
+const (
+	wokenByCrash cause = iota
+	wokenBySignal
+	wokenByTime
+	wokenByContext
+)
+
+// coroutine is one thread of a bottled process. It runs only inside
+// Scheduler.resume, so that at any time at most one does.
+type coroutine struct {
+	p      *Process
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	parked bool
+	woken  cause
+	timer  timer
+	unlink func() bool
+	index  int // in the process's list
+}
+
+func newCoroutine(p *Process, f func()) *coroutine {
+	c := &coroutine{p: p}
+	c.timer.c = c
+	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		f()
+	})
+	return c
+}
+
+// timer is a coroutine's place in the heap of times.
+type timer struct {
+	due   time.Time
+	tie   uint64 // the seed's order among equals
+	c     *coroutine
+	index int
+	armed bool
+}
+
+// timers is the heap, by due time and then by the seed.
+type timers []*timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	if !t[i].due.Equal(t[j].due) {
+		return t[i].due.Before(t[j].due)
+	}
+	return t[i].tie < t[j].tie
+}
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i, j
+}
+func (t *timers) Push(x any) {
+	e := x.(*timer)
+	e.index, e.armed = len(*t), true
+	*t = append(*t, e)
+}
+func (t *timers) Pop() any {
+	old := *t
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	e.armed = false
+	return e
+}

@@ -1,0 +1,135 @@
+package podworkers
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// PodWorkers keeps one serialised state machine per pod UID. All methods are
+// safe for concurrent use and none of them waits for a sync.
+type PodWorkers interface {
+	// UpdatePod tells the worker of a pod what is wanted of it now. The
+	// newest content wins; a kill, a deletion or an eviction can not be taken
+	// back by any later update. It is legal before Run, when the work is kept
+	// for later, and ErrStopped after it. An update that makes no sense is
+	// refused with ErrInvalid and changes nothing.
+	UpdatePod(options UpdatePodOptions) error
+	// Kill is UpdatePod with type SyncPodKill that also returns a handle on
+	// the end of the pod. The handle is resolved exactly once, whatever
+	// happens, with an error if the kill was refused.
+	Kill(options UpdatePodOptions) *Completion
+	// SyncKnownPods compares the workers with a whole picture of desire, ends
+	// those that are not wanted, forgets those that are done, and returns the
+	// rest. It is called by housekeeping, by one caller at a time.
+	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
+	// Generation numbers the updates accepted so far. Read it before taking
+	// the picture for SyncKnownPods: what came later is spared.
+	Generation() uint64
+	// View answers every question about one pod at once, for unknown ones too.
+	View(uid types.UID) lifecycle.View
+}
+
+// PodSyncer does the work. Its methods are never called concurrently for one
+// UID, and are for different ones. A panic counts as an error.
+//
+// In every call podStatus is an observation begun after the previous call for
+// that UID ended, shared with other readers and not to be modified.
+type PodSyncer interface {
+	// SyncPod brings a wanted pod closer to its spec. It is called again for
+	// every update, about once a minute without one, and after an error with
+	// backoff. ctx ends when the pod is told to terminate; return soon then,
+	// with an error that wraps ctx.Err(). isTerminal with a nil error means
+	// that the pod has reached its end by itself and must be terminated.
+	SyncPod(ctx context.Context, updateType SyncPodType, pod, mirrorPod *v1.Pod, podStatus *runtime.PodStatus) (isTerminal bool, err error)
+	// SyncTerminatingPod stops the pod's containers. It is repeated, with a
+	// grace that never grows, until it returns nil: then none runs, and none
+	// will. A nil gracePeriod is the spec's. podStatusFn, if not nil, amends
+	// the status to publish (an eviction's reason, say). ctx ends when the
+	// grace is shortened; the next call follows at once.
+	SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus, gracePeriod *int64, podStatusFn PodStatusFunc) error
+	// SyncTerminatingRuntimePod stops a pod that only the runtime knows. nil
+	// means that nothing of it runs. It is repeated until then.
+	SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error
+	// SyncTerminatedPod cleans up after the last container has stopped. It is
+	// repeated until it returns nil: then the pod is finished on this node.
+	SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error
+}
+
+// PodStatusFunc amends a status before it is published.
+type PodStatusFunc func(status *v1.PodStatus)
+
+// SyncPodType is the reason of an update.
+type SyncPodType = lifecycle.SyncPodType
+
+// The reasons of an update, in the kubelet's order.
+const (
+	// SyncPodSync: it is time to look again.
+	SyncPodSync = lifecycle.SyncPodSync
+	// SyncPodUpdate: the content may have changed.
+	SyncPodUpdate = lifecycle.SyncPodUpdate
+	// SyncPodCreate: the pod is new, or new again under an old UID.
+	SyncPodCreate = lifecycle.SyncPodCreate
+	// SyncPodKill: the pod must end.
+	SyncPodKill = lifecycle.SyncPodKill
+)
+
+// UpdatePodOptions is one update. Either Pod or RunningPod is set; Pod wins.
+type UpdatePodOptions struct {
+	UpdateType SyncPodType
+	// StartTime is when the update was first seen, for latency hooks; zero
+	// measures nothing.
+	StartTime time.Time
+	// Pod is what is desired. It is kept and handed to the syncer as it is:
+	// the caller does not change it afterwards.
+	Pod *v1.Pod
+	// MirrorPod is the API's reflection of a static pod, if there is one.
+	MirrorPod *v1.Pod
+	// RunningPod is a pod known from the runtime only. It can only be killed.
+	RunningPod *runtime.Pod
+	// KillPodOptions are looked at when the pod terminates.
+	KillPodOptions *KillPodOptions
+}
+
+// KillPodOptions say how a pod ends.
+type KillPodOptions struct {
+	// Evict makes the pod's content removable at once.
+	Evict bool
+	// PodStatusFunc amends the final status; the last one registered counts.
+	PodStatusFunc PodStatusFunc
+	// PodTerminationGracePeriodSecondsOverride, in seconds, can only shorten
+	// the grace. nil leaves it alone; less than 1 counts as 1.
+	PodTerminationGracePeriodSecondsOverride *int64
+}
+
+// KnownPods is a whole picture of desire, as SyncKnownPods takes it.
+type KnownPods struct {
+	// Desired is every pod that the node is told to run.
+	Desired []*v1.Pod
+	// Generation is PodWorkers.Generation as it was before the picture was
+	// taken.
+	Generation uint64
+	// Authoritative says whether pods of a source may be ended because they
+	// are missing here: its answer must be ready and complete. nil is always.
+	Authoritative func(source string) bool
+	// AllSources is true once every source has delivered. From then on the
+	// answers about unknown UIDs change, for ever.
+	AllSources bool
+}
+
+// PodWorkerSync is what SyncKnownPods tells of one worker.
+type PodWorkerSync struct {
+	// State is the phase the worker is in.
+	State lifecycle.Phase
+	// Orphan is true if the pod is not desired.
+	Orphan bool
+	// HasConfig is true if the worker has a real pod, not just a running one.
+	HasConfig bool
+	// Static is true for a static pod.
+	Static bool
+}

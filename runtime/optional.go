@@ -1,0 +1,109 @@
+package runtime
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// EventSource is a runtime that tells when a pod changes.
+type EventSource interface {
+	// Events calls sink for each change until ctx ends or the stream breaks,
+	// and returns why; the caller opens it again. It is called by one caller
+	// at a time. An event is a hint: lost, doubled and reordered ones cost
+	// time, never truth. sink never blocks and holds no lock of the caller.
+	Events(ctx context.Context, sink func(Event)) error
+}
+
+// StatusReporter is a runtime that can say whether it and its network are
+// ready. One without it counts as ready as long as its lists succeed.
+type StatusReporter interface {
+	// RuntimeStatus is called every few seconds and before sandboxes are made.
+	RuntimeStatus(ctx context.Context) (RuntimeStatus, error)
+}
+
+// Execer is a runtime that runs commands inside containers, as exec probes and
+// hooks need.
+type Execer interface {
+	// Exec runs a command to its end, or to the end of ctx. A command that
+	// ran and failed is a result with its exit code, not an error.
+	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
+}
+
+// LogReader is a runtime that keeps what containers print.
+type LogReader interface {
+	// ReadLog writes a container's log to w, and goes on with what comes if
+	// the request says so.
+	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
+}
+
+// StatsReader is a runtime that measures its containers.
+type StatsReader interface {
+	// PodStats returns what the containers of a pod use now.
+	PodStats(ctx context.Context, uid types.UID) ([]ContainerStats, error)
+}
+
+// Updater is a runtime that changes the resources of a running container.
+type Updater interface {
+	// UpdateContainer applies the resources of the request.
+	UpdateContainer(ctx context.Context, req UpdateContainerRequest) error
+}
+
+// Versioner is a runtime that names itself.
+type Versioner interface {
+	// Version returns the runtime's name and version for people to read.
+	Version(ctx context.Context) (name, version string, err error)
+}
+
+// Event says that something about a pod has changed.
+type Event struct {
+	UID         types.UID
+	ContainerID string // empty: the sandbox, or the pod as a whole
+	At          time.Time
+}
+
+// RuntimeStatus is what a runtime says of itself.
+type RuntimeStatus struct {
+	RuntimeReady   bool
+	NetworkReady   bool
+	RuntimeMessage string // why not, for people
+	NetworkMessage string
+}
+
+// ExecRequest is a command to run in a container.
+type ExecRequest struct {
+	ContainerID string
+	Command     []string
+	OutputLimit int // bytes of output kept; 0 is 16 KiB
+}
+
+// ExecResult is how a command ended.
+type ExecResult struct {
+	ExitCode int32
+	Output   []byte // both streams, in order, cut to the limit
+}
+
+// ReadLogRequest asks for a container's log.
+type ReadLogRequest struct {
+	ContainerID string
+	Tail        int // last lines only; 0 is all
+	Follow      bool
+	Since       time.Time
+}
+
+// ContainerStats is one container's use.
+type ContainerStats struct {
+	ContainerID string
+	Name        string
+	At          time.Time
+	CPU         time.Duration // used since it started
+	MemoryBytes uint64        // working set
+}
+
+// UpdateContainerRequest changes a container's resources.
+type UpdateContainerRequest struct {
+	ContainerID string
+	Resources   Resources
+}

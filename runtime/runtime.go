@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Runtime drives pods on a machine. It is the whole of what an implementer
+// must provide: thirteen verbs in four roles. What else a runtime can do it
+// shows by implementing the one-method interfaces of optional.go.
+//
+// Every method is called concurrently with every other, for the same pod too.
+// doc.go says what each implementer promises beyond the method comments.
+type Runtime interface {
+	PodLister
+	Sandboxes
+	Containers
+	Images
+}
+
+// PodLister shows what the runtime has records of.
+type PodLister interface {
+	// ListPods returns every pod of which a sandbox or container record
+	// exists, running or not, with shallow records. It is called about once a
+	// second, by one caller, and its result is only read. A stable order of
+	// pods and of their records makes the caller's comparison cheap; no order
+	// is required. An error means that nothing is known: a runtime that is
+	// not ready returns ErrNotReady and never a short list.
+	ListPods(ctx context.Context) ([]Pod, error)
+	// PodStatus returns all that is known of one pod, straight from the
+	// runtime. A pod without records is not an error: its status has the UID
+	// and nothing else. Called once per observed change of a pod, for several
+	// pods at once.
+	PodStatus(ctx context.Context, uid types.UID) (*PodStatus, error)
+}
+
+// Sandboxes are the shells in which a pod's containers live.
+type Sandboxes interface {
+	// RunSandbox creates and starts the sandbox of a pod and returns its ID.
+	// ErrExists: an attempt of that number has a sandbox already.
+	RunSandbox(ctx context.Context, req RunSandboxRequest) (id string, err error)
+	// StopSandbox kills what still runs in the sandbox and releases its
+	// network. Stopping a stopped sandbox is no error; an unknown one is
+	// ErrNotFound.
+	StopSandbox(ctx context.Context, req StopSandboxRequest) error
+	// RemoveSandbox stops the sandbox if need be and drops its records and
+	// those of its containers. Removing an unknown one is no error.
+	RemoveSandbox(ctx context.Context, req RemoveSandboxRequest) error
+}
+
+// Containers run inside sandboxes.
+type Containers interface {
+	// CreateContainer makes a container that does not run yet and returns its
+	// ID. ErrExists: the name is taken by the same attempt in that sandbox.
+	// ErrNotFound: there is no such sandbox, or no such image.
+	CreateContainer(ctx context.Context, req CreateContainerRequest) (id string, err error)
+	// StartContainer starts a created container. Starting a running one is no
+	// error; one that has exited is ErrWrongState.
+	StartContainer(ctx context.Context, req StartContainerRequest) error
+	// StopContainer asks the container to end, waits for at most the grace of
+	// the request and then kills it. It returns when the container does not
+	// run any more, nil too if it did not run in the first place. A second
+	// call with a shorter grace, while the first still waits, takes effect at
+	// once. An unknown container is ErrNotFound.
+	StopContainer(ctx context.Context, req StopContainerRequest) error
+	// RemoveContainer drops the records of a container that does not run;
+	// ErrWrongState if it does. Removing an unknown one is no error.
+	RemoveContainer(ctx context.Context, req RemoveContainerRequest) error
+}
+
+// Images are what containers are made of.
+type Images interface {
+	// PullImage fetches an image and returns the reference to create
+	// containers with. ErrImage: the image cannot be had.
+	PullImage(ctx context.Context, req PullImageRequest) (ref string, err error)
+	// ImageStatus looks an image up by any of its names. A missing image is
+	// ErrNotFound.
+	ImageStatus(ctx context.Context, req ImageStatusRequest) (Image, error)
+	// ListImages returns all images that are present.
+	ListImages(ctx context.Context) ([]Image, error)
+	// RemoveImage drops an image. Removing an unknown one is no error.
+	RemoveImage(ctx context.Context, req RemoveImageRequest) error
+}

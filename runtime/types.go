@@ -1,0 +1,281 @@
+package runtime
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// State is the state of a container record.
+type State uint8
+
+// The states of a container. There is no way back: created, running, exited.
+const (
+	// StateUnknown is a record whose state the runtime cannot tell.
+	StateUnknown State = iota
+	// StateCreated has been created and not started.
+	StateCreated
+	// StateRunning runs.
+	StateRunning
+	// StateExited ran, or failed to start, and will not run again.
+	StateExited
+)
+
+// String is the state's name as the kubelet prints it.
+func (s State) String() string {
+	switch s {
+	case StateCreated:
+		return "created"
+	case StateRunning:
+		return "running"
+	case StateExited:
+		return "exited"
+	}
+	return "unknown"
+}
+
+// Pod is the shallow view of a pod's records: enough to see that something
+// changed.
+type Pod struct {
+	UID        types.UID
+	Name       string
+	Namespace  string
+	Sandboxes  []Sandbox
+	Containers []Container
+}
+
+// Sandbox is a sandbox record.
+type Sandbox struct {
+	ID          string
+	Attempt     uint32 // 0 for a pod's first sandbox
+	Incarnation uint64 // which life of the UID it was made for
+	Ready       bool
+	CreatedAt   time.Time
+}
+
+// Container is a container record.
+type Container struct {
+	ID          string
+	Name        string
+	SandboxID   string
+	Attempt     uint32 // how often the container was started before
+	Incarnation uint64
+	State       State
+}
+
+// PodStatus is all that the runtime knows of one pod. Whoever receives one
+// only reads it: several may share it.
+type PodStatus struct {
+	UID        types.UID
+	Name       string
+	Namespace  string
+	Sandboxes  []SandboxStatus   // newest attempt first
+	Containers []ContainerStatus // newest attempt first, of each name
+}
+
+// SandboxStatus is a sandbox in full.
+type SandboxStatus struct {
+	Sandbox
+	IPs         []string // the pod's addresses, primary first; empty for a host-network pod
+	HostNetwork bool
+	Annotations map[string]string
+}
+
+// ContainerStatus is a container in full.
+type ContainerStatus struct {
+	Container
+	Image       string // as asked for
+	ImageRef    string // as resolved
+	CreatedAt   time.Time
+	StartedAt   time.Time // zero: it never ran
+	FinishedAt  time.Time // zero: it has not ended
+	ExitCode    int32
+	Reason      string // a word, as "Completed", "Error", "OOMKilled"; may be empty
+	Message     string
+	Annotations map[string]string // those of the request that created it
+}
+
+// PodRef names the pod for which something is made.
+type PodRef struct {
+	UID         types.UID
+	Name        string
+	Namespace   string
+	Incarnation uint64
+}
+
+// RunSandboxRequest asks for a sandbox.
+type RunSandboxRequest struct {
+	Pod         PodRef
+	Attempt     uint32
+	Labels      map[string]string
+	Annotations map[string]string
+	Hostname    string
+	Namespaces  Namespaces
+	DNS         DNS
+	Ports       []PortMapping
+	Sysctls     map[string]string
+	Security    Security
+	Resources   Resources // of the pod as a whole; zero says nothing
+	Handler     string    // runtime handler; empty is the default
+	LogDir      string
+	CgroupDir   string
+}
+
+// StopSandboxRequest asks for a sandbox to be stopped.
+type StopSandboxRequest struct{ SandboxID string }
+
+// RemoveSandboxRequest asks for a sandbox to be removed.
+type RemoveSandboxRequest struct{ SandboxID string }
+
+// CreateContainerRequest asks for a container. All values are resolved: the
+// implementer expands, looks up and defaults nothing.
+type CreateContainerRequest struct {
+	Pod         PodRef
+	SandboxID   string
+	Name        string
+	Attempt     uint32
+	Image       string // as the spec has it
+	ImageRef    string // as PullImage or ImageStatus returned it
+	Command     []string
+	Args        []string
+	WorkingDir  string
+	Env         []EnvVar
+	Mounts      []Mount
+	Devices     []Device
+	Resources   Resources
+	Security    Security
+	Labels      map[string]string
+	Annotations map[string]string
+	Stdin       bool
+	StdinOnce   bool
+	TTY         bool
+	StopSignal  string // empty is the image's, or TERM
+	LogPath     string // below the sandbox's LogDir
+}
+
+// StartContainerRequest asks for a created container to be started.
+type StartContainerRequest struct{ ContainerID string }
+
+// StopContainerRequest asks for a container to be stopped.
+type StopContainerRequest struct {
+	ContainerID string
+	Grace       time.Duration // between the stop signal and the kill
+}
+
+// RemoveContainerRequest asks for a container's records to be dropped.
+type RemoveContainerRequest struct{ ContainerID string }
+
+// PullImageRequest asks for an image.
+type PullImageRequest struct {
+	Image string
+	Pod   PodRef
+	Auth  *Auth // nil: anonymous
+}
+
+// ImageStatusRequest asks after an image.
+type ImageStatusRequest struct{ Image string }
+
+// RemoveImageRequest asks for an image to be dropped.
+type RemoveImageRequest struct{ Image string }
+
+// Image is an image that is present.
+type Image struct {
+	ID        string
+	Tags      []string
+	Digests   []string
+	SizeBytes uint64
+	User      string // user the image wants to run as; empty is none
+	Pinned    bool   // never to be collected
+}
+
+// Auth is a credential for one registry.
+type Auth struct{ Username, Password, Token string }
+
+// EnvVar is one resolved environment variable.
+type EnvVar struct{ Name, Value string }
+
+// Mount brings a path of the host into a container.
+type Mount struct {
+	ContainerPath string
+	HostPath      string
+	ReadOnly      bool
+	Propagation   Propagation
+}
+
+// Propagation is how mounts made below a Mount spread.
+type Propagation uint8
+
+// The ways mounts spread.
+const (
+	// PropagationPrivate spreads nothing.
+	PropagationPrivate Propagation = iota
+	// PropagationHostToContainer shows the host's later mounts inside.
+	PropagationHostToContainer
+	// PropagationBidirectional spreads both ways.
+	PropagationBidirectional
+)
+
+// Device brings a device of the host into a container.
+type Device struct{ HostPath, ContainerPath, Permissions string }
+
+// PortMapping publishes a port of the pod on the host.
+type PortMapping struct {
+	ContainerPort int32
+	HostPort      int32
+	HostIP        string
+	Protocol      string // TCP, UDP or SCTP
+}
+
+// DNS is a resolved resolver configuration; the zero value is the host's own.
+type DNS struct{ Servers, Searches, Options []string }
+
+// Namespaces says which kernel namespaces a pod shares with the host.
+type Namespaces struct {
+	HostNetwork bool
+	HostPID     bool
+	HostIPC     bool
+	SharePID    bool // one PID namespace for the containers of the pod
+	HostUsers   bool
+}
+
+// Resources are a container's shares in the units of the kernel. Zero fields
+// ask for nothing.
+type Resources struct {
+	CPUShares   uint64
+	CPUPeriod   time.Duration
+	CPUQuota    time.Duration
+	MemoryBytes uint64
+	SwapBytes   uint64
+	CPUSet      string
+	MemorySet   string
+	OOMScoreAdj int
+	HugePages   map[string]uint64 // bytes by page size
+	PIDs        int64
+}
+
+// Security is a resolved security context.
+type Security struct {
+	User               *int64
+	Group              *int64
+	Username           string
+	SupplementalGroups []int64
+	Privileged         bool
+	ReadOnlyRoot       bool
+	NoNewPrivileges    bool
+	AddCapabilities    []string
+	DropCapabilities   []string
+	Seccomp            Profile
+	AppArmor           Profile
+	SELinux            *SELinux
+	MaskedPaths        []string
+	ReadOnlyPaths      []string
+}
+
+// Profile is a security profile: of the runtime, of a file, or none.
+type Profile struct {
+	Type string // "", "RuntimeDefault", "Unconfined" or "Localhost"
+	Path string // with "Localhost"
+}
+
+// SELinux is a label.
+type SELinux struct{ User, Role, Type, Level string }
