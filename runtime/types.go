@@ -51,6 +51,7 @@ type Sandbox struct {
 	Incarnation uint64 // which life of the UID it was made for
 	Ready       bool
 	CreatedAt   time.Time
+	Annotations map[string]string // those of the request that made it; shared, read only
 }
 
 // Container is a container record.
@@ -78,7 +79,6 @@ type SandboxStatus struct {
 	Sandbox
 	IPs         []string // the pod's addresses, primary first; empty for a host-network pod
 	HostNetwork bool
-	Annotations map[string]string
 }
 
 // ContainerStatus is a container in full.
