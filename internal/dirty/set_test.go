@@ -1,0 +1,214 @@
+package dirty_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+)
+
+func ExampleNew() {
+	woken := 0
+	set := dirty.New(func(old, new int) int { return old | new }, func() { woken++ })
+
+	set.Add("b", 1)
+	set.Add("a", 1)
+	set.Add("b", 4) // merged; b keeps its place and nobody is woken again
+
+	fmt.Println(set.Take(nil), woken)
+	// Output: [{b 5} {a 1}] 1
+}
+
+func TestTake_ReturnsEverythingOnceInOrderOfFirstAdd(t *testing.T) {
+	set := dirty.New[int](nil, nil)
+	for i, uid := range []types.UID{"c", "a", "b", "a", "c"} {
+		set.Add(uid, i)
+	}
+	require.Equal(t, 3, set.Len())
+
+	want := []dirty.Entry[int]{{"c", 4}, {"a", 3}, {"b", 2}}
+	assert.Equal(t, want, set.Take(nil))
+	assert.Empty(t, set.Take(nil))
+	assert.Zero(t, set.Len())
+}
+
+func TestAdd_MergesOldWithNewInThatOrder(t *testing.T) {
+	set := dirty.New(func(old, new string) string { return old + new }, nil)
+	set.Add("a", "1")
+	set.Add("a", "2")
+	set.Add("a", "3")
+	assert.Equal(t, []dirty.Entry[string]{{"a", "123"}}, set.Take(nil))
+
+	set.Add("a", "4") // what was taken is not merged into what comes later
+	assert.Equal(t, []dirty.Entry[string]{{"a", "4"}}, set.Take(nil))
+}
+
+func TestAdd_WakesExactlyWhenTheSetTurnsNonEmpty(t *testing.T) {
+	woken := 0
+	set := dirty.New[int](nil, func() { woken++ })
+	set.Add("a", 0)
+	assert.Equal(t, 1, woken, "empty to non-empty")
+	set.Add("a", 0)
+	set.Add("b", 0)
+	assert.Equal(t, 1, woken, "already non-empty")
+	set.Take(nil)
+	assert.Equal(t, 1, woken, "taking wakes nobody")
+	set.Add("b", 0)
+	assert.Equal(t, 2, woken, "non-empty again after a Take")
+	set.Drop("b")
+	set.Add("a", 0)
+	assert.Equal(t, 3, woken, "non-empty again after the last Drop")
+}
+
+func TestAdd_WakesWithoutTheLock(t *testing.T) {
+	var set *dirty.Set[int]
+	var got []dirty.Entry[int]
+	set = dirty.New[int](nil, func() { got = set.Take(nil) })
+	set.Add("a", 7) // would never return if wake ran under the lock
+	assert.Equal(t, []dirty.Entry[int]{{"a", 7}}, got)
+	assert.Zero(t, set.Len())
+}
+
+func TestDrop_LeavesTheOthersInOrder(t *testing.T) {
+	set := dirty.New[int](nil, nil)
+	for i, uid := range []types.UID{"a", "b", "c", "d"} {
+		set.Add(uid, i)
+	}
+	set.Drop("b")
+	set.Drop("b")
+	set.Drop("never there")
+	set.Add("b", 9) // comes back at its new place
+	assert.Equal(t, []dirty.Entry[int]{{"a", 0}, {"c", 2}, {"d", 3}, {"b", 9}}, set.Take(nil))
+}
+
+func TestTake_UsesTheCallersBuffer(t *testing.T) {
+	set := dirty.New[int](nil, nil)
+	buf := make([]dirty.Entry[int], 3, 8)
+	set.Add("a", 1)
+	got := set.Take(buf)
+	require.Equal(t, []dirty.Entry[int]{{"a", 1}}, got)
+	assert.Same(t, &buf[0], &got[0])
+
+	set.Add("b", 2)
+	assert.Equal(t, []dirty.Entry[int]{{"a", 1}}, got, "a result belongs to the caller until it is given back")
+}
+
+func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
+	set := dirty.New(func(old, new int) int { return old + new }, func() {})
+	uids := make([]types.UID, 100)
+	for i := range uids {
+		uids[i] = types.UID(fmt.Sprint("pod-", i))
+	}
+	var buf []dirty.Entry[int]
+	round := func() {
+		for _, uid := range uids {
+			set.Add(uid, 1)
+			set.Add(uid, 1)
+		}
+		set.Drop(uids[3])
+		buf = set.Take(buf)
+	}
+	for range 3 {
+		round()
+	}
+	assert.Zero(t, testing.AllocsPerRun(100, round))
+}
+
+// The set against the obvious slow model, including its memory: a set that is
+// added to and dropped from without a Take must not grow.
+func TestSet_IsAnOrderedMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		set := dirty.New(func(old, new []int) []int { return append(old, new...) }, nil)
+		var model []dirty.Entry[[]int]
+		find := func(uid types.UID) int {
+			for i, e := range model {
+				if e.UID == uid {
+					return i
+				}
+			}
+			return -1
+		}
+		uids := rapid.SampledFrom([]types.UID{"", "a", "b", "c", "d", "e", "f", "g", "h", "i"})
+		next := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				uid := uids.Draw(t, "uid")
+				next++
+				set.Add(uid, []int{next})
+				if i := find(uid); i >= 0 {
+					model[i].Value = append(model[i].Value, next)
+				} else {
+					model = append(model, dirty.Entry[[]int]{UID: uid, Value: []int{next}})
+				}
+			},
+			"drop": func(t *rapid.T) {
+				uid := uids.Draw(t, "uid")
+				set.Drop(uid)
+				if i := find(uid); i >= 0 {
+					model = append(model[:i:i], model[i+1:]...)
+				}
+			},
+			"take": func(t *rapid.T) {
+				assert.Equal(t, append([]dirty.Entry[[]int]{}, model...), set.Take([]dirty.Entry[[]int]{}))
+				model = nil
+			},
+			"": func(t *rapid.T) {
+				if set.Len() != len(model) {
+					t.Fatalf("Len %d, want %d", set.Len(), len(model))
+				}
+			},
+		})
+	})
+}
+
+func TestSet_ManyProducersLoseNothing(t *testing.T) {
+	const producers, each = 8, 500
+	wake := make(chan struct{}, 1)
+	set := dirty.New(func(old, new int) int { return old + new }, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for i := range each {
+				set.Add(types.UID(fmt.Sprint((p+i)%17)), 1)
+			}
+		})
+	}
+	sum := 0
+	var buf []dirty.Entry[int]
+	for sum < producers*each {
+		<-wake // a lost wake-up ends the test by deadlock
+		buf = set.Take(buf)
+		for _, e := range buf {
+			sum += e.Value
+		}
+	}
+	wg.Wait()
+	assert.Equal(t, producers*each, sum)
+}
+
+func BenchmarkAddTake(b *testing.B) {
+	set := dirty.New(func(old, new int) int { return old | new }, nil)
+	uids := make([]types.UID, 1000)
+	for i := range uids {
+		uids[i] = types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i))
+	}
+	var buf []dirty.Entry[int]
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		set.Add(uids[i%len(uids)], 1)
+		if i%len(uids) == len(uids)-1 {
+			buf = set.Take(buf)
+		}
+	}
+}
