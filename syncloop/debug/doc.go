@@ -1,0 +1,11 @@
+// Package debug answers questions about a node over HTTP:
+//
+//	/healthz   "ok", or 503 with what is wrong, a line each
+//	/readyz    "ok" once every source has been heard and the runtime seen
+//	/pods      every pod of the node with its newest status, a v1.PodList in JSON
+//
+// It is an http.Handler and nothing more: who listens, and where, is the
+// caller's business. It only reads, asks for no credentials and shows specs
+// with their environment, so listen on loopback unless something in front of it
+// decides who may look.
+package debug

@@ -1,0 +1,69 @@
+package debug
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Config is what the handler asks; all fields are required.
+type Config struct {
+	// Pods returns copies of all pods with their newest status. It is called
+	// for each request, concurrently, and must not block.
+	Pods func() []*v1.Pod
+	// Healthy returns nil, or what is wrong. It is called like Pods.
+	Healthy func() error
+	// Ready returns nil, or what is still awaited. It is called like Pods.
+	Ready func() error
+}
+
+// New makes the handler.
+func New(config Config) (http.Handler, error) {
+	if config.Pods == nil || config.Healthy == nil || config.Ready == nil {
+		return nil, errors.New("debug: Config.Pods, Healthy and Ready are all needed")
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", check(config.Healthy))
+	mux.HandleFunc("GET /readyz", check(config.Ready))
+	mux.HandleFunc("GET /pods", pods(config.Pods))
+	return mux, nil
+}
+
+// check answers "ok" or, with a status that a prober understands, the reason.
+func check(ask func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if err := ask(); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, err.Error()+"\n")
+			return
+		}
+		_, _ = io.WriteString(w, "ok")
+	}
+}
+
+// pods encodes before it answers, so that a fault is a status and not half a
+// list.
+func pods(all func() []*v1.Pod) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		list := v1.PodList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+			Items:    []v1.Pod{},
+		}
+		for _, pod := range all() {
+			list.Items = append(list.Items, *pod)
+		}
+		body, err := json.Marshal(list)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // The client has gone: there is nobody left to tell.
+	}
+}
