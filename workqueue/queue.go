@@ -1,0 +1,143 @@
+package workqueue
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// WorkQueue is what the kubelet calls by this name: pods that become due.
+// Both methods may be called from any goroutine and never block.
+type WorkQueue interface {
+	// Enqueue makes the pod due after the delay, in place of whatever due time
+	// it had. A delay of zero or less makes it due now.
+	Enqueue(uid types.UID, delay time.Duration)
+	// GetWork removes and returns the pods that are due; nil if none is.
+	GetWork() []types.UID
+}
+
+// Config is what a Queue is made of. The zero value is complete.
+type Config struct {
+	// Clock says what time it is. Nil means the real clock.
+	Clock clock.PassiveClock
+	// Notify is called after each call that made the earliest due time
+	// earlier, or gave an empty queue one. It is called by the goroutine that
+	// made the call, without the queue's lock, and possibly by several at
+	// once. Nil means that nobody wants to know.
+	Notify func()
+}
+
+// Queue is a WorkQueue that can also forget, and tell when it is next due. Its
+// methods may be called from any goroutine, also from within Notify.
+type Queue struct {
+	clock  clock.PassiveClock
+	notify func()
+	// epoch is when the queue was made. Due times are kept as distances from
+	// it: half the size of a time.Time, and as monotonic as the clock is.
+	epoch time.Time
+
+	mu struct {
+		sync.Mutex
+		heap heap
+	}
+}
+
+var _ WorkQueue = (*Queue)(nil)
+
+// New returns an empty queue.
+func New(cfg Config) *Queue {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	q := &Queue{clock: cfg.Clock, notify: cfg.Notify, epoch: cfg.Clock.Now()}
+	q.mu.heap.index = make(map[types.UID]int32)
+	return q
+}
+
+// Enqueue makes the pod due after the delay, in place of whatever due time it
+// had. A delay of zero or less makes it due at once.
+func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
+	q.put(uid, addSaturated(q.now(), delay))
+}
+
+// EnqueueAt makes the pod due at the given time, in place of whatever due time
+// it had.
+func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
+	q.put(uid, at.Sub(q.epoch))
+}
+
+// GetWork removes and returns the pods that are due, in order of due time; nil
+// if there are none.
+func (q *Queue) GetWork() []types.UID { return q.AppendWork(nil) }
+
+// AppendWork is GetWork into the caller's buffer, to which the due pods are
+// appended.
+func (q *Queue) AppendWork(buf []types.UID) []types.UID {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.mu.heap.len() > 0 && q.mu.heap.first().due <= now {
+		buf = append(buf, q.mu.heap.first().uid)
+		q.mu.heap.removeAt(0)
+	}
+	return buf
+}
+
+// Remove forgets the pod's due time and reports whether it had one.
+func (q *Queue) Remove(uid types.UID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mu.heap.remove(uid)
+}
+
+// Next is the earliest due time, and false if nothing is queued. It may lie in
+// the past: then GetWork has something to return.
+func (q *Queue) Next() (time.Time, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.heap.len() == 0 {
+		return time.Time{}, false
+	}
+	return q.epoch.Add(q.mu.heap.first().due), true
+}
+
+// Len is the number of pods that have a due time, passed or not.
+func (q *Queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mu.heap.len()
+}
+
+// put stores the due time and tells Notify if it is the earliest.
+func (q *Queue) put(uid types.UID, due time.Duration) {
+	if q.putUnderLock(uid, due) && q.notify != nil {
+		q.notify()
+	}
+}
+
+// putUnderLock reports whether the earliest due time became earlier.
+func (q *Queue) putUnderLock(uid types.UID, due time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.first().due
+	q.mu.heap.put(uid, due)
+	return earlier
+}
+
+// now is the time since the queue was made.
+func (q *Queue) now() time.Duration { return q.clock.Since(q.epoch) }
+
+// addSaturated is a+b, kept within what a Duration can hold: a due time beyond
+// that is as good as never, and must not come round to the past.
+func addSaturated(a, b time.Duration) time.Duration {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}
