@@ -1,0 +1,107 @@
+package lifecycle
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Op is the kind of an effect.
+type Op uint8
+
+const (
+	// OpWake: there is work for this pod. Make sure that somebody calls Take.
+	// Given once until Take.
+	OpWake Op = iota + 1
+	// OpCancel: cancel the context of the work that is running.
+	OpCancel
+	// OpRequeue: unless something happens first, call Due later; Class says
+	// when. It replaces the entry that the pod has in the queue.
+	OpRequeue
+	// OpUnqueue: drop the pod's entry in the queue.
+	OpUnqueue
+	// OpResolve: Ticket is resolved with Outcome. Given once per ticket.
+	OpResolve
+	// OpPhase: this incarnation has entered Phase. Nothing needs to be done; a
+	// finished pod's content is not asked for again.
+	OpPhase
+	// OpPromote: the queued content is the current one from now on, under a
+	// new Incarnation of the same record.
+	OpPromote
+	// OpDiscard: the queued content is not wanted any more.
+	OpDiscard
+	// OpForget: the record is gone; Ref is not valid any more.
+	OpForget
+)
+
+var opNames = [...]string{
+	OpWake: "wake", OpCancel: "cancel", OpRequeue: "requeue", OpUnqueue: "unqueue", OpResolve: "resolve",
+	OpPhase: "phase", OpPromote: "promote", OpDiscard: "discard", OpForget: "forget",
+}
+
+// String returns the effect's name.
+func (o Op) String() string { return name(opNames[:], int(o)) }
+
+// Class says when a pod is due again. The caller owns the durations.
+type Class uint8
+
+const (
+	// Resync: the last sync was fine; look again after the resync interval.
+	Resync Class = iota + 1
+	// Backoff: it failed; try again after the backoff.
+	Backoff
+	// Transient: it failed for a reason that passes soon.
+	Transient
+	// Asked: it failed and named the time to try again.
+	Asked
+)
+
+var classNames = [...]string{Resync: "resync", Backoff: "backoff", Transient: "transient", Asked: "asked"}
+
+// String returns the name of the class.
+func (c Class) String() string { return name(classNames[:], int(c)) }
+
+// Ticket stands for one Kill. Numbers are never used twice.
+type Ticket uint64
+
+// Outcome is how a kill ended.
+type Outcome uint8
+
+const (
+	// Stopped: SyncTerminatingPod, or SyncTerminatingRuntimePod, returned nil.
+	Stopped Outcome = iota + 1
+	// AlreadyStopped: the pod was terminated or finished when the kill came.
+	AlreadyStopped
+	// NeverStarted: the pod ended before its first sync, and the runtime has
+	// shown nothing of it.
+	NeverStarted
+	// Spared: the kill of a RuntimePod was refused, because the pod was wanted
+	// after the observation, or is none that could be killed.
+	Spared
+	// Abandoned: the table was shut down first.
+	Abandoned
+)
+
+var outcomeNames = [...]string{
+	Stopped: "stopped", AlreadyStopped: "already-stopped", NeverStarted: "never-started", Spared: "spared", Abandoned: "abandoned",
+}
+
+// String returns the outcome's name.
+func (o Outcome) String() string { return name(outcomeNames[:], int(o)) }
+
+// Down is true if none of the pod's containers runs, as far as the table can know.
+func (o Outcome) Down() bool { return o == Stopped || o == AlreadyStopped || o == NeverStarted }
+
+// Effect is something the caller must do.
+type Effect struct {
+	Op      Op
+	Class   Class   // OpRequeue
+	Phase   Phase   // OpPhase
+	Outcome Outcome // OpResolve
+	// Ref is the pod's record; the zero Ref if a ticket was resolved for a pod
+	// that has none.
+	Ref         Ref
+	UID         types.UID
+	Incarnation uint64
+	Ticket      Ticket // OpResolve
+}
+
+// Effects is a buffer that the methods of Table append to, in the order in
+// which the effects are to be done. Empty it with (*e)[:0] and use it again.
+type Effects []Effect

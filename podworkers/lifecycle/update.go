@@ -1,0 +1,161 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	// ErrInvalid: the update makes no sense. It has changed nothing.
+	ErrInvalid = errors.New("lifecycle: invalid update")
+	// ErrShutdown: the table has been shut down. The update changed nothing.
+	ErrShutdown = errors.New("lifecycle: shut down")
+)
+
+// SyncPodType is the reason of an update.
+type SyncPodType uint8
+
+// The reasons of an update, in the kubelet's order.
+const (
+	// SyncPodSync: it is time to look again.
+	SyncPodSync SyncPodType = iota
+	// SyncPodUpdate: the content may have changed.
+	SyncPodUpdate
+	// SyncPodCreate: the pod is new, or new again under an old UID.
+	SyncPodCreate
+	// SyncPodKill: the pod must end.
+	SyncPodKill
+)
+
+var syncPodTypeNames = [...]string{
+	SyncPodSync:   "sync",
+	SyncPodUpdate: "update",
+	SyncPodCreate: "create",
+	SyncPodKill:   "kill",
+}
+
+// String returns the kubelet's name of the reason, "unknown" for any other value.
+func (t SyncPodType) String() string {
+	if int(t) < len(syncPodTypeNames) {
+		return syncPodTypeNames[t]
+	}
+	return "unknown"
+}
+
+// Subject says what an update speaks of.
+type Subject uint8
+
+const (
+	// NoPod is the zero Subject: the update speaks of nothing, and is refused.
+	NoPod Subject = iota
+	// ConfigPod: a pod that the node was told about.
+	ConfigPod
+	// RuntimePod: a pod that only the runtime shows. It can only be killed.
+	RuntimePod
+)
+
+// Grace is an optional number of seconds: unset is not zero.
+type Grace struct {
+	Seconds int64
+	Set     bool
+}
+
+// Seconds is a Grace that is set. Less than one second counts as one.
+func Seconds(n int64) Grace { return Grace{Seconds: n, Set: true} }
+
+// String returns "30s", or "unset".
+func (g Grace) String() string {
+	if !g.Set {
+		return "unset"
+	}
+	return fmt.Sprintf("%ds", g.Seconds)
+}
+
+// Facts is what the table has to know about the content of a pod. The content
+// itself stays with the caller. The table keeps the strings as they are, so
+// that they cost nothing if they are part of the content.
+type Facts struct {
+	// FullName is name_namespace. It is fixed at first sight. Only static pods
+	// need it.
+	FullName string
+	// Origin names the source that the pod comes from.
+	Origin string
+	// Static pods are exclusive: at most one of a full name is started at a
+	// time. Fixed at first sight.
+	Static bool
+	// Deleted: the pod has a deletion timestamp.
+	Deleted bool
+	// TerminalPhase: the phase of the pod is Failed or Succeeded.
+	TerminalPhase bool
+	// SpecGrace is the grace period of the spec.
+	SpecGrace Grace
+	// DeletionGrace is the grace period of the deletion.
+	DeletionGrace Grace
+}
+
+// KillOptions say how a pod ends. They are looked at when it terminates.
+type KillOptions struct {
+	// Evict makes the pod's content removable at once. It counts in kills only.
+	Evict bool
+	// Amends: the update brings a function that amends the final status. The
+	// last one brought counts.
+	Amends bool
+	// Grace can only shorten the effective grace.
+	Grace Grace
+}
+
+// Update is one input about one pod.
+type Update struct {
+	UID     types.UID
+	Type    SyncPodType
+	Subject Subject
+	// Facts of a ConfigPod.
+	Facts Facts
+	Kill  KillOptions
+	// Quiet: the runtime is known to show no running container and no ready
+	// sandbox of this UID. It matters only when a pod is seen for the first
+	// time and its phase is terminal.
+	Quiet bool
+	// AsOf, for a RuntimePod, is Table.Generation as it was before the runtime
+	// was observed. A pod that was updated later is spared.
+	AsOf uint64
+}
+
+// Verdict is what became of an update's content.
+type Verdict uint8
+
+const (
+	// Ignored: the content is not kept. Facts and the ticket may have counted.
+	Ignored Verdict = iota
+	// Current: it is now the newest content of the pod's incarnation.
+	Current
+	// Queued: it is the content of the incarnation that follows the present
+	// one; a Promote effect, perhaps of the same call, makes it current.
+	Queued
+)
+
+var verdictNames = [...]string{Ignored: "ignored", Current: "current", Queued: "queued"}
+
+// String returns the verdict's name.
+func (v Verdict) String() string { return name(verdictNames[:], int(v)) }
+
+// Accepted is the answer to an update. Act on the verdict before the effects.
+type Accepted struct {
+	Verdict Verdict
+	// Ref is the pod's record, the zero Ref if there is none.
+	Ref Ref
+	// Generation of the content, 0 if it was ignored.
+	Generation uint64
+	// Ticket of a Kill, 0 for an Update.
+	Ticket Ticket
+}
+
+// name looks an enum value up in the list of its names.
+func name(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

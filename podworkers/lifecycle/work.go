@@ -1,0 +1,78 @@
+package lifecycle
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Kind is the method of the syncer that a piece of work calls.
+type Kind uint8
+
+const (
+	// SyncPod brings a wanted pod closer to its spec.
+	SyncPod Kind = iota + 1
+	// SyncTerminatingPod stops the pod's containers.
+	SyncTerminatingPod
+	// SyncTerminatingRuntimePod stops a pod that only the runtime knows.
+	SyncTerminatingRuntimePod
+	// SyncTerminatedPod cleans up after the last container has stopped.
+	SyncTerminatedPod
+)
+
+var kindNames = [...]string{
+	SyncPod: "SyncPod", SyncTerminatingPod: "SyncTerminatingPod",
+	SyncTerminatingRuntimePod: "SyncTerminatingRuntimePod", SyncTerminatedPod: "SyncTerminatedPod",
+}
+
+// String returns the method's name.
+func (k Kind) String() string { return name(kindNames[:], int(k)) }
+
+// Work is one call to make. Give its Ref and Incarnation back to Done.
+type Work struct {
+	Ref         Ref
+	UID         types.UID
+	Incarnation uint64
+	Kind        Kind
+	// Type is the reason of the update that is run; a replay's is SyncPodSync.
+	Type SyncPodType
+	// Generation of the content to run: always the newest current one.
+	Generation uint64
+	// Grace to pass on; unset is the spec's.
+	Grace Grace
+	// Amends is the generation of the update whose status function is passed
+	// on, 0 for none.
+	Amends uint64
+	// Evicted: the pod is terminating because, among others, of an eviction.
+	Evicted bool
+	// NeedStatus: the call needs an observation begun after the pod's last
+	// call has ended. False for a SyncTerminatingRuntimePod only.
+	NeedStatus bool
+}
+
+// Result is how a piece of work ended.
+type Result uint8
+
+const (
+	// Succeeded: nil error.
+	Succeeded Result = iota + 1
+	// Completed: nil error of a SyncPod that found the pod at its own end.
+	Completed
+	// Cancelled: the context ended first.
+	Cancelled
+	// Failed: any other error.
+	Failed
+	// FailedTransient: an error that passes soon, such as a network that is
+	// not ready yet.
+	FailedTransient
+	// FailedAsked: an error that names the time to try again.
+	FailedAsked
+	// FailedFinally: an error that trying again would not mend. A SyncPod is
+	// called again with the next update or resync; a termination goes on as
+	// after any error, for it has to end.
+	FailedFinally
+)
+
+var resultNames = [...]string{
+	Succeeded: "succeeded", Completed: "completed", Cancelled: "cancelled", Failed: "failed",
+	FailedTransient: "failed-transient", FailedAsked: "failed-asked", FailedFinally: "failed-finally",
+}
+
+// String returns the result's name.
+func (r Result) String() string { return name(resultNames[:], int(r)) }
