@@ -1,0 +1,61 @@
+package source_test
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// A consumer takes what is new whenever it likes. Here it looks only twice.
+func ExampleNew() {
+	handle := source.NewHandle()
+	woken := make(chan struct{}, 10)
+	mux, err := source.New(source.Config{
+		Sources: map[string]source.Source{"host": handle},
+		Wake:    func() { woken <- struct{}{} },
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- mux.Run(ctx) }()
+
+	take := func() {
+		for _, u := range mux.Take() {
+			fmt.Print(u.Source, " ", u.Op)
+			for _, p := range u.Pods {
+				fmt.Print(" ", p.Name)
+			}
+			fmt.Println()
+		}
+	}
+	<-woken
+	take()
+	fmt.Println("all seen:", mux.AllSeen())
+
+	_ = handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "web"}})
+	_ = handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Name: "db"}})
+	handle.Drop("1")
+	take()
+
+	stop()
+	<-done
+	// Output:
+	// host ADD
+	// all seen: true
+	// host ADD db
+}
+
+// A handle takes pods at any time, before Run too.
+func ExampleNewHandle() {
+	handle := source.NewHandle()
+	err := handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	fmt.Println(err)
+	// Output:
+	// source: invalid pod: name "web" and UID "" must not be empty
+}

@@ -1,0 +1,97 @@
+package source_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		empty, filled := source.NewHandle(), source.NewHandle()
+		require.NoError(t, filled.Set(pod("a", "a", "v1")))
+		require.NoError(t, filled.Set(pod("b", "b", "v1")))
+		filled.Drop("a")
+		m := running(t, source.Config{Sources: map[string]source.Source{"api": empty, "host": filled}})
+		assert.Equal(t, []string{"api ADD", "host ADD b"}, told(m.Take()))
+		assert.True(t, m.AllSeen())
+		assert.True(t, m.Complete("api"))
+	})
+}
+
+func TestHandle_SetDropReplace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := source.NewHandle()
+		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
+
+		mine := pod("a", "a", "v1")
+		require.NoError(t, h.Set(mine))
+		assert.Equal(t, []string{"api ADD a"}, told(m.Take()))
+		mine.Spec.Containers[0].Image = "v2"
+		assert.Nil(t, m.Take(), "CF-8: the handle has a copy")
+		require.NoError(t, h.Set(mine))
+		assert.Equal(t, []string{"api UPDATE a"}, told(m.Take()))
+		h.Drop("nobody")
+		h.Drop("a")
+		require.NoError(t, h.Set(mine))
+		assert.Equal(t, []string{"api REMOVE a", "api ADD a"}, told(m.Take()), "F15: dropped and set is a new life")
+		require.NoError(t, h.Replace([]*v1.Pod{pod("b", "b", "v1"), pod("c", "c", "v1")}))
+		assert.Equal(t, []string{"api REMOVE a", "api ADD b c"}, told(m.Take()))
+	})
+}
+
+func TestHandle_RefusesNonsense(t *testing.T) {
+	h := source.NewHandle()
+	require.NoError(t, h.Set(pod("a", "a", "v1")))
+	assert.ErrorIs(t, h.Set(nil), source.ErrInvalid)
+	assert.ErrorIs(t, h.Set(pod("", "x", "v1")), source.ErrInvalid)
+	assert.ErrorIs(t, h.Set(pod("x", "", "v1")), source.ErrInvalid)
+	unspaced := pod("b", "a", "v1")
+	unspaced.Namespace = ""
+	assert.EqualError(t, h.Set(unspaced), `source: invalid pod: default/a is the name of another pod (uid "a")`)
+	err := h.Replace([]*v1.Pod{nil, pod("b", "b", "v1"), pod("c", "b", "v1"), pod("b", "d", "v1")})
+	require.ErrorIs(t, err, source.ErrInvalid)
+	assert.EqualError(t, err, "source: invalid pod: nil\n"+
+		"source: invalid pod: default/b (uid \"c\") is there twice, by UID or by name\n"+
+		"source: invalid pod: default/d (uid \"b\") is there twice, by UID or by name")
+
+	synctest.Test(t, func(t *testing.T) {
+		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
+		assert.Equal(t, []string{"api ADD a"}, told(m.Take()), "a refused call changes nothing")
+	})
+}
+
+// TestHandle_ConcurrentCallsLoseNothing: whoever hands over last hands over
+// everything.
+func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := source.NewHandle()
+		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
+		m.Take()
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				id := fmt.Sprint("p", i)
+				assert.NoError(t, h.Set(pod(id, id, "v1")))
+				if i%2 == 0 {
+					h.Drop(pod(id, id, "").UID)
+				}
+			})
+		}
+		wg.Wait()
+		has := map[string]bool{}
+		for _, u := range m.Take() {
+			for _, p := range u.Pods {
+				has[p.Name] = u.Op != source.REMOVE
+			}
+		}
+		assert.Len(t, has, 25)
+	})
+}

@@ -1,0 +1,60 @@
+package source
+
+import (
+	"sync"
+
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+// inbox is what the Mux knows of one source: what it says, and how much of that
+// the consumer has taken.
+type inbox struct {
+	mux  *Mux
+	name string
+	src  Source
+
+	mu struct {
+		sync.Mutex
+		latest, taken view
+	}
+}
+
+// view is a picture and whether it is all there is. The picture is nil before
+// the first snapshot.
+type view struct {
+	picture    *merge.Picture
+	incomplete bool
+}
+
+// Set implements Sink: the inbox is what its source is given.
+func (in *inbox) Set(s Snapshot) {
+	now := in.mux.cfg.Clock.Now()
+	in.mu.Lock()
+	in.mu.latest = view{in.mu.latest.picture.Next(s.Pods, now), s.Incomplete}
+	in.mu.Unlock()
+	in.mux.wake()
+}
+
+// take gives what is new, and counts it as seen by the consumer.
+func (in *inbox) take() merge.Changes {
+	in.mu.Lock()
+	taken, latest := in.mu.taken.picture, in.mu.latest.picture
+	in.mu.taken = in.mu.latest
+	in.mu.Unlock()
+	return merge.Diff(taken, latest, in.name)
+}
+
+// seen reports whether the consumer has taken a snapshot of the source.
+func (in *inbox) seen() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.mu.taken.picture != nil
+}
+
+// complete reports whether the consumer's picture is whole, and the source has
+// not said since that it cannot vouch for it.
+func (in *inbox) complete() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.mu.taken.picture != nil && !in.mu.taken.incomplete && !in.mu.latest.incomplete
+}

@@ -1,0 +1,148 @@
+package merge
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The local annotations: ours, not the origin's. podmanager has them for
+// everybody; a pure package cannot import it, and a test of package source
+// keeps the two spellings equal.
+const (
+	// SourceAnnotation names the source a pod came from.
+	SourceAnnotation = "kubernetes.io/config.source"
+	// MirrorAnnotation marks a mirror pod.
+	MirrorAnnotation = "kubernetes.io/config.mirror"
+	// SeenAnnotation is when the source first had the pod.
+	SeenAnnotation = "kubernetes.io/config.seen"
+)
+
+// Changes is what a consumer must be told, in the order of delivery (CF-3).
+// The pods are deep copies and the receiver's own.
+type Changes struct {
+	// First: this is the origin's first picture, so that Add is delivered
+	// even when empty.
+	First bool
+	// Remove, Add, Update, Delete and Reconcile are in the order of the
+	// snapshot: the old one for Remove, the new one for the others.
+	Remove, Add, Update, Delete, Reconcile []*v1.Pod
+	// Rejected is what the new picture rejects and the old one did not, so
+	// that each fault is told once.
+	Rejected []Rejected
+}
+
+// Diff is what changed from the picture the consumer took last, nil if none,
+// to the newest one of the source with this name.
+func Diff(old, latest *Picture, source string) Changes {
+	if latest == nil || old == latest {
+		return Changes{}
+	}
+	c := Changes{First: old == nil}
+	if old != nil {
+		for _, e := range old.entries {
+			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
+				c.Remove = append(c.Remove, e.deliver(source))
+			}
+		}
+	}
+	for _, e := range latest.entries {
+		before, ok := old.find(e.pod.UID)
+		if !ok || before.arrived != e.arrived {
+			c.Add = append(c.Add, e.deliver(source))
+			continue
+		}
+		c.compare(before.pod, e, source)
+	}
+	c.Rejected = newlyRejected(old, latest)
+	return c
+}
+
+// compare files a pod that is in both pictures under what changed in it.
+func (c *Changes) compare(before *v1.Pod, e entry, source string) {
+	switch {
+	case before == e.pod:
+	case desireDiffers(before, e.pod) && e.pod.DeletionTimestamp != nil:
+		c.Delete = append(c.Delete, e.deliver(source))
+	case desireDiffers(before, e.pod):
+		c.Update = append(c.Update, e.deliver(source))
+	case !equality.Semantic.DeepEqual(before.Status, e.pod.Status):
+		c.Reconcile = append(c.Reconcile, e.deliver(source))
+	}
+}
+
+// desireDiffers compares what a user wants, as opposed to what was observed.
+func desireDiffers(a, b *v1.Pod) bool {
+	return !equality.Semantic.DeepEqual(a.Labels, b.Labels) ||
+		!equality.Semantic.DeepEqual(a.DeletionTimestamp, b.DeletionTimestamp) ||
+		!equality.Semantic.DeepEqual(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) ||
+		annotationsDiffer(a.Annotations, b.Annotations) ||
+		!equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+// annotationsDiffer ignores the local annotations.
+func annotationsDiffer(a, b map[string]string) bool {
+	return missing(a, b) || missing(b, a)
+}
+
+// missing reports whether b lacks a non-local annotation of a or has it with
+// another value.
+func missing(a, b map[string]string) bool {
+	for key, value := range a {
+		if local(key) {
+			continue
+		}
+		if other, ok := b[key]; !ok || other != value {
+			return true
+		}
+	}
+	return false
+}
+
+func local(key string) bool {
+	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
+}
+
+// deliver makes the stamped deep copy that the consumer gets (CF-7, CF-8).
+func (e entry) deliver(source string) *v1.Pod {
+	pod := e.pod.DeepCopy()
+	if pod.Annotations == nil {
+		pod.Annotations = make(map[string]string, 2)
+	}
+	pod.Annotations[SourceAnnotation] = source
+	pod.Annotations[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
+	return pod
+}
+
+// newlyRejected leaves out what the old picture rejected for the same reason.
+func newlyRejected(old, latest *Picture) []Rejected {
+	if len(latest.rejected) == 0 {
+		return nil
+	}
+	type fault struct {
+		uid  types.UID
+		text string
+	}
+	key := func(r Rejected) fault {
+		if r.Pod == nil {
+			return fault{"", r.Err.Error()}
+		}
+		return fault{r.Pod.UID, r.Err.Error()}
+	}
+	told := map[fault]bool{}
+	if old != nil {
+		for _, r := range old.rejected {
+			told[key(r)] = true
+		}
+	}
+	var fresh []Rejected
+	for _, r := range latest.rejected {
+		if !told[key(r)] {
+			told[key(r)] = true
+			fresh = append(fresh, r)
+		}
+	}
+	return fresh
+}

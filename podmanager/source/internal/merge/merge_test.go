@@ -1,0 +1,210 @@
+package merge_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestStories_CF1toCF8 replays testdata: `set` hands over a snapshot, one pod
+// a line; `take` prints what the consumer is told.
+func TestStories_CF1toCF8(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var taken, latest *merge.Picture
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "set":
+				var at int
+				d.ScanArgs(t, "at", &at)
+				latest = latest.Next(parsePods(t, d.Input), epoch.Add(time.Duration(at)*time.Second))
+				return fmt.Sprintf("%d pods\n", latest.Len())
+			case "take":
+				c := merge.Diff(taken, latest, "file")
+				taken = latest
+				return print(c)
+			}
+			d.Fatalf(t, "unknown command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// parsePods reads one pod a line: key=value words, or "nil".
+func parsePods(t *testing.T, input string) []*v1.Pod {
+	var pods []*v1.Pod
+	for line := range strings.Lines(input) {
+		if line = strings.TrimSpace(line); line == "nil" {
+			pods = append(pods, nil)
+			continue
+		}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}
+		pod.Spec.Containers = []v1.Container{{Name: "c", Image: "v1"}}
+		for _, word := range strings.Fields(line) {
+			key, value, _ := strings.Cut(word, "=")
+			set(t, pod, key, value)
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func set(t *testing.T, pod *v1.Pod, key, value string) {
+	switch key {
+	case "uid":
+		pod.UID = types.UID(value)
+	case "name":
+		pod.Name = value
+	case "ns":
+		pod.Namespace = value
+	case "image":
+		pod.Spec.Containers[0].Image = value
+	case "label":
+		pod.Labels = map[string]string{"l": value}
+	case "owner":
+		pod.OwnerReferences = []metav1.OwnerReference{{Name: value}}
+	case "phase":
+		pod.Status.Phase = v1.PodPhase(value)
+	case "deleted":
+		seconds, err := strconv.Atoi(value)
+		require.NoError(t, err)
+		pod.DeletionTimestamp = &metav1.Time{Time: epoch.Add(time.Duration(seconds) * time.Second)}
+	case "grace":
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		require.NoError(t, err)
+		pod.DeletionGracePeriodSeconds = &seconds
+	default:
+		pod.Annotations = map[string]string{key: value}
+	}
+}
+
+func print(c merge.Changes) string {
+	var out strings.Builder
+	list := func(op string, pods []*v1.Pod, always bool) {
+		if len(pods) == 0 && !always {
+			return
+		}
+		out.WriteString(op)
+		for _, p := range pods {
+			seen, _ := time.Parse(time.RFC3339Nano, p.Annotations[merge.SeenAnnotation])
+			fmt.Fprintf(&out, " %s/%s(%s from=%s seen=%v)", p.UID, p.Name, p.Spec.Containers[0].Image,
+				p.Annotations[merge.SourceAnnotation], seen.Sub(epoch).Seconds())
+		}
+		out.WriteString("\n")
+	}
+	list("REMOVE", c.Remove, false)
+	list("ADD", c.Add, c.First && len(c.Add) == 0)
+	list("UPDATE", c.Update, false)
+	list("DELETE", c.Delete, false)
+	list("RECONCILE", c.Reconcile, false)
+	for _, r := range c.Rejected {
+		fmt.Fprintf(&out, "rejected: %v\n", r.Err)
+	}
+	if out.Len() == 0 {
+		return "nothing\n"
+	}
+	return out.String()
+}
+
+// TestDiff_CF8_DeepCopies: what the consumer does to its copy reaches neither
+// the origin's object nor the next delivery.
+func TestDiff_CF8_DeepCopies(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
+	var none *merge.Picture
+	first := none.Next([]*v1.Pod{pod}, epoch)
+	got := merge.Diff(nil, first, "file").Add[0]
+	got.Labels["l"] = "spoilt"
+
+	assert.Equal(t, "1", pod.Labels["l"])
+	assert.Empty(t, pod.Annotations, "the stamp is on the copy only")
+	removed := merge.Diff(first, first.Next(nil, epoch), "file").Remove[0]
+	assert.Equal(t, "1", removed.Labels["l"])
+}
+
+// TestDiff_SameObjectIsNotCompared: an unchanged pod costs no comparison and no
+// allocation, which is what makes a small change among many pods cheap.
+func TestDiff_SameObjectIsNotCompared(t *testing.T) {
+	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
+	var none *merge.Picture
+	first := none.Next(pods, epoch)
+	second := first.Next(pods, epoch)
+	assert.Zero(t, testing.AllocsPerRun(10, func() { merge.Diff(first, second, "file") }))
+}
+
+// TestDiff_AnyTakerEndsWithTheSamePods: however a consumer's takes fall between
+// the snapshots, what it was told adds up to the newest snapshot, it is never
+// told to add what it has or to change what it has not, and a pod that was away
+// in between is removed and added.
+func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var taken, latest *merge.Picture
+		has := map[types.UID]string{}  // what the consumer believes
+		broken := map[types.UID]bool{} // what was away since the last take
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			pods := drawPods(t)
+			latest = latest.Next(pods, epoch)
+			now := map[types.UID]string{}
+			for _, p := range pods {
+				now[p.UID] = p.Spec.Containers[0].Image
+			}
+			for uid := range has {
+				if _, ok := now[uid]; !ok {
+					broken[uid] = true
+				}
+			}
+			if !rapid.Bool().Draw(t, "take") {
+				continue
+			}
+			c := merge.Diff(taken, latest, "file")
+			taken = latest
+			apply(t, c, has, broken)
+			clear(broken)
+			require.Equal(t, now, has)
+		}
+	})
+}
+
+func drawPods(t *rapid.T) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, uid := range []string{"a", "b", "c"} {
+		image := rapid.SampledFrom([]string{"", "v1", "v2"}).Draw(t, uid)
+		if image == "" {
+			continue
+		}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: uid}}
+		pod.Spec.Containers = []v1.Container{{Image: image}}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[types.UID]bool) {
+	for _, p := range c.Remove {
+		require.Contains(t, has, p.UID, "removed what was not there")
+		delete(has, p.UID)
+		delete(broken, p.UID)
+	}
+	require.Empty(t, broken, "a pod that was away was not removed")
+	for _, p := range c.Add {
+		require.NotContains(t, has, p.UID, "added twice")
+		has[p.UID] = p.Spec.Containers[0].Image
+	}
+	for _, p := range c.Update {
+		require.Contains(t, has, p.UID, "updated what was not there")
+		require.NotEqual(t, has[p.UID], p.Spec.Containers[0].Image, "updated for nothing")
+		has[p.UID] = p.Spec.Containers[0].Image
+	}
+}

@@ -1,0 +1,121 @@
+package merge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Picture is one snapshot of an origin, checked and indexed. It is immutable,
+// and so are the pods in it from the moment they are handed over. A nil
+// Picture is that of an origin that has said nothing yet.
+type Picture struct {
+	number   uint64 // how many pictures there have been, this one included
+	entries  []entry
+	index    map[types.UID]int
+	rejected []Rejected
+}
+
+// entry is a pod of a picture and since when the origin has had it without a
+// break.
+type entry struct {
+	pod     *v1.Pod
+	arrived uint64    // number of the picture it arrived in
+	seen    time.Time // when that was
+}
+
+// Rejected is a pod that a snapshot held and that cannot be delivered.
+type Rejected struct {
+	Pod *v1.Pod // nil if that was the fault
+	Err error
+}
+
+// ErrDuplicate is the fault of a pod whose UID or full name an earlier pod of
+// the same snapshot has.
+var ErrDuplicate = errors.New("duplicate pod")
+
+// ErrNameless is the fault of a pod without name or UID.
+var ErrNameless = errors.New("pod without identity")
+
+// Next is the picture that follows p when the origin says at time now that
+// these pods are all it has. p may be nil. Order counts: of two pods that
+// exclude each other the first is kept.
+func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
+	n := &Picture{
+		number:  1,
+		entries: make([]entry, 0, len(pods)),
+		index:   make(map[types.UID]int, len(pods)),
+	}
+	if p != nil {
+		n.number = p.number + 1
+	}
+	names := make(map[fullName]types.UID, len(pods))
+	for _, pod := range pods {
+		if err := n.admit(pod, names); err != nil {
+			n.rejected = append(n.rejected, Rejected{pod, err})
+			continue
+		}
+		names[fullNameOf(pod)] = pod.UID
+		n.index[pod.UID] = len(n.entries)
+		n.entries = append(n.entries, p.carry(pod, n.number, now))
+	}
+	return n
+}
+
+// Len is how many pods the picture holds, without the rejected ones.
+func (p *Picture) Len() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.entries)
+}
+
+// admit says why a pod cannot be part of the picture.
+func (p *Picture) admit(pod *v1.Pod, names map[fullName]types.UID) error {
+	switch {
+	case pod == nil:
+		return fmt.Errorf("%w: nil", ErrNameless)
+	case pod.Name == "":
+		return fmt.Errorf("%w: no name (uid %q)", ErrNameless, pod.UID)
+	case pod.UID == "":
+		return fmt.Errorf("%w: no UID (pod %s)", ErrNameless, fullNameOf(pod))
+	}
+	if other, taken := names[fullNameOf(pod)]; taken {
+		return fmt.Errorf("%w: %s is the name of an earlier pod (uid %q)", ErrDuplicate, fullNameOf(pod), other)
+	}
+	if i, taken := p.index[pod.UID]; taken {
+		return fmt.Errorf("%w: %q is the UID of an earlier pod (%s)", ErrDuplicate, pod.UID, fullNameOf(p.entries[i].pod))
+	}
+	return nil
+}
+
+// carry makes the entry of a pod in the picture after p: one that p has under
+// the same name keeps its arrival.
+func (p *Picture) carry(pod *v1.Pod, number uint64, now time.Time) entry {
+	if e, ok := p.find(pod.UID); ok && fullNameOf(e.pod) == fullNameOf(pod) {
+		return entry{pod, e.arrived, e.seen}
+	}
+	return entry{pod, number, now}
+}
+
+func (p *Picture) find(uid types.UID) (entry, bool) {
+	if p == nil {
+		return entry{}, false
+	}
+	i, ok := p.index[uid]
+	if !ok {
+		return entry{}, false
+	}
+	return p.entries[i], true
+}
+
+// fullName is what two pods of a node must not share.
+type fullName struct{ name, namespace string }
+
+func fullNameOf(pod *v1.Pod) fullName { return fullName{pod.Name, pod.Namespace} }
+
+// String is the kubelet's notation.
+func (n fullName) String() string { return n.name + "_" + n.namespace }

@@ -1,0 +1,146 @@
+package source
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+// Mux merges sources. New makes one, Run runs its sources, and one consumer
+// takes what is new. Its methods are safe for concurrent use.
+type Mux struct {
+	cfg     Config
+	turn    turn.Turn
+	inboxes []*inbox // by name
+
+	mu struct {
+		sync.Mutex
+		wake func()
+		ran  bool
+	}
+	// taking lets one Take finish before the next begins, so that changes
+	// reach the consumer in order even if there are two by mistake.
+	taking sync.Mutex
+}
+
+// New makes a Mux over the sources of a Config. It starts nothing.
+func New(cfg Config) (*Mux, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	m := &Mux{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	m.mu.wake = cfg.Wake
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		m.inboxes = append(m.inboxes, &inbox{mux: m, name: name, src: cfg.Sources[name]})
+	}
+	return m, nil
+}
+
+// SetWake replaces Config.Wake: the consumer, which is often made after the
+// Mux, calls it before Run. If something waits to be taken already, wake is
+// called at the next snapshot only, so take once before waiting.
+func (m *Mux) SetWake(wake func()) {
+	if wake == nil {
+		wake = func() {}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.wake = wake
+}
+
+func (m *Mux) wake() {
+	m.mu.Lock()
+	wake := m.mu.wake
+	m.mu.Unlock()
+	wake()
+}
+
+// Take returns everything the consumer has not been told yet, source by source
+// in order of name, and within a source in the order REMOVE, ADD, UPDATE,
+// DELETE, RECONCILE. It never blocks, and returns nil if nothing is new. It is
+// called by the one consumer, after a wake or whenever it likes, and makes the
+// sources concerned count as seen.
+func (m *Mux) Take() []PodUpdate {
+	updates, rejected := m.take()
+	for _, r := range rejected {
+		m.reject(r)
+	}
+	return updates
+}
+
+// rejection is a pod that one source had and that is not delivered.
+type rejection struct {
+	source string
+	merge.Rejected
+}
+
+func (m *Mux) take() (updates []PodUpdate, rejected []rejection) {
+	m.taking.Lock()
+	defer m.taking.Unlock()
+	for _, in := range m.inboxes {
+		c := in.take()
+		updates = appendUpdates(updates, in.name, c)
+		for _, r := range c.Rejected {
+			rejected = append(rejected, rejection{in.name, r})
+		}
+	}
+	return updates, rejected
+}
+
+// appendUpdates puts changes in the order of delivery (CF-3, CF-4).
+func appendUpdates(to []PodUpdate, source string, c merge.Changes) []PodUpdate {
+	for _, u := range [...]PodUpdate{
+		{c.Remove, REMOVE, source},
+		{c.Add, ADD, source},
+		{c.Update, UPDATE, source},
+		{c.Delete, DELETE, source},
+		{c.Reconcile, RECONCILE, source},
+	} {
+		if len(u.Pods) > 0 || u.Op == ADD && c.First {
+			to = append(to, u)
+		}
+	}
+	return to
+}
+
+// reject tells people of a pod that is not delivered (CF-6).
+func (m *Mux) reject(r rejection) {
+	name := ""
+	if r.Pod != nil {
+		name = r.Pod.Namespace + "/" + r.Pod.Name
+	}
+	m.cfg.Log.Warn("Ignoring a pod of a source", "source", r.source, "pod", name, "err", r.Err)
+	m.cfg.Hooks.Rejected(r.source, r.Pod, r.Err)
+	if m.cfg.Recorder != nil && r.Pod != nil {
+		m.cfg.Recorder.Eventf(r.Pod, v1.EventTypeWarning, "FailedValidation",
+			"Error validating pod %s from %s, ignoring: %v", name, r.source, r.Err)
+	}
+}
+
+// Complete reports whether the named source is an authority on which of its
+// pods are wanted: it has delivered, the consumer has taken it, and neither
+// that snapshot nor the newest is incomplete. It is false for unknown names.
+func (m *Mux) Complete(source string) bool {
+	for _, in := range m.inboxes {
+		if in.name == source {
+			return in.complete()
+		}
+	}
+	return false
+}
+
+// AllSeen reports whether every source has delivered and the consumer has taken
+// something of each (CF-9). Without sources it is true.
+func (m *Mux) AllSeen() bool {
+	for _, in := range m.inboxes {
+		if !in.seen() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// ErrRan is returned by a second call of Run.
+var ErrRan = errors.New("source: Run was called before")
+
+// The pause before a failed source runs again.
+const (
+	minPause = time.Second
+	maxPause = 20 * time.Second
+)
+
+// maxTold bounds how many different failures of a source are remembered as
+// told. One whose every error is different is silent after so many.
+const maxTold = 32
+
+// Run runs all sources until ctx ends, restarting those that fail, and returns
+// when the last has returned. It is called once.
+func (m *Mux) Run(ctx context.Context) error {
+	m.mu.Lock()
+	ran := m.mu.ran
+	m.mu.ran = true
+	m.mu.Unlock()
+	if ran {
+		return ErrRan
+	}
+	g := turn.NewGroup(m.turn)
+	for _, in := range m.inboxes {
+		g.Go(func() { m.keepRunning(ctx, in) })
+	}
+	// Sources that need no goroutine leave the Mux none, but it still runs.
+	_ = m.turn.NewEvent().Wait(ctx)
+	g.Wait()
+	return nil
+}
+
+// keepRunning runs one source until it needs no more running.
+func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
+	pause, told := minPause, map[string]bool{}
+	for {
+		began := m.turn.Now()
+		err := runOnce(ctx, in)
+		if err == nil || ctx.Err() != nil || errors.Is(err, turn.ErrCrashed) {
+			return
+		}
+		if m.turn.Now().Sub(began) > maxPause {
+			pause = minPause // It ran well, so this is a new trouble.
+			clear(told)
+		}
+		if text := err.Error(); !told[text] && len(told) < maxTold {
+			told[text] = true
+			m.cfg.Log.Error("A source failed and keeps its last state", "source", in.name, "err", err)
+			m.cfg.Hooks.Failed(in.name, err)
+		}
+		if m.turn.Sleep(ctx, pause) != nil {
+			return
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// ErrPanicked is what a panic of a source has become.
+var ErrPanicked = errors.New("source: panicked")
+
+// runOnce contains a source's panic: it is one source's trouble only.
+func runOnce(ctx context.Context, in *inbox) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v, debug.Stack()}
+		}
+	}()
+	return in.src.Run(ctx, in)
+}
+
+// panicked keeps the stack out of the message, where the same panic would be a
+// different text every time.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("%v: %v", ErrPanicked, p.value) }
+
+func (p *panicked) Unwrap() error { return ErrPanicked }
