@@ -167,13 +167,18 @@ type RemoveContainerRequest struct{ ContainerID string }
 
 // PullImageRequest asks for an image.
 type PullImageRequest struct {
-	Image string
-	Pod   PodRef
-	Auth  *Auth // nil: anonymous
+	Image     string
+	Pod       PodRef // on whose behalf; empty if on no pod's
+	Container string // of that pod, if it is one's
+	Auth      *Auth  // nil: anonymous
 }
 
 // ImageStatusRequest asks after an image.
-type ImageStatusRequest struct{ Image string }
+type ImageStatusRequest struct {
+	Image     string
+	Pod       PodRef // on whose behalf; empty if on no pod's
+	Container string // of that pod, if it is one's
+}
 
 // RemoveImageRequest asks for an image to be dropped.
 type RemoveImageRequest struct{ Image string }

@@ -1,0 +1,177 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// The codes of ends that are not the container's own.
+const (
+	codeStartError = 128
+	codeKilled     = 137
+	codeTerm       = 143
+)
+
+// container is a record. Its state is not stored: it follows from when it was
+// told to start, from how its run goes, and from what time it is.
+type container struct {
+	id      string
+	pod     *pod
+	sandbox *sandbox
+	req     runtime.CreateContainerRequest
+	run     Run
+	created time.Time
+	start   time.Time // when it runs, or will; zero: it has not been told to
+	end     ending
+	gone    bool // the record has been removed
+	next    time.Time
+	index   int // in the heap, if next is not zero
+	waiters []turn.Event
+}
+
+// ending is how a container ends, has ended or would end if nobody interferes.
+type ending struct {
+	at      time.Time // zero: never by itself
+	code    int32
+	reason  string
+	message string
+}
+
+// state computes the state at a time.
+func (c *container) state(now time.Time) runtime.State {
+	switch {
+	case !c.end.at.IsZero() && !c.end.at.After(now):
+		return runtime.StateExited
+	case !c.start.IsZero() && !c.start.After(now):
+		return runtime.StateRunning
+	}
+	return runtime.StateCreated
+}
+
+// change is when the state will change next if nobody interferes; zero is
+// never.
+func (c *container) change(now time.Time) time.Time {
+	if c.gone {
+		return time.Time{}
+	}
+	switch c.state(now) {
+	case runtime.StateCreated:
+		return c.start
+	case runtime.StateRunning:
+		return c.end.at
+	}
+	return time.Time{}
+}
+
+// begin tells the container to start.
+func (c *container) begin(now time.Time, run Run) {
+	c.run = run
+	if run.Fail == FailStart {
+		c.end = ending{now, codeStartError, "StartError", "memory: the script says fail=start"}
+		return
+	}
+	c.start = now.Add(run.StartDelay)
+	if !run.Forever {
+		c.endAt(c.start.Add(run.For), run.Exit)
+	}
+}
+
+// term delivers a TERM and, unless it ends by then, a kill after the grace.
+func (c *container) term(now time.Time, grace time.Duration) {
+	switch {
+	case grace <= 0 || c.state(now) != runtime.StateRunning: // it cannot handle signals yet
+		c.kill(now)
+	case c.run.IgnoreTerm:
+		c.endAt(now.Add(grace), codeKilled)
+	case c.run.Graceful:
+		c.endAt(now, c.run.Exit)
+	default:
+		c.endAt(now, codeTerm)
+	}
+}
+
+// kill ends the container, or the attempt to start it, now.
+func (c *container) kill(now time.Time) { c.endAt(now, codeKilled) }
+
+// endAt ends the container at a time, unless it ends earlier anyway.
+func (c *container) endAt(at time.Time, code int32) {
+	if !c.end.at.IsZero() && !at.Before(c.end.at) {
+		return
+	}
+	c.end = ending{at: at, code: code, reason: "Error"}
+	if code == 0 {
+		c.end.reason = "Completed"
+	}
+}
+
+// alive reports whether the container runs or is about to.
+func (c *container) alive(now time.Time) bool {
+	return !c.start.IsZero() && c.state(now) != runtime.StateExited
+}
+
+// shallow is the record as ListPods shows it.
+func (c *container) shallow(now time.Time) runtime.Container {
+	return runtime.Container{
+		ID:          c.id,
+		Name:        c.req.Name,
+		SandboxID:   c.sandbox.id,
+		Attempt:     c.req.Attempt,
+		Incarnation: c.req.Pod.Incarnation,
+		State:       c.state(now),
+	}
+}
+
+// status is the record in full.
+func (c *container) status(now time.Time) runtime.ContainerStatus {
+	s := runtime.ContainerStatus{
+		Container:   c.shallow(now),
+		Image:       c.req.Image,
+		ImageRef:    c.req.ImageRef,
+		CreatedAt:   c.created,
+		Annotations: c.req.Annotations,
+	}
+	exited := s.State == runtime.StateExited
+	if s.State == runtime.StateRunning || exited && !c.start.IsZero() && !c.start.After(c.end.at) {
+		s.StartedAt = c.start
+	}
+	if exited {
+		s.FinishedAt, s.ExitCode, s.Reason, s.Message = c.end.at, c.end.code, c.end.reason, c.end.message
+	}
+	return s
+}
+
+// transitions is the heap of containers by the time of their next change.
+type transitions []*container
+
+func (t transitions) Len() int { return len(t) }
+
+// Less breaks ties by identity, so that no order depends on the heap's history.
+func (t transitions) Less(i, j int) bool {
+	if !t[i].next.Equal(t[j].next) {
+		return t[i].next.Before(t[j].next)
+	}
+	return t[i].id < t[j].id
+}
+
+func (t transitions) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (t *transitions) Push(x any) {
+	c := x.(*container)
+	c.index = len(*t)
+	*t = append(*t, c)
+}
+
+// Pop implements heap.Interface.
+func (t *transitions) Pop() any {
+	last := len(*t) - 1
+	c := (*t)[last]
+	(*t)[last] = nil
+	*t = (*t)[:last]
+	return c
+}

@@ -1,0 +1,75 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// stream is one open call of Events.
+type stream struct {
+	wake    turn.Event
+	pending []runtime.Event
+	broken  error
+}
+
+// Events implements runtime.EventSource: one event per change, those that time
+// alone brings included. Any number of streams can be open at a time.
+func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
+	_, err := verb(ctx, r, "Events", nothing{}, func(ctx context.Context, _ nothing) (nothing, error) {
+		return nothing{}, r.stream(ctx, sink)
+	})
+	return err
+}
+
+func (r *Runtime) stream(ctx context.Context, sink func(runtime.Event)) error {
+	m := r.m
+	s := &stream{wake: r.turn.NewEvent()}
+	if _, err := m.lockReady(); err != nil {
+		return err
+	}
+	m.mu.streams = append(m.mu.streams, s)
+	m.unlock()
+	defer m.closeStream(s)
+	var events []runtime.Event
+	for {
+		var next time.Time
+		var err error
+		events, next, err = m.takeEvents(s, events[:0])
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			sink(e)
+		}
+		if len(events) > 0 {
+			continue // The sink may have taken its time.
+		}
+		if err := wait(ctx, s.wake, next); err != nil {
+			return err
+		}
+	}
+}
+
+// takeEvents moves what has happened into buf, and says when time alone will
+// bring the next change.
+func (m *machine) takeEvents(s *stream, buf []runtime.Event) ([]runtime.Event, time.Time, error) {
+	m.lock()
+	defer m.unlock()
+	buf = append(buf, s.pending...)
+	s.pending = s.pending[:0]
+	var next time.Time
+	if len(m.mu.next) > 0 {
+		next = m.mu.next[0].next
+	}
+	return buf, next, s.broken
+}
+
+func (m *machine) closeStream(s *stream) {
+	m.lock()
+	defer m.unlock()
+	m.mu.streams = slices.DeleteFunc(m.mu.streams, func(o *stream) bool { return o == s })
+}

@@ -1,0 +1,178 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// PullImage implements runtime.Images. It takes no time.
+func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	return verb(ctx, r, "PullImage", req, r.pullImage)
+}
+
+// ImageStatus implements runtime.Images.
+func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
+	return verb(ctx, r, "ImageStatus", req, r.imageStatus)
+}
+
+// ListImages implements runtime.Images. The images are in order of name.
+func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	return verb(ctx, r, "ListImages", nothing{}, r.listImages)
+}
+
+// RemoveImage implements runtime.Images.
+func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
+	_, err := verb(ctx, r, "RemoveImage", req, r.removeImage)
+	return err
+}
+
+func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
+	m := r.m
+	if _, err := m.lockReady(); err != nil {
+		return "", err
+	}
+	defer m.unlock()
+	if req.Image == "" {
+		return "", fmt.Errorf("memory: %w: it has no name", runtime.ErrImage)
+	}
+	if err := m.mu.noPull[normal(req.Image)]; err != nil {
+		return "", fmt.Errorf("memory: image %s: %w: %w", req.Image, runtime.ErrImage, err)
+	}
+	if name, fails := m.failImageLocked(req.Pod, req.Container); fails {
+		m.useRunLocked(req.Pod.UID, name)
+		return "", fmt.Errorf("memory: image %s: %w: the script of container %s says fail=image", req.Image, runtime.ErrImage, name)
+	}
+	return m.addImageLocked(req.Image).ID, nil
+}
+
+func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
+	m := r.m
+	if _, err := m.lockReady(); err != nil {
+		return runtime.Image{}, err
+	}
+	defer m.unlock()
+	image, ok := m.imageLocked(req.Image)
+	if _, fails := m.failImageLocked(req.Pod, req.Container); fails || !ok {
+		return runtime.Image{}, fmt.Errorf("memory: image %s: %w", req.Image, runtime.ErrNotFound)
+	}
+	return image, nil
+}
+
+func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) {
+	m := r.m
+	if _, err := m.lockReady(); err != nil {
+		return nil, err
+	}
+	defer m.unlock()
+	list := make([]runtime.Image, 0, len(m.mu.images))
+	for _, image := range m.mu.images {
+		list = append(list, image)
+	}
+	slices.SortFunc(list, func(a, b runtime.Image) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(list, func(a, b runtime.Image) int { return slices.Compare(a.Tags, b.Tags) })
+	return list, nil
+}
+
+func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest) (nothing, error) {
+	m := r.m
+	if _, err := m.lockReady(); err != nil {
+		return nothing{}, err
+	}
+	defer m.unlock()
+	if image, ok := m.imageLocked(req.Image); ok {
+		for key, other := range m.mu.images {
+			if other.ID == image.ID {
+				delete(m.mu.images, key)
+			}
+		}
+	}
+	return nothing{}, nil
+}
+
+// failImageLocked reports whether a container's script says that its image is
+// missing now, and which container's. Without a container's name it is any
+// container of the pod that has such a script.
+func (m *machine) failImageLocked(ref runtime.PodRef, container string) (string, bool) {
+	if ref.UID == "" {
+		return "", false
+	}
+	var annotations map[string]string
+	if p := m.mu.pods[ref.UID]; p != nil {
+		annotations = p.sandboxes[0].req.Annotations
+	}
+	for _, name := range m.candidatesLocked(ref, container, annotations) {
+		// A script that cannot be read is CreateContainer's to report.
+		if run, err := m.upcomingLocked(ref, name, annotations); err == nil && run.Fail == FailImage {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// candidatesLocked names the containers for which an image may be asked.
+func (m *machine) candidatesLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
+	if container != "" {
+		return []string{container}
+	}
+	var names []string
+	for _, a := range m.mu.scripts {
+		if a.to.Container != "" && a.to.matches(ref, a.to.Container) {
+			names = append(names, a.to.Container)
+		}
+	}
+	for key := range annotations {
+		if name, ok := strings.CutPrefix(key, AnnotationPrefix); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// imageLocked looks an image up by name, ID or digest.
+func (m *machine) imageLocked(name string) (runtime.Image, bool) {
+	if image, ok := m.mu.images[normal(name)]; ok {
+		return image, true
+	}
+	id := name[strings.LastIndexByte(name, '@')+1:]
+	for _, image := range m.mu.images {
+		if image.ID == id {
+			return image, true
+		}
+	}
+	return runtime.Image{}, false
+}
+
+// addImageLocked makes an image present.
+func (m *machine) addImageLocked(name string) runtime.Image {
+	key := normal(name)
+	if image, ok := m.mu.images[key]; ok {
+		return image
+	}
+	repository, digest, byDigest := strings.Cut(key, "@")
+	image := runtime.Image{ID: digest, SizeBytes: 1 << 20}
+	if !byDigest {
+		sum := sha256.Sum256([]byte(key))
+		image.ID = "sha256:" + hex.EncodeToString(sum[:])
+		image.Tags = []string{key}
+		repository = key[:strings.LastIndexByte(key, ':')]
+	}
+	image.Digests = []string{repository + "@" + image.ID}
+	m.mu.images[key] = image
+	return image
+}
+
+// normal is an image's name with the tag that goes without saying.
+func normal(name string) string {
+	if strings.Contains(name, "@") || strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/') {
+		return name
+	}
+	return name + ":latest"
+}

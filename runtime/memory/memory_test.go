@@ -1,0 +1,116 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place makes the sandbox of a pod and pulls the image of its containers.
+func place(t *testing.T, r *memory.Runtime, uid string, annotations map[string]string) (runtime.PodRef, string) {
+	t.Helper()
+	ref := runtime.PodRef{UID: types.UID("uid-" + uid), Name: uid, Namespace: "default", Incarnation: 1}
+	_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+	require.NoError(t, err)
+	sandbox, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: ref, Annotations: annotations})
+	require.NoError(t, err)
+	return ref, sandbox
+}
+
+// start creates and starts a container.
+func start(t *testing.T, r *memory.Runtime, ref runtime.PodRef, sandbox, name string, attempt uint32, command ...string) string {
+	t.Helper()
+	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
+		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt, Image: "busybox", Command: command,
+	})
+	require.NoError(t, err)
+	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+	return id
+}
+
+// status is the record of a container.
+func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runtime.ContainerStatus {
+	t.Helper()
+	st, err := r.PodStatus(t.Context(), ref.UID)
+	require.NoError(t, err)
+	for _, c := range st.Containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	require.Fail(t, "no record", id)
+	return runtime.ContainerStatus{}
+}
+
+func TestStopContainer_GraceTermAndKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{
+			memory.AnnotationPrefix + "deaf":  "ignore-term",
+			memory.AnnotationPrefix + "tidy":  "run=forever exit=0",
+			memory.AnnotationPrefix + "short": "run=3s exit=7 ignore-term",
+		})
+		for _, tc := range []struct {
+			name  string
+			grace time.Duration
+			takes time.Duration
+			code  int32
+		}{
+			{"plain", 10 * time.Second, 0, 143},
+			{"plain", 0, 0, 137},
+			{"tidy", 10 * time.Second, 0, 0},
+			{"deaf", 10 * time.Second, 10 * time.Second, 137},
+			{"short", 10 * time.Second, 3 * time.Second, 7},
+		} {
+			id := start(t, r, ref, sandbox, tc.name, uint32(tc.grace/time.Second))
+			began := time.Now()
+			require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: tc.grace}))
+			require.Equal(t, tc.takes, time.Since(began), tc.name)
+			st := status(t, r, ref, id)
+			require.Equal(t, tc.code, st.ExitCode, tc.name)
+			require.Equal(t, time.Now(), st.FinishedAt, tc.name)
+		}
+	})
+}
+
+func TestStopContainer_ShorterGraceTakesEffectAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
+		id := start(t, r, ref, sandbox, "deaf", 0)
+		began := time.Now()
+		first := make(chan error, 1)
+		go func() {
+			first <- r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: time.Hour})
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: time.Second}))
+		require.NoError(t, <-first)
+		require.Equal(t, 2*time.Second, time.Since(began))
+	})
+}
+
+func TestStopContainer_GoesOnWithoutItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
+		id := start(t, r, ref, sandbox, "deaf", 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Second})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+		time.Sleep(4 * time.Second)
+		require.Equal(t, int32(137), status(t, r, ref, id).ExitCode)
+	})
+}

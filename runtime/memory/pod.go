@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// pod is the records of one UID, in the order in which they are shown, and
+// what was last shown of them.
+type pod struct {
+	ref        runtime.PodRef
+	sandboxes  []*sandbox
+	containers []*container
+	shallow    *runtime.Pod       // nil: something has changed
+	status     *runtime.PodStatus // likewise
+}
+
+// sandbox is a sandbox record.
+type sandbox struct {
+	id      string
+	pod     *pod
+	req     runtime.RunSandboxRequest
+	created time.Time
+	ready   bool
+	ip      uint16 // 0: none
+}
+
+// podLocked finds the pod or makes its place in the order.
+func (m *machine) podLocked(ref runtime.PodRef) *pod {
+	p := m.mu.pods[ref.UID]
+	if p == nil {
+		p = &pod{}
+		m.mu.pods[ref.UID] = p
+		i, _ := m.findLocked(ref.UID)
+		m.mu.order = slices.Insert(m.mu.order, i, p)
+	}
+	p.ref = ref
+	return p
+}
+
+func (m *machine) findLocked(uid types.UID) (int, bool) {
+	return slices.BinarySearchFunc(m.mu.order, uid, func(p *pod, uid types.UID) int {
+		return cmp.Compare(p.ref.UID, uid)
+	})
+}
+
+// dropIfEmptyLocked forgets a pod without records.
+func (m *machine) dropIfEmptyLocked(p *pod) {
+	if len(p.sandboxes) > 0 {
+		return
+	}
+	if i, ok := m.findLocked(p.ref.UID); ok {
+		m.mu.order = slices.Delete(m.mu.order, i, i+1)
+	}
+	delete(m.mu.pods, p.ref.UID)
+}
+
+// newIDLocked makes an ID that depends on nothing but the pod's own history,
+// so that the order in which pods call does not show in it.
+func (m *machine) newIDLocked(uid types.UID) string {
+	past := m.pastLocked(uid)
+	past.made++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, past.made))
+	return hex.EncodeToString(sum[:16])
+}
+
+// insert keeps the sandboxes newest attempt first.
+func (p *pod) insertSandbox(s *sandbox) {
+	i, _ := slices.BinarySearchFunc(p.sandboxes, s, func(a, b *sandbox) int {
+		return cmp.Compare(b.req.Attempt, a.req.Attempt)
+	})
+	p.sandboxes = slices.Insert(p.sandboxes, i, s)
+}
+
+// insertContainer keeps the containers by name, and of each name the newest
+// sandbox and attempt first.
+func (p *pod) insertContainer(c *container) {
+	i, _ := slices.BinarySearchFunc(p.containers, c, func(a, b *container) int {
+		return cmp.Or(
+			cmp.Compare(a.req.Name, b.req.Name),
+			cmp.Compare(b.sandbox.req.Attempt, a.sandbox.req.Attempt),
+			cmp.Compare(b.req.Attempt, a.req.Attempt),
+		)
+	})
+	p.containers = slices.Insert(p.containers, i, c)
+}
+
+// show is the shallow view. It is made once per change and then shared.
+func (p *pod) show(now time.Time) runtime.Pod {
+	if p.shallow == nil {
+		v := &runtime.Pod{
+			UID:        p.ref.UID,
+			Name:       p.ref.Name,
+			Namespace:  p.ref.Namespace,
+			Sandboxes:  make([]runtime.Sandbox, len(p.sandboxes)),
+			Containers: make([]runtime.Container, len(p.containers)),
+		}
+		for i, s := range p.sandboxes {
+			v.Sandboxes[i] = s.shallow()
+		}
+		for i, c := range p.containers {
+			v.Containers[i] = c.shallow(now)
+		}
+		p.shallow = v
+	}
+	return *p.shallow
+}
+
+// showAll is the full view. It is made once per change and then shared.
+func (p *pod) showAll(now time.Time) *runtime.PodStatus {
+	if p.status == nil {
+		v := &runtime.PodStatus{
+			UID:        p.ref.UID,
+			Name:       p.ref.Name,
+			Namespace:  p.ref.Namespace,
+			Sandboxes:  make([]runtime.SandboxStatus, len(p.sandboxes)),
+			Containers: make([]runtime.ContainerStatus, len(p.containers)),
+		}
+		for i, s := range p.sandboxes {
+			v.Sandboxes[i] = s.status()
+		}
+		for i, c := range p.containers {
+			v.Containers[i] = c.status(now)
+		}
+		p.status = v
+	}
+	return p.status
+}
+
+func (s *sandbox) shallow() runtime.Sandbox {
+	return runtime.Sandbox{
+		ID:          s.id,
+		Attempt:     s.req.Attempt,
+		Incarnation: s.req.Pod.Incarnation,
+		Ready:       s.ready,
+		CreatedAt:   s.created,
+		Annotations: s.req.Annotations,
+	}
+}
+
+func (s *sandbox) status() runtime.SandboxStatus {
+	v := runtime.SandboxStatus{Sandbox: s.shallow(), HostNetwork: s.req.Namespaces.HostNetwork}
+	if s.ip != 0 {
+		v.IPs = []string{fmt.Sprintf("10.88.%d.%d", s.ip>>8, s.ip&0xff)}
+	}
+	return v
+}

@@ -1,0 +1,271 @@
+package memory
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Runtime is one client's view of a machine in memory. Views made by On share
+// everything but the clock on which their callers wait, so that the machine
+// survives the clients. All methods are safe for concurrent use.
+type Runtime struct {
+	m     *machine
+	turn  turn.Turn
+	yield func() error // nil in production, where nobody needs to be let in
+}
+
+var (
+	_ runtime.Runtime        = (*Runtime)(nil)
+	_ runtime.EventSource    = (*Runtime)(nil)
+	_ runtime.StatusReporter = (*Runtime)(nil)
+	_ runtime.Versioner      = (*Runtime)(nil)
+)
+
+// New makes an empty, ready machine and returns the view of a client on the
+// machine's own clock. It starts nothing.
+func New(cfg Config) *Runtime {
+	cfg.complete()
+	m := &machine{clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
+	m.mu.status = runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
+	m.mu.pods = map[types.UID]*pod{}
+	m.mu.sandboxes = map[string]*sandbox{}
+	m.mu.containers = map[string]*container{}
+	m.mu.past = map[types.UID]*past{}
+	m.mu.images = map[string]runtime.Image{}
+	m.mu.noPull = map[string]error{}
+	m.mu.ips = map[uint16]bool{}
+	for _, name := range cfg.Images {
+		m.addImageLocked(name)
+	}
+	return m.view(cfg.Clock)
+}
+
+// On returns a view whose calls wait through another clock: that of a process
+// that may crash while the machine goes on. It must tell the same time as the
+// machine's clock.
+func (r *Runtime) On(clk clock.Clock) *Runtime { return r.m.view(clk) }
+
+// Version implements runtime.Versioner.
+func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
+	v, err := verb(ctx, r, "Version", nothing{}, func(context.Context, nothing) ([2]string, error) {
+		return [2]string{"memory", "1"}, nil
+	})
+	return v[0], v[1], err
+}
+
+// RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
+func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	return verb(ctx, r, "RuntimeStatus", nothing{}, func(context.Context, nothing) (runtime.RuntimeStatus, error) {
+		r.m.lock()
+		defer r.m.unlock()
+		return r.m.mu.status, nil
+	})
+}
+
+// machine is what outlives the clients: the records, and the one clock by
+// which their states are computed.
+type machine struct {
+	clock clock.PassiveClock
+	log   *slog.Logger
+	hooks Hooks
+
+	mu struct {
+		sync.Mutex
+		status     runtime.RuntimeStatus
+		pods       map[types.UID]*pod
+		order      []*pod // the same, by UID
+		sandboxes  map[string]*sandbox
+		containers map[string]*container
+		past       map[types.UID]*past
+		next       transitions
+		images     map[string]runtime.Image // by normal name
+		noPull     map[string]error
+		scripts    []assigned
+		ips        map[uint16]bool
+		list       []runtime.Pod // what ListPods last returned
+		fresh      bool          // nothing has changed since
+		streams    []*stream
+		wake       []turn.Event // to be signalled at unlock
+	}
+}
+
+// past is what is remembered of a UID when its records are gone.
+type past struct {
+	made   int            // IDs given out
+	starts map[string]int // per container name
+}
+
+func (m *machine) view(clk clock.Clock) *Runtime {
+	r := &Runtime{m: m, turn: turn.Over(clk)}
+	if y, ok := r.turn.(interface{ Yield() error }); ok {
+		r.yield = y.Yield
+	}
+	return r
+}
+
+// lock locks the machine and brings what it has published up to now.
+func (m *machine) lock() time.Time {
+	m.mu.Lock()
+	now := m.clock.Now()
+	m.settleLocked(now)
+	return now
+}
+
+// lockReady is lock for the verbs that a runtime which is down cannot do.
+func (m *machine) lockReady() (time.Time, error) {
+	now := m.lock()
+	if s := m.mu.status; !s.RuntimeReady {
+		m.unlock()
+		return now, fmt.Errorf("memory: %w: %s", runtime.ErrNotReady, s.RuntimeMessage)
+	}
+	return now, nil
+}
+
+// unlock unlocks the machine and only then wakes who waits for what changed.
+func (m *machine) unlock() {
+	wake := m.mu.wake
+	m.mu.wake = nil
+	m.mu.Unlock()
+	for _, e := range wake {
+		e.Signal()
+	}
+}
+
+// settleLocked publishes every change of state that time has brought by now.
+func (m *machine) settleLocked(now time.Time) {
+	for len(m.mu.next) > 0 && !m.mu.next[0].next.After(now) {
+		c := m.mu.next[0]
+		m.changedLocked(c.pod, c, c.next)
+		m.planLocked(c, now)
+	}
+}
+
+// planLocked puts c into the heap at the time of its next change of state.
+func (m *machine) planLocked(c *container, now time.Time) {
+	at := c.change(now)
+	switch {
+	case c.next.IsZero() && !at.IsZero():
+		c.next = at
+		heap.Push(&m.mu.next, c)
+	case at.IsZero() && !c.next.IsZero():
+		c.next = at
+		heap.Remove(&m.mu.next, c.index)
+	case !at.IsZero():
+		c.next = at
+		heap.Fix(&m.mu.next, c.index)
+	}
+	// An earlier change than the one they wait for.
+	m.mu.wake = append(m.mu.wake, c.waiters...)
+	for _, s := range m.mu.streams {
+		m.mu.wake = append(m.mu.wake, s.wake)
+	}
+}
+
+// changedLocked makes a change of a pod's records visible. c is nil if it is
+// the sandbox that changed.
+func (m *machine) changedLocked(p *pod, c *container, at time.Time) {
+	p.shallow, p.status = nil, nil
+	m.mu.fresh = false
+	e := runtime.Event{UID: p.ref.UID, At: at}
+	if c != nil {
+		e.ContainerID = c.id
+		m.mu.wake = append(m.mu.wake, c.waiters...)
+	}
+	for _, s := range m.mu.streams {
+		s.pending = append(s.pending, e)
+		m.mu.wake = append(m.mu.wake, s.wake)
+	}
+}
+
+// nothing is the request or result of a verb that has none.
+type nothing struct{}
+
+// verb is the frame of every call: a crash can be placed before it and, with
+// the effect done and the reply lost, after it; and it is observed.
+func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func(context.Context, Q) (R, error)) (R, error) {
+	began := r.m.clock.Now()
+	var res R
+	err := r.crashPoint()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		res, err = do(ctx, req)
+		if lost := r.crashPoint(); lost != nil {
+			var none R
+			res, err = none, lost
+		}
+	}
+	if r.m.hooks.Call != nil {
+		r.m.hooks.Call(Call{name, orNil(req), orNil(res), err, began, r.m.clock.Now()})
+	}
+	if r.m.log.Enabled(ctx, slog.LevelDebug) {
+		r.m.log.DebugContext(ctx, "Runtime call", "verb", name, "request", orNil(req), "err", err)
+	}
+	return res, err
+}
+
+func (r *Runtime) crashPoint() error {
+	if r.yield == nil {
+		return nil
+	}
+	return r.yield()
+}
+
+func orNil(v any) any {
+	if _, ok := v.(nothing); ok {
+		return nil
+	}
+	return v
+}
+
+// await waits, through the seam of the caller, while c is in the given state.
+func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) error {
+	changed := r.turn.NewEvent()
+	r.m.lock()
+	c.waiters = append(c.waiters, changed)
+	r.m.unlock()
+	defer r.m.unregister(c, changed)
+	for {
+		now := r.m.lock()
+		over := c.gone || c.state(now) != while
+		next := c.next
+		r.m.unlock()
+		if over {
+			return nil
+		}
+		if err := wait(ctx, changed, next); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *machine) unregister(c *container, e turn.Event) {
+	m.lock()
+	defer m.unlock()
+	for i, w := range c.waiters {
+		if w == e {
+			c.waiters = append(c.waiters[:i:i], c.waiters[i+1:]...)
+			return
+		}
+	}
+}
+
+// wait waits for e, and until a time if there is one.
+func wait(ctx context.Context, e turn.Event, until time.Time) error {
+	if until.IsZero() {
+		return e.Wait(ctx)
+	}
+	_, err := e.WaitUntil(ctx, until)
+	return err
+}

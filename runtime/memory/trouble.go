@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// What follows happens behind the back of every client, at once, and counts as
+// no call: neither hooks nor crashes see it.
+
+// ExitContainer makes a running container end with a code, as a crash or
+// somebody's kill would. ErrNotFound, or ErrWrongState if it does not run.
+func (r *Runtime) ExitContainer(id string, code int32) error {
+	now := r.m.lock()
+	defer r.m.unlock()
+	c := r.m.mu.containers[id]
+	switch {
+	case c == nil:
+		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
+	case c.state(now) != runtime.StateRunning:
+		return fmt.Errorf("memory: container %s does not run: %w", id, runtime.ErrWrongState)
+	}
+	r.m.killLocked(c, now, code)
+	return nil
+}
+
+// LoseContainer drops a container's record with whatever runs in it.
+func (r *Runtime) LoseContainer(id string) error {
+	now := r.m.lock()
+	defer r.m.unlock()
+	c := r.m.mu.containers[id]
+	if c == nil {
+		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
+	}
+	r.m.dropLocked(c, now)
+	return nil
+}
+
+// KillSandbox makes a sandbox not ready and takes its address, while its
+// containers live on.
+func (r *Runtime) KillSandbox(id string) error {
+	now := r.m.lock()
+	defer r.m.unlock()
+	s := r.m.mu.sandboxes[id]
+	if s == nil {
+		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
+	}
+	r.m.downLocked(s, now)
+	return nil
+}
+
+// LoseSandbox drops a sandbox with all that is in it.
+func (r *Runtime) LoseSandbox(id string) error {
+	now := r.m.lock()
+	defer r.m.unlock()
+	s := r.m.mu.sandboxes[id]
+	if s == nil {
+		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
+	}
+	r.m.loseLocked(s, now)
+	return nil
+}
+
+// LoseAll drops every pod, as a runtime does that comes back on an empty disk.
+// Images stay, and starts stay counted.
+func (r *Runtime) LoseAll() {
+	now := r.m.lock()
+	defer r.m.unlock()
+	for _, p := range slices.Clone(r.m.mu.order) {
+		for _, s := range slices.Clone(p.sandboxes) {
+			r.m.loseLocked(s, now)
+		}
+	}
+}
+
+// SetStatus sets what RuntimeStatus says. While the runtime is not ready every
+// other verb is ErrNotReady; while the network is not, RunSandbox is
+// ErrNetworkNotReady unless the pod uses the host's. What runs goes on.
+func (r *Runtime) SetStatus(status runtime.RuntimeStatus) {
+	r.m.lock()
+	defer r.m.unlock()
+	r.m.mu.status = status
+}
+
+// FailPulls makes every pull of an image fail with ErrImage and a reason, and
+// drops the image if it is present. A nil reason ends it.
+func (r *Runtime) FailPulls(image string, reason error) {
+	r.m.lock()
+	defer r.m.unlock()
+	if reason == nil {
+		delete(r.m.mu.noPull, normal(image))
+		return
+	}
+	r.m.mu.noPull[normal(image)] = reason
+	delete(r.m.mu.images, normal(image))
+}
+
+// BreakEvents ends every open event stream with an error.
+func (r *Runtime) BreakEvents(err error) {
+	r.m.lock()
+	defer r.m.unlock()
+	if err == nil {
+		err = errors.New("memory: the event stream broke")
+	}
+	for _, s := range r.m.mu.streams {
+		s.broken = err
+		r.m.mu.wake = append(r.m.mu.wake, s.wake)
+	}
+}
