@@ -1,0 +1,54 @@
+package podmanager
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Manager is the desired pods and their mirrors. All methods may be called
+// from any goroutine at any time and never block on anything but each other.
+// Pods are handed in and out without a copy and are read only from then on.
+// Found flags that are false come with a nil pod.
+type Manager interface {
+	// GetPodByFullName finds the pod, not mirror, by FullName.
+	GetPodByFullName(podFullName string) (*v1.Pod, bool)
+	// GetPodByName finds the pod, not mirror, by namespace and name.
+	GetPodByName(namespace, name string) (*v1.Pod, bool)
+	// GetPodByUID finds the pod, not mirror. A mirror's UID finds nothing.
+	GetPodByUID(uid types.UID) (*v1.Pod, bool)
+	// GetPodByMirrorPod finds the pod that has the mirror's full name.
+	GetPodByMirrorPod(mirror *v1.Pod) (*v1.Pod, bool)
+	// GetMirrorPodByPod finds the mirror that has the pod's full name. It does
+	// not matter whether the pod is static, or known.
+	GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool)
+	// GetPodAndMirrorPod completes the pair. Of a mirror it returns the pod of
+	// that full name, or nil, the argument itself, and true; of a pod the
+	// argument itself, its mirror, or nil, and false.
+	GetPodAndMirrorPod(aPod *v1.Pod) (pod, mirror *v1.Pod, wasMirror bool)
+	// GetPods returns all pods but mirrors, in order of arrival. The slice is
+	// the caller's.
+	GetPods() []*v1.Pod
+	// GetPodsAndMirrorPods returns, of one moment and each in order of arrival,
+	// all pods, all mirrors, and the full names of the mirrors that stand for
+	// no pod.
+	GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames []string)
+	// GetStaticPodToMirrorPodMap maps every static pod to its mirror, or nil.
+	GetStaticPodToMirrorPodMap() map[*v1.Pod]*v1.Pod
+
+	// SetPods replaces everything that is known.
+	SetPods(pods []*v1.Pod)
+	// AddPod stores the pod in place of whatever has its UID. It returns with
+	// the pod visible to all.
+	AddPod(pod *v1.Pod)
+	// UpdatePod is AddPod.
+	UpdatePod(pod *v1.Pod)
+	// RemovePod forgets the UID of the pod; an unknown one is no fault.
+	RemovePod(pod *v1.Pod)
+
+	// TranslatePodUID turns the UID of a mirror into that of the pod it stands
+	// for, and returns any other UID as it is.
+	TranslatePodUID(uid types.UID) ResolvedPodUID
+	// GetUIDTranslations returns all translations, of one moment, both ways. A
+	// static pod without a mirror is in podToMirror with "".
+	GetUIDTranslations() (podToMirror map[ResolvedPodUID]MirrorPodUID, mirrorToPod map[MirrorPodUID]ResolvedPodUID)
+}

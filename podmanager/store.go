@@ -1,0 +1,196 @@
+package podmanager
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Store is a Manager in memory. Make one with New.
+type Store struct {
+	mu struct {
+		sync.RWMutex
+		pods    table
+		mirrors table // at most one per name
+	}
+}
+
+var _ Manager = (*Store)(nil)
+
+// New returns a Store without pods.
+func New() *Store {
+	s := &Store{}
+	s.mu.pods, s.mu.mirrors = newTable(), newTable()
+	return s
+}
+
+// AddPod implements Manager.
+func (s *Store) AddPod(pod *v1.Pod) { s.UpdatePod(pod) }
+
+// UpdatePod implements Manager.
+func (s *Store) UpdatePod(pod *v1.Pod) {
+	if pod == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.putLocked(pod)
+}
+
+// putLocked stores the pod where it belongs and nowhere else.
+func (s *Store) putLocked(pod *v1.Pod) {
+	if !IsMirrorPod(pod) {
+		s.mu.mirrors.remove(pod.UID)
+		s.mu.pods.put(pod)
+		return
+	}
+	s.mu.pods.remove(pod.UID)
+	if old := s.mu.mirrors.named(keyOf(pod)); old != nil && old.UID != pod.UID {
+		s.mu.mirrors.remove(old.UID)
+	}
+	s.mu.mirrors.put(pod)
+}
+
+// RemovePod implements Manager.
+func (s *Store) RemovePod(pod *v1.Pod) {
+	if pod == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.pods.remove(pod.UID)
+	s.mu.mirrors.remove(pod.UID)
+}
+
+// SetPods implements Manager.
+func (s *Store) SetPods(pods []*v1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.pods, s.mu.mirrors = newTable(), newTable()
+	for _, pod := range pods {
+		if pod != nil {
+			s.putLocked(pod)
+		}
+	}
+}
+
+// GetPodByFullName implements Manager.
+func (s *Store) GetPodByFullName(podFullName string) (*v1.Pod, bool) {
+	k, ok := parseFullName(podFullName)
+	if !ok {
+		return nil, false
+	}
+	return s.GetPodByName(k.namespace, k.name)
+}
+
+// GetPodByName implements Manager.
+func (s *Store) GetPodByName(namespace, name string) (*v1.Pod, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pod := s.mu.pods.named(key{namespace, name})
+	return pod, pod != nil
+}
+
+// GetPodByUID implements Manager.
+func (s *Store) GetPodByUID(uid types.UID) (*v1.Pod, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.mu.pods.byUID[uid]; e != nil {
+		return e.pod, true
+	}
+	return nil, false
+}
+
+// GetPodByMirrorPod implements Manager.
+func (s *Store) GetPodByMirrorPod(mirror *v1.Pod) (*v1.Pod, bool) {
+	if mirror == nil {
+		return nil, false
+	}
+	return s.GetPodByName(mirror.Namespace, mirror.Name)
+}
+
+// GetMirrorPodByPod implements Manager.
+func (s *Store) GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool) {
+	if pod == nil {
+		return nil, false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	mirror := s.mu.mirrors.named(keyOf(pod))
+	return mirror, mirror != nil
+}
+
+// GetPodAndMirrorPod implements Manager.
+func (s *Store) GetPodAndMirrorPod(aPod *v1.Pod) (pod, mirror *v1.Pod, wasMirror bool) {
+	if IsMirrorPod(aPod) {
+		pod, _ = s.GetPodByMirrorPod(aPod)
+		return pod, aPod, true
+	}
+	mirror, _ = s.GetMirrorPodByPod(aPod)
+	return aPod, mirror, false
+}
+
+// GetPods implements Manager.
+func (s *Store) GetPods() []*v1.Pod {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.pods.pods()
+}
+
+// GetPodsAndMirrorPods implements Manager.
+func (s *Store) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for e := s.mu.mirrors.first; e != nil; e = e.next {
+		if s.mu.pods.named(e.key) == nil {
+			orphanFullNames = append(orphanFullNames, FullName(e.pod))
+		}
+	}
+	return s.mu.pods.pods(), s.mu.mirrors.pods(), orphanFullNames
+}
+
+// GetStaticPodToMirrorPodMap implements Manager.
+func (s *Store) GetStaticPodToMirrorPodMap() map[*v1.Pod]*v1.Pod {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	staticToMirror := map[*v1.Pod]*v1.Pod{}
+	for e := s.mu.pods.first; e != nil; e = e.next {
+		if IsStaticPod(e.pod) {
+			staticToMirror[e.pod] = s.mu.mirrors.named(e.key)
+		}
+	}
+	return staticToMirror
+}
+
+// TranslatePodUID implements Manager.
+func (s *Store) TranslatePodUID(uid types.UID) ResolvedPodUID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if mirror := s.mu.mirrors.byUID[uid]; mirror != nil {
+		if pod := s.mu.pods.named(mirror.key); pod != nil {
+			return ResolvedPodUID(pod.UID)
+		}
+	}
+	return ResolvedPodUID(uid)
+}
+
+// GetUIDTranslations implements Manager.
+func (s *Store) GetUIDTranslations() (podToMirror map[ResolvedPodUID]MirrorPodUID, mirrorToPod map[MirrorPodUID]ResolvedPodUID) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	podToMirror = map[ResolvedPodUID]MirrorPodUID{}
+	mirrorToPod = map[MirrorPodUID]ResolvedPodUID{}
+	for uid, e := range s.mu.pods.byUID {
+		if IsStaticPod(e.pod) {
+			podToMirror[ResolvedPodUID(uid)] = ""
+		}
+	}
+	for uid, mirror := range s.mu.mirrors.byUID {
+		if pod := s.mu.pods.named(mirror.key); pod != nil {
+			podToMirror[ResolvedPodUID(pod.UID)] = MirrorPodUID(uid)
+			mirrorToPod[MirrorPodUID(uid)] = ResolvedPodUID(pod.UID)
+		}
+	}
+	return podToMirror, mirrorToPod
+}
