@@ -1,0 +1,188 @@
+package pleg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// The errors that callers compare.
+var (
+	// ErrStopped is the answer to a reader who still waits when Run has
+	// ended, and to a second Run.
+	ErrStopped = errors.New("pleg: stopped")
+	// ErrRunning is the answer to a Run or Relist beside another one.
+	ErrRunning = errors.New("pleg: running already")
+)
+
+// Generator tells what has happened to pods in the runtime, and keeps what is
+// known of them. All methods are safe for concurrent use.
+type Generator interface {
+	// Run observes the runtime until ctx ends and returns nil once its last
+	// goroutine has ended. It is called once.
+	Run(ctx context.Context) error
+	// Relist is a single step for those who do not call Run: it lists all
+	// pods, inspects those that need it, each within its deadline, and
+	// returns when all of that is done. Its error is that of the listing,
+	// after which nothing has changed. ErrRunning: Run or another Relist is
+	// at work.
+	Relist(ctx context.Context) error
+	// RequestRelist asks for a look at one pod, soon. It never blocks. From
+	// then on a reader of this pod is answered only by an inspection begun
+	// later, not by a listing: whoever has just changed a pod calls it before
+	// Mark.
+	RequestRelist(uid types.UID)
+	// Healthy is false, with an error that says what is wrong and since when,
+	// if no listing has succeeded for longer than the threshold, or ever.
+	Healthy() (bool, error)
+	// Subscribe opens a view of what changes. It begins with every pod known
+	// so far. wake, if not nil, is called when the view turns from empty to
+	// non-empty, by whoever found the change, with no lock held; it must not
+	// block.
+	Subscribe(wake func()) *Subscription
+	// Get returns what is cached of a pod, at once. The status is never nil
+	// and only to be read; that of an unknown pod has its UID and nothing
+	// else. An error means that the newest inspection failed: the status is
+	// then the last one that could be read.
+	Get(uid types.UID) (*runtime.PodStatus, error)
+	// Mark is the number of the newest observation that has begun.
+	Mark() uint64
+	// NewerThan returns the status of a pod as an observation with a number
+	// above mark has shown it; it waits for one if there is none, and its
+	// waiting is the request for it. A pod that does not exist has an empty
+	// status. An error is that of the observation, of ctx, or ErrStopped; the
+	// status is nil then. A mark from the future counts as Mark().
+	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
+	// Pods is the last successful listing, to be read only.
+	Pods() []runtime.Pod
+}
+
+// podLister is what is asked of a runtime: runtime.PodLister.
+type podLister interface {
+	ListPods(ctx context.Context) ([]runtime.Pod, error)
+	PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
+}
+
+// Config is what New needs. The zero value of a field is its default.
+type Config struct {
+	// Runtime is observed: any runtime.PodLister. It must be given. A listing
+	// belongs to the PLEG once returned: the runtime does not change it any
+	// more, and returns another slice or the same one as it was. If Runtime
+	// is a runtime.EventSource too, Run listens to it.
+	Runtime podLister
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// RelistPeriod is the pause between two listings; 1 s.
+	RelistPeriod time.Duration
+	// SafetyPeriod is the same while a stream of events is healthy; 30 s.
+	SafetyPeriod time.Duration
+	// RelistThreshold is the age of the last success above which the PLEG is
+	// not healthy; 3 min.
+	RelistThreshold time.Duration
+	// ListTimeout is how long one listing may take; 2 min.
+	ListTimeout time.Duration
+	// InspectTimeout is how long the inspection of one pod may take; 10 s.
+	InspectTimeout time.Duration
+	// MaxInspections is how many pods are inspected at a time; 8. Pods whose
+	// last inspection ran into its deadline use at most half of them.
+	MaxInspections int
+	// Log is for what people should know; nil discards.
+	Log *slog.Logger
+	// Hooks observe the work.
+	Hooks Hooks
+}
+
+// complete fills in the defaults and names everything that is wrong.
+func (c *Config) complete() error {
+	var faults []error
+	if c.Runtime == nil {
+		faults = append(faults, errors.New("pleg: Config.Runtime is missing"))
+	}
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		def   time.Duration
+	}{
+		{"RelistPeriod", &c.RelistPeriod, time.Second},
+		{"SafetyPeriod", &c.SafetyPeriod, 30 * time.Second},
+		{"RelistThreshold", &c.RelistThreshold, 3 * time.Minute},
+		{"ListTimeout", &c.ListTimeout, 2 * time.Minute},
+		{"InspectTimeout", &c.InspectTimeout, 10 * time.Second},
+	} {
+		if *d.value < 0 {
+			faults = append(faults, fmt.Errorf("pleg: Config.%s is negative: %v", d.name, *d.value))
+		} else if *d.value == 0 {
+			*d.value = d.def
+		}
+	}
+	if c.MaxInspections < 0 {
+		faults = append(faults, fmt.Errorf("pleg: Config.MaxInspections is negative: %d", c.MaxInspections))
+	} else if c.MaxInspections == 0 {
+		c.MaxInspections = 8
+	}
+	if len(faults) == 0 && c.RelistThreshold <= max(c.RelistPeriod, c.SafetyPeriod) {
+		faults = append(faults, fmt.Errorf("pleg: Config.RelistThreshold %v is not above the periods %v and %v",
+			c.RelistThreshold, c.RelistPeriod, c.SafetyPeriod))
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(faults...)
+}
+
+// PLEG is the Generator of this package.
+type PLEG struct {
+	cfg    Config
+	turn   turn.Turn
+	wake   turn.Event // of Run's loop
+	stream runtime.EventSource
+
+	// changed is the lister's scratch. There is one lister at a time.
+	changed []int
+
+	mu struct {
+		sync.Mutex
+		table  table
+		state  state
+		rhythm rhythm
+		subs   []*Subscription // replaced, never changed
+	}
+}
+
+var _ Generator = (*PLEG)(nil)
+
+// state is the life of a PLEG.
+type state uint8
+
+const (
+	idle     state = iota
+	stepping       // in Relist
+	running        // in Run
+	stopped        // Run has ended
+)
+
+// New makes a PLEG. It starts nothing; until Run or Relist is called readers
+// wait and nothing is known.
+func New(cfg Config) (*PLEG, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	p := &PLEG{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	p.wake = p.turn.NewEvent()
+	p.stream, _ = cfg.Runtime.(runtime.EventSource)
+	p.mu.table = table{
+		records:  make(map[types.UID]*record),
+		limit:    cfg.MaxInspections,
+		retryGap: cfg.RelistPeriod,
+	}
+	return p, nil
+}

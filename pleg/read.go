@@ -1,0 +1,98 @@
+package pleg
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Get implements Generator.
+func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	status, err, _ := p.mu.table.look(uid, 0)
+	return status, err
+}
+
+// Mark implements Generator.
+func (p *PLEG) Mark() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.table.number
+}
+
+// Pods implements Generator.
+func (p *PLEG) Pods() []runtime.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.table.list
+}
+
+// RequestRelist implements Generator.
+func (p *PLEG) RequestRelist(uid types.UID) {
+	if uid == "" {
+		return
+	}
+	p.mu.Lock()
+	t := &p.mu.table
+	t.ask(t.record(uid), t.number)
+	p.mu.Unlock()
+	p.wake.Signal()
+}
+
+// NewerThan implements Generator.
+func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
+	w, status, err := p.lookOrAsk(uid, mark)
+	if w == nil {
+		if err != nil {
+			return nil, err
+		}
+		return status, nil
+	}
+	p.wake.Signal()
+	if err := w.latch.Wait(ctx); err != nil {
+		p.leave(uid, w)
+		return nil, err
+	}
+	return w.status, w.err
+}
+
+// lookOrAsk answers at once, or registers a waiter and what it waits for.
+func (p *PLEG) lookOrAsk(uid types.UID, mark uint64) (*waiter, *runtime.PodStatus, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &p.mu.table
+	mark = min(mark, t.number)
+	status, err, ok := t.look(uid, mark)
+	if ok {
+		return nil, status, err
+	}
+	if p.mu.state == stopped {
+		return nil, nil, ErrStopped
+	}
+	r := t.record(uid)
+	t.readers++
+	w := &waiter{seq: t.readers, mark: mark, latch: p.turn.NewLatch()}
+	r.waiters = append(r.waiters, w)
+	t.ask(r, mark)
+	return w, nil, nil
+}
+
+// leave takes a reader away who does not wait any longer.
+func (p *PLEG) leave(uid types.UID, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.mu.table.records[uid]
+	if r == nil {
+		return
+	}
+	for i := range r.waiters {
+		if r.waiters[i] == w {
+			r.waiters = append(r.waiters[:i], r.waiters[i+1:]...)
+			break
+		}
+	}
+	p.mu.table.drop(r)
+}

@@ -1,0 +1,80 @@
+package pleg
+
+import (
+	"context"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// The pause before a broken stream is opened again doubles from minPause to
+// maxPause, and starts anew once a stream was healthy.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// follow keeps the stream of events open until ctx ends. It never gives up.
+func (p *PLEG) follow(ctx context.Context) {
+	pause := minPause
+	for {
+		p.streamOpened()
+		err := p.stream.Events(ctx, p.hear)
+		healthy := p.streamEnded()
+		if ctx.Err() != nil || interrupted(ctx, err) {
+			return
+		}
+		if healthy {
+			pause = minPause
+		}
+		p.reportStream(err, pause, healthy)
+		if p.turn.Sleep(ctx, pause) != nil {
+			return
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// hear is the sink of the stream: an event says which pod to look at, and
+// nothing else of it is believed (F65, F66).
+func (p *PLEG) hear(event runtime.Event) {
+	now := p.turn.Now()
+	p.mu.Lock()
+	p.mu.rhythm.heard = true
+	if t := &p.mu.table; event.UID != "" {
+		t.hint(t.record(event.UID), now)
+	}
+	p.mu.Unlock()
+	p.wake.Signal()
+}
+
+func (p *PLEG) streamOpened() {
+	now := p.turn.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.mu.rhythm
+	r.open, r.opened, r.heard, r.mark = true, now, false, p.mu.table.number
+}
+
+// streamEnded reports whether the stream was healthy. The loop goes back to
+// its shorter period, so that what the stream has lost is listed soon.
+func (p *PLEG) streamEnded() (healthy bool) {
+	now := p.turn.Now()
+	p.mu.Lock()
+	r := &p.mu.rhythm
+	healthy = r.heard || now.Sub(r.opened) >= healthyAfter
+	r.open = false
+	p.mu.Unlock()
+	p.wake.Signal()
+	return healthy
+}
+
+// reportStream tells people of the first failure in a row, and hooks of all.
+func (p *PLEG) reportStream(err error, retryIn time.Duration, healthy bool) {
+	if retryIn == minPause {
+		p.cfg.Log.Warn("the runtime's stream of events has ended; it is opened again", "err", err)
+	}
+	if p.cfg.Hooks.StreamEnded != nil {
+		p.cfg.Hooks.StreamEnded(err, retryIn)
+	}
+}

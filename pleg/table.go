@@ -1,0 +1,416 @@
+package pleg
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg/internal/diff"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// maxHints is how many hints of one pod are followed at once per period. An
+// honest runtime sends a few per container.
+const maxHints = 10
+
+// table is everything that is known and wanted: the cache, the newest listing,
+// and who is to be inspected next. It is a plain value: the caller holds the
+// lock, gives the time, calls the runtime and tells the subscribers.
+//
+// Every observation has a number, given when it begins. A pod's status carries
+// the number of the inspection that read it (done). Somebody who needs a newer
+// one writes down the number that it has to exceed (want). So
+//
+//	want >= done   an inspection is owed: queued, in flight, or failed
+//	want <  done   the status is as new as anybody asked for, and every later
+//	               listing that agrees with it renews it
+//
+// and all that ever happens is that want rises and inspections follow it.
+type table struct {
+	number  uint64 // of the newest observation begun
+	listed  uint64 // of the newest listing that succeeded; 0 is none
+	list    []runtime.Pod
+	records map[types.UID]*record
+
+	queue    []*record // owed inspections, first come first served
+	suspects []*record // the same, for pods whose last call hung
+	later    []*record // failed, or asked for too often: again at retryAt, or with the next listing
+	retryAt  time.Time
+	unsure   []*record // those whose status and listing disagree
+
+	limit    int // inspections at a time
+	running  int
+	hanging  int    // of those, inspections of suspects
+	readers  uint64 // that have ever waited
+	scratch  []diff.Item
+	retryGap time.Duration
+}
+
+// record is one pod: a cache entry, and where it stands.
+type record struct {
+	uid    types.UID
+	status *runtime.PodStatus // the newest that could be read; nil is none
+	items  []diff.Item        // of status: what events were made of
+	err    error              // of the newest inspection
+	done   uint64
+	want   uint64
+
+	index   int    // in the listing; -1: not listed
+	seen    uint64 // the listing that index was last looked up for
+	doubled bool   // listed twice: the listing cannot be trusted
+
+	queued   bool
+	inFlight bool
+	waiting  bool // in later
+	suspect  bool // the last call ran into its deadline
+	hangs    bool // the call in flight is a suspect's
+	unsure   bool // in table.unsure
+	hints    int  // taken since window
+	window   time.Time
+	warned   string // container last reported to have come back to life
+	waiters  []*waiter
+}
+
+// waiter is a blocked reader.
+type waiter struct {
+	seq    uint64 // order of arrival
+	mark   uint64
+	status *runtime.PodStatus
+	err    error
+	latch  turn.Latch
+}
+
+// begin numbers an observation.
+func (t *table) begin() uint64 {
+	t.number++
+	return t.number
+}
+
+// record finds or makes the record of a pod.
+func (t *table) record(uid types.UID) *record {
+	r := t.records[uid]
+	if r == nil {
+		r = &record{uid: uid, index: -1}
+		t.records[uid] = r
+	}
+	return r
+}
+
+// owed says that the pod needs an inspection that has not come yet.
+func (r *record) owed() bool { return r.want >= r.done }
+
+// entry is what is known of the pod, whether fresh or not.
+func (r *record) entry() (*runtime.PodStatus, error) {
+	if r.status == nil {
+		return &runtime.PodStatus{UID: r.uid}, r.err
+	}
+	return r.status, r.err
+}
+
+// look answers a reader that needs an observation newer than mark. A listing
+// counts for every pod that it agreed with and for every pod that nobody has
+// heard of: absence from a listing that succeeded is an observation too.
+func (t *table) look(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
+	r := t.records[uid]
+	if r == nil {
+		return &runtime.PodStatus{UID: uid}, nil, t.listed > mark
+	}
+	fresh := r.done
+	if !r.owed() {
+		fresh = max(fresh, t.listed)
+	}
+	status, err = r.entry()
+	return status, err, fresh > mark
+}
+
+// ask makes an inspection begun after now owed.
+func (t *table) ask(r *record, mark uint64) {
+	r.want = max(r.want, mark)
+	t.enqueue(r)
+}
+
+// hint is ask for somebody who may ask ten thousand times a second (F65): what
+// exceeds maxHints within one period waits for its end.
+func (t *table) hint(r *record, now time.Time) {
+	if age := now.Sub(r.window); age < 0 || age >= t.retryGap {
+		r.window, r.hints = now, 0
+	}
+	if r.hints++; r.hints > maxHints {
+		t.retry(r, now)
+		return
+	}
+	t.ask(r, t.number)
+}
+
+// enqueue puts a pod that is owed an inspection into the queue, once.
+func (t *table) enqueue(r *record) {
+	if !r.owed() || r.queued || r.inFlight {
+		return
+	}
+	r.queued = true
+	if r.suspect {
+		t.suspects = append(t.suspects, r)
+		return
+	}
+	t.queue = append(t.queue, r)
+}
+
+// take hands out the next inspection, with its number, if there is a free
+// slot. Pods that hung last time share half of the slots, so that however many
+// they are, the others always have the rest.
+func (t *table) take() (r *record, number uint64) {
+	switch {
+	case t.running >= t.limit:
+		return nil, 0
+	case len(t.queue) > 0:
+		r, t.queue = pop(t.queue)
+	case len(t.suspects) > 0 && t.hanging < max(1, t.limit/2):
+		r, t.suspects = pop(t.suspects)
+		r.hangs = true
+		t.hanging++
+	default:
+		return nil, 0
+	}
+	t.running++
+	r.queued, r.inFlight = false, true
+	return r, t.begin()
+}
+
+func pop(queue []*record) (*record, []*record) {
+	r := queue[0]
+	queue[0] = nil
+	return r, queue[1:]
+}
+
+// land ends the flight of an inspection.
+func (t *table) land(r *record) {
+	t.running--
+	r.inFlight = false
+	if r.hangs {
+		r.hangs = false
+		t.hanging--
+	}
+}
+
+// abandon takes back an inspection that was cut short by ourselves: nothing is
+// known, and it is still owed.
+func (t *table) abandon(r *record) {
+	t.land(r)
+	t.enqueue(r)
+}
+
+// outcome is what an inspection leads to, for the caller to carry out once it
+// has let go of the lock.
+type outcome struct {
+	uid    types.UID
+	events Events
+	onset  bool // the first failure after a success
+	back   []string
+	awake  []*waiter
+}
+
+// finish stores what an inspection has read. hung says that it ran into its
+// deadline. A result older than what is stored changes nothing (I24).
+func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err error, hung bool, now time.Time) outcome {
+	t.land(r)
+	if number <= r.done {
+		t.enqueue(r)
+		return outcome{}
+	}
+	out := outcome{uid: r.uid}
+	r.done = number
+	if err != nil {
+		out.onset = r.err == nil
+		if out.onset {
+			out.events = PodSync
+		}
+		r.err = err
+	} else {
+		out.events, out.back = t.store(r, status)
+	}
+	r.suspect = hung
+	out.awake = r.release()
+	t.enqueue(r)
+	if err != nil {
+		t.retry(r, now)
+	}
+	t.drop(r)
+	return out
+}
+
+// store replaces the status of a pod and says what that means. The pointer
+// stays the same if nothing has changed.
+func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
+	status, back := diff.Amend(r.status, status)
+	if len(back) > 0 && back[0] == r.warned {
+		back = nil
+	} else if len(back) > 0 {
+		r.warned = back[0]
+	}
+	failed := r.err != nil
+	r.err = nil
+	same := diff.Equal(r.status, status)
+	var events Events
+	if !same {
+		items := diff.Items(nil, status)
+		events = Events(diff.Compare(r.items, items))
+		r.items = items
+	}
+	if !same || r.status == nil {
+		r.status = status
+	}
+	if events == 0 && (failed || !same) {
+		events = PodSync
+	}
+	t.settle(r)
+	return events, back
+}
+
+// release answers the readers whom the newest inspection satisfies.
+func (r *record) release() []*waiter {
+	var awake []*waiter
+	kept := r.waiters[:0]
+	for _, w := range r.waiters {
+		if w.mark >= r.done {
+			kept = append(kept, w)
+			continue
+		}
+		if w.err = r.err; w.err == nil {
+			w.status = r.status
+		}
+		awake = append(awake, w)
+	}
+	clear(r.waiters[len(kept):])
+	r.waiters = kept
+	return awake
+}
+
+// retry schedules another look at a pod: its inspection has failed, or it has
+// been asked for too often.
+func (t *table) retry(r *record, now time.Time) {
+	if r.waiting || r.queued {
+		return
+	}
+	if len(t.later) == 0 {
+		t.retryAt = now.Add(t.retryGap)
+	}
+	r.waiting = true
+	t.later = append(t.later, r)
+}
+
+// retryLater makes an inspection owed of every pod that waits for one.
+func (t *table) retryLater() {
+	for _, r := range t.later {
+		r.waiting = false
+		t.ask(r, t.number)
+	}
+	clear(t.later)
+	t.later = t.later[:0]
+}
+
+// drop forgets a pod of which there is nothing left to know.
+func (t *table) drop(r *record) {
+	gone := r.index < 0 && r.err == nil && diff.Empty(r.status)
+	if gone && !r.owed() && !r.inFlight && !r.queued && !r.waiting && len(r.waiters) == 0 {
+		delete(t.records, r.uid)
+	}
+}
+
+// applyList takes a listing in. changed and aligned are what diff.Lists said
+// of it.
+func (t *table) applyList(number uint64, next []runtime.Pod, changed []int, aligned bool) {
+	prev := t.list
+	t.list, t.listed = next, number
+	if aligned {
+		for _, i := range changed {
+			if r := t.records[next[i].UID]; r != nil {
+				t.check(r)
+			}
+		}
+	} else {
+		t.align(prev, next)
+	}
+	unsure := t.unsure
+	t.unsure = nil
+	for _, r := range unsure {
+		r.unsure = false
+		t.check(r)
+	}
+	t.retryLater()
+}
+
+// align finds the place of every pod in a listing that has gained or lost some
+// or is in another order, and checks those whose records differ.
+func (t *table) align(prev, next []runtime.Pod) {
+	for i := range next {
+		if next[i].UID == "" {
+			continue // A record without a pod is nobody's business here.
+		}
+		r := t.record(next[i].UID)
+		if r.seen == t.listed {
+			r.doubled = true
+			t.check(r)
+			continue
+		}
+		was := r.index
+		r.seen, r.index, r.doubled = t.listed, i, false
+		if was < 0 || !diff.SameRecords(&prev[was], &next[i]) {
+			t.check(r)
+		}
+	}
+	for i := range prev {
+		if r := t.records[prev[i].UID]; r != nil && r.index >= 0 && r.seen != t.listed {
+			r.index, r.doubled = -1, false
+			t.check(r)
+			t.drop(r)
+		}
+	}
+}
+
+// check compares a pod's status with the newest listing. Where they disagree
+// an inspection begun after the listing is owed.
+func (t *table) check(r *record) {
+	if !t.settle(r) {
+		t.ask(r, t.listed)
+	}
+}
+
+// settle notes and reports whether the status of a pod agrees with the newest
+// listing. Where it does not, every listing is followed by an inspection until
+// it does: whichever of the two is behind, nothing can be missed.
+func (t *table) settle(r *record) bool {
+	agrees := t.agrees(r)
+	if !agrees && !r.unsure {
+		r.unsure = true
+		t.unsure = append(t.unsure, r)
+	}
+	return agrees
+}
+
+func (t *table) agrees(r *record) bool {
+	switch {
+	case r.index < 0:
+		return len(r.items) == 0
+	case r.doubled || r.status == nil:
+		return false
+	}
+	t.scratch = diff.ListedItems(t.scratch[:0], &t.list[r.index])
+	return slices.Equal(t.scratch, r.items)
+}
+
+// dismiss answers every waiting reader that nothing will come any more.
+func (t *table) dismiss() []*waiter {
+	var left []*waiter
+	for _, r := range t.records {
+		left = append(left, r.waiters...)
+		r.waiters = nil
+	}
+	slices.SortFunc(left, func(a, b *waiter) int { return cmp.Compare(a.seq, b.seq) })
+	for _, w := range left {
+		w.err = ErrStopped
+	}
+	return left
+}
