@@ -98,7 +98,6 @@ func (t *table) unname(e *entry) {
 	default:
 		delete(t.byName, e.key)
 	}
-	e.older = nil
 }
 
 func (t *table) append(e *entry) {
