@@ -9,22 +9,25 @@ import (
 // Context is a cancellable context in one allocation that serves both halves.
 // Unlike the standard one it can be embedded by value in a caller's struct,
 // its done channel is made only when somebody asks for it, and its callbacks
-// run in the goroutine that cancels, which is what lets a bottle see a
-// cancellation without a goroutine of its own.
+// run in the goroutine that cancels, in the order in which they came. That is
+// what lets a bottle see a cancellation without a goroutine of its own.
 type Context struct {
 	parent   context.Context
-	deadline time.Time   // zero: the parent's
-	unlink   func() bool // leaves the parent's callbacks; nil without one
+	deadline time.Time // zero: the parent's
+	// foreign says that some ancestor is a cancellable context of another
+	// make. It announces its end from a goroutine of its own, at its leisure,
+	// so Err looks at the parent itself: a child never outlives its parent.
+	foreign bool
+	link    callback // our place with the parent, if that is one of ours
 
 	mu struct {
 		sync.Mutex
 		done      chan struct{}
 		err       error
-		callbacks map[*callback]struct{}
+		unlink    func() bool // leaves a foreign parent; nil without one
+		callbacks callbacks
 	}
 }
-
-type callback struct{ f func() }
 
 type contextKey struct{}
 
@@ -48,23 +51,38 @@ func WithCancel(parent context.Context) (context.Context, context.CancelFunc) {
 
 // Detach keeps a context's values and drops its end: for a call that, once
 // sent, must run to a deadline of its own.
-func Detach(ctx context.Context) context.Context { return detached{ctx} }
+func Detach(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // Init prepares an embedded Context. It is called once, before any other use.
 func (c *Context) Init(parent context.Context) {
 	c.parent = parent
-	if cause := parent.Err(); cause != nil {
-		c.Cancel(cause)
+	if o := own(parent); o != nil {
+		c.foreign = o.foreign
+		c.link.child = c
+		if !o.adopt(&c.link) {
+			c.Cancel(parent.Err())
+		}
 		return
 	}
 	if parent.Done() == nil {
 		return
 	}
-	c.unlink = afterFunc(parent, func() { c.Cancel(parent.Err()) })
+	c.foreign = true
+	unlink := context.AfterFunc(parent, func() { c.Cancel(parent.Err()) })
+	c.mu.Lock()
+	c.mu.unlink = unlink
+	c.mu.Unlock()
+	_ = c.Err() // Ends c if the parent has ended, and takes the callback back.
 }
 
-// Cancel ends the context with err. Only the first call has an effect.
+// Cancel ends the context with err, which is not nil, or with its parent's if
+// that has ended. Only the first call has an effect.
 func (c *Context) Cancel(err error) {
+	if c.foreign {
+		if cause := c.parent.Err(); cause != nil {
+			err = cause
+		}
+	}
 	c.mu.Lock()
 	if c.mu.err != nil {
 		c.mu.Unlock()
@@ -76,16 +94,27 @@ func (c *Context) Cancel(err error) {
 	} else {
 		close(c.mu.done)
 	}
-	callbacks := c.mu.callbacks
-	c.mu.callbacks = nil
-	unlink := c.unlink
+	unlink := c.mu.unlink
 	c.mu.Unlock()
 	if unlink != nil {
 		unlink()
 	}
-	for cb := range callbacks {
-		cb.f()
+	c.link.leave()
+	for f := c.firstCallback(); f != nil; f = c.firstCallback() {
+		f.call()
 	}
+}
+
+// firstCallback takes the oldest callback off the list, one at a time, so that
+// one callback can still withdraw another.
+func (c *Context) firstCallback() *callback {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.mu.callbacks.first
+	if f != nil {
+		c.mu.callbacks.remove(f)
+	}
+	return f
 }
 
 // Deadline implements context.Context.
@@ -110,8 +139,14 @@ func (c *Context) Done() <-chan struct{} {
 // Err implements context.Context.
 func (c *Context) Err() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.err
+	err := c.mu.err
+	c.mu.Unlock()
+	if err == nil && c.foreign {
+		if err = c.parent.Err(); err != nil {
+			c.Cancel(err)
+		}
+	}
+	return err
 }
 
 // Value implements context.Context.
@@ -123,49 +158,106 @@ func (c *Context) Value(key any) any {
 }
 
 // AfterFunc arranges for f to be called once the context ends, in the
-// goroutine that ends it and with no lock held, or at once if it has ended.
-// The standard library finds this method too, so that contexts derived from
-// ours cost no goroutine either.
+// goroutine that ends it and with no lock held. The standard library finds
+// this method too, so that contexts derived from ours cost no goroutine.
+//
+// On a context that has ended, f is called in a goroutine of its own: the
+// standard library calls this method with a lock held that f needs. Code that
+// a bottle drives looks at Err first.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
-	cb := &callback{f}
-	c.mu.Lock()
-	if c.mu.err != nil {
-		c.mu.Unlock()
-		f()
+	cb := &callback{f: f}
+	if !c.adopt(cb) {
+		go f()
 		return func() bool { return false }
 	}
-	if c.mu.callbacks == nil {
-		c.mu.callbacks = make(map[*callback]struct{}, 1)
-	}
-	c.mu.callbacks[cb] = struct{}{}
-	c.mu.Unlock()
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		_, waiting := c.mu.callbacks[cb]
-		delete(c.mu.callbacks, cb)
-		return waiting
-	}
+	return cb.leave
 }
 
-// afterFunc finds the nearest Context of ours behind ctx and uses it, if ctx
-// ends exactly when that one does; otherwise it asks the standard library.
-func afterFunc(ctx context.Context, f func()) func() bool {
-	if c, ok := ctx.Value(contextKey{}).(*Context); ok && (ctx == context.Context(c) || ctx.Done() == c.Done()) {
-		return c.AfterFunc(f)
+// adopt takes a callback or a child, unless the context has ended.
+func (c *Context) adopt(cb *callback) bool {
+	cb.owner = c
+	if c.Err() != nil {
+		return false
 	}
-	return context.AfterFunc(ctx, f)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.err != nil {
+		return false
+	}
+	c.mu.callbacks.add(cb)
+	return true
 }
 
-// detached is a context that never ends and keeps the values of another.
-type detached struct{ values context.Context }
-
-func (detached) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (detached) Done() <-chan struct{}       { return nil }
-func (detached) Err() error                  { return nil }
-func (d detached) Value(key any) any {
-	if key == (contextKey{}) {
-		return nil
+// own finds the Context of ours that ends exactly when ctx does: ctx itself,
+// one that embeds it, or one wrapped in values; nil if there is none.
+func own(ctx context.Context) *Context {
+	if c, ok := ctx.(*Context); ok {
+		return c
 	}
-	return d.values.Value(key)
+	if c, ok := ctx.Value(contextKey{}).(*Context); ok && ctx.Done() == c.Done() {
+		return c
+	}
+	return nil
+}
+
+// callback is what happens when a context ends: f, or the end of a child,
+// whose link this is. It stands in its owner's list, guarded by its lock.
+type callback struct {
+	f     func()
+	child *Context
+
+	owner      *Context // nil: never stood in a list
+	listed     bool
+	prev, next *callback
+}
+
+// leave takes the callback back. It reports whether that came in time.
+func (cb *callback) leave() bool {
+	if cb.owner == nil {
+		return false
+	}
+	cb.owner.mu.Lock()
+	defer cb.owner.mu.Unlock()
+	if !cb.listed {
+		return false
+	}
+	cb.owner.mu.callbacks.remove(cb)
+	return true
+}
+
+func (cb *callback) call() {
+	if cb.child != nil {
+		cb.child.Cancel(cb.owner.Err())
+		return
+	}
+	cb.f()
+}
+
+// callbacks is a list in order of arrival. The order matters: in a bottle it
+// reaches the trace. It is linked through its members because ten thousand
+// pods' contexts may hang on one parent, and each leaves on its own.
+type callbacks struct{ first, last *callback }
+
+func (l *callbacks) add(cb *callback) {
+	cb.listed, cb.prev = true, l.last
+	if l.last == nil {
+		l.first = cb
+	} else {
+		l.last.next = cb
+	}
+	l.last = cb
+}
+
+func (l *callbacks) remove(cb *callback) {
+	if cb.prev == nil {
+		l.first = cb.next
+	} else {
+		cb.prev.next = cb.next
+	}
+	if cb.next == nil {
+		l.last = cb.prev
+	} else {
+		cb.next.prev = cb.prev
+	}
+	cb.listed, cb.prev, cb.next = false, nil, nil
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"sync"
 )
@@ -31,7 +32,8 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait returns when no member runs. In a crashed process it returns at once.
+// Wait returns when no member runs. In a crashed process it returns at once,
+// which comes to the same, since the younger coroutines unwind first.
 func (g *Group) Wait() {
 	g.mu.Lock()
 	if g.mu.running == 0 {
@@ -57,26 +59,46 @@ func (g *Group) leave() {
 	}
 }
 
-// Panicked is the value with which Each panics in the caller's goroutine when
-// one of its calls panicked in another.
+// Panicked is an error that carries a panic from where it happened to where it
+// is raised again: from a call of Each to Each's caller, from a coroutine to
+// the driver of its bottle.
 type Panicked struct {
 	Value any    // what the call panicked with
 	Stack []byte // where
 }
 
+// Error gives the value and the stack, which is what Go prints when nobody
+// recovers it.
+func (p *Panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
+// Unwrap gives the value, if that is an error.
+func (p *Panicked) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// panicked wraps what recover returned, unless that has been done already.
+func panicked(value any) *Panicked {
+	if p, ok := value.(*Panicked); ok {
+		return p
+	}
+	return &Panicked{value, debug.Stack()}
+}
+
+// explain is deferred where a panic is about to lose its stack.
+func explain() {
+	if v := recover(); v != nil {
+		panic(panicked(v))
+	}
+}
+
 // Each calls f for 0 ... n-1, at most limit at a time (no limit if it is zero
 // or less), and returns when all calls have returned. It does not stop early:
-// f looks at its context itself. A panic of a call is raised in the caller
-// once the others are done.
+// f looks at its context itself. If calls panic, the others are made all the
+// same, and then one of the panics is raised in the caller as a *Panicked.
 func Each(t Turn, limit, n int, f func(i int)) {
 	if limit <= 0 || limit > n {
 		limit = n
-	}
-	if limit <= 1 {
-		for i := range n {
-			f(i)
-		}
-		return
 	}
 	e := each{n: n, f: f}
 	g := NewGroup(t)
@@ -120,7 +142,7 @@ func (e *each) call(i int) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if e.panicked == nil {
-				e.panicked = &Panicked{v, debug.Stack()}
+				e.panicked = panicked(v)
 			}
 		}
 	}()

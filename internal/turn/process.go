@@ -3,6 +3,7 @@ package turn
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -11,16 +12,16 @@ import (
 // Process is one program in a bottle: the seam it runs on, and the unit that
 // crashes. Several can share a scheduler, and one may be started after
 // another's crash, as a machine restarts an agent.
+//
+// A coroutine may wait on the seam of another process, as an agent does in a
+// runtime that outlives it. The crash of its own process ends that wait; a
+// crash of the other one is noticed when the wait ends by itself.
 type Process struct {
 	s       *Scheduler
 	running []*coroutine
+	born    int
 	crashed bool
-	refused int
 }
-
-// unwind is how often a crashed process may try to wait before it is plain
-// that some loop ignores the error.
-const unwind = 10_000
 
 // NewProcess makes a process on the scheduler. It runs nothing yet.
 func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
@@ -28,7 +29,7 @@ func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
 // Clock is the clock to hand to a Config: Over finds this process behind it.
 func (p *Process) Clock() clock.WithTicker { return processClock{p} }
 
-// Running is how many coroutines the process has.
+// Running is how many coroutines the process has, ready and parked.
 func (p *Process) Running() int { return len(p.running) }
 
 // Crashed reports whether Crash was called.
@@ -36,29 +37,53 @@ func (p *Process) Crashed() bool { return p.crashed }
 
 // Crash ends the process where it stands. Every parked wait returns
 // ErrCrashed, so does every later one, nothing can be forked any more, and
-// when Crash returns all coroutines have unwound. It is called by the driver.
+// when Crash returns all coroutines have unwound, the youngest first.
+//
+// Called by a coroutine of any process in the bottle, and not by the driver,
+// it returns at once, and the unwinding follows when that coroutine next waits
+// or ends: this is how a fake crashes its caller in the middle of a call.
 func (p *Process) Crash() {
+	if p.crashed {
+		return
+	}
 	p.crashed = true
+	if p.s.current != nil {
+		p.s.crashed = append(p.s.crashed, p)
+		return
+	}
+	p.unwind()
+}
+
+// unwind stops one coroutine after another. Nothing is born meanwhile, and who
+// forked is older than what it forked, so nobody unwinds before those it is
+// waiting for.
+func (p *Process) unwind() {
+	defer func() {
+		if len(p.running) > 0 {
+			p.unwind() // One panicked on its way out. The others go all the same.
+		}
+	}()
+	slices.SortFunc(p.running, func(a, b *coroutine) int { return a.number - b.number })
+	for i, c := range p.running {
+		c.index = i
+	}
 	for len(p.running) > 0 {
-		c := p.running[len(p.running)-1]
-		p.forget(c)
-		p.s.current = c
-		c.stop()
-		p.s.current = nil
-		p.leave(c)
+		p.end(p.running[len(p.running)-1])
 	}
 }
 
-// forget takes c out of the scheduler's queues.
-func (p *Process) forget(c *coroutine) {
+// end resumes c for the last time. A panic on its way out reaches the driver.
+func (p *Process) end(c *coroutine) {
 	p.s.wake(c, wokenByCrash)
-	ready := p.s.ready[:0]
-	for _, r := range p.s.ready {
-		if r != c {
-			ready = append(ready, r)
-		}
+	if i := slices.Index(p.s.ready, c); i >= 0 {
+		p.s.ready = slices.Delete(p.s.ready, i, i+1)
 	}
-	p.s.ready = ready
+	p.s.current, c.refused = c, 0
+	defer func() {
+		p.s.current = nil
+		p.leave(c)
+	}()
+	c.stop()
 }
 
 // leave takes an ended coroutine out of the process.
@@ -79,7 +104,8 @@ func (p *Process) Go(f func()) {
 		return
 	}
 	c := newCoroutine(p, f)
-	c.index = len(p.running)
+	c.index, c.number = len(p.running), p.born
+	p.born++
 	p.running = append(p.running, c)
 	p.s.ready = append(p.s.ready, c)
 }
@@ -99,11 +125,12 @@ func (p *Process) Yield() error {
 
 // Sleep implements Turn.
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
-	by, err := p.park(ctx, p.s.now.Add(d), true, nil)
-	if err != nil || by == wokenByTime {
+	c, err := p.enter(ctx)
+	if err != nil {
 		return err
 	}
-	return ctx.Err()
+	_, err = p.park(c, ctx, p.s.now.Add(d), true)
+	return err
 }
 
 // NewEvent implements Turn.
@@ -112,73 +139,73 @@ func (p *Process) NewEvent() Event { return &bottledEvent{p: p} }
 // NewLatch implements Turn.
 func (p *Process) NewLatch() Latch { return &bottledLatch{p: p, done: make(chan struct{})} }
 
-// WithDeadline implements Turn with a coroutine that sleeps until t.
+// WithDeadline implements Turn with a coroutine that sleeps until t. It ends
+// with the context: the cancel function makes it ready for its last step.
 func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
 	c := NewContext(ctx)
 	c.deadline = t
+	cancel := func() { c.Cancel(context.Canceled) }
+	if !t.After(p.s.now) {
+		c.Cancel(context.DeadlineExceeded)
+		return c, cancel
+	}
 	p.Go(func() {
 		if p.Sleep(c, t.Sub(p.s.now)) == nil {
 			c.Cancel(context.DeadlineExceeded)
 		}
 	})
-	return c, func() { c.Cancel(context.Canceled) }
+	return c, cancel
 }
 
-// park suspends the running coroutine until it is woken by signal (which the
-// caller has registered), by time if timed, or by the end of ctx. undo is
-// called when it was not the signal.
-func (p *Process) park(ctx context.Context, due time.Time, timed bool, undo func()) (cause, error) {
-	if p.crashed {
-		if p.refused++; p.refused > unwind {
-			panic("turn: a loop ignores that its process has crashed")
-		}
-		if undo != nil {
-			undo()
-		}
-		return wokenByCrash, ErrCrashed
-	}
+// enter finds the coroutine that is about to wait, and whether it may. A loop
+// that ignores the refusal would hang the bottle, so it is counted.
+func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
-	if c == nil || c.p != p {
+	if c == nil {
+		if p.crashed {
+			return nil, ErrCrashed
+		}
 		panic("turn: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
 	}
-	if err := ctx.Err(); err != nil {
-		if undo != nil {
-			undo()
-		}
-		return wokenByContext, err
+	var err error
+	if p.crashed || c.p.crashed {
+		err = ErrCrashed
+	} else {
+		err = ctx.Err()
 	}
-	p.arm(c, ctx, due, timed)
-	if !c.yield(struct{}{}) {
-		c.woken = wokenByCrash
+	if err == nil {
+		c.refused = 0
+		return c, nil
 	}
-	if c.woken != wokenBySignal && undo != nil {
-		undo()
+	if c.refused++; c.refused > p.s.limits.refused {
+		panic("turn: a loop ignores the error of its wait: " + err.Error())
 	}
-	switch c.woken {
-	case wokenByCrash:
+	return c, err
+}
+
+// park suspends c, the running coroutine, until it is woken by signal (which
+// the caller has registered), by time if timed, by the end of ctx, or by a
+// crash. A time that has come makes c ready at once: it still gives others
+// their turn.
+func (p *Process) park(c *coroutine, ctx context.Context, due time.Time, timed bool) (cause, error) {
+	c.parked = true
+	switch {
+	case timed && !due.After(p.s.now):
+		p.s.wake(c, wokenByTime)
+	case timed:
+		c.timer.due, c.timer.tie = due, p.s.random.Uint64()
+		heap.Push(&p.s.timers, &c.timer)
+		p.s.arm(c, ctx)
+	default:
+		p.s.arm(c, ctx)
+	}
+	if !c.yield(struct{}{}) || p.crashed {
 		return wokenByCrash, ErrCrashed
-	case wokenByContext:
+	}
+	if c.woken == wokenByContext {
 		return wokenByContext, ctx.Err()
 	}
 	return c.woken, nil
-}
-
-// arm sets what may wake c besides a signal. A time that has come makes c
-// ready at once: it still gives others their turn.
-func (p *Process) arm(c *coroutine, ctx context.Context, due time.Time, timed bool) {
-	c.parked = true
-	if ctx.Done() != nil {
-		c.unlink = afterFunc(ctx, func() { p.s.wake(c, wokenByContext) })
-	}
-	if !timed {
-		return
-	}
-	if !due.After(p.s.now) {
-		p.s.wake(c, wokenByTime)
-		return
-	}
-	c.timer.due, c.timer.tie = due, p.s.random.Uint64()
-	heap.Push(&p.s.timers, &c.timer)
 }
 
 // bottledEvent is an Event of a process.
@@ -189,12 +216,11 @@ type bottledEvent struct {
 }
 
 func (e *bottledEvent) Signal() {
-	if c := e.waiter; c != nil {
+	if c := e.waiter; c != nil && e.p.s.wake(c, wokenBySignal) {
 		e.waiter = nil
-		e.p.s.wake(c, wokenBySignal)
 		return
 	}
-	e.set = true
+	e.set = true // Nobody waits, or who did is on its way for another reason.
 }
 
 func (e *bottledEvent) Wait(ctx context.Context) error {
@@ -207,15 +233,22 @@ func (e *bottledEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error)
 }
 
 func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool, error) {
-	if e.set && !e.p.crashed {
+	c, err := e.p.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	if e.waiter != nil {
+		panic("turn: two wait for one event")
+	}
+	if e.set {
 		e.set = false
 		return true, nil
 	}
-	if e.waiter != nil && !e.p.crashed {
-		panic("turn: two wait for one event")
+	e.waiter = c
+	by, err := e.p.park(c, ctx, t, timed)
+	if e.waiter == c {
+		e.waiter = nil
 	}
-	e.waiter = e.p.s.current
-	by, err := e.p.park(ctx, t, timed, func() { e.waiter = nil })
 	return by == wokenBySignal, err
 }
 
@@ -247,19 +280,19 @@ func (l *bottledLatch) Wait(ctx context.Context) error {
 	if l.open && !l.p.crashed {
 		return nil
 	}
-	c := l.p.s.current
-	l.waiters = append(l.waiters, c)
-	_, err := l.p.park(ctx, time.Time{}, false, func() { l.drop(c) })
-	return err
-}
-
-func (l *bottledLatch) drop(c *coroutine) {
-	for i, w := range l.waiters {
-		if w == c {
-			l.waiters = append(l.waiters[:i], l.waiters[i+1:]...)
-			return
-		}
+	c, err := l.p.enter(ctx)
+	if err != nil {
+		return err
 	}
+	l.waiters = append(l.waiters, c)
+	by, err := l.p.park(c, ctx, time.Time{}, false)
+	if by == wokenByContext && l.open {
+		return nil // Open and cancelled at once counts as open.
+	}
+	if i := slices.Index(l.waiters, c); i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
+	}
+	return err
 }
 
 // processClock is the clock of a bottled process. It tells the time; whoever

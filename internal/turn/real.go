@@ -14,8 +14,8 @@ type real struct{ clk clock.Clock }
 func (r real) Now() time.Time { return r.clk.Now() }
 
 func (r real) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
 	}
 	timer := r.clk.NewTimer(d)
 	defer timer.Stop()
@@ -42,7 +42,13 @@ func (r real) WithDeadline(ctx context.Context, t time.Time) (context.Context, c
 	}
 	c := NewContext(ctx)
 	c.deadline = t
-	timer := r.clk.NewTimer(t.Sub(r.clk.Now()))
+	cancel := func() { c.Cancel(context.Canceled) }
+	left := t.Sub(r.clk.Now())
+	if left <= 0 {
+		c.Cancel(context.DeadlineExceeded)
+		return c, cancel
+	}
+	timer := r.clk.NewTimer(left)
 	go func() {
 		defer timer.Stop()
 		select {
@@ -51,7 +57,7 @@ func (r real) WithDeadline(ctx context.Context, t time.Time) (context.Context, c
 		case <-c.Done():
 		}
 	}()
-	return c, func() { c.Cancel(context.Canceled) }
+	return c, cancel
 }
 
 // realEvent keeps its signal in a channel of capacity one.
@@ -68,6 +74,9 @@ func (e realEvent) Signal() {
 }
 
 func (e realEvent) Wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case <-e.ch:
 		return nil
@@ -77,9 +86,12 @@ func (e realEvent) Wait(ctx context.Context) error {
 }
 
 func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	left := t.Sub(e.clk.Now())
 	if left <= 0 {
-		return e.take(ctx)
+		return e.take(), nil
 	}
 	timer := e.clk.NewTimer(left)
 	defer timer.Stop()
@@ -94,12 +106,12 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 }
 
 // take takes the signal if there is one, without waiting.
-func (e realEvent) take(ctx context.Context) (bool, error) {
+func (e realEvent) take() bool {
 	select {
 	case <-e.ch:
-		return true, nil
+		return true
 	default:
-		return false, ctx.Err()
+		return false
 	}
 }
 

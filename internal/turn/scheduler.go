@@ -2,9 +2,11 @@ package turn
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -17,19 +19,29 @@ type Scheduler struct {
 	now     time.Time
 	random  *rand.Rand
 	ready   []*coroutine
+	foreign []*coroutine // parked on a context that cannot call us, in order
 	timers  timers
 	current *coroutine // nil while the driver runs
+	crashed []*Process // by one of their own coroutines, not yet unwound
 	steps   int
 	idle    int // steps since time last moved: a livelock shows here
+	limits  limits
 }
 
-// livelock is how many steps may pass at one instant before the scheduler
-// concludes that the program under it will never wait for time again.
-const livelock = 10_000_000
+// limits are the numbers at which a bottle concludes that the program in it
+// will never come to rest, and panics rather than hang the test.
+type limits struct {
+	idle    int // steps at one instant
+	refused int // waits of one coroutine that failed, in a row
+}
 
 // NewScheduler makes a scheduler whose clock stands at start.
 func NewScheduler(seed uint64, start time.Time) *Scheduler {
-	return &Scheduler{now: start, random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	return &Scheduler{
+		now:    start,
+		random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
+		limits: limits{idle: 10_000_000, refused: 1_000_000},
+	}
 }
 
 // Now is the bottle's time.
@@ -45,11 +57,12 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 // Step resumes one ready coroutine, chosen by the seed, until it waits again
 // or ends. It reports false, doing nothing, when none is ready.
 func (s *Scheduler) Step() bool {
+	s.look()
 	if len(s.ready) == 0 {
 		return false
 	}
-	if s.idle++; s.idle > livelock {
-		panic(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", livelock, s.now))
+	if s.idle++; s.idle > s.limits.idle {
+		panic(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]
@@ -76,7 +89,8 @@ func (s *Scheduler) Next() (time.Time, bool) {
 }
 
 // AdvanceTo moves the clock to t, unless that is in the past, and makes ready
-// all that is due by then. It runs nothing.
+// all that is due by then. It runs nothing, so what was due at different times
+// may run in any order, as on a machine that was suspended.
 func (s *Scheduler) AdvanceTo(t time.Time) {
 	if t.After(s.now) {
 		s.now = t
@@ -103,32 +117,85 @@ func (s *Scheduler) RunUntil(t time.Time) {
 	s.Settle()
 }
 
-// resume gives the thread to c until it yields or ends.
+// look wakes whoever waits on a context of another make that has ended.
+// Asking is the only way: such a context would tell us in a goroutine.
+func (s *Scheduler) look() {
+	for i := 0; i < len(s.foreign); {
+		c := s.foreign[i]
+		if c.ctx.Err() == nil {
+			i++
+			continue
+		}
+		s.wake(c, wokenByContext) // Takes c out, so that i is the next one.
+	}
+}
+
+// resume gives the thread to c until it yields or ends. A panic of the
+// coroutine comes out of next, in the driver; the scheduler stays usable.
 func (s *Scheduler) resume(c *coroutine) {
+	ended := true
 	s.current = c
+	defer func() {
+		s.current = nil
+		if ended {
+			c.p.leave(c)
+		}
+		s.unwind()
+	}()
 	_, alive := c.next()
-	s.current = nil
-	if !alive {
-		c.p.leave(c)
+	ended = !alive
+}
+
+// unwind finishes the crashes that coroutines asked for in their own process.
+func (s *Scheduler) unwind() {
+	for len(s.crashed) > 0 {
+		p := s.crashed[0]
+		s.crashed = s.crashed[1:]
+		p.unwind()
 	}
 }
 
 // wake makes a parked coroutine ready and disarms whatever else might have
-// woken it.
-func (s *Scheduler) wake(c *coroutine, by cause) {
+// woken it. It reports false, doing nothing, if something else came first.
+func (s *Scheduler) wake(c *coroutine, by cause) bool {
 	if !c.parked {
-		return
+		return false
 	}
 	c.parked = false
 	c.woken = by
 	if c.timer.armed {
 		heap.Remove(&s.timers, c.timer.index)
 	}
-	if c.unlink != nil {
-		c.unlink()
-		c.unlink = nil
+	if c.ctx != nil {
+		s.disarm(c)
 	}
 	s.ready = append(s.ready, c)
+	return true
+}
+
+// arm has c woken when ctx ends.
+func (s *Scheduler) arm(c *coroutine, ctx context.Context) {
+	o := own(ctx)
+	switch {
+	case o != nil && !o.foreign:
+		c.end = callback{f: c.onEnd}
+		o.adopt(&c.end) // It has not ended: the caller looked.
+	case ctx.Done() == nil:
+		return
+	default:
+		s.foreign = append(s.foreign, c)
+	}
+	c.ctx = ctx
+}
+
+// disarm is the opposite of arm.
+func (s *Scheduler) disarm(c *coroutine) {
+	c.ctx = nil
+	c.end.leave()
+	c.end = callback{}
+	if i := slices.Index(s.foreign, c); i >= 0 {
+		s.foreign = slices.Delete(s.foreign, i, i+1)
+	}
 }
 
 // cause is why a parked coroutine runs again.
@@ -144,21 +211,27 @@ const (
 // coroutine is one thread of a bottled process. It runs only inside
 // Scheduler.resume, so that at any time at most one does.
 type coroutine struct {
-	p      *Process
-	next   func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-	parked bool
-	woken  cause
-	timer  timer
-	unlink func() bool
-	index  int // in the process's list
+	p       *Process
+	number  int // in order of birth within the process
+	index   int // in the process's list
+	next    func() (struct{}, bool)
+	stop    func()
+	yield   func(struct{}) bool
+	parked  bool
+	woken   cause
+	refused int // waits that failed since the last one that did not
+	timer   timer
+	ctx     context.Context // what ends the wait; nil: nothing does
+	end     callback        // our place with ctx, if that is one of ours
+	onEnd   func()
 }
 
 func newCoroutine(p *Process, f func()) *coroutine {
 	c := &coroutine{p: p}
 	c.timer.c = c
+	c.onEnd = func() { p.s.wake(c, wokenByContext) }
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer explain() // Else the driver would panic without a word of where.
 		c.yield = yield
 		f()
 	})

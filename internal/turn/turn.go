@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrCrashed is what every wait of a crashed process returns. Code under the
+// ErrCrashed is what every wait of a crashed process returns. Code over the
 // seam treats it as any other failed wait: it returns.
 var ErrCrashed = errors.New("turn: the process has crashed")
 
@@ -21,8 +21,9 @@ type Turn interface {
 	// Sleep waits until d has passed and returns nil, or returns early with
 	// the context's error. A d of zero or less still lets others run.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Go runs f concurrently with the caller. Nothing waits for it: who starts
-	// more than one thing uses a Group.
+	// Go runs f concurrently with the caller. Nothing waits for it: who needs
+	// to know when it has ended uses a Group. If f panics, the program ends; in
+	// a bottle, the driver's Step panics with a *Panicked.
 	Go(f func())
 	// NewEvent makes an Event. It holds no resources and needs no closing.
 	NewEvent() Event
@@ -40,7 +41,8 @@ type Event interface {
 	// never blocks and may be called from anywhere.
 	Signal()
 	// Wait takes the signal, waiting for one if there is none. It returns the
-	// context's error if that ends first.
+	// context's error if that ends first. An ended context wins over a pending
+	// signal, which stays: a loop that signals itself can be stopped.
 	Wait(ctx context.Context) error
 	// WaitUntil is Wait bounded by t. It reports whether a signal was taken;
 	// false with a nil error means that t is not after now.

@@ -1,0 +1,103 @@
+package turn_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// BenchmarkStep is one resumption of a coroutine that yields at once.
+func BenchmarkStep(b *testing.B) {
+	s, p := bottle(b, 1)
+	for range 10 {
+		p.Go(func() {
+			for p.Yield() == nil {
+			}
+		})
+	}
+	s.SetLimits(1<<62, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Step()
+	}
+}
+
+// BenchmarkSleep is a sleep in a bottle of a hundred sleepers: park, timer,
+// and resumption.
+func BenchmarkSleep(b *testing.B) {
+	s, p := bottle(b, 1)
+	ctx := turn.NewContext(context.Background())
+	for i := range 100 {
+		p.Go(func() {
+			for p.Sleep(ctx, time.Duration(i+1)*time.Millisecond) == nil {
+			}
+		})
+	}
+	s.Settle()
+	b.ReportAllocs()
+	for b.Loop() {
+		advance(s)
+	}
+}
+
+// BenchmarkEvent is a word handed to another and back.
+func BenchmarkEvent(b *testing.B) {
+	echo := func(seam turn.Turn, ctx context.Context, hear, say turn.Event) {
+		for hear.Wait(ctx) == nil {
+			say.Signal()
+		}
+	}
+	b.Run("goroutines", func(b *testing.B) {
+		seam := turn.Over(nil)
+		ctx, cancel := turn.WithCancel(context.Background())
+		ping, pong, g := seam.NewEvent(), seam.NewEvent(), turn.NewGroup(seam)
+		g.Go(func() { echo(seam, ctx, ping, pong) })
+		b.ReportAllocs()
+		for b.Loop() {
+			ping.Signal()
+			_ = pong.Wait(ctx)
+		}
+		cancel()
+		g.Wait()
+	})
+	b.Run("bottle", func(b *testing.B) {
+		s, p := bottle(b, 1)
+		ping, pong := p.NewEvent(), p.NewEvent()
+		p.Go(func() { echo(p, context.Background(), ping, pong) })
+		p.Go(func() { echo(p, context.Background(), pong, ping) })
+		ping.Signal()
+		s.SetLimits(1<<62, 1)
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Step()
+			s.Step()
+		}
+	})
+}
+
+// BenchmarkContext is a context made and cancelled under a parent with many
+// children, beside the standard library's.
+func BenchmarkContext(b *testing.B) {
+	parent := turn.NewContext(context.Background())
+	for range 10_000 {
+		turn.NewContext(parent)
+	}
+	b.Run("ours", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, cancel := turn.WithCancel(parent)
+			cancel()
+		}
+	})
+	b.Run("standard", func(b *testing.B) {
+		parent, end := context.WithCancel(context.Background())
+		defer end()
+		b.ReportAllocs()
+		for b.Loop() {
+			_, cancel := context.WithCancel(parent)
+			cancel()
+		}
+	})
+}

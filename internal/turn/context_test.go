@@ -1,0 +1,241 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+func TestContext_FirstCancelWins(t *testing.T) {
+	c := turn.NewContext(context.Background())
+	assert.NoError(t, c.Err())
+	select {
+	case <-c.Done():
+		t.Fatal("not yet")
+	default:
+	}
+	c.Cancel(context.DeadlineExceeded)
+	c.Cancel(context.Canceled)
+	<-c.Done()
+	assert.Equal(t, context.DeadlineExceeded, c.Err())
+	assert.Equal(t, context.DeadlineExceeded, context.Cause(c))
+}
+
+func TestContext_OfAnEndedParent(t *testing.T) {
+	ours := turn.NewContext(context.Background())
+	ours.Cancel(context.DeadlineExceeded)
+	standard, cancel := context.WithCancel(context.Background())
+	cancel()
+	for parent, want := range map[context.Context]error{ours: context.DeadlineExceeded, standard: context.Canceled} {
+		c := turn.NewContext(parent)
+		assert.Equal(t, want, c.Err())
+		<-c.Done()
+	}
+}
+
+// In a bottle the order reaches the trace, so it must be the order of arrival
+// and not that of a map.
+func TestContext_CallbacksRunInOrderOfArrival(t *testing.T) {
+	c := turn.NewContext(context.Background())
+	var got, want []int
+	var stops []func() bool
+	for i := range 100 {
+		stops = append(stops, c.AfterFunc(func() { got = append(got, i) }))
+		if i%3 != 0 {
+			want = append(want, i)
+		}
+	}
+	for i := 0; i < 100; i += 3 {
+		assert.True(t, stops[i]())
+		assert.False(t, stops[i](), "it has left already")
+	}
+	c.Cancel(context.Canceled)
+	assert.Equal(t, want, got)
+	assert.False(t, stops[1](), "it has run")
+	assert.Zero(t, c.Callbacks())
+}
+
+func TestContext_ACallbackCanWithdrawAnother(t *testing.T) {
+	c := turn.NewContext(context.Background())
+	var stop func() bool
+	c.AfterFunc(func() { assert.True(t, stop()) })
+	stop = c.AfterFunc(func() { t.Error("was withdrawn") })
+	c.Cancel(context.Canceled)
+}
+
+func TestContext_ChildrenEndInTheSameCallAndLeaveTheirParent(t *testing.T) {
+	parent := turn.NewContext(context.Background())
+	a, b := turn.NewContext(parent), turn.NewContext(parent)
+	c := turn.NewContext(context.WithValue(b, contextTestKey{}, 1))
+	assert.Equal(t, 2, parent.Callbacks())
+	a.Cancel(context.Canceled)
+	assert.Equal(t, 1, parent.Callbacks())
+	parent.Cancel(context.DeadlineExceeded)
+	assert.Equal(t, context.Canceled, a.Err())
+	assert.Equal(t, context.DeadlineExceeded, b.Err())
+	assert.Equal(t, context.DeadlineExceeded, c.Err())
+	assert.Zero(t, parent.Callbacks()+b.Callbacks())
+}
+
+type contextTestKey struct{}
+
+// An embedded context stays one of ours, and may add a value of its own.
+type embedding struct {
+	turn.Context
+	name string
+}
+
+func (e *embedding) Value(key any) any {
+	if key == (contextTestKey{}) {
+		return e.name
+	}
+	return e.Context.Value(key)
+}
+
+func TestContext_Embedded(t *testing.T) {
+	parent := turn.NewContext(context.Background())
+	e := &embedding{name: "a"}
+	e.Init(parent)
+	child := turn.NewContext(e)
+	assert.Equal(t, "a", child.Value(contextTestKey{}))
+	assert.Equal(t, "a", turn.Detach(child).Value(contextTestKey{}))
+	parent.Cancel(context.Canceled)
+	assert.Equal(t, context.Canceled, child.Err())
+}
+
+func TestContext_DetachedHasNoEnd(t *testing.T) {
+	parent := turn.NewContext(context.Background())
+	detached := turn.Detach(parent)
+	child := turn.NewContext(detached)
+	parent.Cancel(context.Canceled)
+	assert.NoError(t, detached.Err())
+	assert.NoError(t, child.Err())
+	assert.Zero(t, parent.Callbacks())
+}
+
+// The standard library announces the end of its contexts in a goroutine. A
+// child of ours does not wait for that.
+func TestContext_NeverOutlivesAForeignParent(t *testing.T) {
+	for range 100 {
+		parent, cancel := context.WithCancel(context.Background())
+		child := turn.NewContext(parent)
+		grandchild := turn.NewContext(child)
+		cancel()
+		require.Equal(t, context.Canceled, grandchild.Err())
+		child.Cancel(context.DeadlineExceeded)
+		require.Equal(t, context.Canceled, child.Err(), "the parent was first")
+		<-grandchild.Done()
+	}
+}
+
+func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
+	c := turn.NewContext(context.Background())
+	before := runtime.NumGoroutine()
+	var children []context.Context
+	for range 100 {
+		child, cancel := context.WithCancel(c)
+		defer cancel()
+		children = append(children, child)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	assert.Equal(t, 100, c.Callbacks())
+	c.Cancel(context.Canceled)
+	for _, child := range children {
+		assert.Equal(t, context.Canceled, child.Err(), "ended in the same call")
+	}
+}
+
+// endsMeanwhile ends after the standard library has looked whether it has
+// ended, and before it asks to be told.
+type endsMeanwhile struct{ *turn.Context }
+
+func (e endsMeanwhile) AfterFunc(f func()) func() bool {
+	e.Cancel(context.Canceled)
+	return e.Context.AfterFunc(f)
+}
+
+// The standard library calls AfterFunc with a lock held that f takes.
+func TestContext_EndsWhileTheStandardLibraryDerives(t *testing.T) {
+	child, cancel := context.WithCancel(endsMeanwhile{turn.NewContext(context.Background())})
+	defer cancel()
+	<-child.Done()
+	assert.Equal(t, context.Canceled, child.Err())
+}
+
+// For the race detector: everything at once, from both makes of parent.
+func TestContext_Races(t *testing.T) {
+	for i := range 200 {
+		var parent context.Context
+		var end func()
+		if i%2 == 0 {
+			parent, end = turn.WithCancel(context.Background())
+		} else {
+			parent, end = context.WithCancel(context.Background())
+		}
+		root := turn.NewContext(parent)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				child := turn.NewContext(root)
+				standard, cancel := context.WithCancel(child)
+				stop := child.AfterFunc(func() {})
+				_, _ = child.Deadline()
+				_ = child.Err()
+				stop()
+				<-standard.Done()
+				cancel()
+				<-child.Done()
+				child.Cancel(context.Canceled)
+			})
+		}
+		wg.Go(end)
+		wg.Go(func() { root.Cancel(context.Canceled) })
+		wg.Wait()
+		require.Error(t, root.Err())
+		require.Zero(t, root.Callbacks())
+	}
+}
+
+func TestContext_OneAllocation(t *testing.T) {
+	parent := turn.NewContext(context.Background())
+	parent.Done()
+	got := testing.AllocsPerRun(100, func() { turn.NewContext(parent).Cancel(context.Canceled) })
+	assert.Equal(t, 1.0, got)
+}
+
+func TestContext_Deadline(t *testing.T) {
+	outer, cancel := context.WithDeadline(context.Background(), time.Now().Add(time.Hour))
+	defer cancel()
+	_, ok := turn.NewContext(context.Background()).Deadline()
+	assert.False(t, ok)
+	want, _ := outer.Deadline()
+	got, ok := turn.NewContext(outer).Deadline()
+	assert.True(t, ok)
+	assert.Equal(t, want, got)
+}
+
+func ExampleWithCancel() {
+	ctx, cancel := turn.WithCancel(context.Background())
+	fmt.Println(ctx.Err())
+	cancel()
+	fmt.Println(ctx.Err())
+	// Output:
+	// <nil>
+	// context canceled
+}
+
+func ExampleNewContext() {
+	parent := turn.NewContext(context.Background())
+	child := turn.NewContext(parent)
+	child.AfterFunc(func() { fmt.Println("child:", child.Err()) })
+	parent.Cancel(context.DeadlineExceeded)
+	// Output: child: context deadline exceeded
+}

@@ -1,0 +1,207 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// panicOf is what f panics with, as an error; nil if it does not.
+func panicOf(f func()) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case error:
+			err = v
+		case string:
+			err = errors.New(v)
+		}
+	}()
+	f()
+	return nil
+}
+
+func TestCrash_EndsEveryWait(t *testing.T) {
+	s, p := bottle(t, 1)
+	errs := map[string]error{}
+	wait := func(name string, f func() error) { p.Go(func() { errs[name] = f() }) }
+	ctx := turn.NewContext(context.Background())
+	event, latch, opened := p.NewEvent(), p.NewLatch(), p.NewLatch()
+	opened.Open()
+	wait("sleep", func() error { return p.Sleep(ctx, time.Hour) })
+	wait("event", func() error { return event.Wait(ctx) })
+	wait("latch", func() error { return latch.Wait(ctx) })
+	var again []error
+	wait("again", func() error {
+		err := p.Sleep(ctx, time.Hour)
+		event.Signal()
+		again = []error{event.Wait(ctx), latch.Wait(ctx), opened.Wait(ctx), p.Sleep(ctx, 0), p.Yield()}
+		p.Go(func() { t.Error("a crashed process has forked") })
+		turn.NewGroup(p).Go(func() { t.Error("a crashed process has forked") })
+		return err
+	})
+	s.Settle()
+	p.Go(func() { t.Error("born, but never had a step") })
+	p.Crash()
+	p.Crash()
+	for _, name := range []string{"sleep", "event", "latch", "again"} {
+		assert.ErrorIs(t, errs[name], turn.ErrCrashed, name)
+	}
+	require.Len(t, again, 5)
+	for _, err := range again {
+		assert.ErrorIs(t, err, turn.ErrCrashed)
+	}
+	assert.Zero(t, p.Running()+s.Left()+ctx.Callbacks())
+	assert.ErrorIs(t, p.Yield(), turn.ErrCrashed, "the driver is told too")
+	assert.ErrorIs(t, p.Sleep(ctx, 1), turn.ErrCrashed)
+}
+
+// Who waits for others is older than they, and may count on their end.
+func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
+	s, p := bottle(t, 1)
+	var order []string
+	p.Go(func() {
+		turn.Each(p, 0, 3, func(i int) {
+			_ = p.Sleep(context.Background(), time.Duration(i+1)*time.Second)
+			order = append(order, "call")
+		})
+		order = append(order, "caller")
+	})
+	s.Settle()
+	p.Crash()
+	assert.Equal(t, []string{"call", "call", "call", "caller"}, order)
+}
+
+// A fake may crash its caller in the middle of a call: the caller's own waits
+// fail from there on, and the others are gone before anybody else's next step.
+func TestCrash_FromWithin(t *testing.T) {
+	s, p := bottle(t, 1)
+	var inside, other error
+	p.Go(func() { other = p.Sleep(context.Background(), time.Hour) })
+	s.Settle()
+	p.Go(func() {
+		p.Crash()
+		assert.Equal(t, 2, p.Running())
+		inside = p.Sleep(context.Background(), 0)
+	})
+	require.True(t, s.Step())
+	assert.ErrorIs(t, inside, turn.ErrCrashed)
+	assert.ErrorIs(t, other, turn.ErrCrashed)
+	assert.Zero(t, p.Running()+s.Left())
+}
+
+func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
+	s, agent := bottle(t, 1)
+	world := s.NewProcess()
+	t.Cleanup(world.Crash)
+	var err error
+	agent.Go(func() { err = world.Sleep(context.Background(), time.Hour) }) // A slow call into the world.
+	s.Settle()
+	world.Go(func() {
+		agent.Crash()
+		_ = world.Sleep(context.Background(), time.Second)
+	})
+	s.Settle()
+	assert.ErrorIs(t, err, turn.ErrCrashed)
+	assert.Zero(t, agent.Running())
+	assert.Equal(t, 1, world.Running(), "the world goes on")
+}
+
+func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
+	s, p := bottle(t, 1)
+	unwound := 0
+	for i := range 3 {
+		p.Go(func() {
+			_ = p.Sleep(context.Background(), time.Hour)
+			if unwound++; i == 1 {
+				panic("on the way out")
+			}
+		})
+	}
+	s.Settle()
+	assert.ErrorContains(t, panicOf(p.Crash), "on the way out")
+	assert.Equal(t, 3, unwound)
+	assert.Zero(t, p.Running()+s.Left())
+}
+
+func TestPanic_ReachesTheDriverAndTheBottleGoesOn(t *testing.T) {
+	s, p := bottle(t, 1)
+	cause := errors.New("boom")
+	p.Go(func() { panic(cause) })
+	err := panicOf(s.Settle)
+	assert.ErrorIs(t, err, cause)
+	var panicked *turn.Panicked
+	require.ErrorAs(t, err, &panicked)
+	assert.Contains(t, string(panicked.Stack), "TestPanic_ReachesTheDriver", "the stack is the coroutine's")
+	assert.Zero(t, p.Running())
+	done := false
+	p.Go(func() { done = true })
+	s.Settle()
+	assert.True(t, done)
+}
+
+// A test's FailNow inside a coroutine ends the driver's goroutine, cleanly.
+func TestGoexit_EndsTheDriver(t *testing.T) {
+	s, p := bottle(t, 1)
+	t.Run("inner", func(t *testing.T) {
+		p.Go(func() { t.SkipNow() })
+		s.Settle()
+		panic("not reached")
+	})
+	assert.Zero(t, p.Running()+s.Left())
+}
+
+func TestDriver_MustNotWait(t *testing.T) {
+	_, p := bottle(t, 1)
+	for name, wait := range map[string]func(){
+		"sleep": func() { _ = p.Sleep(context.Background(), 0) },
+		"event": func() { _ = p.NewEvent().Wait(context.Background()) },
+		"latch": func() { _ = p.NewLatch().Wait(context.Background()) },
+	} {
+		assert.ErrorContains(t, panicOf(wait), "the driver of a bottle waits", name)
+	}
+	assert.NoError(t, p.Yield(), "but it may pass a point where a coroutine would yield")
+}
+
+func TestGuard_ALoopThatNeverWaitsForTime(t *testing.T) {
+	s, p := bottle(t, 1)
+	s.SetLimits(100, 100)
+	p.Go(func() {
+		for range 150 { // Time passes: fine.
+			_ = p.Sleep(context.Background(), time.Second)
+		}
+		for p.Yield() == nil {
+		}
+	})
+	assert.ErrorContains(t, panicOf(func() { s.RunUntil(start.Add(time.Hour)) }), "the program never waits")
+	assert.Equal(t, start.Add(150*time.Second), s.Now())
+}
+
+func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
+	s, p := bottle(t, 1)
+	s.SetLimits(100, 100)
+	ended := turn.NewContext(context.Background())
+	ended.Cancel(context.Canceled)
+	p.Go(func() {
+		for {
+			_ = p.NewEvent().Wait(ended)
+		}
+	})
+	assert.ErrorContains(t, panicOf(s.Settle), "ignores the error of its wait: context canceled")
+
+	p.Go(func() {
+		_ = p.Sleep(context.Background(), time.Hour)
+		for {
+			_ = p.Sleep(context.Background(), time.Hour)
+		}
+	})
+	s.Settle()
+	assert.ErrorContains(t, panicOf(p.Crash), "ignores the error of its wait: turn: the process has crashed")
+	assert.Zero(t, p.Running())
+}

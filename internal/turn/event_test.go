@@ -1,0 +1,181 @@
+package turn_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// inBoth runs f in a bubble and in a bottle: what it asserts holds in both.
+func inBoth(t *testing.T, f func(t *testing.T, seam turn.Turn)) {
+	t.Run("bubble", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, turn.Over(nil)) })
+	})
+	t.Run("bottle", func(t *testing.T) {
+		inBottle(t, func(_ *turn.Scheduler, p *turn.Process) { f(t, turn.Over(p.Clock())) })
+	})
+}
+
+func TestEvent_SignalsBeforeAWaitAreOne(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		e := seam.NewEvent()
+		e.Signal()
+		e.Signal()
+		assert.NoError(t, e.Wait(context.Background()))
+		taken, err := e.WaitUntil(context.Background(), seam.Now().Add(time.Second))
+		assert.False(t, taken)
+		assert.NoError(t, err)
+	})
+}
+
+func TestEvent_WaitUntilThePastTakesWhatIsThere(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		e, past := seam.NewEvent(), seam.Now().Add(-time.Second)
+		for _, want := range []bool{false, true, false} {
+			taken, err := e.WaitUntil(context.Background(), past)
+			assert.Equal(t, want, taken)
+			assert.NoError(t, err)
+			if !want {
+				e.Signal()
+			}
+		}
+	})
+}
+
+// A loop that signals itself could not be stopped otherwise.
+func TestEvent_AnEndedContextWinsAndLeavesTheSignal(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		ctx, cancel := turn.WithCancel(context.Background())
+		cancel()
+		e := seam.NewEvent()
+		e.Signal()
+		assert.ErrorIs(t, e.Wait(ctx), context.Canceled)
+		taken, err := e.WaitUntil(ctx, seam.Now())
+		assert.False(t, taken)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NoError(t, e.Wait(context.Background()))
+	})
+}
+
+func TestEvent_ContextEndsAWait(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		ctx, cancel := seam.WithDeadline(context.Background(), seam.Now().Add(time.Second))
+		defer cancel()
+		e := seam.NewEvent()
+		assert.ErrorIs(t, e.Wait(ctx), context.DeadlineExceeded)
+		assert.Equal(t, start.Add(time.Second), seam.Now().UTC())
+
+		ctx, cancel = seam.WithDeadline(context.Background(), seam.Now().Add(time.Second))
+		defer cancel()
+		taken, err := e.WaitUntil(ctx, seam.Now().Add(time.Hour))
+		assert.False(t, taken)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// The waiter has been woken by time or by its context but has not run yet: a
+// signal that comes in between is not for the wait that is over.
+func TestEvent_BottleLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
+	for name, end := range map[string]func(s *turn.Scheduler, cancel func()){
+		"time":    func(s *turn.Scheduler, _ func()) { s.AdvanceTo(start.Add(time.Second)) },
+		"context": func(_ *turn.Scheduler, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p := bottle(t, 1)
+			ctx, cancel := turn.WithCancel(context.Background())
+			e := p.NewEvent()
+			var first, second bool
+			p.Go(func() {
+				first, _ = e.WaitUntil(ctx, start.Add(time.Second))
+				second = e.Wait(context.Background()) == nil
+			})
+			s.Settle()
+			end(s, cancel)
+			e.Signal()
+			s.Settle()
+			assert.False(t, first)
+			assert.True(t, second)
+			assert.Zero(t, p.Running())
+		})
+	}
+}
+
+func TestEvent_BottlePanicsForASecondWaiter(t *testing.T) {
+	s, p := bottle(t, 1)
+	e := p.NewEvent()
+	p.Go(func() { _ = e.Wait(context.Background()) })
+	s.Settle()
+	p.Go(func() { _ = e.Wait(context.Background()) })
+	assert.ErrorContains(t, panicOf(s.Settle), "two wait for one event")
+	assert.Equal(t, 1, p.Running(), "the first still waits")
+}
+
+func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
+	s, p := bottle(t, 1)
+	ctx, cancel := turn.WithCancel(context.Background())
+	l := p.NewLatch()
+	err := context.Canceled
+	p.Go(func() { err = l.Wait(ctx) })
+	s.Settle()
+	cancel()
+	l.Open()
+	s.Settle()
+	assert.NoError(t, err)
+}
+
+func TestLatch_Wait(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		ended, cancel := turn.WithCancel(context.Background())
+		cancel()
+		l := seam.NewLatch()
+		assert.False(t, l.Opened())
+		assert.ErrorIs(t, l.Wait(ended), context.Canceled)
+		l.Open()
+		l.Open()
+		assert.True(t, l.Opened())
+		assert.NoError(t, l.Wait(ended), "an open latch stays open")
+		<-l.Done()
+	})
+}
+
+func TestSleep_EndedContext(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		ctx, cancel := turn.WithCancel(context.Background())
+		cancel()
+		for _, d := range []time.Duration{-1, 0, time.Hour} {
+			assert.ErrorIs(t, seam.Sleep(ctx, d), context.Canceled)
+		}
+		assert.NoError(t, seam.Sleep(context.Background(), -1))
+		assert.Equal(t, start, seam.Now().UTC(), "no time has passed")
+	})
+}
+
+// With a clock that is neither the real one nor a bottle's, deadlines are ours.
+func TestFakeClock(t *testing.T) {
+	fake := testclock.NewFakeClock(start)
+	seam := turn.Over(fake)
+	ctx, cancel := seam.WithDeadline(context.Background(), start.Add(time.Second))
+	due, ok := ctx.Deadline()
+	assert.Equal(t, start.Add(time.Second), due)
+	assert.True(t, ok)
+	require.NoError(t, ctx.Err())
+	fake.Step(time.Second)
+	<-ctx.Done()
+	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+	cancel()
+
+	ctx, cancel = seam.WithDeadline(context.Background(), fake.Now())
+	defer cancel()
+	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, "the deadline is not after now")
+
+	ctx, cancel = seam.WithDeadline(context.Background(), fake.Now().Add(time.Second))
+	cancel()
+	assert.ErrorIs(t, ctx.Err(), context.Canceled)
+}

@@ -1,0 +1,56 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// heartbeat is a loop as production code has it: it knows a clock and a
+// context, and ends when a wait of its own fails.
+func heartbeat(ctx context.Context, clk clock.Clock) {
+	seam := turn.Over(clk)
+	for seam.Sleep(ctx, 8*time.Hour) == nil {
+		fmt.Println(seam.Now().Format(time.TimeOnly), "beat")
+	}
+	fmt.Println(seam.Now().Format(time.TimeOnly), "stopped")
+}
+
+// A day in a bottle takes no time, and a crash is just another way to end.
+func Example() {
+	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	bottle := turn.NewScheduler(1, midnight)
+	process := bottle.NewProcess()
+	process.Go(func() { heartbeat(context.Background(), process.Clock()) })
+
+	bottle.RunUntil(midnight.Add(20 * time.Hour))
+	fmt.Println("running:", process.Running())
+	process.Crash()
+	fmt.Println("running:", process.Running())
+	// Output:
+	// 08:00:00 beat
+	// 16:00:00 beat
+	// running: 1
+	// 20:00:00 stopped
+	// running: 0
+}
+
+func ExampleNewScheduler() {
+	for _, seed := range []uint64{0, 1, 0} {
+		bottle := turn.NewScheduler(seed, time.Time{})
+		process := bottle.NewProcess()
+		for _, name := range []string{"a", "b", "c"} {
+			process.Go(func() { fmt.Print(name) })
+		}
+		bottle.Settle()
+		fmt.Println(" in", bottle.Steps(), "steps")
+	}
+	// Output:
+	// bca in 3 steps
+	// cba in 3 steps
+	// bca in 3 steps
+}

@@ -1,0 +1,20 @@
+package turn
+
+// SetLimits lowers the numbers at which a bottle gives up, so that giving up
+// can be tested in a moment.
+func (s *Scheduler) SetLimits(idle, refused int) { s.limits = limits{idle, refused} }
+
+// Left is how much the scheduler still holds for anybody: coroutines ready,
+// parked on foreign contexts, and timers.
+func (s *Scheduler) Left() int { return len(s.ready) + len(s.foreign) + len(s.timers) }
+
+// Callbacks is how many wait for the end of c.
+func (c *Context) Callbacks() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for f := c.mu.callbacks.first; f != nil; f = f.next {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,309 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// program uses everything the seam offers. It is the same code in every half,
+// and its acts are such that their results, unlike the steps that lead to
+// them, do not depend on who goes first.
+type program struct {
+	turn.Turn
+	ctx context.Context
+
+	mu      sync.Mutex
+	results []string // said by the main coroutine, in its own order
+	trace   []string // said by anybody, whenever it happens
+}
+
+func (p *program) run() {
+	for _, act := range []struct {
+		name string
+		play func() string
+	}{
+		{"sleepers", p.sleepers},
+		{"ping-pong", p.pingPong},
+		{"latch", p.latch},
+		{"each", p.each},
+		{"deadline", p.deadline},
+		{"cancel", p.cancel},
+		{"timeout", p.timeout},
+	} {
+		from := p.Now()
+		result := act.play()
+		p.results = append(p.results, fmt.Sprintf("%s: %s, took %s", act.name, result, p.Now().Sub(from)))
+	}
+}
+
+func (p *program) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trace = append(p.trace, fmt.Sprintf(format, args...))
+}
+
+// sleepers sleep equally long in pairs, and each says when it woke.
+func (p *program) sleepers() string {
+	from, woke := p.Now(), make([]time.Duration, 6)
+	g := turn.NewGroup(p)
+	for i := range woke {
+		g.Go(func() {
+			if p.Sleep(p.ctx, time.Duration(i/2)*10*time.Millisecond) != nil {
+				return
+			}
+			p.note("sleeper %d", i)
+			woke[i] = p.Now().Sub(from)
+		})
+	}
+	g.Wait()
+	return fmt.Sprint(woke)
+}
+
+// pingPong hands a word to and fro, and each side counts.
+func (p *program) pingPong() string {
+	ping, pong := p.NewEvent(), p.NewEvent()
+	said, g := "", turn.NewGroup(p)
+	play := func(word string, mine, other turn.Event) {
+		for range 3 {
+			if mine.Wait(p.ctx) != nil {
+				return
+			}
+			p.note("%s", word)
+			said += word
+			other.Signal()
+		}
+	}
+	g.Go(func() { play("ping ", ping, pong) })
+	g.Go(func() { play("pong ", pong, ping) })
+	ping.Signal()
+	g.Wait()
+	return said
+}
+
+// latch has four wait for what one opens, and one more come late.
+func (p *program) latch() string {
+	gate, g, through := p.NewLatch(), turn.NewGroup(p), make([]bool, 5)
+	pass := func(i int) {
+		if gate.Wait(p.ctx) == nil {
+			p.note("through %d", i)
+			through[i] = true
+		}
+	}
+	for i := range 4 {
+		g.Go(func() { pass(i) })
+	}
+	g.Go(func() {
+		if p.Sleep(p.ctx, 5*time.Millisecond) == nil {
+			gate.Open()
+			gate.Open()
+		}
+	})
+	g.Wait()
+	pass(4)
+	return fmt.Sprint(through, gate.Opened())
+}
+
+// each does seven things of 1, 2, 3 ... milliseconds, three at a time.
+func (p *program) each() string {
+	var busy, most int
+	squares := make([]int, 7)
+	turn.Each(p, 3, len(squares), func(i int) {
+		p.mu.Lock()
+		busy++
+		most = max(most, busy)
+		p.mu.Unlock()
+		if p.Sleep(p.ctx, time.Duration(i+1)*time.Millisecond) == nil {
+			p.note("square %d", i)
+			squares[i] = i * i
+		}
+		p.mu.Lock()
+		busy--
+		p.mu.Unlock()
+	})
+	return fmt.Sprint(squares, " at most ", most)
+}
+
+// deadline ends one sleep in time, one too late and one that never began.
+func (p *program) deadline() string {
+	var said []string
+	for _, d := range []time.Duration{30, 5, 0} {
+		ctx, cancel := p.WithDeadline(p.ctx, p.Now().Add(d*time.Millisecond))
+		err := p.Sleep(ctx, 10*time.Millisecond)
+		p.note("slept: %v", err)
+		said = append(said, fmt.Sprint(err))
+		cancel()
+	}
+	return strings.Join(said, ", ")
+}
+
+// cancel ends a tree of contexts at its root.
+func (p *program) cancel() string {
+	ctx, cancel := turn.WithCancel(p.ctx)
+	defer cancel()
+	said, g := make([]string, 4), turn.NewGroup(p)
+	for i := range said {
+		g.Go(func() {
+			child, cancel := turn.WithCancel(ctx)
+			defer cancel()
+			said[i] = fmt.Sprint(p.Sleep(child, time.Hour))
+			p.note("cancelled %d", i)
+		})
+	}
+	if p.Sleep(p.ctx, 5*time.Millisecond) == nil {
+		cancel()
+	}
+	g.Wait()
+	return strings.Join(said, ", ")
+}
+
+// timeout waits until a time for an event, which comes once and then not.
+func (p *program) timeout() string {
+	event := p.NewEvent()
+	p.Go(func() {
+		if p.Sleep(p.ctx, 2*time.Millisecond) == nil {
+			event.Signal()
+		}
+	})
+	until := p.Now().Add(30 * time.Millisecond)
+	first, err1 := event.WaitUntil(p.ctx, until)
+	second, err2 := event.WaitUntil(p.ctx, until)
+	return fmt.Sprint(first, second, errors.Join(err1, err2))
+}
+
+// untimed drops the durations, which real time does not keep to.
+func (p *program) untimed() []string {
+	var out []string
+	for _, r := range p.results {
+		if strings.HasPrefix(r, "sleepers") {
+			continue // It is made of durations.
+		}
+		r, _, _ = strings.Cut(r, ", took")
+		out = append(out, r)
+	}
+	return out
+}
+
+// theResults are what the program comes to in virtual time, in either half.
+var theResults = []string{
+	"sleepers: [0s 0s 10ms 10ms 20ms 20ms], took 20ms",
+	"ping-pong: ping pong ping pong ping pong , took 0s",
+	"latch: [true true true true true] true, took 5ms",
+	// 1+4+7, 2+5 and 3+6: whoever is free takes the next.
+	"each: [0 1 4 9 16 25 36] at most 3, took 12ms",
+	"deadline: <nil>, context deadline exceeded, context deadline exceeded, took 15ms",
+	"cancel: context canceled, context canceled, context canceled, context canceled, took 5ms",
+	"timeout: true false <nil>, took 30ms",
+}
+
+func TestProgram_Goroutines(t *testing.T) {
+	p := &program{Turn: turn.Over(nil), ctx: t.Context()}
+	p.run()
+	assert.Equal(t, (&program{results: theResults}).untimed(), p.untimed())
+}
+
+func TestProgram_Bubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &program{Turn: turn.Over(nil), ctx: t.Context()}
+		p.run()
+		assert.Equal(t, theResults, p.results)
+	})
+}
+
+// play runs the program in a bottle to its end.
+func play(t *testing.T, seed uint64) (*program, *turn.Scheduler) {
+	s, proc := bottle(t, seed)
+	p := &program{Turn: turn.Over(proc.Clock()), ctx: context.Background()}
+	proc.Go(p.run)
+	s.RunUntil(start.Add(time.Minute))
+	require.Zero(t, proc.Running())
+	require.Zero(t, s.Left())
+	return p, s
+}
+
+func TestProgram_Bottle(t *testing.T) {
+	traces := map[string]bool{}
+	for seed := range uint64(50) {
+		p, s := play(t, seed)
+		again, sAgain := play(t, seed)
+		require.Equal(t, theResults, p.results, "seed %d", seed)
+		require.Equal(t, p.trace, again.trace, "seed %d", seed)
+		require.Equal(t, s.Steps(), sAgain.Steps(), "seed %d", seed)
+		traces[strings.Join(p.trace, "\n")] = true
+	}
+	assert.Greater(t, len(traces), 40, "different seeds must show different interleavings")
+}
+
+// A context may come from anywhere; it must not change a single step.
+func TestProgram_BottleUnderAnyContext(t *testing.T) {
+	type key struct{}
+	want, _ := play(t, 7)
+	standard, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, ctx := range map[string]context.Context{
+		"ours":              turn.NewContext(context.Background()),
+		"ours with values":  context.WithValue(turn.NewContext(context.Background()), key{}, 1),
+		"standard":          standard,
+		"ours on standard":  turn.NewContext(standard),
+		"ours on that":      turn.NewContext(turn.NewContext(standard)),
+		"detached standard": turn.Detach(standard),
+	} {
+		s, proc := bottle(t, 7)
+		p := &program{Turn: turn.Over(proc.Clock()), ctx: ctx}
+		proc.Go(p.run)
+		s.RunUntil(start.Add(time.Minute))
+		assert.Equal(t, theResults, p.results, name)
+		assert.Equal(t, want.trace, p.trace, name)
+	}
+}
+
+// advance takes one step, moving the time if nothing else can happen.
+func advance(s *turn.Scheduler) bool {
+	if s.Step() {
+		return true
+	}
+	due, ok := s.Next()
+	if !ok {
+		return false
+	}
+	s.AdvanceTo(due)
+	return s.Step()
+}
+
+// A crash at any step unwinds all of the program, leaves nothing in the bottle
+// or on the contexts outside, and a program started after it runs as ever.
+func TestProgram_CrashAtEveryStep(t *testing.T) {
+	_, whole := play(t, 3)
+	for k := range whole.Steps() + 1 {
+		s := turn.NewScheduler(3, start)
+		root := turn.NewContext(context.Background())
+		proc := s.NewProcess()
+		p := &program{Turn: proc, ctx: root}
+		proc.Go(p.run)
+		for range k {
+			require.True(t, advance(s), "step %d", k)
+		}
+		proc.Crash()
+		require.Zero(t, proc.Running(), "step %d", k)
+		require.Zero(t, s.Left(), "step %d", k)
+		require.Zero(t, root.Callbacks(), "step %d", k)
+		require.False(t, s.Step(), "step %d", k)
+		require.True(t, proc.Crashed())
+
+		next := s.NewProcess()
+		again := &program{Turn: next, ctx: root}
+		next.Go(again.run)
+		s.RunUntil(s.Now().Add(time.Minute))
+		require.Equal(t, theResults, again.results, "step %d", k)
+	}
+}
