@@ -1,0 +1,44 @@
+// Package plan decides what to do with a pod and what to say of it. It is
+// pure: pod, observed status and time in, actions or a v1.PodStatus out.
+//
+// Records count for the life (incarnation) and the sandbox they belong to.
+// Within a name they are ordered by attempt and only then by time. Records of
+// other lives are looked at for one thing: a new attempt gets a number that
+// none of them has.
+//
+// # Statements kept
+//
+// Sandbox: CA-1 to CA-5. Init containers: CA-7 to CA-9, CA-13, CA-15 without
+// sidecars. Regular containers: CA-16 to CA-18, CA-20 without probes. Hash: CA-18.
+// Pruning: RS-4. Numbers: KC-2. Backoff: the strict comparison of RS-10 against
+// times that the caller computes. Phase: PH-1, PH-2, PH-4 to PH-7, PH-9, PH-10, PH-12,
+// PH-14, PH-15. Container statuses: CS-1 to CS-8, CS-10, CS-13. Restart counts: outer 3.7.
+// The rows of the outer tables 2 (P1 to P6, P9, P13 to P20, P24 to P28, P30, P31), 3.1, 3.2
+// and 3.3 are tests.
+//
+// # Differences from the kubelet
+//
+//   - A container that was only created has not run. A Never pod whose sandbox
+//     was lost before anything ran gets another one (CA-3; kubernetes 141948).
+//   - Initialization is tied to the sandbox: records of other sandboxes count
+//     for nothing, and those of this one prove it even when they have exited
+//     (CA-7; 120247, 120269, 136969).
+//   - A created container is removed before the next attempt is made, since a
+//     start whose reply was lost might still happen (KC-4).
+//   - Attempts order records; times only break ties (CS-1; 135762).
+//   - An older sandbox that became ready late, with nothing in it, is removed
+//     alone and does not cost the pod its containers (CA-1).
+//   - Whatever runs outside the current sandbox, the current life or the spec
+//     is killed. The kubelet leaves it, or fails to kill it (KC-16).
+//   - A Never pod that lost its sandbox before all its containers had run is
+//     Failed with reason SandboxLost, and not Pending for ever (row P25).
+//   - A container without records that was published as ended stays ended if
+//     its policy says so, as long as that status is known (8878, 51142).
+//   - Init records are not purged when a sandbox is replaced (RS-2): they cannot
+//     be mistaken, and they carry the attempt number.
+//   - An end of unknown kind, once published, stays an end (CS-4).
+//   - The end of an exited container has a beginning, and not after it.
+//   - A container without a hash, or with one of an unknown version, is not
+//     restarted (23104, 72296).
+//   - Resources of containers (CS-11) are not reported.
+package plan

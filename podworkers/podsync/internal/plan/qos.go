@@ -1,0 +1,41 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// QOSClass is the quality of service that a pod's cpu and memory amount to:
+// Guaranteed if every container limits both and requests no less, BestEffort
+// if none says anything, otherwise Burstable.
+func QOSClass(pod *v1.Pod) v1.PodQOSClass {
+	anything, everything := false, true
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			some, all := service(&containers[i].Resources)
+			anything = anything || some
+			everything = everything && all
+		}
+	}
+	switch {
+	case !anything:
+		return v1.PodQOSBestEffort
+	case everything:
+		return v1.PodQOSGuaranteed
+	}
+	return v1.PodQOSBurstable
+}
+
+// service reports whether a container asks for any cpu or memory, and whether
+// it limits both at what it requests. A request left out is the limit.
+func service(r *v1.ResourceRequirements) (some, all bool) {
+	all = true
+	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		limit, limited := r.Limits[name]
+		request, requested := r.Requests[name]
+		limited = limited && !limit.IsZero()
+		requested = requested && !request.IsZero()
+		some = some || limited || requested
+		all = all && limited && (!requested || request.Cmp(limit) == 0)
+	}
+	return some, all
+}

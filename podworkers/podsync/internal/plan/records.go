@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// anySandbox asks for records whichever sandbox they belong to.
+const anySandbox = ""
+
+// newer orders the records of one name: by attempt, which only we count, and
+// only then by time, which a clock may have turned back.
+func newer(a, b *runtime.ContainerStatus) bool {
+	if a.Attempt != b.Attempt {
+		return a.Attempt > b.Attempt
+	}
+	if !a.CreatedAt.Equal(b.CreatedAt) {
+		return a.CreatedAt.After(b.CreatedAt)
+	}
+	return a.ID > b.ID
+}
+
+// newest finds the newest record of a name in one life of the pod, and in one
+// sandbox unless that is anySandbox. Nil: there is none.
+func newest(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.ContainerStatus {
+	var found *runtime.ContainerStatus
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if c.Name != name || c.Incarnation != life || (sandbox != anySandbox && c.SandboxID != sandbox) {
+			continue
+		}
+		if found == nil || newer(c, found) {
+			found = c
+		}
+	}
+	return found
+}
+
+// newestTwo finds the two newest records of a name in one life of the pod.
+func newestTwo(st *runtime.PodStatus, life uint64, name string) (first, second *runtime.ContainerStatus) {
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if c.Name != name || c.Incarnation != life {
+			continue
+		}
+		switch {
+		case first == nil || newer(c, first):
+			first, second = c, first
+		case second == nil || newer(c, second):
+			second = c
+		}
+	}
+	return first, second
+}
+
+// nextAttempt is the number of a container's next attempt. Records of former
+// lives count: a log file or a name of theirs must not be taken again.
+func nextAttempt(st *runtime.PodStatus, name string) uint32 {
+	var next uint32
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Name == name && c.Attempt >= next {
+			next = c.Attempt + 1
+		}
+	}
+	return next
+}
+
+// ran reports whether a container of this life has run, as far as the records
+// tell. A container that was only created has not.
+func ran(st *runtime.PodStatus, life uint64) bool {
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Incarnation == life && c.State != runtime.StateCreated {
+			return true
+		}
+	}
+	return false
+}
+
+// LastExit is when the newest exited container of that name and life ended:
+// the moment from which a crash-loop delay counts. False: none has.
+func LastExit(st *runtime.PodStatus, life uint64, name string) (time.Time, bool) {
+	var found *runtime.ContainerStatus
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if c.Name != name || c.Incarnation != life || c.State != runtime.StateExited {
+			continue
+		}
+		if found == nil || newer(c, found) {
+			found = c
+		}
+	}
+	if found == nil {
+		return time.Time{}, false
+	}
+	return found.FinishedAt, true
+}
+
+// Vanished reports whether a container that was published as running has no
+// record: reason enough to look twice before it is started again.
+func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool {
+	for _, statuses := range [...][]v1.ContainerStatus{published.InitContainerStatuses, published.ContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].State.Running != nil && newest(st, life, anySandbox, statuses[i].Name) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// NewestLife is the highest incarnation that any record of the pod carries; 0
+// if there are none.
+func NewestLife(st *runtime.PodStatus) uint64 {
+	var life uint64
+	if st == nil {
+		return 0
+	}
+	for i := range st.Sandboxes {
+		life = max(life, st.Sandboxes[i].Incarnation)
+	}
+	for i := range st.Containers {
+		life = max(life, st.Containers[i].Incarnation)
+	}
+	return life
+}

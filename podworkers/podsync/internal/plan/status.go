@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// StatusInput is everything that decides what to say of a pod.
+type StatusInput struct {
+	Pod *v1.Pod
+	// Runtime is what the runtime shows of the pod, all lives included.
+	Runtime *runtime.PodStatus
+	// Incarnation is the life that counts. Records of others are not shown.
+	Incarnation uint64
+	// Old is the newest status published for this life. Nil: none yet, the one
+	// that came with the pod counts.
+	Old *v1.PodStatus
+	// Terminal says that nothing of the pod runs any more, or ever will.
+	Terminal bool
+	// Static says that the pod does not come from the API.
+	Static bool
+	// Reasons holds, by container name, why the last start failed.
+	Reasons map[string]Reason
+	// HostIPs are the addresses of the node, primary first.
+	HostIPs []string
+	// RuntimeName is the scheme of container IDs, as in "containerd://...".
+	RuntimeName string
+}
+
+// Reason is why a container waits.
+type Reason struct {
+	Reason  string // one word, as "ErrImagePull"
+	Message string // for people
+}
+
+// Status says what is true of a pod: phase, conditions and containers. It
+// shares nothing with its input that anybody writes to.
+func Status(in StatusInput) v1.PodStatus {
+	if in.Runtime == nil {
+		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
+	}
+	if in.Old == nil {
+		in.Old = &in.Pod.Status
+	}
+	s := v1.PodStatus{
+		ObservedGeneration: in.Pod.Generation,
+		QOSClass:           QOSClass(in.Pod),
+		StartTime:          in.Old.StartTime.DeepCopy(),
+		NominatedNodeName:  in.Pod.Status.NominatedNodeName,
+	}
+	s.InitContainerStatuses = statuses(&in, in.Pod.Spec.InitContainers, true)
+	s.ContainerStatuses = statuses(&in, in.Pod.Spec.Containers, false)
+	slices.SortFunc(s.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	sandbox := findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
+	setPhase(&s, &in, sandbox)
+	setAddresses(&s, &in, sandbox.current)
+	s.Conditions = conditions(&s, &in, sandbox)
+	return s
+}
+
+// setPhase computes the phase and holds on to a terminal one.
+func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
+	s.Phase = phase(s, in)
+	if s.Phase == v1.PodPending && stranded(in, sandbox) {
+		s.Phase, s.Reason, s.Message = v1.PodFailed, ReasonSandboxLost, messageSandboxLost
+	}
+	old := in.Old
+	if !IsTerminal(s.Phase) {
+		switch {
+		case IsTerminal(old.Phase):
+			s.Phase = old.Phase
+		case IsTerminal(in.Pod.Status.Phase):
+			s.Phase = in.Pod.Status.Phase
+		}
+	}
+	if IsTerminal(in.Pod.Status.Phase) && s.Phase != in.Pod.Status.Phase {
+		// What the API knows to be the end stays the end.
+		s.Phase, s.Reason, s.Message = in.Pod.Status.Phase, "", ""
+	}
+	if s.Reason != "" || s.Message != "" {
+		return
+	}
+	for _, former := range []*v1.PodStatus{old, &in.Pod.Status} {
+		if former.Phase == s.Phase && (former.Reason != "" || former.Message != "") {
+			s.Reason, s.Message = former.Reason, former.Message
+			return
+		}
+	}
+}
+
+// IsTerminal reports whether a phase is an end.
+func IsTerminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
+
+// ReasonSandboxLost is the pod reason of a pod that must not be run again
+// (policy Never) and lost its sandbox before all its containers had run.
+const ReasonSandboxLost = "SandboxLost"
+
+const messageSandboxLost = "The sandbox was lost after a container had run, and the restart policy forbids another one"
+
+// stranded reports whether a pod with containers that never ran can never run
+// them: Decide makes no sandbox for it, and nothing runs.
+func stranded(in *StatusInput, sandbox place) bool {
+	if in.Pod.Spec.RestartPolicy != v1.RestartPolicyNever || sandbox.replace == "" || !ran(in.Runtime, in.Incarnation) {
+		return false
+	}
+	for i := range in.Runtime.Containers {
+		c := &in.Runtime.Containers[i]
+		if c.Incarnation == in.Incarnation && c.State != runtime.StateExited && c.State != runtime.StateCreated {
+			return false
+		}
+	}
+	return true
+}
+
+// setAddresses fills in where the pod can be reached.
+func setAddresses(s *v1.PodStatus, in *StatusInput, sandbox *runtime.SandboxStatus) {
+	s.HostIPs = hostIPs(in.HostIPs)
+	if len(s.HostIPs) > 0 {
+		s.HostIP = s.HostIPs[0].IP
+	}
+	s.PodIPs = podIPs(in, sandbox)
+	if len(s.PodIPs) > 0 {
+		s.PodIP = s.PodIPs[0].IP
+	}
+}
+
+func hostIPs(ips []string) []v1.HostIP {
+	var out []v1.HostIP
+	for _, ip := range ips {
+		out = append(out, v1.HostIP{IP: ip})
+	}
+	return out
+}
+
+// podIPs are the sandbox's, at most one of a family and the node's family
+// first. A host-network pod has the node's; its first one never changes. A
+// stopped sandbox has none, so the addresses of a pod that ends are kept.
+func podIPs(in *StatusInput, sandbox *runtime.SandboxStatus) []v1.PodIP {
+	var ips []string
+	switch {
+	case in.Pod.Spec.HostNetwork && len(in.Old.PodIPs) > 0:
+		ips = append(addresses(in.Old.PodIPs), in.HostIPs...)
+	case in.Pod.Spec.HostNetwork:
+		ips = in.HostIPs
+	case sandbox != nil && sandbox.Ready && len(sandbox.IPs) > 0:
+		ips = nodeFamilyFirst(sandbox.IPs, in.HostIPs)
+	case in.Terminal || IsTerminal(in.Old.Phase):
+		ips = addresses(in.Old.PodIPs)
+	}
+	var out []v1.PodIP
+	for _, ip := range ips {
+		if !slices.ContainsFunc(out, func(have v1.PodIP) bool { return isIPv6(have.IP) == isIPv6(ip) }) {
+			out = append(out, v1.PodIP{IP: ip})
+		}
+	}
+	return out
+}
+
+func addresses(ips []v1.PodIP) []string {
+	var out []string
+	for _, ip := range ips {
+		out = append(out, ip.IP)
+	}
+	return out
+}
+
+func nodeFamilyFirst(ips, node []string) []string {
+	if len(node) == 0 {
+		return ips
+	}
+	six := isIPv6(node[0])
+	ips = slices.Clone(ips)
+	slices.SortStableFunc(ips, func(a, b string) int {
+		return rank(isIPv6(a) != six) - rank(isIPv6(b) != six)
+	})
+	return ips
+}
+
+func rank(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}
+
+func isIPv6(ip string) bool { return strings.Contains(ip, ":") }

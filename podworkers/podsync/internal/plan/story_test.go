@@ -1,0 +1,400 @@
+package plan_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestStories runs the texts in testdata. A block starts with a command and
+// goes on with lines that describe the world:
+//
+//	decide                        what to do; or: status [terminal], what to say
+//	pod policy=Never init=i1,i2 main=a,b [host] [deleted] [static] [api=Failed/Why]
+//	sandbox 0 ready|lost [life=1] [host] [noip]
+//	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
+//	held a 40s                    a crash-loop delay ends then (now is 60s)
+//	reason a ErrImagePull         why the last start failed
+//	old a running|waiting|exited=1 [restarts=2] [last=1]   published before
+//	old phase=Failed/Why
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w := newWorld(t, d.Input)
+			switch d.Cmd {
+			case "decide":
+				return w.decide()
+			case "status":
+				return w.status(d.HasArg("terminal"))
+			}
+			t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+			return ""
+		})
+	})
+}
+
+// world is a pod as its desire, its records and its history show it.
+type world struct {
+	t       testing.TB
+	pod     *v1.Pod
+	st      *runtime.PodStatus
+	old     *v1.PodStatus
+	static  bool
+	held    map[string]time.Time
+	reasons map[string]plan.Reason
+}
+
+func newWorld(t testing.TB, text string) *world {
+	w := &world{
+		t: t,
+		pod: &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
+			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "a", Image: "img"}}},
+		},
+		st:      &runtime.PodStatus{UID: "u", Name: "p", Namespace: "ns"},
+		held:    map[string]time.Time{},
+		reasons: map[string]plan.Reason{},
+	}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 0 {
+			w.line(f[0], f[1:])
+		}
+	}
+	return w
+}
+
+func (w *world) line(verb string, args []string) {
+	switch verb {
+	case "pod":
+		w.desire(args)
+	case "sandbox":
+		w.sandbox(args)
+	case "held":
+		d, err := time.ParseDuration(args[1])
+		w.must(err)
+		w.held[args[0]] = epoch.Add(d)
+	case "reason":
+		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
+	case "old":
+		w.published(args)
+	default:
+		w.container(verb, args)
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) number(s string) int {
+	n, err := strconv.Atoi(s)
+	w.must(err)
+	return n
+}
+
+func (w *world) desire(args []string) {
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "policy":
+			w.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
+		case "init":
+			w.pod.Spec.InitContainers = containers(value)
+		case "main":
+			w.pod.Spec.Containers = containers(value)
+		case "host":
+			w.pod.Spec.HostNetwork = true
+		case "deleted":
+			w.pod.DeletionTimestamp = &metav1.Time{Time: epoch}
+		case "static":
+			w.static = true
+		case "api":
+			phase, reason, _ := strings.Cut(value, "/")
+			w.pod.Status.Phase, w.pod.Status.Reason = v1.PodPhase(phase), reason
+		default:
+			w.t.Fatalf("pod %s?", arg)
+		}
+	}
+}
+
+func containers(names string) []v1.Container {
+	var out []v1.Container
+	for name := range strings.SplitSeq(names, ",") {
+		out = append(out, v1.Container{Name: name, Image: "img"})
+	}
+	return out
+}
+
+func (w *world) sandbox(args []string) {
+	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{
+		ID: "s" + args[0], Attempt: uint32(w.number(args[0])), Incarnation: 1, Ready: args[1] == "ready",
+		CreatedAt: epoch.Add(time.Duration(len(w.st.Sandboxes)) * time.Second),
+	}, IPs: []string{"10.0.0." + args[0]}}
+	for _, arg := range args[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "life":
+			s.Incarnation = uint64(w.number(value))
+			s.ID += "/" + value
+		case "host":
+			s.HostNetwork, s.IPs = true, nil
+		case "noip":
+			s.IPs = nil
+		case "at":
+			d, err := time.ParseDuration(value)
+			w.must(err)
+			s.CreatedAt = epoch.Add(d)
+		default:
+			w.t.Fatalf("sandbox %s?", arg)
+		}
+	}
+	w.st.Sandboxes = append(w.st.Sandboxes, s)
+}
+
+func (w *world) container(name string, args []string) {
+	sandbox := "s0"
+	if n := len(w.st.Sandboxes); n > 0 {
+		sandbox = w.st.Sandboxes[n-1].ID
+	}
+	c := runtime.ContainerStatus{Container: runtime.Container{
+		ID: name + args[0], Name: name, Attempt: uint32(w.number(args[0])), SandboxID: sandbox, Incarnation: 1,
+	}, Image: "img", ImageRef: "img@sha256", Annotations: map[string]string{}}
+	if spec := w.spec(name); spec != nil {
+		c.Annotations[plan.HashAnnotation] = plan.SpecHash(spec)
+	}
+	w.state(&c, args[1])
+	for _, arg := range args[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "in":
+			c.SandboxID = "s" + value
+		case "life":
+			c.Incarnation = uint64(w.number(value))
+			c.ID += "/" + value
+		case "hash":
+			c.Annotations[plan.HashAnnotation] = map[string]string{
+				"other": "v1-1234", "future": "v9-1234", "garbage": "v1-zz", "none": "",
+			}[value]
+		case "at":
+			d, err := time.ParseDuration(value)
+			w.must(err)
+			c.CreatedAt = epoch.Add(d)
+		default:
+			w.t.Fatalf("container %s?", arg)
+		}
+	}
+	w.st.Containers = append(w.st.Containers, c)
+}
+
+func (w *world) spec(name string) *v1.Container {
+	for _, list := range [][]v1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) state(c *runtime.ContainerStatus, state string) {
+	word, code, _ := strings.Cut(state, "=")
+	switch word {
+	case "created":
+		c.State = runtime.StateCreated
+	case "unknown":
+		c.State = runtime.StateUnknown
+	case "running":
+		c.State, c.StartedAt = runtime.StateRunning, epoch
+	case "exited":
+		c.State, c.StartedAt, c.FinishedAt = runtime.StateExited, epoch, epoch.Add(time.Second)
+		c.ExitCode = int32(w.number(code))
+	default:
+		w.t.Fatalf("state %s?", state)
+	}
+}
+
+func (w *world) published(args []string) {
+	if w.old == nil {
+		w.old = &v1.PodStatus{}
+	}
+	if phase, ok := strings.CutPrefix(args[0], "phase="); ok {
+		word, reason, _ := strings.Cut(phase, "/")
+		w.old.Phase, w.old.Reason = v1.PodPhase(word), reason
+		return
+	}
+	if ip, ok := strings.CutPrefix(args[0], "ip="); ok {
+		w.old.PodIPs = append(w.old.PodIPs, v1.PodIP{IP: ip})
+		return
+	}
+	s := v1.ContainerStatus{Name: args[0], State: oldState(w, args[1])}
+	for _, arg := range args[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "restarts":
+			s.RestartCount = int32(w.number(value))
+		case "last":
+			s.LastTerminationState = oldState(w, "exited="+value)
+		case "id":
+			s.ContainerID = "test://" + value
+		default:
+			w.t.Fatalf("old %s?", arg)
+		}
+	}
+	for _, c := range w.pod.Spec.InitContainers {
+		if c.Name == s.Name {
+			w.old.InitContainerStatuses = append(w.old.InitContainerStatuses, s)
+			return
+		}
+	}
+	w.old.ContainerStatuses = append(w.old.ContainerStatuses, s)
+}
+
+func oldState(w *world, state string) v1.ContainerState {
+	word, code, _ := strings.Cut(state, "=")
+	switch word {
+	case "running":
+		return v1.ContainerState{Running: &v1.ContainerStateRunning{}}
+	case "exited":
+		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: int32(w.number(code)), Reason: "Old"}}
+	}
+	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "Old"}}
+}
+
+func (w *world) input() plan.Input {
+	life := uint64(1)
+	for i := range w.st.Sandboxes {
+		life = max(life, w.st.Sandboxes[i].Incarnation)
+	}
+	return plan.Input{
+		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, Published: w.old,
+	}
+}
+
+func (w *world) decide() string {
+	a := plan.Decide(w.input())
+	var b strings.Builder
+	if a.KillPod != "" {
+		fmt.Fprintf(&b, "kill pod: %s\n", a.KillPod)
+	}
+	for _, k := range a.Kill {
+		fmt.Fprintf(&b, "kill %s: %s\n", k.ID, k.Why)
+	}
+	for _, id := range a.Prune {
+		fmt.Fprintf(&b, "prune %s\n", id)
+	}
+	for _, id := range a.RemoveSandboxes {
+		fmt.Fprintf(&b, "remove sandbox %s\n", id)
+	}
+	if a.CreateSandbox != "" {
+		fmt.Fprintf(&b, "create sandbox %d: %s\n", a.SandboxAttempt, a.CreateSandbox)
+	}
+	for _, s := range a.Init {
+		writeStart(&b, "init ", s)
+	}
+	for _, s := range a.Containers {
+		writeStart(&b, "", s)
+	}
+	if a.Idle() != (b.Len() == 0) {
+		w.t.Fatalf("Idle is %t with actions:\n%s", a.Idle(), &b)
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}
+
+func writeStart(b *strings.Builder, kind string, s plan.Start) {
+	fmt.Fprintf(b, "start %s%s/%d: %s", kind, s.Container.Name, s.Attempt, s.Why)
+	for _, id := range s.Remove {
+		fmt.Fprintf(b, ", remove %s first", id)
+	}
+	if !s.HeldUntil.IsZero() {
+		fmt.Fprintf(b, ", held until %s", s.HeldUntil.Sub(epoch))
+	}
+	b.WriteByte('\n')
+}
+
+func (w *world) statusInput(terminal bool) plan.StatusInput {
+	return plan.StatusInput{
+		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
+		Static: w.static, Reasons: w.reasons, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+	}
+}
+
+func (w *world) status(terminal bool) string {
+	s := plan.Status(w.statusInput(terminal))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", s.Phase)
+	for _, word := range []string{s.Reason, s.PodIP} {
+		if word != "" {
+			fmt.Fprintf(&b, " %s", word)
+		}
+	}
+	b.WriteByte('\n')
+	short := map[v1.PodConditionType]string{
+		v1.PodReadyToStartContainers: "RTS", v1.PodInitialized: "Init", v1.PodReady: "R", v1.ContainersReady: "CR",
+		v1.PodScheduled: "Sched",
+	}
+	for i, c := range s.Conditions {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		name := short[c.Type]
+		if name == "" {
+			name = string(c.Type)
+		}
+		fmt.Fprintf(&b, "%s=%s", name, c.Status)
+		if c.Reason != "" {
+			fmt.Fprintf(&b, "/%s", c.Reason)
+		}
+	}
+	b.WriteByte('\n')
+	for _, c := range s.InitContainerStatuses {
+		writeContainer(&b, "init ", c)
+	}
+	for _, c := range s.ContainerStatuses {
+		writeContainer(&b, "", c)
+	}
+	return b.String()
+}
+
+func writeContainer(b *strings.Builder, kind string, c v1.ContainerStatus) {
+	fmt.Fprintf(b, "%s%s: %s", kind, c.Name, describe(c.State))
+	if c.LastTerminationState.Terminated != nil {
+		fmt.Fprintf(b, " last=%s", describe(c.LastTerminationState))
+	}
+	fmt.Fprintf(b, " restarts=%d", c.RestartCount)
+	if c.Started != nil && *c.Started {
+		b.WriteString(" started")
+	}
+	if c.Ready {
+		b.WriteString(" ready")
+	}
+	b.WriteByte('\n')
+}
+
+func describe(s v1.ContainerState) string {
+	switch {
+	case s.Running != nil:
+		return "Running"
+	case s.Terminated != nil:
+		return fmt.Sprintf("Terminated(%d %s)", s.Terminated.ExitCode, s.Terminated.Reason)
+	}
+	return fmt.Sprintf("Waiting(%s)", s.Waiting.Reason)
+}
+
