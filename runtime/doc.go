@@ -25,7 +25,7 @@
 // Truth. PodStatus shows every effect of a call that has returned. ListPods
 // may lag, but not go back. A pod or container is missing from an answer only
 // if it has no record; a runtime that cannot answer in full answers with an
-// error.
+// error. What was returned is never changed afterwards: readers share it.
 //
 // Stopping. StopContainer and StopSandbox return nil only when nothing of the
 // container, or of the whole sandbox, runs any more.

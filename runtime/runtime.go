@@ -53,16 +53,20 @@ type Sandboxes interface {
 type Containers interface {
 	// CreateContainer makes a container that does not run yet and returns its
 	// ID. ErrExists: the name is taken by the same attempt in that sandbox.
-	// ErrNotFound: there is no such sandbox, or no such image.
+	// ErrNotFound: there is no such sandbox, or no such image. ErrWrongState:
+	// the sandbox has been stopped.
 	CreateContainer(ctx context.Context, req CreateContainerRequest) (id string, err error)
 	// StartContainer starts a created container. Starting a running one is no
-	// error; one that has exited is ErrWrongState.
+	// error; one that has exited is ErrWrongState, and so is one in a sandbox
+	// that has been stopped. An unknown container is ErrNotFound. After an
+	// error of another kind the container has exited, or is still created.
 	StartContainer(ctx context.Context, req StartContainerRequest) error
 	// StopContainer asks the container to end, waits for at most the grace of
 	// the request and then kills it. It returns when the container does not
 	// run any more, nil too if it did not run in the first place. A second
 	// call with a shorter grace, while the first still waits, takes effect at
-	// once. An unknown container is ErrNotFound.
+	// once; one with a longer grace changes nothing. Without a grace there is
+	// no asking. An unknown container is ErrNotFound.
 	StopContainer(ctx context.Context, req StopContainerRequest) error
 	// RemoveContainer drops the records of a container that does not run;
 	// ErrWrongState if it does. Removing an unknown one is no error.

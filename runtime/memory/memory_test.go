@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
+
+var errNoRegistry = errors.New("no such registry")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

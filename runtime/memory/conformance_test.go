@@ -1,0 +1,63 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/runtime/runtimetest"
+)
+
+// harness is the suite's view of a machine, without any slack: virtual time
+// allows none.
+func harness(clk clock.Clock) runtimetest.Harness {
+	r := memory.New(memory.Config{Clock: clk})
+	r.FailPulls("nowhere.invalid/none", errNoRegistry)
+	return runtimetest.Harness{Runtime: r, Clock: clk, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond}
+}
+
+func TestConformance_InABubble(t *testing.T) {
+	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return harness(clock.RealClock{}) })
+}
+
+func TestConformance_InTheBottle(t *testing.T) {
+	for _, c := range runtimetest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				s := turn.NewScheduler(seed, time.Unix(1_700_000_000, 0))
+				p := s.NewProcess()
+				done := false
+				p.Go(func() {
+					c.Run(t, harness(p.Clock()))
+					done = true
+				})
+				s.RunUntil(s.Now().Add(24 * time.Hour))
+				require.True(t, done, "seed %d: the case never ended", seed)
+			}
+		})
+	}
+}
+
+// The suite is run on a second view of a machine whose first has crashed.
+func TestConformance_OnAViewAfterACrash(t *testing.T) {
+	s := turn.NewScheduler(1, time.Unix(1_700_000_000, 0))
+	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()
+	h := harness(machine.Clock())
+	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).On(first.Clock()).ListPods(t.Context()) })
+	first.Crash()
+	done := 0
+	second.Go(func() {
+		for _, c := range runtimetest.Cases() {
+			mine := h
+			mine.Runtime, mine.Clock = h.Runtime.(*memory.Runtime).On(second.Clock()), second.Clock()
+			c.Run(t, mine)
+			done++
+		}
+	})
+	s.RunUntil(s.Now().Add(1000 * time.Hour))
+	require.Equal(t, len(runtimetest.Cases()), done)
+}

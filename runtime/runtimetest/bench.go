@@ -1,0 +1,230 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// bench is where one case works: the runtime, a context that ends before the
+// test does, and the pods that must be gone at the end.
+type bench struct {
+	T
+	h      Harness
+	rt     runtime.Runtime
+	turn   turn.Turn
+	ctx    context.Context
+	cancel context.CancelFunc
+	others *turn.Group
+	name   string
+	pods   []types.UID
+}
+
+func newBench(t T, name string, h Harness) *bench {
+	h.complete()
+	b := &bench{T: t, h: h, rt: h.Runtime, turn: turn.Over(h.Clock), name: strings.ReplaceAll(name, "/", "-")}
+	b.ctx, b.cancel = b.turn.WithDeadline(context.Background(), b.turn.Now().Add(20*h.Patience))
+	b.others = turn.NewGroup(b.turn)
+	return b
+}
+
+// clear removes the case's pods. Whether that works is for the cases to say.
+func (b *bench) clear() {
+	b.cancel()
+	b.others.Wait()
+	ctx, cancel := b.turn.WithDeadline(context.Background(), b.turn.Now().Add(b.h.Patience))
+	defer cancel()
+	for _, uid := range b.pods {
+		st, err := b.rt.PodStatus(ctx, uid)
+		if err != nil || st == nil {
+			continue
+		}
+		for _, s := range st.Sandboxes {
+			_ = b.rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: s.ID})
+			_ = b.rt.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: s.ID})
+		}
+	}
+}
+
+// must ends the case if a call failed.
+func (b *bench) must(err error, what string) {
+	b.Helper()
+	if err != nil {
+		b.fatalf("%s: %v", what, err)
+	}
+}
+
+// is ends the case if an error is not the one that was promised.
+func (b *bench) is(err, want error, what string) {
+	b.Helper()
+	if !errors.Is(err, want) {
+		b.fatalf("%s: error is %v, promised is %v", what, err, want)
+	}
+}
+
+// check ends the case if something is not so.
+func (b *bench) check(ok bool, format string, args ...any) {
+	b.Helper()
+	if !ok {
+		b.fatalf(format, args...)
+	}
+}
+
+func (b *bench) fatalf(format string, args ...any) {
+	b.Helper()
+	b.Errorf(format, args...)
+	b.FailNow()
+}
+
+// until waits for what must come.
+func (b *bench) until(what string, f func() bool) {
+	b.Helper()
+	deadline := b.turn.Now().Add(b.h.Patience)
+	for !f() {
+		if b.turn.Now().After(deadline) {
+			b.fatalf("waited %s in vain: %s", b.h.Patience, what)
+		}
+		b.sleep(50 * time.Millisecond)
+	}
+}
+
+func (b *bench) sleep(d time.Duration) {
+	b.Helper()
+	b.must(b.turn.Sleep(b.ctx, d), "waiting")
+}
+
+// pod invents a pod and takes on its removal.
+func (b *bench) pod() runtime.PodRef {
+	n := len(b.pods)
+	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.turn.Now().UnixNano(), n))
+	b.pods = append(b.pods, uid)
+	return runtime.PodRef{UID: uid, Name: fmt.Sprintf("%s-%d", b.name, n), Namespace: "runtimetest", Incarnation: 7}
+}
+
+// image makes the harness's image present.
+func (b *bench) image() string {
+	b.Helper()
+	ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.Image})
+	b.must(err, "PullImage")
+	return ref
+}
+
+func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
+	return runtime.RunSandboxRequest{
+		Pod: ref, Attempt: attempt, Hostname: "runtimetest",
+		Annotations: map[string]string{"runtimetest.podkeel.dev/sandbox": "yes"},
+	}
+}
+
+func (b *bench) sandbox(ref runtime.PodRef, attempt uint32) string {
+	b.Helper()
+	id, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, attempt))
+	b.must(err, "RunSandbox")
+	return id
+}
+
+func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
+	b.Helper()
+	return runtime.CreateContainerRequest{
+		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt,
+		Image: b.h.Image, ImageRef: b.image(), Command: command,
+		Annotations: map[string]string{"runtimetest.podkeel.dev/container": name},
+	}
+}
+
+func (b *bench) create(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) string {
+	b.Helper()
+	id, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, name, attempt, command))
+	b.must(err, "CreateContainer")
+	return id
+}
+
+func (b *bench) start(id string) {
+	b.Helper()
+	b.must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
+}
+
+// run is a container that runs, in a new pod.
+func (b *bench) run(command []string) (ref runtime.PodRef, sandbox, id string) {
+	b.Helper()
+	ref = b.pod()
+	sandbox = b.sandbox(ref, 0)
+	id = b.create(ref, sandbox, "main", 0, command)
+	b.start(id)
+	return ref, sandbox, id
+}
+
+func (b *bench) stop(id string, grace time.Duration) error {
+	return b.rt.StopContainer(b.ctx, runtime.StopContainerRequest{ContainerID: id, Grace: grace})
+}
+
+func (b *bench) stopSandbox(id string) error {
+	return b.rt.StopSandbox(b.ctx, runtime.StopSandboxRequest{SandboxID: id})
+}
+
+func (b *bench) removeSandbox(id string) error {
+	return b.rt.RemoveSandbox(b.ctx, runtime.RemoveSandboxRequest{SandboxID: id})
+}
+
+func (b *bench) remove(id string) error {
+	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id})
+}
+
+func (b *bench) status(ref runtime.PodRef) *runtime.PodStatus {
+	b.Helper()
+	st, err := b.rt.PodStatus(b.ctx, ref.UID)
+	b.must(err, "PodStatus")
+	b.check(st != nil, "PodStatus returned neither a status nor an error")
+	return st
+}
+
+// container is the record of a container, which must exist.
+func (b *bench) container(ref runtime.PodRef, id string) runtime.ContainerStatus {
+	b.Helper()
+	for _, c := range b.status(ref).Containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	b.fatalf("PodStatus has no record of container %s", id)
+	return runtime.ContainerStatus{}
+}
+
+// place is the record of a sandbox, which must exist.
+func (b *bench) place(ref runtime.PodRef, id string) runtime.SandboxStatus {
+	b.Helper()
+	for _, s := range b.status(ref).Sandboxes {
+		if s.ID == id {
+			return s
+		}
+	}
+	b.fatalf("PodStatus has no record of sandbox %s", id)
+	return runtime.SandboxStatus{}
+}
+
+// exited waits until a container has ended, and returns its record.
+func (b *bench) exited(ref runtime.PodRef, id string) runtime.ContainerStatus {
+	b.Helper()
+	b.until("the container ends", func() bool { return b.container(ref, id).State == runtime.StateExited })
+	return b.container(ref, id)
+}
+
+// listed finds a pod in the list.
+func (b *bench) listed(ref runtime.PodRef) (runtime.Pod, bool) {
+	b.Helper()
+	list, err := b.rt.ListPods(b.ctx)
+	b.must(err, "ListPods")
+	for _, p := range list {
+		if p.UID == ref.UID {
+			return p, true
+		}
+	}
+	return runtime.Pod{}, false
+}

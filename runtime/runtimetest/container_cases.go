@@ -1,0 +1,159 @@
+package runtimetest
+
+import (
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var containerCases = []Case{
+	{"container/create", "a new container does not run", containerCreate},
+	{"container/exists", "a second container of a name and attempt is ErrExists and without effect", containerExists},
+	{"container/no-sandbox", "a container in an unknown sandbox is ErrNotFound", containerNoSandbox},
+	{"container/no-image", "a container of an unknown image is ErrNotFound", containerNoImage},
+	{"container/start", "a started container runs", containerStart},
+	{"container/start-again", "starting a running container is no error and does nothing", containerStartAgain},
+	{"container/start-exited", "starting a container that has exited is ErrWrongState", containerStartExited},
+	{"container/start-unknown", "starting an unknown container is ErrNotFound", containerStartUnknown},
+	{"container/exit", "a container that exits keeps its code", containerExit},
+	{"container/times", "a container that exits keeps its times", containerTimes},
+	{"container/next-attempt", "a next attempt stands beside the old one", containerNextAttempt},
+	{"container/remove", "the records of a container that does not run can be removed", containerRemove},
+	{"container/remove-running", "removing a running container is ErrWrongState and without effect", containerRemoveRunning},
+	{"container/remove-unknown", "removing an unknown container is no error", containerRemoveUnknown},
+	{"container/attempt-is-free", "the attempt of a removed container can be used again", containerAttemptIsFree},
+}
+
+func containerCreate(b *bench) {
+	ref := b.pod()
+	sandbox := b.sandbox(ref, 0)
+	one := b.create(ref, sandbox, "one", 0, b.h.Forever)
+	two := b.create(ref, sandbox, "two", 0, b.h.Forever)
+	b.check(one != "" && two != "" && one != two, "the IDs are %q and %q", one, two)
+	for _, id := range []string{one, two} {
+		c := b.container(ref, id)
+		b.check(c.State == runtime.StateCreated, "a new container is %s", c.State)
+		b.check(!c.CreatedAt.IsZero() && c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "its times are %s, %s, %s", c.CreatedAt, c.StartedAt, c.FinishedAt)
+	}
+}
+
+func containerExists(b *bench) {
+	ref, sandbox, id := b.run(b.h.Forever)
+	before := b.container(ref, id)
+	_, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
+	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt")
+	after := b.container(ref, id)
+	b.check(len(b.status(ref).Containers) == 1, "there are two")
+	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "the first was touched")
+	b.must(b.stop(id, 0), "StopContainer")
+	_, err = b.rt.CreateContainer(b.ctx, b.containerRequest(ref, sandbox, "main", 0, b.h.Forever))
+	b.is(err, runtime.ErrExists, "CreateContainer of the same attempt, which has exited")
+}
+
+func containerNoSandbox(b *bench) {
+	ref := b.pod()
+	_, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, b.name+"-no-such-sandbox", "main", 0, b.h.Forever))
+	b.is(err, runtime.ErrNotFound, "CreateContainer")
+}
+
+func containerNoImage(b *bench) {
+	ref := b.pod()
+	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
+	req.Image, req.ImageRef = b.h.MissingImage, b.h.MissingImage
+	_, err := b.rt.CreateContainer(b.ctx, req)
+	b.is(err, runtime.ErrNotFound, "CreateContainer")
+	b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+}
+
+func containerStart(b *bench) {
+	ref, _, id := b.run(b.h.Forever)
+	c := b.container(ref, id)
+	b.check(c.State == runtime.StateRunning, "a started container is %s", c.State)
+	b.check(!c.StartedAt.IsZero() && c.FinishedAt.IsZero(), "it started %s and ended %s", c.StartedAt, c.FinishedAt)
+	b.sleep(2 * time.Second)
+	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not stay so")
+}
+
+func containerStartAgain(b *bench) {
+	ref, _, id := b.run(b.h.Forever)
+	before := b.container(ref, id)
+	b.sleep(100 * time.Millisecond)
+	b.start(id)
+	after := b.container(ref, id)
+	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it was started again: %+v", after)
+}
+
+func containerStartExited(b *bench) {
+	ref, _, id := b.run(b.h.Exit(0, 3))
+	before := b.exited(ref, id)
+	err := b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id})
+	b.is(err, runtime.ErrWrongState, "StartContainer")
+	after := b.container(ref, id)
+	b.check(after.State == runtime.StateExited && after.ExitCode == 3 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
+}
+
+func containerStartUnknown(b *bench) {
+	err := b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: b.name + "-no-such-container"})
+	b.is(err, runtime.ErrNotFound, "StartContainer")
+}
+
+func containerExit(b *bench) {
+	for _, code := range []int{0, 1, 42} {
+		ref, _, id := b.run(b.h.Exit(0, code))
+		c := b.exited(ref, id)
+		b.check(c.ExitCode == int32(code), "exit %d is recorded as %d", code, c.ExitCode)
+		b.check(b.place(ref, c.SandboxID).Ready, "the end of its container ended the sandbox")
+	}
+}
+
+func containerTimes(b *bench) {
+	ref, _, id := b.run(b.h.Exit(2*time.Second, 0))
+	c := b.exited(ref, id)
+	b.check(!c.CreatedAt.IsZero() && !c.StartedAt.Before(c.CreatedAt), "created %s, started %s", c.CreatedAt, c.StartedAt)
+	ran := c.FinishedAt.Sub(c.StartedAt)
+	b.check(ran > time.Second && ran < 2*time.Second+b.h.Slack, "what runs two seconds ran %s by the record", ran)
+	b.sleep(time.Second)
+	later := b.container(ref, id)
+	b.check(later.StartedAt.Equal(c.StartedAt) && later.FinishedAt.Equal(c.FinishedAt), "its times change after its end")
+}
+
+func containerNextAttempt(b *bench) {
+	ref, sandbox, old := b.run(b.h.Exit(0, 9))
+	b.exited(ref, old)
+	next := b.create(ref, sandbox, "main", 1, b.h.Forever)
+	b.start(next)
+	b.check(old != next, "both have the ID %s", old)
+	b.check(b.container(ref, next).State == runtime.StateRunning, "the next attempt does not run")
+	c := b.container(ref, old)
+	b.check(c.State == runtime.StateExited && c.ExitCode == 9 && c.Attempt == 0, "the old attempt's record is %+v", c)
+}
+
+func containerRemove(b *bench) {
+	ref, sandbox, exited := b.run(b.h.Exit(0, 0))
+	b.exited(ref, exited)
+	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
+	for _, id := range []string{exited, created, exited} {
+		b.must(b.remove(id), "RemoveContainer")
+	}
+	b.check(len(b.status(ref).Containers) == 0, "the records left are %+v", b.status(ref).Containers)
+	b.check(b.place(ref, sandbox).Ready, "the sandbox went with its containers")
+}
+
+func containerRemoveRunning(b *bench) {
+	ref, _, id := b.run(b.h.Forever)
+	b.is(b.remove(id), runtime.ErrWrongState, "RemoveContainer")
+	b.check(b.container(ref, id).State == runtime.StateRunning, "the container does not run any more")
+}
+
+func containerRemoveUnknown(b *bench) {
+	b.must(b.remove(b.name+"-no-such-container"), "RemoveContainer")
+}
+
+func containerAttemptIsFree(b *bench) {
+	ref, sandbox, old := b.run(b.h.Exit(0, 0))
+	b.exited(ref, old)
+	b.must(b.remove(old), "RemoveContainer")
+	again := b.create(ref, sandbox, "main", 0, b.h.Forever)
+	b.check(old != again, "a new container has the ID of the old one")
+	b.check(b.container(ref, again).State == runtime.StateCreated, "the new container is not new")
+}

@@ -1,0 +1,28 @@
+// Package runtimetest checks that an implementation of runtime.Runtime keeps
+// the promises of that package: those of its doc.go and those of every method
+// comment. Each promise is a named case.
+//
+//	func TestRuntime(t *testing.T) {
+//		runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {
+//			return runtimetest.Harness{Runtime: myruntime.New(…), Image: "busybox", MissingImage: "nowhere.invalid/none"}
+//		})
+//	}
+//
+// Cases wait through the harness's clock, so the same suite takes its time on
+// a real runtime and none on one that lives in virtual time: RunInBubble runs
+// it in testing/synctest bubbles, and a Case can be run as a coroutine of a
+// node in a bottle.
+//
+// Every case makes pods of its own, with UIDs that nobody else uses, and
+// removes them at its end. It looks at no other pod, so the machine under the
+// runtime may be in use. Images are the exception: image/remove removes the
+// harness's image.
+//
+// That each case can fail is tested too: this package's own tests run the
+// suite against a table of runtimes that each break one promise, and hold the
+// list of cases that notice.
+//
+// Not checked, because it cannot be seen from outside or not on every machine:
+// that calls are quick, that resources, mounts, security and DNS of a request
+// are obeyed, and what happens while a runtime is down.
+package runtimetest

@@ -1,0 +1,70 @@
+package runtimetest
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// T is what a case needs of *testing.T. FailNow ends the goroutine.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	FailNow()
+	Skipf(format string, args ...any)
+}
+
+// Harness is the runtime under test and what the cases need to know of it.
+type Harness struct {
+	// Runtime is the implementation.
+	Runtime runtime.Runtime
+	// Clock is what the cases wait on. Nil is the real clock, which in a
+	// synctest bubble is the bubble's.
+	Clock clock.Clock
+	// Image can be pulled and can run the commands. Required.
+	Image string
+	// MissingImage cannot be pulled. Required.
+	MissingImage string
+
+	// Forever runs until it is stopped and ends with 143 on TERM. Nil is a
+	// shell script.
+	Forever []string
+	// Deaf runs until it is killed: it ignores TERM. Nil is a shell script.
+	Deaf []string
+	// Exit ends with a code after a while. Nil is a shell script.
+	Exit func(after time.Duration, code int) []string
+
+	// Patience is how long a case waits for what must happen. Zero is 30 s.
+	Patience time.Duration
+	// Slack is how much longer than its grace a stop may take. Zero is 10 s.
+	Slack time.Duration
+	// Skip names cases that this machine or runtime cannot be asked to pass,
+	// with the reason.
+	Skip map[string]string
+}
+
+func (h *Harness) complete() {
+	if h.Clock == nil {
+		h.Clock = clock.RealClock{}
+	}
+	if h.Forever == nil {
+		h.Forever = []string{"sh", "-c", "trap 'exit 143' TERM; while true; do sleep 1; done"}
+	}
+	if h.Deaf == nil {
+		h.Deaf = []string{"sh", "-c", "trap '' TERM; while true; do sleep 1; done"}
+	}
+	if h.Exit == nil {
+		h.Exit = func(after time.Duration, code int) []string {
+			return []string{"sh", "-c", fmt.Sprintf("sleep %d; exit %d", int((after+time.Second-1)/time.Second), code)}
+		}
+	}
+	if h.Patience == 0 {
+		h.Patience = 30 * time.Second
+	}
+	if h.Slack == 0 {
+		h.Slack = 10 * time.Second
+	}
+}

@@ -1,0 +1,77 @@
+package runtimetest
+
+import (
+	"slices"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var imageCases = []Case{
+	{"image/pull", "a pulled image is found by its names and listed", imagePull},
+	{"image/pull-again", "pulling a present image is no error and leads to the same one", imagePullAgain},
+	{"image/missing", "an image that cannot be had is ErrImage", imageMissing},
+	{"image/not-found", "an image that is not present is ErrNotFound", imageNotFound},
+	{"image/remove", "a removed image is not found any more, and can be pulled again", imageRemove},
+	{"image/remove-unknown", "removing an unknown image is no error", imageRemoveUnknown},
+}
+
+func imagePull(b *bench) {
+	ref := b.image()
+	b.check(ref != "", "the reference is empty")
+	byName, err := b.imageStatus(b.h.Image)
+	b.must(err, "ImageStatus by name")
+	b.check(byName.ID != "", "the image has no ID")
+	for _, name := range slices.Concat([]string{ref, byName.ID}, byName.Tags, byName.Digests) {
+		image, err := b.imageStatus(name)
+		b.must(err, "ImageStatus of "+name)
+		b.check(image.ID == byName.ID, "%s is %s and %s is %s", b.h.Image, byName.ID, name, image.ID)
+	}
+	b.check(b.imageListed(byName.ID), "ListImages lacks %s", byName.ID)
+}
+
+func imagePullAgain(b *bench) {
+	one, two := b.image(), b.image()
+	b.check(one == two, "the references are %s and %s", one, two)
+}
+
+func imageMissing(b *bench) {
+	_, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.MissingImage})
+	b.is(err, runtime.ErrImage, "PullImage")
+	_, err = b.imageStatus(b.h.MissingImage)
+	b.check(err != nil, "the image is present although it could not be pulled")
+}
+
+func imageNotFound(b *bench) {
+	_, err := b.imageStatus(b.h.MissingImage)
+	b.is(err, runtime.ErrNotFound, "ImageStatus")
+}
+
+func imageRemove(b *bench) {
+	b.image()
+	image, err := b.imageStatus(b.h.Image)
+	b.must(err, "ImageStatus")
+	for range 2 {
+		b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: image.ID}), "RemoveImage")
+	}
+	_, err = b.imageStatus(b.h.Image)
+	b.is(err, runtime.ErrNotFound, "ImageStatus of a removed image")
+	b.check(!b.imageListed(image.ID), "ListImages has %s", image.ID)
+	b.image()
+	_, err = b.imageStatus(b.h.Image)
+	b.must(err, "ImageStatus of an image that was pulled again")
+}
+
+func imageRemoveUnknown(b *bench) {
+	b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: b.h.MissingImage}), "RemoveImage")
+}
+
+func (b *bench) imageStatus(name string) (runtime.Image, error) {
+	return b.rt.ImageStatus(b.ctx, runtime.ImageStatusRequest{Image: name})
+}
+
+func (b *bench) imageListed(id string) bool {
+	b.Helper()
+	list, err := b.rt.ListImages(b.ctx)
+	b.must(err, "ListImages")
+	return slices.ContainsFunc(list, func(i runtime.Image) bool { return i.ID == id })
+}

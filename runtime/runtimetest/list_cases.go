@@ -1,0 +1,184 @@
+package runtimetest
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var listCases = []Case{
+	{"status/unknown", "a pod without records has a status with its UID and nothing else", statusUnknown},
+	{"status/shape", "records keep what the requests that made them said", statusShape},
+	{"status/newest-first", "sandboxes and the containers of each name are newest attempt first", statusNewestFirst},
+	{"status/not-changed-later", "what was returned is never changed afterwards", statusNotChangedLater},
+	{"list/shape", "the list shows every record of a pod, shallow", listShape},
+	{"list/exited", "the list shows what no longer runs", listExited},
+	{"list/forward", "the list may lag, but not go back", listForward},
+	{"list/removed", "a pod without records is not listed", listRemoved},
+	{"list/others", "no call for one pod changes another", listOthers},
+}
+
+func statusUnknown(b *bench) {
+	ref := b.pod()
+	st := b.status(ref)
+	b.check(reflect.DeepEqual(*st, runtime.PodStatus{UID: ref.UID}) ||
+		st.UID == ref.UID && st.Name == "" && st.Namespace == "" && len(st.Sandboxes)+len(st.Containers) == 0,
+		"the status of a pod without records is %+v", *st)
+}
+
+func statusShape(b *bench) {
+	ref := b.pod()
+	sandbox := b.sandbox(ref, 3)
+	id := b.create(ref, sandbox, "main", 5, b.h.Forever)
+	st := b.status(ref)
+	b.check(st.UID == ref.UID && st.Name == ref.Name && st.Namespace == ref.Namespace, "the pod is %s %s/%s", st.UID, st.Namespace, st.Name)
+	b.check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
+	s, c := st.Sandboxes[0], st.Containers[0]
+	b.check(s.ID == sandbox && s.Attempt == 3 && s.Incarnation == ref.Incarnation && s.Ready, "the sandbox is %+v", s)
+	b.check(!s.CreatedAt.IsZero(), "the sandbox has no time")
+	b.check(contains(s.Annotations, b.sandboxRequest(ref, 3).Annotations), "the sandbox's annotations are %v", s.Annotations)
+	b.check(c.ID == id && c.SandboxID == sandbox && c.Name == "main" && c.Attempt == 5 && c.Incarnation == ref.Incarnation, "the container is %+v", c)
+	b.check(contains(c.Annotations, map[string]string{"runtimetest.podkeel.dev/container": "main"}), "the container's annotations are %v", c.Annotations)
+	b.check(c.Image == b.h.Image, "the image is %q", c.Image)
+	b.check(c.ImageRef != "", "the image reference is empty")
+}
+
+func statusNewestFirst(b *bench) {
+	ref := b.pod()
+	for attempt := range uint32(3) {
+		sandbox := b.sandbox(ref, attempt)
+		for _, name := range []string{"b", "a"} {
+			for k := range uint32(2) {
+				b.create(ref, sandbox, name, 2*attempt+k, b.h.Forever)
+			}
+		}
+		b.must(b.stopSandbox(sandbox), "StopSandbox")
+	}
+	st := b.status(ref)
+	var sandboxes []uint32
+	for _, s := range st.Sandboxes {
+		sandboxes = append(sandboxes, s.Attempt)
+	}
+	b.check(slices.Equal(sandboxes, []uint32{2, 1, 0}), "the sandboxes' attempts are %v", sandboxes)
+	byName := map[string][]uint32{}
+	for _, c := range st.Containers {
+		byName[c.Name] = append(byName[c.Name], c.Attempt)
+	}
+	for _, name := range []string{"a", "b"} {
+		b.check(slices.Equal(byName[name], []uint32{5, 4, 3, 2, 1, 0}), "the attempts of %s are %v", name, byName[name])
+	}
+}
+
+func statusNotChangedLater(b *bench) {
+	ref, sandbox, id := b.run(b.h.Forever)
+	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
+	st, pod := b.status(ref), first(b.listed(ref))
+	wasStatus, wasPod := *st, pod
+	wasStatus.Sandboxes, wasStatus.Containers = slices.Clone(st.Sandboxes), slices.Clone(st.Containers)
+	wasPod.Sandboxes, wasPod.Containers = slices.Clone(pod.Sandboxes), slices.Clone(pod.Containers)
+	b.must(b.stop(id, 0), "StopContainer")
+	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.status(ref)
+	b.listed(ref)
+	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.status(ref)
+	b.listed(ref)
+	b.check(reflect.DeepEqual(wasStatus, *st), "a status changed under its reader:\nwas %+v\nis  %+v", wasStatus, *st)
+	b.check(reflect.DeepEqual(wasPod, pod), "a list changed under its reader:\nwas %+v\nis  %+v", wasPod, pod)
+}
+
+func listShape(b *bench) {
+	ref := b.pod()
+	sandbox := b.sandbox(ref, 2)
+	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
+	running := b.create(ref, sandbox, "running", 4, b.h.Forever)
+	b.start(running)
+	want := map[string]runtime.Container{
+		created: {ID: created, Name: "created", SandboxID: sandbox, Incarnation: ref.Incarnation, State: runtime.StateCreated},
+		running: {ID: running, Name: "running", SandboxID: sandbox, Attempt: 4, Incarnation: ref.Incarnation, State: runtime.StateRunning},
+	}
+	var got runtime.Pod
+	b.until("the list shows a sandbox and two containers as they are", func() bool {
+		got, _ = b.listed(ref)
+		records := map[string]runtime.Container{}
+		for _, c := range got.Containers {
+			records[c.ID] = c
+		}
+		return len(got.Sandboxes) == 1 && len(got.Containers) == 2 && maps.Equal(records, want)
+	})
+	s := got.Sandboxes[0]
+	b.check(got.Name == ref.Name && got.Namespace == ref.Namespace, "the pod is %s/%s", got.Namespace, got.Name)
+	b.check(s.ID == sandbox && s.Attempt == 2 && s.Incarnation == ref.Incarnation && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+	b.check(contains(s.Annotations, b.sandboxRequest(ref, 2).Annotations), "the sandbox's annotations are %v", s.Annotations)
+}
+
+func listExited(b *bench) {
+	ref, sandbox, id := b.run(b.h.Exit(0, 0))
+	b.exited(ref, id)
+	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.until("the list shows the end of both", func() bool {
+		p, _ := b.listed(ref)
+		return len(p.Sandboxes) == 1 && !p.Sandboxes[0].Ready &&
+			len(p.Containers) == 1 && p.Containers[0].State == runtime.StateExited
+	})
+}
+
+func listForward(b *bench) {
+	ref, _, id := b.run(b.h.Exit(time.Second, 0))
+	last := runtime.StateUnknown
+	settled := 0
+	b.until("the list shows the end", func() bool {
+		p, _ := b.listed(ref)
+		state := runtime.StateUnknown
+		for _, c := range p.Containers {
+			if c.ID == id {
+				state = c.State
+			}
+		}
+		b.check(state >= last, "the list showed %s after %s", state, last)
+		if last = state; state == runtime.StateExited {
+			settled++
+		}
+		return settled > 3 // and stays there
+	})
+}
+
+func listRemoved(b *bench) {
+	ref, sandbox, _ := b.run(b.h.Forever)
+	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
+	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.until("the pod is not listed any more", func() bool { _, ok := b.listed(ref); return !ok })
+	for range 3 {
+		b.sleep(50 * time.Millisecond)
+		_, again := b.listed(ref)
+		b.check(!again, "the pod is listed again")
+	}
+}
+
+func listOthers(b *bench) {
+	bystander, _, id := b.run(b.h.Forever)
+	before := b.status(bystander)
+	ref, sandbox, other := b.run(b.h.Forever)
+	b.must(b.stop(other, 0), "StopContainer")
+	b.must(b.remove(other), "RemoveContainer")
+	b.must(b.stopSandbox(sandbox), "StopSandbox")
+	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	b.check(len(b.status(ref).Sandboxes) == 0, "the other pod is still there")
+	b.check(reflect.DeepEqual(*before, *b.status(bystander)), "the bystander's status was %+v and is %+v", *before, *b.status(bystander))
+	b.check(b.container(bystander, id).State == runtime.StateRunning, "the bystander does not run any more")
+}
+
+// contains reports whether all of want is in got; a runtime may add its own.
+func contains(got, want map[string]string) bool {
+	for k, v := range want {
+		if got[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func first[A, B any](a A, _ B) A { return a }

@@ -1,0 +1,116 @@
+package runtimetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var optionalCases = []Case{
+	{"events/changes", "an EventSource tells of starts, ends and removals", eventsChanges},
+	{"events/context", "Events returns with an error when its context ends", eventsContext},
+	{"report/ready", "a StatusReporter that works says so", reportReady},
+	{"report/version", "a Versioner names itself", reportVersion},
+}
+
+// watching is an open event stream.
+type watching struct {
+	ended turn.Latch
+	err   error // once ended
+
+	mu   sync.Mutex
+	seen map[types.UID]int
+}
+
+func (w *watching) sink(e runtime.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[e.UID]++
+}
+
+func (w *watching) count(uid types.UID) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[uid]
+}
+
+// watch opens an event stream, or skips the case if there is none to open.
+func (b *bench) watch(ctx context.Context) (*watching, bool) {
+	source, ok := b.rt.(runtime.EventSource)
+	if !ok {
+		b.Skipf("the runtime is no EventSource")
+		return nil, false
+	}
+	w := &watching{ended: b.turn.NewLatch(), seen: map[types.UID]int{}}
+	b.others.Go(func() {
+		w.err = source.Events(ctx, w.sink)
+		w.ended.Open()
+	})
+	b.sleep(500 * time.Millisecond)
+	return w, true
+}
+
+func eventsChanges(b *bench) {
+	w, ok := b.watch(b.ctx)
+	if !ok {
+		return
+	}
+	ref := b.pod()
+	before := 0
+	told := func(what string) {
+		b.Helper()
+		b.until("an event tells of "+what, func() bool { return w.count(ref.UID) > before })
+		b.sleep(500 * time.Millisecond) // those that come late are of the same change
+		before = w.count(ref.UID)
+	}
+	sandbox := b.sandbox(ref, 0)
+	told("a new sandbox")
+	id := b.create(ref, sandbox, "main", 0, b.h.Exit(3*time.Second, 0))
+	told("a new container")
+	b.start(id)
+	told("a start")
+	b.exited(ref, id)
+	told("an end")
+	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
+	told("a removal")
+}
+
+func eventsContext(b *bench) {
+	ctx, cancel := turn.WithCancel(b.ctx)
+	defer cancel()
+	w, ok := b.watch(ctx)
+	if !ok {
+		return
+	}
+	b.check(!w.ended.Opened(), "Events returned at once: %v", w.err)
+	cancel()
+	b.until("Events returns", w.ended.Opened)
+	b.check(w.err != nil, "Events returned without saying why")
+}
+
+func reportReady(b *bench) {
+	reporter, ok := b.rt.(runtime.StatusReporter)
+	if !ok {
+		b.Skipf("the runtime is no StatusReporter")
+		return
+	}
+	st, err := reporter.RuntimeStatus(b.ctx)
+	b.must(err, "RuntimeStatus")
+	b.check(st.RuntimeReady && st.NetworkReady, "it says %+v", st)
+}
+
+func reportVersion(b *bench) {
+	versioner, ok := b.rt.(runtime.Versioner)
+	if !ok {
+		b.Skipf("the runtime is no Versioner")
+		return
+	}
+	name, version, err := versioner.Version(b.ctx)
+	b.must(err, "Version")
+	b.check(name != "" && version != "", "it calls itself %q %q", name, version)
+}

@@ -1,0 +1,100 @@
+package runtimetest
+
+import (
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var stopCases = []Case{
+	{"stop/term", "a container is asked to end first, and given no more time than it needs", stopTerm},
+	{"stop/kill", "what does not end within the grace is killed, and not earlier", stopKill},
+	{"stop/no-grace", "without a grace it is killed at once", stopNoGrace},
+	{"stop/again", "stopping a container that has exited is no error and does nothing", stopAgain},
+	{"stop/created", "stopping a container that has not started is no error, and it does not run", stopCreated},
+	{"stop/unknown", "stopping an unknown container is ErrNotFound", stopUnknown},
+	{"stop/shorter-grace", "a second stop with a shorter grace takes effect at once", stopShorterGrace},
+	{"stop/longer-grace", "a second stop with a longer grace changes nothing", stopLongerGrace},
+}
+
+func stopTerm(b *bench) {
+	ref, _, id := b.run(b.h.Forever)
+	took := b.timed(func() { b.must(b.stop(id, time.Hour), "StopContainer") })
+	c := b.container(ref, id)
+	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)
+	b.check(took <= b.h.Slack, "it took %s", took)
+}
+
+func stopKill(b *bench) {
+	ref, _, id := b.run(b.h.Deaf)
+	const grace = 2 * time.Second
+	took := b.timed(func() { b.must(b.stop(id, grace), "StopContainer") })
+	b.killed(ref, id)
+	b.check(took > grace-grace/10 && took <= grace+b.h.Slack, "a grace of %s took %s", grace, took)
+}
+
+func stopNoGrace(b *bench) {
+	ref, _, id := b.run(b.h.Deaf)
+	took := b.timed(func() { b.must(b.stop(id, 0), "StopContainer") })
+	b.killed(ref, id)
+	b.check(took <= b.h.Slack, "it took %s", took)
+}
+
+func stopAgain(b *bench) {
+	ref, _, id := b.run(b.h.Exit(0, 5))
+	before := b.exited(ref, id)
+	for range 2 {
+		b.must(b.stop(id, time.Second), "StopContainer")
+	}
+	after := b.container(ref, id)
+	b.check(after.ExitCode == 5 && after.FinishedAt.Equal(before.FinishedAt), "its end has changed: %+v", after)
+}
+
+func stopCreated(b *bench) {
+	ref := b.pod()
+	id := b.create(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
+	b.must(b.stop(id, time.Second), "StopContainer")
+	b.check(b.container(ref, id).State != runtime.StateRunning, "it runs")
+}
+
+func stopUnknown(b *bench) {
+	b.is(b.stop(b.name+"-no-such-container", time.Second), runtime.ErrNotFound, "StopContainer")
+}
+
+func stopShorterGrace(b *bench) {
+	ref, _, id := b.run(b.h.Deaf)
+	first := b.stopping(id, time.Hour)
+	took := b.timed(func() { b.must(b.stop(id, time.Second), "the second StopContainer") })
+	b.killed(ref, id)
+	b.check(took <= time.Second+b.h.Slack, "a grace of one second took %s", took)
+	b.until("the first StopContainer returns", first.Opened)
+	b.must(first.err, "the first StopContainer")
+}
+
+func stopLongerGrace(b *bench) {
+	ref, _, id := b.run(b.h.Deaf)
+	const grace = 4 * time.Second
+	var first *stopping
+	took := b.timed(func() {
+		first = b.stopping(id, grace)
+		b.must(b.stop(id, time.Hour), "the second StopContainer")
+	})
+	b.killed(ref, id)
+	b.check(took > grace-grace/10 && took <= grace+b.h.Slack, "the first grace was %s, both took %s", grace, took)
+	b.until("the first StopContainer returns", first.Opened)
+	b.must(first.err, "the first StopContainer")
+}
+
+// timed is how long f takes.
+func (b *bench) timed(f func()) time.Duration {
+	began := b.turn.Now()
+	f()
+	return b.turn.Now().Sub(began)
+}
+
+// killed checks that a container was.
+func (b *bench) killed(ref runtime.PodRef, id string) {
+	b.Helper()
+	c := b.container(ref, id)
+	b.check(c.State == runtime.StateExited && c.ExitCode == 137, "it is %s with code %d", c.State, c.ExitCode)
+}
