@@ -1,90 +1,157 @@
-// Package lifecycle is the pod state machine as a pure table.
 package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-type (
-	stage    uint8
-	activity uint8
-	latches  uint8
-)
+// Table holds the pods of a node. It must not be used concurrently. The zero
+// Table is not ready for use; see New.
+type Table struct {
+	byUID map[types.UID]uint32
+	slots slab
+	lines map[string]line // by full name: who holds it, who waits
+	rares []*rare         // for re-use
 
-// Ref is a record of the table. It stays valid until OpForget and is never
-// valid again. The zero Ref is none.
-type Ref struct{ slot, version uint32 }
+	origins []string // in order of first sight; a record's origin is index+1
+	spared  []bool   // scratch of SyncKnown, by origin
 
-// Index is a small number that no other valid Ref has: the caller may keep its
-// own side of the record in a slice.
-func (r Ref) Index() int { return int(r.slot) }
-
-// Table holds the pods of a node. It must not be used concurrently.
-type Table struct{}
+	generation uint64 // of the last accepted content
+	tickets    Ticket // the last one given
+	floor      uint64 // the highest incarnation of a forgotten pod
+	epoch      uint32 // counts SyncKnown
+	synced     bool   // every source has delivered
+	down       bool   // Shutdown was called
+}
 
 // New returns an empty table.
-func New() *Table { return &Table{} }
-
-// Known is a whole picture of desire.
-type Known struct {
-	// Desired is every pod that the node is told to run, in any order.
-	Desired []types.UID
-	// Generation is Table.Generation as it was before the picture was taken.
-	// Pods updated later are spared.
-	Generation uint64
-	// Spare lists origins whose pods are left alone, because absence from the
-	// picture does not mean that they are unwanted.
-	Spare []string
-	// AllSources: every source has delivered. From then on, for ever, the
-	// answers about unknown pods are the later ones.
-	AllSources bool
+func New() *Table {
+	return &Table{byUID: make(map[types.UID]uint32), lines: make(map[string]line)}
 }
 
-// PodState is what SyncKnown tells of a pod that the table still knows.
-type PodState struct {
-	UID       types.UID
-	Phase     Phase
-	Orphan    bool // not desired, and not spared
-	HasConfig bool // more is known than what the runtime shows
-	Static    bool
-}
-
-// Generation is the number of the last accepted content.
-func (t *Table) Generation() uint64 { return 0 }
+// Generation is the number of the last accepted content. Read it before taking
+// a picture of desire or of the runtime, and hand it in with the picture.
+func (t *Table) Generation() uint64 { return t.generation }
 
 // Len is the number of known pods.
-func (t *Table) Len() int { return 0 }
+func (t *Table) Len() int { return len(t.byUID) }
 
-// Origins lists every origin seen so far, for Known.Spare.
-func (t *Table) Origins() []string { return nil }
+// Origins lists every origin seen so far, in order of first sight, for
+// Known.Spare. It is only to be read, and valid until the next Update.
+func (t *Table) Origins() []string { return t.origins }
 
 // Find returns the record of a pod.
-func (t *Table) Find(uid types.UID) (Ref, bool) { return Ref{}, false }
+func (t *Table) Find(uid types.UID) (Ref, bool) {
+	r := t.find(uid)
+	if r == nil {
+		return Ref{}, false
+	}
+	return r.ref(), true
+}
 
-// Update takes in what is wanted of a pod now.
-func (t *Table) Update(u Update, out *Effects) (Accepted, error) { return Accepted{}, nil }
+// View answers every question about one pod, known or not.
+func (t *Table) View(uid types.UID) View { return t.view(t.find(uid)) }
 
-// Kill is Update with type SyncPodKill and a ticket.
-func (t *Table) Kill(u Update, out *Effects) (Accepted, error) { return Accepted{}, nil }
+// Owner is the view of the static pod that has been started under a full name
+// and whose containers have not been stopped yet. There is at most one; with
+// none the view is that of an unknown pod.
+func (t *Table) Owner(fullName string) View {
+	l, ok := t.lines[fullName]
+	if !ok {
+		return t.view(nil)
+	}
+	head := t.slots.at(l.head)
+	if !head.latches.has(started) {
+		return t.view(nil)
+	}
+	return t.view(head)
+}
 
-// Due tells that the pod's entry in the queue has come up.
-func (t *Table) Due(uid types.UID, out *Effects) {}
+// Shutdown resolves every open ticket with Abandoned. After it updates are
+// refused with ErrShutdown and Take hands out nothing; Done is still heard.
+func (t *Table) Shutdown(out *Effects) {
+	t.down = true
+	for slot := uint32(1); slot <= t.slots.used; slot++ {
+		if r := t.slots.at(slot); r.used() {
+			t.resolve(r, Abandoned, out)
+		}
+	}
+}
 
-// Take hands out the work of a woken pod.
-func (t *Table) Take(ref Ref, out *Effects) (Work, bool) { return Work{}, false }
+func (t *Table) find(uid types.UID) *record {
+	slot, ok := t.byUID[uid]
+	if !ok {
+		return nil
+	}
+	return t.slots.at(slot)
+}
 
-// Done takes the result of that work.
-func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) bool { return false }
+// add makes the record of a pod that is not known yet.
+func (t *Table) add(uid types.UID) *record {
+	r := t.slots.take()
+	r.uid = uid
+	r.incarnation = t.floor + 1
+	t.byUID[uid] = r.slot
+	return r
+}
 
-// SyncKnown compares the table with the picture.
-func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState { return states }
+// forget drops a record and whatever hangs on it.
+func (t *Table) forget(r *record, o Outcome, out *Effects) {
+	t.resolve(r, o, out)
+	t.leave(r, out)
+	t.unqueue(r, out)
+	emit(out, OpForget, r)
+	t.floor = max(t.floor, r.incarnation)
+	if r.rare != nil {
+		t.rares = append(t.rares, r.rare)
+		r.rare.reset()
+	}
+	delete(t.byUID, r.uid)
+	t.slots.free(r)
+}
 
-// Shutdown resolves every open ticket; nothing is accepted or handed out after it.
-func (t *Table) Shutdown(out *Effects) {}
+// origin numbers a source's name.
+func (t *Table) origin(of string) uint32 {
+	for i, o := range t.origins {
+		if o == of {
+			return uint32(i) + 1
+		}
+	}
+	t.origins = append(t.origins, of)
+	return uint32(len(t.origins))
+}
 
-// View answers about one pod.
-func (t *Table) View(uid types.UID) View { return View{} }
+// wake asks for a runner, unless one is there or was asked for.
+func (t *Table) wake(r *record, out *Effects) {
+	if r.activity == idle {
+		r.activity = ready
+		emit(out, OpWake, r)
+	}
+}
 
-// Owner is the view of the started static pod that holds a full name.
-func (t *Table) Owner(fullName string) View { return View{} }
+func (t *Table) requeue(r *record, c Class, out *Effects) {
+	r.queued = true
+	emit(out, OpRequeue, r).Class = c
+}
 
-// CheckInvariants is for tests.
-func (t *Table) CheckInvariants() error { return nil }
+func (t *Table) unqueue(r *record, out *Effects) {
+	if r.queued {
+		r.queued = false
+		emit(out, OpUnqueue, r)
+	}
+}
+
+// move applies an event to a record's stage, says so if callers can see it,
+// and reports whether the phase changed.
+func (t *Table) move(r *record, e event, out *Effects) bool {
+	before := r.stage.phase()
+	r.stage = moves[e][r.stage]
+	if r.stage.phase() == before {
+		return false
+	}
+	emit(out, OpPhase, r).Phase = r.stage.phase()
+	return true
+}
+
+// emit appends an effect about r and returns it to be completed.
+func emit(out *Effects, op Op, r *record) *Effect {
+	*out = append(*out, Effect{Op: op, Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation})
+	return &(*out)[len(*out)-1]
+}

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -55,23 +54,6 @@ const (
 	// RuntimePod: a pod that only the runtime shows. It can only be killed.
 	RuntimePod
 )
-
-// Grace is an optional number of seconds: unset is not zero.
-type Grace struct {
-	Seconds int64
-	Set     bool
-}
-
-// Seconds is a Grace that is set. Less than one second counts as one.
-func Seconds(n int64) Grace { return Grace{Seconds: n, Set: true} }
-
-// String returns "30s", or "unset".
-func (g Grace) String() string {
-	if !g.Set {
-		return "unset"
-	}
-	return fmt.Sprintf("%ds", g.Seconds)
-}
 
 // Facts is what the table has to know about the content of a pod. The content
 // itself stays with the caller. The table keeps the strings as they are, so
@@ -150,12 +132,4 @@ type Accepted struct {
 	Generation uint64
 	// Ticket of a Kill, 0 for an Update.
 	Ticket Ticket
-}
-
-// name looks an enum value up in the list of its names.
-func name(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "unknown"
 }

@@ -76,3 +76,48 @@ var resultNames = [...]string{
 
 // String returns the result's name.
 func (r Result) String() string { return name(resultNames[:], int(r)) }
+
+// Take hands out the work of a pod that was woken. It is called by the pod's
+// runner; false means that there is nothing to do, because the wake-up is
+// stale, somebody else has taken the work, or the table is shut down. Work
+// that was taken is running until Done, so one pod never has two.
+func (t *Table) Take(ref Ref) (Work, bool) {
+	r := t.slots.get(ref)
+	if r == nil || r.activity != ready || t.down {
+		return Work{}, false
+	}
+	r.stage = moves[begun][r.stage]
+	r.latches |= started
+	w := r.work()
+	r.activity, r.pending = runs(w.Kind), false
+	return w, true
+}
+
+// work is what r's stage asks for: not the update that led to it.
+func (r *record) work() Work {
+	w := Work{
+		Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation, Kind: r.kind(), Generation: r.generation,
+		Grace: r.passed(), Evicted: r.latches.has(evicted),
+	}
+	w.NeedStatus = w.Kind != SyncTerminatingRuntimePod
+	if r.pending {
+		w.Type = r.reason
+	}
+	if r.rare != nil && w.Kind == SyncTerminatingPod {
+		w.Amends = r.rare.amends
+	}
+	return w
+}
+
+func (r *record) kind() Kind {
+	switch {
+	case r.stage == syncing:
+		return SyncPod
+	case r.stage == terminated:
+		return SyncTerminatedPod
+	case r.runtimeOnly():
+		return SyncTerminatingRuntimePod
+	default:
+		return SyncTerminatingPod
+	}
+}

@@ -1,0 +1,125 @@
+package lifecycle
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Done takes the result of work that was taken, and returns false if that work
+// is not the one that is running: a result of an earlier life changes nothing.
+// The effects are a wake-up if more is to be done at once, else a time to look
+// again, else the end.
+func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) bool {
+	r := t.slots.get(ref)
+	if r == nil || r.incarnation != incarnation || !r.activity.isRunning() {
+		return false
+	}
+	kind := r.activity.kind()
+	r.activity = idle
+	before := r.stage
+	if result.ok() && t.advance(r, kind, result, out) {
+		return true
+	}
+	if r.pending || r.stage != before {
+		t.wake(r, out)
+	} else {
+		t.requeue(r, result.class(kind), out)
+	}
+	return true
+}
+
+func (r Result) ok() bool { return r == Succeeded || r == Completed }
+
+// class says how soon a pod is looked at after a result that moved nothing.
+func (r Result) class(k Kind) Class {
+	switch {
+	case r.ok():
+		return Resync
+	case r == FailedTransient:
+		return Transient
+	case r == FailedAsked:
+		return Asked
+	case r == FailedFinally && k == SyncPod:
+		return Resync
+	default:
+		return Backoff
+	}
+}
+
+// advance moves a pod on after work of a kind was done without an error, and
+// reports whether its life is over. What the pod was told meanwhile does not
+// matter here: a SyncPod never ends a termination, however late it returns.
+func (t *Table) advance(r *record, k Kind, result Result, out *Effects) (over bool) {
+	switch k {
+	case SyncPod:
+		if result == Completed {
+			t.complete(r, out)
+		}
+	case SyncTerminatingPod:
+		t.stop(r, out)
+	case SyncTerminatingRuntimePod:
+		if r.runtimeOnly() {
+			t.vanish(r, out)
+			return true
+		}
+		t.stop(r, out) // a source has claimed it meanwhile: clean up for it too
+	case SyncTerminatedPod:
+		t.finish(r, cleaned, out)
+		return true
+	}
+	return false
+}
+
+// complete begins the end of a pod that has come to it by itself. Its grace is
+// what its content says, so none is passed on; but it counts as the grace in
+// force, so that a kill can shorten it and can not lengthen it.
+func (t *Table) complete(r *record, out *Effects) {
+	if r.stage == syncing {
+		r.grace, r.implicit = r.fallback, true
+	}
+	t.move(r, ended, out)
+}
+
+// stop is reached when nothing of a pod runs any more: whoever waits for that
+// is told, and the full name goes to the next in line. Cleanup keeps neither.
+func (t *Table) stop(r *record, out *Effects) {
+	t.move(r, stopped, out)
+	if r.rare != nil {
+		r.rare.amends = 0
+	}
+	t.resolve(r, Stopped, out)
+	t.leave(r, out)
+}
+
+// vanish ends a pod that only the runtime knew. There is no desire to be
+// reported to, and nothing to be cleaned: the UID is free at once.
+func (t *Table) vanish(r *record, out *Effects) {
+	t.resolve(r, Stopped, out)
+	if r.successor() != nil {
+		t.promote(r, out)
+		return
+	}
+	t.forget(r, Stopped, out)
+}
+
+// finish ends a life. The record stays, so that the UID is not taken for a new
+// one, until the pod is not desired any more; a successor takes it over.
+func (t *Table) finish(r *record, e event, out *Effects) {
+	t.move(r, e, out)
+	r.activity, r.pending = idle, false
+	t.unqueue(r, out)
+	t.resolve(r, NeverStarted, out)
+	t.leave(r, out)
+	if r.successor() != nil {
+		t.promote(r, out)
+	}
+}
+
+// Due tells that the entry which OpRequeue has made for a pod has come up: the
+// last content is run again. It does nothing for a pod that is busy, or has
+// work already, for then that work ends with a new entry.
+func (t *Table) Due(uid types.UID, out *Effects) {
+	r := t.find(uid)
+	if r == nil || !r.queued || t.down {
+		return
+	}
+	r.queued = false
+	t.wake(r, out)
+}

@@ -1,0 +1,63 @@
+package lifecycle
+
+import "fmt"
+
+// minGrace is the shortest grace there is: zero and less count as this.
+const minGrace = 1
+
+// Grace is an optional number of seconds: unset is not zero.
+type Grace struct {
+	Seconds int64
+	Set     bool
+}
+
+// Seconds is a Grace that is set.
+func Seconds(n int64) Grace { return Grace{Seconds: n, Set: true} }
+
+// String returns "30s", or "unset".
+func (g Grace) String() string {
+	if !g.Set {
+		return "unset"
+	}
+	return fmt.Sprintf("%ds", g.Seconds)
+}
+
+// effective is g as records hold it: at least minGrace, 0 for unset.
+func (g Grace) effective() int64 {
+	if !g.Set {
+		return 0
+	}
+	return max(g.Seconds, minGrace)
+}
+
+// limit takes a grace over if it is the first or a shorter one.
+func (r *record) limit(seconds int64) {
+	if seconds != 0 && (r.grace == 0 || seconds < r.grace) {
+		r.grace = seconds
+	}
+}
+
+// shorten takes in what an update says about grace, and reports whether that
+// is less than what was in force. The deletion's and the kill's word count in
+// either order, because the smaller one wins; the content's own word counts
+// only if there is no other.
+func (r *record) shorten(deletion, kill Grace) bool {
+	before := r.grace
+	r.limit(deletion.effective())
+	r.limit(kill.effective())
+	if r.grace == 0 {
+		r.limit(max(r.fallback, minGrace))
+	}
+	if r.grace != before {
+		r.implicit = false
+	}
+	return before != 0 && r.grace != before
+}
+
+// passed is the grace for the syncer.
+func (r *record) passed() Grace {
+	if r.implicit || r.grace == 0 || !r.stage.ending() {
+		return Grace{}
+	}
+	return Seconds(r.grace)
+}

@@ -1,0 +1,98 @@
+package lifecycle
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Known is a whole picture of desire.
+type Known struct {
+	// Desired is every pod that the node is told to run, in any order.
+	Desired []types.UID
+	// Generation is Table.Generation as it was before the picture was taken.
+	// Pods updated later are spared.
+	Generation uint64
+	// Spare lists origins whose pods are left alone, because absence from the
+	// picture does not mean that they are unwanted.
+	Spare []string
+	// AllSources: every source has delivered. From then on, for ever, the
+	// answers about unknown pods are the later ones.
+	AllSources bool
+}
+
+// PodState is what SyncKnown tells of a pod that the table still knows.
+type PodState struct {
+	UID       types.UID
+	Phase     Phase
+	Orphan    bool // not desired, and not spared
+	HasConfig bool // more is known than what the runtime shows
+	Static    bool
+}
+
+// SyncKnown compares the table with a picture of desire, appends to states
+// every pod that it still knows afterwards, in the order of Ref.Index, and
+// returns that. Pods that are not in the picture are told to end, and
+// forgotten once they are finished. It is called by housekeeping, every few
+// seconds, and costs one look-up per desired pod and one step per known one.
+func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState {
+	t.synced = t.synced || known.AllSources
+	t.epoch++
+	for _, uid := range known.Desired {
+		if r := t.find(uid); r != nil {
+			r.seen = t.epoch
+		}
+	}
+	t.spare(known.Spare)
+	for slot := uint32(1); slot <= t.slots.used; slot++ {
+		r := t.slots.at(slot)
+		if !r.used() {
+			continue
+		}
+		orphan := r.seen != t.epoch && !t.isSpared(r, known.Generation)
+		if orphan && !t.orphaned(r, out) {
+			continue
+		}
+		states = append(states, PodState{
+			UID: r.uid, Phase: r.stage.phase(), Orphan: orphan,
+			HasConfig: r.latches.has(config), Static: r.latches.has(static),
+		})
+	}
+	return states
+}
+
+// spare marks the origins that are to be left alone.
+func (t *Table) spare(origins []string) {
+	t.spared = t.spared[:0]
+	for _, o := range t.origins {
+		spared := false
+		for _, s := range origins {
+			spared = spared || s == o
+		}
+		t.spared = append(t.spared, spared)
+	}
+}
+
+// isSpared is true if the picture proves nothing against r: it is older than
+// what r was told last, or can not speak for r's source. A pod that only the
+// runtime knows comes from no source.
+func (t *Table) isSpared(r *record, generation uint64) bool {
+	return r.newest() > generation || r.origin != 0 && t.spared[r.origin-1]
+}
+
+// orphaned ends a pod that is not wanted, and returns false if it is forgotten.
+// A pod that has ended, or has never begun, needs no work.
+func (t *Table) orphaned(r *record, out *Effects) bool {
+	t.discard(r, out)
+	if r.stage == finished || !r.latches.has(started|observed) {
+		t.forget(r, NeverStarted, out)
+		return false
+	}
+	r.latches |= deleted
+	if r.stage != syncing {
+		return true // it has its own retries
+	}
+	t.move(r, asked, out)
+	r.shorten(Grace{}, Grace{})
+	if !r.pending {
+		r.pending, r.reason = true, SyncPodSync
+	}
+	t.schedule(r, true, out)
+	return true
+}

@@ -1,0 +1,129 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+func uids(n int) []types.UID {
+	list := make([]types.UID, n)
+	for i := range list {
+		list[i] = types.UID(fmt.Sprintf("%08x-7b3d-4a1c-9f00-%012d", i*2654435761, i))
+	}
+	return list
+}
+
+func plain(uid types.UID) lifecycle.Update {
+	return lifecycle.Update{
+		UID: uid, Type: lifecycle.SyncPodUpdate, Subject: lifecycle.ConfigPod,
+		Facts: lifecycle.Facts{FullName: "web_default", Origin: "api", SpecGrace: lifecycle.Seconds(30)},
+	}
+}
+
+// BenchmarkUpdateBusy is the most frequent call of all: an update of a pod
+// whose sync is running, 10k pods.
+func BenchmarkUpdateBusy(b *testing.B) {
+	table, list := lifecycle.New(), uids(10_000)
+	var out lifecycle.Effects
+	for _, uid := range list {
+		a, _ := table.Update(plain(uid), &out)
+		table.Take(a.Ref)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		out = out[:0]
+		_, _ = table.Update(plain(list[i]), &out)
+		if i++; i == len(list) {
+			i = 0
+		}
+	}
+}
+
+// BenchmarkCycle is one whole round of an idle pod: update, take, done.
+func BenchmarkCycle(b *testing.B) {
+	table, list := lifecycle.New(), uids(10_000)
+	var out lifecycle.Effects
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		out = out[:0]
+		a, _ := table.Update(plain(list[i]), &out)
+		w, _ := table.Take(a.Ref)
+		table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
+		if i++; i == len(list) {
+			i = 0
+		}
+	}
+}
+
+// BenchmarkLife is a whole life: create, sync, kill with a ticket, terminate,
+// clean, forget, beside 10k other pods.
+func BenchmarkLife(b *testing.B) {
+	table, list := lifecycle.New(), uids(10_001)
+	var out lifecycle.Effects
+	for _, uid := range list[1:] {
+		_, _ = table.Update(plain(uid), &out)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		out = out[:0]
+		a, _ := table.Update(plain(list[0]), &out)
+		step := func() {
+			w, _ := table.Take(a.Ref)
+			table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
+		}
+		step()
+		_, _ = table.Kill(plain(list[0]), &out)
+		step()
+		step()
+	}
+}
+
+// BenchmarkSyncKnown is one round of housekeeping over 10k wanted pods.
+func BenchmarkSyncKnown(b *testing.B) {
+	table, list := lifecycle.New(), uids(10_000)
+	var out lifecycle.Effects
+	for _, uid := range list {
+		_, _ = table.Update(plain(uid), &out)
+	}
+	known := lifecycle.Known{Desired: list, Generation: table.Generation(), AllSources: true}
+	var states []lifecycle.PodState
+	b.ReportAllocs()
+	for b.Loop() {
+		states = table.SyncKnown(known, states[:0], &out)
+	}
+}
+
+// BenchmarkIdlePod reports what one idle pod costs at 100k, record and index;
+// the UID's bytes are the caller's.
+func BenchmarkIdlePod(b *testing.B) {
+	const n = 100_000
+	list := uids(n)
+	out := make(lifecycle.Effects, 0, 8)
+	for b.Loop() {
+		before := heap()
+		table := lifecycle.New()
+		for _, uid := range list {
+			out = out[:0]
+			a, _ := table.Update(plain(uid), &out)
+			w, _ := table.Take(a.Ref)
+			table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
+		}
+		b.ReportMetric(float64(heap()-before)/n, "B/pod")
+		runtime.KeepAlive(table)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

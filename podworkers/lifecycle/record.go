@@ -1,0 +1,120 @@
+package lifecycle
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Ref is a record of the table. It stays valid until OpForget and never
+// becomes valid again; a stale one is harmless. The zero Ref is none.
+type Ref struct{ slot, version uint32 }
+
+// Index is a small number that no other valid Ref has, so that the caller can
+// keep its own side of the record in a slice. It is never 0.
+func (r Ref) Index() int { return int(r.slot) }
+
+// record is one pod. It holds values only, no content and no time. About 120
+// bytes: there may be a hundred thousand of them, nearly all idle.
+type record struct {
+	uid         types.UID
+	fullName    string // static pods only
+	generation  uint64 // of the current content
+	incarnation uint64
+	grace       int64 // effective, in seconds; 0: not settled
+	fallback    int64 // what the content says about grace; 0: nothing
+	rare        *rare // nil for nearly all
+	slot        uint32
+	version     uint32
+	next, prev  uint32 // neighbours in the line of the full name, or the free list
+	seen        uint32 // the last epoch in which the pod was desired
+	origin      uint32 // index+1; 0: only the runtime knows it
+	stage       stage
+	activity    activity
+	latches     latches
+	reason      SyncPodType // of the pending update
+	pending     bool        // an update has not been taken yet
+	queued      bool        // it has an entry in the work queue
+	implicit    bool        // grace is what the content says anyway: pass none
+}
+
+func (r *record) ref() Ref   { return Ref{r.slot, r.version} }
+func (r *record) used() bool { return r.uid != "" }
+
+// runtimeOnly is true while nothing but the runtime has spoken of the pod.
+func (r *record) runtimeOnly() bool { return !r.latches.has(config) }
+
+// futile is true for a static pod that has to end before it ever started: no
+// container of it exists, so no method of the syncer needs to be called.
+func (r *record) futile() bool {
+	return r.stage != syncing && r.latches.has(static) && !r.latches.has(started|observed)
+}
+
+// newest is the generation of the newest content, the successor's included.
+func (r *record) newest() uint64 {
+	if n := r.successor(); n != nil {
+		return max(r.generation, n.generation)
+	}
+	return r.generation
+}
+
+// rare is what few records have: it exists while somebody waits for the end of
+// a pod, or a successor waits behind it.
+type rare struct {
+	tickets []Ticket
+	amends  uint64 // generation of the last update with a status function
+	next    successor
+}
+
+func (x *rare) reset() { *x = rare{tickets: x.tickets[:0]} }
+
+// rare returns r's rare part and makes it if need be.
+func (t *Table) rare(r *record) *rare {
+	if r.rare == nil {
+		if n := len(t.rares); n > 0 {
+			r.rare, t.rares = t.rares[n-1], t.rares[:n-1]
+		} else {
+			r.rare = new(rare)
+		}
+	}
+	return r.rare
+}
+
+// slab keeps records at fixed addresses and re-uses them. Slot 0 is no slot.
+type slab struct {
+	chunks []*[chunk]record
+	used   uint32 // the highest slot that was ever in use
+	first  uint32 // the free list
+}
+
+const chunk = 64
+
+func (s *slab) at(slot uint32) *record { return &s.chunks[slot/chunk][slot%chunk] }
+
+func (s *slab) take() *record {
+	if s.first != 0 {
+		r := s.at(s.first)
+		s.first, r.next = r.next, 0
+		return r
+	}
+	s.used++
+	if int(s.used/chunk) == len(s.chunks) {
+		s.chunks = append(s.chunks, new([chunk]record))
+	}
+	r := s.at(s.used)
+	r.slot, r.version = s.used, 1
+	return r
+}
+
+func (s *slab) free(r *record) {
+	*r = record{slot: r.slot, version: r.version + 1, next: s.first}
+	s.first = r.slot
+}
+
+// get returns the record of a Ref, nil if it is stale.
+func (s *slab) get(ref Ref) *record {
+	if ref.slot == 0 || ref.slot > s.used {
+		return nil
+	}
+	r := s.at(ref.slot)
+	if r.version != ref.version || !r.used() {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,25 @@
+package lifecycle
+
+// hold keeps a ticket until the containers of the pod are stopped.
+func (t *Table) hold(r *record, k Ticket) {
+	x := t.rare(r)
+	x.tickets = append(x.tickets, k)
+}
+
+// resolve settles all open tickets of a pod. Every way out of Terminating
+// comes through here, which is why none is left behind or settled twice.
+func (t *Table) resolve(r *record, o Outcome, out *Effects) {
+	if r.rare == nil {
+		return
+	}
+	for _, k := range r.rare.tickets {
+		settle(out, r, k, o)
+	}
+	r.rare.tickets = r.rare.tickets[:0]
+}
+
+// settle says how one kill ended.
+func settle(out *Effects, r *record, k Ticket, o Outcome) {
+	e := emit(out, OpResolve, r)
+	e.Ticket, e.Outcome = k, o
+}
