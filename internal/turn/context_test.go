@@ -130,9 +130,13 @@ func TestContext_NeverOutlivesAForeignParent(t *testing.T) {
 		grandchild := turn.NewContext(child)
 		cancel()
 		require.Equal(t, context.Canceled, grandchild.Err())
+		<-grandchild.Done()
+
+		parent, cancel = context.WithCancel(context.Background())
+		child = turn.NewContext(parent)
+		cancel()
 		child.Cancel(context.DeadlineExceeded)
 		require.Equal(t, context.Canceled, child.Err(), "the parent was first")
-		<-grandchild.Done()
 	}
 }
 

@@ -113,6 +113,18 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 	assert.Equal(t, 1, world.Running(), "the world goes on")
 }
 
+func TestCrash_OfTheWorldIsNoticedWhenTheWaitEnds(t *testing.T) {
+	s, agent := bottle(t, 1)
+	world := s.NewProcess()
+	var err error
+	agent.Go(func() { err = world.Sleep(context.Background(), time.Second) })
+	s.Settle()
+	world.Crash()
+	assert.Equal(t, 1, agent.Running())
+	s.RunUntil(start.Add(time.Second))
+	assert.ErrorIs(t, err, turn.ErrCrashed)
+}
+
 func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
 	s, p := bottle(t, 1)
 	unwound := 0

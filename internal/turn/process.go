@@ -193,7 +193,7 @@ func (p *Process) park(c *coroutine, ctx context.Context, due time.Time, timed b
 	case timed && !due.After(p.s.now):
 		p.s.wake(c, wokenByTime)
 	case timed:
-		c.timer.due, c.timer.tie = due, p.s.random.Uint64()
+		c.timer.due = due
 		heap.Push(&p.s.timers, &c.timer)
 		p.s.arm(c, ctx)
 	default:

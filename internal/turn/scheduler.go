@@ -241,22 +241,17 @@ func newCoroutine(p *Process, f func()) *coroutine {
 // timer is a coroutine's place in the heap of times.
 type timer struct {
 	due   time.Time
-	tie   uint64 // the seed's order among equals
 	c     *coroutine
 	index int
 	armed bool
 }
 
-// timers is the heap, by due time and then by the seed.
+// timers is the heap, by due time. Equals need no order of their own: they
+// become ready together, and the seed picks among the ready.
 type timers []*timer
 
 func (t timers) Len() int { return len(t) }
-func (t timers) Less(i, j int) bool {
-	if !t[i].due.Equal(t[j].due) {
-		return t[i].due.Before(t[j].due)
-	}
-	return t[i].tie < t[j].tie
-}
+func (t timers) Less(i, j int) bool { return t[i].due.Before(t[j].due) }
 func (t timers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
 	t[i].index, t[j].index = i, j
