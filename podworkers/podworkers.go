@@ -33,6 +33,9 @@ type PodWorkers interface {
 	Generation() uint64
 	// View answers every question about one pod at once, for unknown ones too.
 	View(uid types.UID) lifecycle.View
+	// IsPodForMirrorPodTerminatingByFullName tells whether the static pod that
+	// holds a full name is being terminated: its mirror is no orphan then.
+	IsPodForMirrorPodTerminatingByFullName(fullName string) bool
 }
 
 // PodSyncer does the work. Its methods are never called concurrently for one
@@ -92,6 +95,10 @@ type UpdatePodOptions struct {
 	MirrorPod *v1.Pod
 	// RunningPod is a pod known from the runtime only. It can only be killed.
 	RunningPod *runtime.Pod
+	// Generation, for a RunningPod, is PodWorkers.Generation as it was before
+	// the runtime was observed: a pod that was wanted since then is spared.
+	// Zero spares every pod that the workers know to be wanted.
+	Generation uint64
 	// KillPodOptions are looked at when the pod terminates.
 	KillPodOptions *KillPodOptions
 }

@@ -1,0 +1,120 @@
+package podworkers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// DefaultDrainTimeout is how long Run waits, after its context has ended, for
+// syncs to notice.
+const DefaultDrainTimeout = 30 * time.Second
+
+// Config is what Workers need. Syncer and Cache are required.
+type Config struct {
+	// Syncer does the work.
+	Syncer PodSyncer
+	// Cache shows what the runtime shows: a pleg.PLEG.
+	Cache statusCache
+	// Retry is how long to wait after a sync; zero fields are the kubelet's.
+	Retry workqueue.Policy
+	// MaxSyncs bounds how many SyncPod calls run at once, MaxTerminations how
+	// many calls of the other three, each first come first served; 0 is no
+	// bound. See WithoutSlot.
+	MaxSyncs, MaxTerminations int
+	// DrainTimeout is how long Run waits at its end for syncs that ignore
+	// their context; zero is DefaultDrainTimeout, negative is for ever.
+	DrainTimeout time.Duration
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Jitter gives numbers in [0,1) that spread retries; nil is random. It is
+	// called concurrently.
+	Jitter func() float64
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+	// Recorder receives events; nil drops them.
+	Recorder recorder
+	// Hooks are told facts; all are optional.
+	Hooks Hooks
+}
+
+// Hooks are called without a lock held, by whichever goroutine brought the fact
+// about; those of one pod not necessarily in order. They must not block.
+type Hooks struct {
+	// Phase: an incarnation of a pod has entered a phase.
+	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
+	// Forgotten: nothing is known of the pod any more.
+	Forgotten func(uid types.UID)
+	// Synced: a call of the syncer has returned. latency is the time since
+	// UpdatePodOptions.StartTime, zero without one.
+	Synced func(s Synced)
+}
+
+// Synced describes one call of a PodSyncer.
+type Synced struct {
+	UID         types.UID
+	Incarnation uint64
+	Kind        lifecycle.Kind
+	Type        SyncPodType
+	Took        time.Duration
+	Latency     time.Duration
+	Err         error
+}
+
+type statusCache interface {
+	Get(uid types.UID) (*runtime.PodStatus, error)
+	Mark() uint64
+	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
+}
+
+// recorder is the part of client-go's event recorder that this package uses.
+type recorder interface {
+	Event(object k8sruntime.Object, eventtype, reason, message string)
+	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// silent is the recorder of those who want no events.
+type silent struct{}
+
+func (silent) Event(k8sruntime.Object, string, string, string)          {}
+func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+
+func (c *Config) complete() error {
+	var errs []error
+	if c.Syncer == nil {
+		errs = append(errs, errors.New("podworkers: Config.Syncer is missing"))
+	}
+	if c.Cache == nil {
+		errs = append(errs, errors.New("podworkers: Config.Cache is missing"))
+	}
+	if c.MaxSyncs < 0 || c.MaxTerminations < 0 {
+		errs = append(errs, errors.New("podworkers: Config.MaxSyncs and MaxTerminations can not be negative"))
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = DefaultDrainTimeout
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Recorder == nil {
+		c.Recorder = silent{}
+	}
+	return errors.Join(errs...)
+}
+

@@ -1,0 +1,85 @@
+package podworkers
+
+import (
+	"errors"
+	"time"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// What UpdatePod and a Completion can say.
+var (
+	// ErrInvalid: the update makes no sense and has changed nothing.
+	ErrInvalid = lifecycle.ErrInvalid
+	// ErrStopped: Run has ended. Whether the pod still runs is not known.
+	ErrStopped = errors.New("podworkers: the workers have been stopped")
+	// ErrRunning: Run was called a second time.
+	ErrRunning = errors.New("podworkers: Run is called once")
+	// ErrSpared: the kill of a running pod was refused, because the pod is
+	// wanted, or none that could be killed.
+	ErrSpared = errors.New("podworkers: the pod is wanted and was not killed")
+	// ErrNotDrained: Run gave up waiting for syncs that ignore their context.
+	ErrNotDrained = errors.New("podworkers: syncs ignore that their context has ended")
+)
+
+// Terminal marks an error of a PodSyncer that no retry can mend. The pod is
+// looked at again when something changes, or at the next resync, and not
+// before. A nil error stays nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{err}
+}
+
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// RetryAfter marks an error of a PodSyncer with the time before which a retry
+// is useless: when a backoff expires, say. Of several in one tree of errors
+// the earliest counts. A nil error stays nil.
+func RetryAfter(err error, at time.Time) error {
+	if err == nil {
+		return nil
+	}
+	return &retryError{err, at}
+}
+
+type retryError struct {
+	err error
+	at  time.Time
+}
+
+func (e *retryError) Error() string { return e.err.Error() }
+func (e *retryError) Unwrap() error { return e.err }
+
+// isTerminal looks for the mark anywhere in the tree.
+func isTerminal(err error) bool {
+	var t *terminalError
+	return errors.As(err, &t)
+}
+
+// retryAt is the earliest time that any error in the tree asks for (B-101).
+func retryAt(err error) (at time.Time, ok bool) {
+	switch e := err.(type) {
+	case nil:
+		return time.Time{}, false
+	case *retryError:
+		at, ok = e.at, true
+		if inner, found := retryAt(e.err); found && inner.Before(at) {
+			at = inner
+		}
+		return at, ok
+	case interface{ Unwrap() error }:
+		return retryAt(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if t, found := retryAt(inner); found && (!ok || t.Before(at)) {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
+}

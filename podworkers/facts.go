@@ -1,0 +1,83 @@
+package podworkers
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// describe turns an update into the words of the table. Only a pod that is
+// first seen in a terminal phase needs to know whether its containers are
+// gone, and the answer must not wait (B-005, B-010).
+func (w *Workers) describe(o *UpdatePodOptions) (lifecycle.Update, error) {
+	u := lifecycle.Update{Type: o.UpdateType}
+	switch {
+	case o.Pod != nil:
+		u.UID = o.Pod.UID
+		u.Subject = lifecycle.ConfigPod
+		u.Facts = facts(o.Pod)
+		if u.Facts.TerminalPhase {
+			status, err := w.config.Cache.Get(o.Pod.UID)
+			u.Quiet = err == nil && quiet(status)
+		}
+	case o.RunningPod != nil:
+		u.UID = o.RunningPod.UID
+		u.Subject = lifecycle.RuntimePod
+		u.AsOf = o.Generation
+	default:
+		return u, fmt.Errorf("podworkers: %w: it has neither Pod nor RunningPod", ErrInvalid)
+	}
+	if o.KillPodOptions != nil {
+		u.Kill = killOptions(o.KillPodOptions)
+	}
+	return u, nil
+}
+
+func facts(pod *v1.Pod) lifecycle.Facts {
+	f := lifecycle.Facts{
+		Origin:        pod.Annotations[podmanager.ConfigSourceAnnotation],
+		Deleted:       pod.DeletionTimestamp != nil,
+		TerminalPhase: pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded,
+		SpecGrace:     grace(pod.Spec.TerminationGracePeriodSeconds),
+		DeletionGrace: grace(pod.DeletionGracePeriodSeconds),
+	}
+	if podmanager.IsStaticPod(pod) {
+		f.Static = true
+		f.FullName = podmanager.FullName(pod)
+	}
+	return f
+}
+
+func killOptions(o *KillPodOptions) lifecycle.KillOptions {
+	return lifecycle.KillOptions{
+		Evict:  o.Evict,
+		Amends: o.PodStatusFunc != nil,
+		Grace:  grace(o.PodTerminationGracePeriodSecondsOverride),
+	}
+}
+
+func grace(seconds *int64) lifecycle.Grace {
+	if seconds == nil {
+		return lifecycle.Grace{}
+	}
+	return lifecycle.Seconds(*seconds)
+}
+
+// quiet: nothing of the pod runs or may run.
+func quiet(status *runtime.PodStatus) bool {
+	for i := range status.Sandboxes {
+		if status.Sandboxes[i].Ready {
+			return false
+		}
+	}
+	for i := range status.Containers {
+		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package podworkers
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// record is the shell's side of a record of the table: what the table does not
+// need to know to decide.
+type record struct {
+	content
+	// next is the content of the incarnation that waits for this one to end.
+	next *content
+	// amend changes the final status; the last function that came counts.
+	amend *amendment
+	// mark is the newest observation that was begun when the last call of the
+	// syncer ended: a later one is fresh.
+	mark uint64
+	// running is the context of the call that is being made, nil without one.
+	running *syncContext
+	// run is this record's runner, made once and started whenever there is
+	// work, so that starting it allocates nothing.
+	run func()
+}
+
+// content is what the caller wants of one incarnation of a pod.
+type content struct {
+	pod        *v1.Pod
+	runningPod *runtime.Pod
+	mirror     *v1.Pod   // of the newest update, nil if it had none
+	lastMirror *v1.Pod   // of the newest update that had one, for replays
+	since      time.Time // StartTime of the oldest update not yet run
+}
+
+// amendment is a PodStatusFunc with the generation of its update.
+type amendment struct {
+	generation uint64
+	f          PodStatusFunc
+}
+
+// renew takes over the newest update of the same incarnation (B-051, B-052,
+// B-077 to B-079).
+func (c *content) renew(o *UpdatePodOptions) {
+	if o.Pod != nil {
+		c.pod = o.Pod
+	}
+	c.runningPod = o.RunningPod
+	c.mirror = o.MirrorPod
+	if o.MirrorPod != nil {
+		c.lastMirror = o.MirrorPod
+	}
+	if c.since.IsZero() {
+		c.since = o.StartTime
+	}
+}
+
+// keep stores what an accepted update brought.
+func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
+	switch accepted.Verdict {
+	case lifecycle.Ignored:
+		return
+	case lifecycle.Queued:
+		r.next = &content{}
+		r.next.renew(o)
+		return
+	}
+	r.renew(o)
+	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
+		r.amend = &amendment{accepted.Generation, o.KillPodOptions.PodStatusFunc}
+	}
+}
+
+// promote begins the next incarnation. The mark stays: what was observed of
+// the old one is not fresh for the new one.
+func (r *record) promote() {
+	r.content = *r.next
+	r.next, r.amend = nil, nil
+}
+
+// records are kept in chunks, so that a pointer into one stays valid while the
+// table grows.
+type records []*[recordChunk]record
+
+const recordChunk = 64
+
+func (rs *records) at(ref lifecycle.Ref) *record {
+	chunk, place := ref.Index()/recordChunk, ref.Index()%recordChunk
+	for len(*rs) <= chunk {
+		*rs = append(*rs, new([recordChunk]record))
+	}
+	return &(*rs)[chunk][place]
+}

@@ -1,0 +1,62 @@
+package podworkers
+
+import (
+	"context"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// syncContext is the context of one call of a PodSyncer: cancellable, with what
+// the call may want to know about itself, in one allocation.
+type syncContext struct {
+	turn.Context
+	incarnation uint64
+	slots       *slots
+}
+
+type syncContextKey struct{}
+
+// Value implements context.Context.
+func (c *syncContext) Value(key any) any {
+	if key == (syncContextKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// IncarnationFrom tells which life of the pod's UID a PodSyncer is called for.
+// The numbers only grow as long as the workers live: a UID that comes back has
+// a higher one than it ever had. It is 0 for a context of no such call.
+func IncarnationFrom(ctx context.Context) uint64 {
+	if c, ok := ctx.Value(syncContextKey{}).(*syncContext); ok {
+		return c.incarnation
+	}
+	return 0
+}
+
+// WithIncarnation is for those who call a PodSyncer themselves, as tests do:
+// the context of a call for that life of a UID.
+func WithIncarnation(ctx context.Context, incarnation uint64) context.Context {
+	c := &syncContext{incarnation: incarnation}
+	c.Init(ctx)
+	return c
+}
+
+// WithoutSlot calls wait with the caller's slot (Config.MaxSyncs) given back, and
+// takes one again afterwards: for the parts of a sync that only wait, a grace
+// period above all, and must not keep others from working. It is called by a
+// PodSyncer with the context it was given, or one derived from it.
+func WithoutSlot(ctx context.Context, wait func()) {
+	c, ok := ctx.Value(syncContextKey{}).(*syncContext)
+	if !ok || c.slots == nil {
+		wait()
+		return
+	}
+	s := c.slots
+	s.release()
+	defer func() {
+		// Even a cancelled sync takes its slot back: it is given up at its end.
+		_ = s.acquire(turn.Detach(ctx))
+	}()
+	wait()
+}

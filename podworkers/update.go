@@ -1,0 +1,125 @@
+package podworkers
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// UpdatePod implements PodWorkers.
+func (w *Workers) UpdatePod(options UpdatePodOptions) error {
+	u, err := w.describe(&options)
+	if err != nil {
+		return err
+	}
+	return w.accept(&options, u, nil)
+}
+
+// Kill implements PodWorkers.
+func (w *Workers) Kill(options UpdatePodOptions) *Completion {
+	c := newCompletion(w.turn)
+	options.UpdateType = SyncPodKill
+	u, err := w.describe(&options)
+	if err == nil {
+		err = w.accept(&options, u, c)
+	}
+	if err != nil {
+		c.resolve(err)
+	}
+	return c
+}
+
+// accept puts an update before the table and does what the table says. With a
+// completion the update is a kill.
+func (w *Workers) accept(options *UpdatePodOptions, u lifecycle.Update, kill *Completion) error {
+	var act actions
+	w.mu.Lock()
+	accepted, err := w.decideLocked(u, kill != nil)
+	if err == nil {
+		if accepted.Verdict != lifecycle.Ignored {
+			w.recordLocked(accepted.Ref).keep(options, accepted)
+		}
+		if kill != nil {
+			w.mu.kills[accepted.Ticket] = kill
+		}
+	}
+	w.applyLocked(&act, verdict{})
+	w.mu.Unlock()
+	w.do(&act)
+	return err
+}
+
+func (w *Workers) decideLocked(u lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
+	if kill {
+		accepted, err = w.mu.table.Kill(u, &w.mu.effects)
+	} else {
+		accepted, err = w.mu.table.Update(u, &w.mu.effects)
+	}
+	if errors.Is(err, lifecycle.ErrShutdown) {
+		return accepted, ErrStopped
+	}
+	if err != nil {
+		return accepted, fmt.Errorf("podworkers: %w", err)
+	}
+	return accepted, nil
+}
+
+// recordLocked is the shell's side of a record, prepared if it is new.
+func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
+	r := w.mu.records.at(ref)
+	if r.run == nil {
+		r.run = func() { w.work(ref) }
+		r.mark = w.mu.mark
+	}
+	return r
+}
+
+// SyncKnownPods implements PodWorkers.
+func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
+	picture := lifecycle.Known{
+		Desired:    uids(known.Desired),
+		Generation: known.Generation,
+		Spare:      w.spare(known.Authoritative),
+		AllSources: known.AllSources,
+	}
+	var act actions
+	w.mu.Lock()
+	states := w.mu.table.SyncKnown(picture, nil, &w.mu.effects)
+	w.applyLocked(&act, verdict{})
+	w.mu.Unlock()
+	w.do(&act)
+	syncs := make(map[types.UID]PodWorkerSync, len(states))
+	for _, s := range states {
+		syncs[s.UID] = PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}
+	}
+	return syncs
+}
+
+// spare lists the sources that can not be believed about what they lack.
+func (w *Workers) spare(authoritative func(string) bool) []string {
+	if authoritative == nil {
+		return nil
+	}
+	w.mu.Lock()
+	origins := w.mu.table.Origins()
+	w.mu.Unlock()
+	var spared []string
+	for _, origin := range origins {
+		if !authoritative(origin) {
+			spared = append(spared, origin)
+		}
+	}
+	return spared
+}
+
+func uids(pods []*v1.Pod) []types.UID {
+	list := make([]types.UID, len(pods))
+	for i, pod := range pods {
+		list[i] = pod.UID
+	}
+	return list
+}

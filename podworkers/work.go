@@ -1,0 +1,243 @@
+package podworkers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// job is one piece of work with all that is needed to do it.
+type job struct {
+	lifecycle.Work
+	ctx        *syncContext
+	pod        *v1.Pod
+	mirror     *v1.Pod
+	runningPod *runtime.Pod
+	amend      PodStatusFunc
+	mark       uint64
+	since      time.Time
+}
+
+// work is a pod's runner. It starts when there is work and ends when there is
+// none; the table sees to it that a record never has two.
+func (w *Workers) work(ref lifecycle.Ref) {
+	for {
+		j, ok := w.take(ref)
+		if !ok {
+			return
+		}
+		if more := w.done(&j, w.sync(&j)); !more {
+			return
+		}
+	}
+}
+
+// take fetches the pod's work. Without any the runner has ended.
+func (w *Workers) take(ref lifecycle.Ref) (job, bool) {
+	var act actions
+	w.mu.Lock()
+	todo, ok := w.mu.table.Take(ref)
+	var j job
+	if ok {
+		j = w.jobLocked(todo)
+	}
+	w.applyLocked(&act, verdict{})
+	last := !ok && w.leaveLocked()
+	w.mu.Unlock()
+	w.do(&act)
+	if last {
+		w.idle.Signal()
+	}
+	return j, ok
+}
+
+// jobLocked puts a job together. A replay, which follows no update, has the
+// mirror that was last seen (B-079).
+func (w *Workers) jobLocked(todo lifecycle.Work) job {
+	r := w.recordLocked(todo.Ref)
+	ctx := &syncContext{incarnation: todo.Incarnation, slots: w.slotsOf(todo.Kind)}
+	ctx.Init(w.mu.ctx)
+	j := job{Work: todo, ctx: ctx, pod: r.pod, mirror: r.mirror, runningPod: r.runningPod, mark: r.mark, since: r.since}
+	if j.mirror == nil && todo.Type == SyncPodSync {
+		j.mirror = r.lastMirror
+	}
+	if todo.Amends != 0 && r.amend != nil && r.amend.generation == todo.Amends {
+		j.amend = r.amend.f
+	}
+	r.running = ctx
+	r.since = time.Time{}
+	return j
+}
+
+// leaveLocked ends a runner and tells whether it was the last one while the
+// workers stop.
+func (w *Workers) leaveLocked() (last bool) {
+	w.mu.runners--
+	return w.mu.runners == 0 && w.mu.stage == stopped
+}
+
+func (w *Workers) slotsOf(kind lifecycle.Kind) *slots {
+	if kind == lifecycle.SyncPod {
+		return w.syncs
+	}
+	return w.terminations
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	result lifecycle.Result
+	retry  time.Time // with FailedAsked
+}
+
+// sync waits for a fresh status, then for a slot, then calls the syncer.
+func (w *Workers) sync(j *job) outcome {
+	status, err := w.observe(j)
+	if err != nil {
+		return w.judge(j, false, fmt.Errorf("podworkers: determine status: %w", err))
+	}
+	if err := j.ctx.slots.acquire(j.ctx); err != nil {
+		return w.judge(j, false, err)
+	}
+	defer j.ctx.slots.release()
+	begun := w.turn.Now()
+	terminal, err := w.call(j, status)
+	w.report(j, begun, err)
+	return w.judge(j, terminal, err)
+}
+
+// observe waits for an observation begun after the pod's last call (B-083). If
+// the runtime can not be asked the pod is not synced (B-085), but a kill is
+// tried all the same with what was last seen: a sick runtime stops starts and
+// not kills, and SyncTerminatingPod looks for itself before it claims success.
+func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
+	if !j.NeedStatus {
+		return nil, nil
+	}
+	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
+	if err == nil || j.ctx.Err() != nil {
+		return status, err
+	}
+	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", err)
+	if j.Kind == lifecycle.SyncTerminatingPod {
+		status, _ = w.config.Cache.Get(j.UID)
+		return status, nil
+	}
+	return nil, err
+}
+
+// call calls the syncer. A panic there is an error of that pod alone (I50).
+func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			terminal, err = false, fmt.Errorf("podworkers: %s panicked: %v", j.Kind, v)
+			w.config.Log.Error("the syncer panicked and will be called again", "pod", j.name(), "uid", j.UID, "err", err, "stack", string(debug.Stack()))
+		}
+	}()
+	switch j.Kind {
+	case lifecycle.SyncPod:
+		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
+	case lifecycle.SyncTerminatingPod:
+		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.amend)
+	case lifecycle.SyncTerminatingRuntimePod:
+		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
+	}
+	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
+}
+
+// judge turns an error into one of the table's results.
+func (w *Workers) judge(j *job, terminal bool, err error) outcome {
+	switch at, asked := retryAt(err); {
+	case err == nil && terminal:
+		return outcome{result: lifecycle.Completed}
+	case err == nil:
+		return outcome{result: lifecycle.Succeeded}
+	case errors.Is(err, context.Canceled) || j.ctx.Err() != nil && errors.Is(err, j.ctx.Err()):
+		return outcome{result: lifecycle.Cancelled}
+	case errors.Is(err, runtime.ErrNetworkNotReady):
+		return outcome{result: lifecycle.FailedTransient}
+	case asked:
+		return outcome{result: lifecycle.FailedAsked, retry: at}
+	case isTerminal(err):
+		return outcome{result: lifecycle.FailedFinally}
+	}
+	return outcome{result: lifecycle.Failed}
+}
+
+// done hands the result back and tells whether the same runner goes on.
+func (w *Workers) done(j *job, o outcome) (more bool) {
+	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
+	v := verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
+	mark := w.config.Cache.Mark()
+	var act actions
+	w.mu.Lock()
+	r := w.recordLocked(j.Ref)
+	r.running = nil
+	r.mark = mark
+	w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects)
+	more = w.againLocked(j.Ref)
+	w.applyLocked(&act, v)
+	last := !more && w.leaveLocked()
+	w.mu.Unlock()
+	w.do(&act)
+	if last {
+		w.idle.Signal()
+	}
+	return more
+}
+
+// againLocked takes the wake-up of the runner's own pod out of the effects: it
+// is awake.
+func (w *Workers) againLocked(ref lifecycle.Ref) bool {
+	for i, e := range w.mu.effects {
+		if e.Op == lifecycle.OpWake && e.Ref == ref {
+			w.mu.effects = append(w.mu.effects[:i], w.mu.effects[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// report tells how a call went.
+func (w *Workers) report(j *job, begun time.Time, err error) {
+	if err != nil && j.ctx.Err() == nil {
+		w.config.Log.Error("a sync failed and will be tried again", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	}
+	if w.config.Hooks.Synced == nil {
+		return
+	}
+	now := w.turn.Now()
+	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
+	if !j.since.IsZero() {
+		s.Latency = now.Sub(j.since)
+	}
+	w.config.Hooks.Synced(s)
+}
+
+func (j *job) name() string { return podName(j.pod, j.runningPod) }
+
+func (r *record) name() string { return podName(r.pod, r.runningPod) }
+
+// podName is namespace/name of whichever is known.
+func podName(pod *v1.Pod, running *runtime.Pod) string {
+	switch {
+	case pod != nil:
+		return pod.Namespace + "/" + pod.Name
+	case running != nil:
+		return running.Namespace + "/" + running.Name
+	}
+	return "unknown"
+}
+
+func seconds(g lifecycle.Grace) *int64 {
+	if !g.Set {
+		return nil
+	}
+	return &g.Seconds
+}

@@ -1,0 +1,193 @@
+package podworkers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// Workers is the PodWorkers of a node: a lifecycle.Table behind a lock, at most
+// one goroutine per pod and none for an idle one, and one timer for all retries.
+type Workers struct {
+	config       Config
+	turn         turn.Turn
+	queue        *workqueue.Queue
+	syncs        *slots
+	terminations *slots
+	wake         turn.Event // the earliest retry may have changed
+	idle         turn.Event // the last runner has ended
+
+	mu struct {
+		sync.Mutex
+		stage   stage
+		table   *lifecycle.Table
+		records records
+		kills   map[lifecycle.Ticket]*Completion
+		effects lifecycle.Effects // reused by every call
+		parked  []lifecycle.Ref   // woken before Run
+		runners int
+		mark    uint64          // the newest mark of any pod that was forgotten
+		ctx     context.Context // Run's; the parent of every call's
+	}
+}
+
+// stage of the Workers' own life.
+type stage uint8
+
+const (
+	created stage = iota
+	serving
+	stopped
+)
+
+// New makes workers. They accept updates at once and work once Run is called.
+func New(config Config) (*Workers, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	t := turn.Over(config.Clock)
+	w := &Workers{
+		config:       config,
+		turn:         t,
+		syncs:        newSlots(t, config.MaxSyncs),
+		terminations: newSlots(t, config.MaxTerminations),
+		wake:         t.NewEvent(),
+		idle:         t.NewEvent(),
+	}
+	w.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
+	w.mu.table = lifecycle.New()
+	w.mu.kills = make(map[lifecycle.Ticket]*Completion)
+	return w, nil
+}
+
+// Run works until ctx ends, then lets running calls of the syncer come to
+// their end, whose contexts have ended with it, and returns nil. If some ignore
+// that for longer than Config.DrainTimeout it gives up on them with
+// ErrNotDrained and their names. It is called once.
+func (w *Workers) Run(ctx context.Context) error {
+	if err := w.serve(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		next, timed := w.Step()
+		var err error
+		if timed {
+			_, err = w.wake.WaitUntil(ctx, next)
+		} else {
+			err = w.wake.Wait(ctx)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return w.stop(ctx)
+}
+
+// Step wakes every pod whose retry is due and says when the next one is; false
+// if there is none. It is the body of Run's loop.
+func (w *Workers) Step() (next time.Time, timed bool) {
+	for _, uid := range w.queue.GetWork() {
+		var act actions
+		w.mu.Lock()
+		w.mu.table.Due(uid, &w.mu.effects)
+		w.applyLocked(&act, verdict{})
+		w.mu.Unlock()
+		w.do(&act)
+	}
+	return w.queue.Next()
+}
+
+// serve begins to work, with what was woken before.
+func (w *Workers) serve(ctx context.Context) error {
+	var act actions
+	w.mu.Lock()
+	if w.mu.stage != created {
+		w.mu.Unlock()
+		return ErrRunning
+	}
+	w.mu.stage = serving
+	w.mu.ctx = ctx
+	for _, ref := range w.mu.parked {
+		w.spawnLocked(&act, ref)
+	}
+	w.mu.parked = nil
+	w.mu.Unlock()
+	w.do(&act)
+	return nil
+}
+
+// stop resolves what is open and waits for the runners.
+func (w *Workers) stop(ctx context.Context) error {
+	var act actions
+	w.mu.Lock()
+	w.mu.stage = stopped
+	w.mu.table.Shutdown(&w.mu.effects)
+	w.applyLocked(&act, verdict{})
+	busy := w.mu.runners > 0
+	w.mu.Unlock()
+	w.do(&act)
+	if !busy {
+		return nil
+	}
+	return w.drain(turn.Detach(ctx))
+}
+
+func (w *Workers) drain(ctx context.Context) error {
+	if w.config.DrainTimeout < 0 {
+		_ = w.idle.Wait(ctx) // It fails only by a crash, after which nobody runs.
+		return nil
+	}
+	ended, err := w.idle.WaitUntil(ctx, w.turn.Now().Add(w.config.DrainTimeout))
+	if ended || err != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.busy(), ", "))
+}
+
+// busy names the pods for which the syncer is being called.
+func (w *Workers) busy() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for _, chunk := range w.mu.records {
+		for i := range chunk {
+			if chunk[i].running != nil {
+				names = append(names, chunk[i].name())
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// View implements PodWorkers.
+func (w *Workers) View(uid types.UID) lifecycle.View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.table.View(uid)
+}
+
+// IsPodForMirrorPodTerminatingByFullName implements PodWorkers.
+func (w *Workers) IsPodForMirrorPodTerminatingByFullName(fullName string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.table.Owner(fullName).IsPodForMirrorPodTerminating()
+}
+
+// Generation implements PodWorkers.
+func (w *Workers) Generation() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.table.Generation()
+}
+
+var _ PodWorkers = (*Workers)(nil)

@@ -1,0 +1,75 @@
+package syncloop
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// AdmitHostPorts refuses a pod that wants a host port which an active pod
+// holds.
+func AdmitHostPorts() PodAdmitHandler {
+	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+		wanted := hostPorts(attrs.Pod)
+		if len(wanted) == 0 {
+			return admitted
+		}
+		for _, other := range attrs.OtherPods {
+			for _, held := range hostPorts(other) {
+				for _, want := range wanted {
+					if want.conflicts(held) {
+						return PodAdmitResult{
+							Reason:  "NodePorts",
+							Message: fmt.Sprintf("host port %s is taken by pod %s/%s", want, other.Namespace, other.Name),
+						}
+					}
+				}
+			}
+		}
+		return admitted
+	})
+}
+
+// hostPort is one claim on an address of the host.
+type hostPort struct {
+	ip       string
+	protocol v1.Protocol
+	port     int32
+}
+
+func (p hostPort) String() string { return fmt.Sprintf("%s:%d/%s", p.ip, p.port, p.protocol) }
+
+// conflicts: the wildcard address meets every other.
+func (p hostPort) conflicts(q hostPort) bool {
+	return p.port == q.port && p.protocol == q.protocol &&
+		(p.ip == q.ip || p.ip == anyIP || q.ip == anyIP)
+}
+
+const anyIP = "0.0.0.0"
+
+// hostPorts lists the claims of a pod, of its init containers too: they run
+// in the same network, only earlier.
+func hostPorts(pod *v1.Pod) []hostPort {
+	var ports []hostPort
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.HostPort > 0 {
+					ports = append(ports, claim(p))
+				}
+			}
+		}
+	}
+	return ports
+}
+
+func claim(p v1.ContainerPort) hostPort {
+	h := hostPort{ip: p.HostIP, protocol: p.Protocol, port: p.HostPort}
+	if h.ip == "" || h.ip == "::" {
+		h.ip = anyIP
+	}
+	if h.protocol == "" {
+		h.protocol = v1.ProtocolTCP
+	}
+	return h
+}

@@ -1,0 +1,180 @@
+package syncloop
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// orphanGrace is what a pod gets that nobody knows but the runtime, in seconds
+// (B-132, HC-9).
+const orphanGrace = 1
+
+// HandlePodCleanups implements SyncHandler. The order is the kubelet's
+// (HC-2): restarts before orphans, or a re-used UID would be taken for an
+// orphan (HC-10). It decides on what is known now and performs no IO: what runs
+// was gathered by the PLEG, and what must go is handed to Discard.
+func (h *Handlers) HandlePodCleanups(context.Context) error {
+	generation := h.config.Workers.Generation()
+	running := h.config.Runtime.Pods()
+	pods, mirrors, orphanedMirrors := h.config.Manager.GetPodsAndMirrorPods()
+	all := h.config.Sources.AllSeen()
+	known := h.config.Workers.SyncKnownPods(podworkers.KnownPods{
+		Desired:       pods,
+		Generation:    generation,
+		Authoritative: h.config.Sources.Complete,
+		AllSources:    all,
+	})
+	if all {
+		h.dropStatuses(pods, mirrors)
+		h.dropMirrors(orphanedMirrors)
+	}
+	h.restartMissing(pods, known)
+	h.finishDeleted(pods, known, running)
+	h.killOrphans(running)
+	if all {
+		h.discard(running)
+	}
+	return nil
+}
+
+func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod) {
+	keep := make([]types.UID, 0, len(pods)+len(mirrors))
+	for _, list := range [][]*v1.Pod{pods, mirrors} {
+		for _, pod := range list {
+			keep = append(keep, pod.UID)
+		}
+	}
+	h.config.Status.RemoveOrphanedStatuses(keep)
+}
+
+// dropMirrors deletes mirrors that have lost their static pod, but not while
+// that one is still on its way out (B-129).
+func (h *Handlers) dropMirrors(fullNames []string) {
+	if h.config.Mirrors == nil {
+		return
+	}
+	for _, fullName := range fullNames {
+		if !h.config.Workers.IsPodForMirrorPodTerminatingByFullName(fullName) {
+			h.config.Mirrors.DeleteMirrorPod(fullName)
+		}
+	}
+}
+
+// restartMissing gives a worker to every pod that should have one (B-130).
+func (h *Handlers) restartMissing(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
+	for _, pod := range pods {
+		if _, ok := known[pod.UID]; ok || !h.active(pod) {
+			continue
+		}
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+		h.update(podworkers.SyncPodCreate, pod, mirror)
+	}
+}
+
+// finishDeleted kills pods that are deleted, terminal and without a worker, so
+// that even a rejected pod can come to its end (B-131, HC-8).
+func (h *Handlers) finishDeleted(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync, running []runtime.Pod) {
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil || !h.terminal(pod) {
+			continue
+		}
+		if _, ok := known[pod.UID]; ok || runs(running, pod.UID) {
+			continue
+		}
+		h.update(podworkers.SyncPodKill, pod, nil)
+	}
+}
+
+// killOrphans ends what runs without being known or wanted (B-132), as far as
+// the source it came from can be believed about what it wants.
+func (h *Handlers) killOrphans(running []runtime.Pod) {
+	for i := range running {
+		orphan := &running[i]
+		if !isRunning(orphan) || h.config.Workers.View(orphan.UID).Known() {
+			continue
+		}
+		if _, wanted := h.config.Manager.GetPodByUID(orphan.UID); wanted && !h.rejected[orphan.UID] {
+			continue
+		}
+		if !h.believed(orphan) {
+			continue
+		}
+		h.killOrphan(orphan)
+	}
+}
+
+func (h *Handlers) killOrphan(orphan *runtime.Pod) {
+	grace := int64(orphanGrace)
+	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
+		UpdateType:     podworkers.SyncPodKill,
+		RunningPod:     orphan,
+		KillPodOptions: &podworkers.KillPodOptions{PodTerminationGracePeriodSecondsOverride: &grace},
+	})
+	if err != nil {
+		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
+		return
+	}
+	h.config.Log.Info("ending a pod that nobody wants", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
+}
+
+// believed: the source recorded on the pod's sandboxes is complete. A pod that
+// names no source waits until every source has spoken.
+func (h *Handlers) believed(pod *runtime.Pod) bool {
+	for _, sandbox := range pod.Sandboxes {
+		if source := sandbox.Annotations[podmanager.ConfigSourceAnnotation]; source != "" {
+			return h.config.Sources.Complete(source)
+		}
+	}
+	return h.config.Sources.AllSeen()
+}
+
+// discard hands over the pods whose content is of no use any more. Whoever
+// removes it asks again, at that moment, whether that is still so.
+func (h *Handlers) discard(pods []runtime.Pod) {
+	var gone []types.UID
+	for i := range pods {
+		if !isRunning(&pods[i]) && h.discardable(pods[i].UID) {
+			gone = append(gone, pods[i].UID)
+		}
+	}
+	if len(gone) > 0 {
+		h.config.Discard(gone)
+	}
+}
+
+func (h *Handlers) discardable(uid types.UID) bool {
+	if _, wanted := h.config.Manager.GetPodByUID(uid); wanted {
+		return false
+	}
+	return h.config.Workers.View(uid).ShouldPodContentBeRemoved()
+}
+
+func runs(pods []runtime.Pod, uid types.UID) bool {
+	for i := range pods {
+		if pods[i].UID == uid {
+			return isRunning(&pods[i])
+		}
+	}
+	return false
+}
+
+// isRunning: a container runs, or may run, or a sandbox is ready.
+func isRunning(pod *runtime.Pod) bool {
+	for i := range pod.Sandboxes {
+		if pod.Sandboxes[i].Ready {
+			return true
+		}
+	}
+	for i := range pod.Containers {
+		if s := pod.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
+			return true
+		}
+	}
+	return false
+}

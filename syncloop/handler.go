@@ -1,0 +1,30 @@
+package syncloop
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// SyncHandler is what the loop calls. All calls come from one goroutine, so no
+// two run at once; a slow one delays every pod, so none of them waits for a
+// runtime, a file or a network.
+type SyncHandler interface {
+	// HandlePodAdditions is called with pods that a source has begun to want.
+	HandlePodAdditions(ctx context.Context, pods []*v1.Pod)
+	// HandlePodUpdates is called with pods whose content changed, or that are
+	// to be deleted gracefully.
+	HandlePodUpdates(ctx context.Context, pods []*v1.Pod)
+	// HandlePodRemoves is called with pods that a source wants no more.
+	HandlePodRemoves(ctx context.Context, pods []*v1.Pod)
+	// HandlePodReconcile is called with pods of which only the status differs
+	// from what was delivered before.
+	HandlePodReconcile(ctx context.Context, pods []*v1.Pod)
+	// HandlePodSyncs is called with pods that should be looked at again: the
+	// runtime shows a change, a probe has a result, somebody asked.
+	HandlePodSyncs(ctx context.Context, pods []*v1.Pod)
+	// HandlePodCleanups compares the whole picture: what is desired, what is
+	// being worked on, what runs. It is called after something changed, and
+	// at most once per housekeeping period; again after a period if it fails.
+	HandlePodCleanups(ctx context.Context) error
+}

@@ -1,0 +1,141 @@
+package syncloop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
+// Sources are required.
+type HandlersConfig struct {
+	// Manager holds what is desired; Handlers are its only writer.
+	Manager podmanager.Manager
+	// Workers run the pods.
+	Workers podworkers.PodWorkers
+	// Status is the local truth about statuses.
+	Status statuses
+	// Runtime shows what runs: a pleg.PLEG.
+	Runtime observed
+	// Sources says which sources can be believed: a source.Mux.
+	Sources sources
+	// Admit is asked in order for every new pod; nil admits all.
+	Admit []PodAdmitHandler
+	// Discard is told the pods of which nothing is needed any more, whenever
+	// there are any. It must not block; see Cleaner. nil keeps everything.
+	Discard func(pods []types.UID)
+	// Mirrors deletes mirror pods that have lost their static pod; nil keeps
+	// them. It must not block.
+	Mirrors MirrorClient
+	// Recorder receives events; nil drops them.
+	Recorder recorder
+	// Clock is the time; nil is the real one.
+	Clock clock.PassiveClock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+// MirrorClient removes the API's reflections of static pods.
+type MirrorClient interface {
+	// DeleteMirrorPod asks for the mirror pod of a full name to be deleted.
+	// It is called at each housekeeping that finds the orphan, on the loop.
+	DeleteMirrorPod(fullName string)
+}
+
+type statuses interface {
+	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
+	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	RemoveOrphanedStatuses(keep []types.UID)
+}
+
+type observed interface {
+	Pods() []runtime.Pod
+}
+
+type sources interface {
+	Complete(source string) bool
+	AllSeen() bool
+}
+
+// Handlers are the standard SyncHandler: the kubelet's rules for what a change
+// of desire means.
+type Handlers struct {
+	config HandlersConfig
+	// rejected are the pods that admission refused and that are still
+	// desired. It lives on the loop's goroutine.
+	rejected map[types.UID]bool
+}
+
+// NewHandlers makes handlers for a Loop.
+func NewHandlers(config HandlersConfig) (*Handlers, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	return &Handlers{config: config, rejected: make(map[types.UID]bool)}, nil
+}
+
+func (c *HandlersConfig) complete() error {
+	var errs []error
+	missing := func(absent bool, field string) {
+		if absent {
+			errs = append(errs, errors.New("syncloop: HandlersConfig."+field+" is missing"))
+		}
+	}
+	missing(c.Manager == nil, "Manager")
+	missing(c.Workers == nil, "Workers")
+	missing(c.Status == nil, "Status")
+	missing(c.Runtime == nil, "Runtime")
+	missing(c.Sources == nil, "Sources")
+	if c.Discard == nil {
+		c.Discard = func([]types.UID) {}
+	}
+	if c.Recorder == nil {
+		c.Recorder = silent{}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}
+
+// update sends one update to the workers. What they refuse is a fault of the
+// program or of its shutdown: it is said, and the pod stays as it is.
+func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
+	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
+		UpdateType: kind,
+		StartTime:  h.config.Clock.Now(),
+		Pod:        pod,
+		MirrorPod:  mirror,
+	})
+	if err != nil {
+		h.config.Log.Error("a pod could not be handed to its worker", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+	}
+}
+
+// HandlePodSyncs implements SyncHandler (B-142, SL-26).
+func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) {
+	for _, pod := range pods {
+		if podmanager.IsMirrorPod(pod) {
+			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
+			continue
+		}
+		if h.rejected[pod.UID] {
+			continue
+		}
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+		h.update(podworkers.SyncPodSync, pod, mirror)
+	}
+}
+
+var _ SyncHandler = (*Handlers)(nil)

@@ -1,0 +1,184 @@
+package syncloop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// Loop is the node's heartbeat: it waits until there is something to do and
+// calls the handler for it. Whatever wakes it is level-triggered, so that
+// nothing can be lost while it is busy and nothing runs while it is idle.
+type Loop struct {
+	config  Config
+	turn    turn.Turn
+	wake    turn.Event
+	changes *pleg.Subscription
+	pokes   *dirty.Set[struct{}]
+	probes  probeResults
+	// cleanAt is the earliest time for the next cleanup; used by Step only.
+	cleanAt time.Time
+
+	mu struct {
+		sync.Mutex
+		dirty   bool      // something changed since the last cleanup
+		entered time.Time // when the step in progress began; zero between steps
+	}
+	buffer []pleg.Change
+}
+
+// New makes a loop. It runs nothing until Run or Step is called.
+func New(config Config) (*Loop, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	t := turn.Over(config.Clock)
+	l := &Loop{config: config, turn: t, wake: t.NewEvent()}
+	l.pokes = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, l.wake.Signal)
+	l.probes.wake = l.wake.Signal
+	l.changes = config.Changes.Subscribe(l.wake.Signal)
+	config.Updates.SetWake(l.wake.Signal)
+	l.mu.dirty = true // The first look around is due at once.
+	return l, nil
+}
+
+// Run steps whenever there is something to do, until ctx ends. It returns nil
+// then. It is called once.
+func (l *Loop) Run(ctx context.Context) error {
+	defer l.changes.Close()
+	for {
+		next, timed := l.Step(ctx)
+		var err error
+		if timed {
+			_, err = l.wake.WaitUntil(ctx, next)
+		} else {
+			err = l.wake.Wait(ctx)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// Step does all that is to be done now, in a fixed order: desire, changes in
+// the runtime, probe results, pokes, housekeeping. It returns when the next
+// step is due even if nothing happens; false if that is never.
+func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
+	l.enter(l.turn.Now())
+	defer l.enter(time.Time{})
+	for _, update := range l.config.Updates.Take() {
+		l.dispatch(ctx, update)
+		l.Touch()
+	}
+	l.buffer = l.changes.Take(l.buffer[:0])
+	l.observe(ctx, l.buffer)
+	l.probed(ctx)
+	for _, poke := range l.pokes.Take(nil) {
+		l.sync(ctx, poke.UID)
+	}
+	return l.clean(ctx)
+}
+
+// Poke asks for a pod to be looked at soon. It never blocks and may be called
+// from anywhere, any number of times.
+func (l *Loop) Poke(uid types.UID) { l.pokes.Add(uid, struct{}{}) }
+
+// Touch says that something has changed which housekeeping should see: a
+// worker has finished, say. It never blocks and may be called from anywhere.
+func (l *Loop) Touch() {
+	l.mu.Lock()
+	l.mu.dirty = true
+	l.mu.Unlock()
+	l.wake.Signal()
+}
+
+// Healthy fails while one step has been going on for longer than StuckAfter.
+// A loop that has nothing to do is healthy, however long that lasts.
+func (l *Loop) Healthy() error {
+	now := l.turn.Now()
+	l.mu.Lock()
+	entered := l.mu.entered
+	l.mu.Unlock()
+	if !entered.IsZero() && now.Sub(entered) > l.config.StuckAfter {
+		return fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered))
+	}
+	return nil
+}
+
+func (l *Loop) enter(at time.Time) {
+	l.mu.Lock()
+	l.mu.entered = at
+	l.mu.Unlock()
+}
+
+// dispatch hands one change of desire to its handler (SL-7).
+func (l *Loop) dispatch(ctx context.Context, update source.PodUpdate) {
+	if len(update.Pods) == 0 {
+		return // It only says that the source has spoken.
+	}
+	switch update.Op {
+	case source.ADD:
+		l.config.Handler.HandlePodAdditions(ctx, update.Pods)
+	case source.UPDATE, source.DELETE:
+		l.config.Handler.HandlePodUpdates(ctx, update.Pods)
+	case source.REMOVE:
+		l.config.Handler.HandlePodRemoves(ctx, update.Pods)
+	case source.RECONCILE:
+		l.config.Handler.HandlePodReconcile(ctx, update.Pods)
+	default:
+		l.config.Log.Error("a source sent an operation that the loop does not take", "source", update.Source, "op", update.Op)
+	}
+}
+
+// observe syncs the pods that the runtime shows to have changed. One that only
+// lost records needs no sync (SL-9); one that nobody wants is housekeeping's.
+func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
+	for _, c := range changed {
+		l.Touch()
+		if c.Events != pleg.ContainerRemoved {
+			l.sync(ctx, c.UID)
+		}
+	}
+}
+
+func (l *Loop) sync(ctx context.Context, uid types.UID) {
+	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
+		l.config.Handler.HandlePodSyncs(ctx, []*v1.Pod{pod})
+	}
+}
+
+// clean runs housekeeping if something changed and the last one is long enough
+// ago; otherwise it says when it should.
+func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
+	now := l.turn.Now()
+	l.mu.Lock()
+	due := l.mu.dirty && !now.Before(l.cleanAt)
+	if due {
+		l.mu.dirty = false
+	}
+	again := l.mu.dirty
+	l.mu.Unlock()
+	if !due {
+		return l.cleanAt, again
+	}
+	err := l.config.Handler.HandlePodCleanups(ctx)
+	done := l.turn.Now()
+	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
+	l.config.Hooks.Cleanup(done.Sub(now), err)
+	if err != nil {
+		l.config.Log.Error("housekeeping failed and will be tried again", "err", err)
+		l.Touch()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cleanAt, l.mu.dirty
+}

@@ -1,0 +1,36 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// admitPowers refuses a pod that asks for what the syncer or the runtime can
+// not do, with the field's name. What is merely without effect is said in a
+// warning event, once per admission.
+func admitPowers(rt runtime.Runtime, events recorder) syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		rejected, ignored := podsync.Unsupported(attrs.Pod, rt)
+		if len(rejected) > 0 {
+			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
+		}
+		if len(ignored) > 0 && events != nil {
+			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+sentence(ignored))
+		}
+		return syncloop.PodAdmitResult{Admit: true}
+	})
+}
+
+func sentence(problems []podsync.Problem) string {
+	parts := make([]string, len(problems))
+	for i, p := range problems {
+		parts[i] = fmt.Sprintf("%s (%s)", p.Field, p.Why)
+	}
+	return strings.Join(parts, "; ")
+}

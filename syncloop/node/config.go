@@ -1,0 +1,103 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// Config says what a node is made of. The zero value is a complete node: an
+// in-memory runtime, pods handed over with Set, the kubelet's numbers.
+type Config struct {
+	// Name is the node's name, as pods see it; empty is "localhost".
+	Name string
+	// Runtime runs the containers; nil is a new runtime in memory.
+	Runtime runtime.Runtime
+	// Sources bring pods beside those of Set. The keys name them; "api" is
+	// taken by Set, and pods of all others are static pods.
+	Sources map[string]source.Source
+	// AwaitHost keeps the node from concluding anything about pods that were
+	// not Set until SetComplete is called. Without it all that is to be kept
+	// running over a restart must be Set before Run.
+	AwaitHost bool
+	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
+	HostIPs []string
+	// Admit is asked after the built-in handlers: pod count, host ports,
+	// powers that the runtime lacks.
+	Admit []syncloop.PodAdmitHandler
+	// MaxPods bounds how many pods are active at once; zero is 110.
+	MaxPods int
+	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
+	MaxSyncs int
+	// Resync is how often a pod is looked at without a reason; zero is 1 min.
+	Resync time.Duration
+	// Relist is how often the runtime is listed without an event stream; zero
+	// is 1 s.
+	Relist time.Duration
+	// Housekeeping is the least time between two cleanups; zero is 2 s.
+	Housekeeping time.Duration
+	// DrainTimeout is how long Run waits at its end for syncs that ignore
+	// their context; zero is 30 s, negative is for ever.
+	DrainTimeout time.Duration
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Jitter gives numbers in [0,1) that spread retries; nil is random.
+	Jitter func() float64
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+	// Recorder receives events; nil drops them. client-go's recorder fits.
+	Recorder recorder
+	// Hooks of the workers are called as well as the node's own.
+	Hooks podworkers.Hooks
+}
+
+// recorder is the part of client-go's event recorder that a node uses.
+type recorder interface {
+	Event(object k8sruntime.Object, eventtype, reason, message string)
+	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// hostSource is the name of the source behind Set. It takes the place of the
+// API server's, so that its pods are ordinary pods and not static ones.
+const hostSource = podmanager.ApiserverSource
+
+func (c *Config) complete() error {
+	var errs []error
+	if _, taken := c.Sources[hostSource]; taken {
+		errs = append(errs, fmt.Errorf("node: Config.Sources: the name %q is taken by Set", hostSource))
+	}
+	for name, d := range map[string]time.Duration{"Resync": c.Resync, "Relist": c.Relist, "Housekeeping": c.Housekeeping} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("node: Config.%s is negative", name))
+		}
+	}
+	if c.MaxPods < 0 {
+		errs = append(errs, errors.New("node: Config.MaxPods is negative"))
+	}
+	if c.Name == "" {
+		c.Name = "localhost"
+	}
+	c.Name = strings.ToLower(c.Name)
+	if len(c.HostIPs) == 0 {
+		c.HostIPs = []string{"127.0.0.1"}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}
+

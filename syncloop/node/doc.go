@@ -1,0 +1,31 @@
+// Package node puts every part of the library together: sources of pods, the
+// manager, workers, the reference PodSyncer, a runtime, the PLEG and the loop.
+// It is sugar, strictly on top: each part is importable alone, and whoever
+// needs another wiring writes it in the hundred lines that this package takes.
+//
+// The host program hands pods over with Set and Drop, follows them with Watch,
+// and ends with Drain. Ready, Done and Err tell it how the node is.
+//
+//	n, err := node.New(node.Config{})
+//	...
+//	go n.Run(ctx)
+//	n.Set(pod)
+//	for state := range n.Watch(ctx) {
+//		fmt.Println(state.Pod.Name, state.Summary())
+//	}
+//
+// # Restarts
+//
+// A node that starts on a runtime with pods in it adopts those that it is told
+// to run and ends the rest, source by source, once that source has said
+// everything (kubelet-outer part 4, 2). For Set that moment is Run, so Set first
+// what must go on running, or use Config.AwaitHost and SetComplete.
+//
+// # Differences from the kubelet
+//
+// Pods handed over with Set come from the source "api", since the host program
+// stands where the API server would: they are ordinary pods, not static ones.
+// A node that drains refuses new pods with reason NodeShutdown, as the kubelet
+// does at shutdown, and kills the ones it has at the same time, without an
+// order by priority.
+package node

@@ -1,0 +1,74 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// Set wants this pod on the node from now on, in place of an earlier one of
+// its UID. The pod is copied; it needs a UID and a name. A pod with a deletion
+// timestamp is wanted no longer, but still shown until it has ended. Set never
+// blocks, and may be called before Run and from anywhere.
+func (n *Node) Set(pod *v1.Pod) error { return n.host.Set(pod) }
+
+// Drop wants the pod of this UID no longer: it is ended with its grace, and
+// then forgotten. Dropping an unknown pod does nothing. Drop never blocks, and
+// may be called before Run and from anywhere.
+func (n *Node) Drop(uid types.UID) { n.host.Drop(uid) }
+
+// SetComplete says, on a node with Config.AwaitHost, that everything that is
+// wanted has been Set by now: what runs beside it may be ended. Later calls
+// do nothing.
+func (n *Node) SetComplete() { n.held.release() }
+
+// held passes on another source, whose pictures count as incomplete until it
+// is released.
+type held struct {
+	source.Source
+	mu struct {
+		sync.Mutex
+		released bool
+		sink     source.Sink
+		last     source.Snapshot
+	}
+}
+
+func hold(s source.Source, released bool) *held {
+	h := &held{Source: s}
+	h.mu.released = released
+	return h
+}
+
+// Run implements source.Source.
+func (h *held) Run(ctx context.Context, sink source.Sink) error {
+	h.mu.Lock()
+	h.mu.sink = sink
+	h.mu.Unlock()
+	return h.Source.Run(ctx, h)
+}
+
+// Set implements source.Sink.
+func (h *held) Set(s source.Snapshot) {
+	h.mu.Lock()
+	h.mu.last = s
+	s.Incomplete = s.Incomplete || !h.mu.released
+	sink := h.mu.sink
+	h.mu.Unlock()
+	sink.Set(s)
+}
+
+func (h *held) release() {
+	h.mu.Lock()
+	again := !h.mu.released && h.mu.sink != nil
+	h.mu.released = true
+	last := h.mu.last
+	h.mu.Unlock()
+	if again {
+		h.Set(last)
+	}
+}

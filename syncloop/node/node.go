@@ -1,0 +1,302 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// Node is every part of this library put together. Its methods are safe for
+// concurrent use.
+type Node struct {
+	config   Config
+	turn     turn.Turn
+	host     *source.Handle
+	held     *held
+	draining *draining
+
+	sources  *source.Mux
+	manager  *podmanager.Store
+	status   *status.Store
+	pleg     *pleg.PLEG
+	syncer   *podsync.Syncer
+	workers  *podworkers.Workers
+	handlers *syncloop.Handlers
+	loop     *syncloop.Loop
+	leftover *gc.Pods
+
+	ready, done turn.Latch
+	mu          struct {
+		sync.Mutex
+		ran      bool
+		err      error
+		watchers []*watcher // replaced, never changed in place
+	}
+}
+
+// ErrRan is returned by a second call of Run: a node lives once.
+var ErrRan = errors.New("node: Run is called once")
+
+// New puts a node together. It runs nothing until Run is called, and names
+// everything that is wrong with the Config at once.
+func New(config Config) (*Node, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	t := turn.Over(config.Clock)
+	if config.Runtime == nil {
+		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
+	}
+	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, ready: t.NewLatch(), done: t.NewLatch()}
+	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildWork, n.buildLoop} {
+		if err := build(); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// buildDesire: what the node has been told, and what it tells back.
+func (n *Node) buildDesire() (err error) {
+	n.held = hold(n.host, !n.config.AwaitHost)
+	sources := maps.Clone(n.config.Sources)
+	if sources == nil {
+		sources = make(map[string]source.Source, 1)
+	}
+	sources[hostSource] = n.held
+	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder})
+	if err != nil {
+		return err
+	}
+	n.manager = podmanager.New()
+	n.status, err = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log})
+	return err
+}
+
+// buildTruth: what the runtime shows.
+func (n *Node) buildTruth() (err error) {
+	n.pleg, err = pleg.New(pleg.Config{
+		Runtime:      n.config.Runtime,
+		Clock:        n.config.Clock,
+		RelistPeriod: n.config.Relist,
+		Log:          n.config.Log,
+		Hooks:        pleg.Hooks{Relisted: func(pleg.Relisting) { n.settle() }},
+	})
+	return err
+}
+
+// buildWork: what happens to each pod.
+func (n *Node) buildWork() (err error) {
+	n.syncer, err = podsync.New(podsync.Config{
+		Runtime:  n.config.Runtime,
+		Status:   n.status,
+		Changed:  n.pleg.RequestRelist,
+		HostIPs:  n.config.HostIPs,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Recorder: n.config.Recorder,
+	})
+	if err != nil {
+		return err
+	}
+	n.workers, err = podworkers.New(podworkers.Config{
+		Syncer:       n.syncer,
+		Cache:        n.pleg,
+		Retry:        workqueue.Policy{Resync: n.config.Resync},
+		MaxSyncs:     n.config.MaxSyncs,
+		DrainTimeout: n.config.DrainTimeout,
+		Clock:        n.config.Clock,
+		Jitter:       n.config.Jitter,
+		Log:          n.config.Log,
+		Recorder:     n.config.Recorder,
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.config.Hooks.Synced},
+	})
+	return err
+}
+
+// buildLoop: who is called when.
+func (n *Node) buildLoop() (err error) {
+	n.leftover, err = gc.NewPods(gc.PodsConfig{
+		Runtime:   n.config.Runtime,
+		Removable: n.removable,
+		Removed:   n.pleg.RequestRelist,
+		Clock:     n.config.Clock,
+		Log:       n.config.Log,
+	})
+	if err != nil {
+		return err
+	}
+	n.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager:  n.manager,
+		Workers:  n.workers,
+		Status:   n.status,
+		Runtime:  n.pleg,
+		Sources:  n.sources,
+		Admit:    n.admission(),
+		Discard:  n.leftover.Discard,
+		Recorder: n.config.Recorder,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+	})
+	if err != nil {
+		return err
+	}
+	n.loop, err = syncloop.New(syncloop.Config{
+		Handler:            n.handlers,
+		Updates:            n.sources,
+		Desired:            n.manager,
+		Changes:            n.pleg,
+		Readiness:          n.status,
+		HousekeepingPeriod: n.config.Housekeeping,
+		Clock:              n.config.Clock,
+		Log:                n.config.Log,
+		Hooks:              syncloop.Hooks{Cleanup: n.cleaned},
+	})
+	return err
+}
+
+// admission is the built-in chain, then the caller's.
+func (n *Node) admission() []syncloop.PodAdmitHandler {
+	return slices.Concat([]syncloop.PodAdmitHandler{
+		n.draining,
+		syncloop.AdmitPodCount(n.config.MaxPods),
+		syncloop.AdmitHostPorts(),
+		admitPowers(n.config.Runtime, n.config.Recorder),
+	}, n.config.Admit)
+}
+
+// Run runs the node until ctx ends and its last goroutine has ended, and
+// returns nil then. Containers are left as they are: Drain first to end them.
+// It returns early if a part fails, and with podworkers.ErrNotDrained if a
+// runtime holds up a sync for longer than Config.DrainTimeout. It is called
+// once.
+func (n *Node) Run(ctx context.Context) error {
+	n.mu.Lock()
+	again := n.mu.ran
+	n.mu.ran = true
+	n.mu.Unlock()
+	if again {
+		return ErrRan
+	}
+	ctx, cancel := turn.WithCancel(ctx)
+	defer cancel()
+	group := turn.NewGroup(n.turn)
+	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.workers.Run, n.leftover.Run, n.loop.Run} {
+		group.Go(func() {
+			if err := part(ctx); err != nil {
+				n.fail(err)
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	n.done.Open()
+	return n.Err()
+}
+
+func (n *Node) fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.err = errors.Join(n.mu.err, err)
+}
+
+// Ready is closed once every source has been heard, the runtime has been seen
+// and the first housekeeping is over.
+func (n *Node) Ready() <-chan struct{} { return n.ready.Done() }
+
+// Done is closed when Run has ended.
+func (n *Node) Done() <-chan struct{} { return n.done.Done() }
+
+// Err is what Run returned; nil before it has.
+func (n *Node) Err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.err
+}
+
+// Healthy returns nil, or everything that is wrong with the node now.
+func (n *Node) Healthy() error {
+	_, err := n.pleg.Healthy()
+	return errors.Join(n.loop.Healthy(), err)
+}
+
+// Waiting returns nil for a ready node, or what it still waits for.
+func (n *Node) Waiting() error {
+	if n.ready.Opened() {
+		return nil
+	}
+	if !n.sources.AllSeen() {
+		return errors.New("node: not every source of pods has been heard")
+	}
+	if _, err := n.pleg.Healthy(); err != nil {
+		return fmt.Errorf("node: the runtime has not been seen: %w", err)
+	}
+	return errors.New("node: the first housekeeping is not over")
+}
+
+// Poke asks for a pod to be looked at soon. It never blocks.
+func (n *Node) Poke(uid types.UID) { n.loop.Poke(uid) }
+
+// settle asks for housekeeping as long as the node is not ready, since an empty
+// runtime brings no other reason for one.
+func (n *Node) settle() {
+	if !n.ready.Opened() {
+		n.loop.Touch()
+	}
+}
+
+// removable: nothing of the pod is needed any more. The collector asks before
+// each removal.
+func (n *Node) removable(uid types.UID) bool {
+	_, wanted := n.manager.GetPodByUID(uid)
+	return !wanted && n.workers.View(uid).ShouldPodContentBeRemoved()
+}
+
+// cleaned opens the door once a housekeeping has seen every source and the
+// runtime.
+func (n *Node) cleaned(_ time.Duration, err error) {
+	if err != nil || !n.sources.AllSeen() {
+		return
+	}
+	if ok, _ := n.pleg.Healthy(); ok {
+		n.ready.Open()
+	}
+}
+
+func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+	if phase == lifecycle.Finished {
+		n.loop.Touch()
+	}
+	n.changed(uid)
+	if n.config.Hooks.Phase != nil {
+		n.config.Hooks.Phase(uid, incarnation, phase)
+	}
+}
+
+func (n *Node) forgotten(uid types.UID) {
+	n.loop.Touch()
+	n.changed(uid)
+	if n.config.Hooks.Forgotten != nil {
+		n.config.Hooks.Forgotten(uid)
+	}
+}
+

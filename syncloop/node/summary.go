@@ -1,0 +1,117 @@
+package node
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Summary is a pod on one line, as people know it from kubectl.
+type Summary struct {
+	Ready    string // "1/2": regular containers that are ready, and all of them
+	Status   string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
+	Restarts int32
+}
+
+// Summarize says in a word how a pod is. terminating is what the pod's worker
+// says; a deletion timestamp counts as well.
+func Summarize(pod *v1.Pod, terminating bool) Summary {
+	s := Summary{Status: string(pod.Status.Phase)}
+	if s.Status == "" {
+		s.Status = string(v1.PodPending)
+	}
+	if pod.Status.Reason != "" {
+		s.Status = pod.Status.Reason
+	}
+	initializing := s.addInit(pod)
+	ready := s.addRegular(pod, initializing)
+	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers))
+	if (terminating || pod.DeletionTimestamp != nil) && !isTerminal(pod.Status.Phase) {
+		s.Status = "Terminating"
+	}
+	return s
+}
+
+// addInit accounts for the init containers. The first that is not done gives
+// the pod its status; it reports whether there is one.
+func (s *Summary) addInit(pod *v1.Pod) bool {
+	initializing := false
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		s.Restarts += c.RestartCount
+		if initializing || done(c) || isTerminal(pod.Status.Phase) && c.State.Terminated == nil {
+			continue
+		}
+		initializing = true
+		s.Status = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+		if why := reason(c); why != "" && why != "PodInitializing" {
+			s.Status = "Init:" + why
+		}
+	}
+	return initializing
+}
+
+// done: an init container has succeeded, or, as a sidecar, has started.
+func done(c *v1.ContainerStatus) bool {
+	if c.State.Terminated != nil {
+		return c.State.Terminated.ExitCode == 0
+	}
+	return c.State.Running != nil && c.Started != nil && *c.Started && c.Ready
+}
+
+// addRegular accounts for the regular containers and returns how many are
+// ready. Unless the pod still initializes, the first one with something to
+// say gives it its status.
+func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
+	running, why := false, ""
+	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
+		c := &pod.Status.ContainerStatuses[i]
+		s.Restarts += c.RestartCount
+		if c.State.Running != nil && c.Ready {
+			ready++
+			running = true
+		}
+		if r := reason(c); r != "" {
+			why = r
+		}
+	}
+	if initializing || why == "" || pod.Status.Reason != "" {
+		return ready
+	}
+	s.Status = why
+	if why == "Completed" && running {
+		s.Status = "NotReady"
+		if isReady(pod) {
+			s.Status = string(v1.PodRunning)
+		}
+	}
+	return ready
+}
+
+// reason is the word a container's state has for itself.
+func reason(c *v1.ContainerStatus) string {
+	if w := c.State.Waiting; w != nil {
+		return w.Reason
+	}
+	t := c.State.Terminated
+	switch {
+	case t == nil:
+		return ""
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	}
+	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+}
+
+func isReady(pod *v1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

@@ -1,0 +1,153 @@
+package node
+
+import (
+	"context"
+	"iter"
+	"reflect"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+// PodState is a pod as the node knows it.
+type PodState struct {
+	// Pod is a copy of what is wanted, with its newest status.
+	Pod *v1.Pod
+	// Terminating: the pod has been told to end and has not yet.
+	Terminating bool
+	// Gone: the pod is neither wanted nor there any more. This is the last
+	// that is said of it.
+	Gone bool
+}
+
+// Summary is the pod on one line.
+func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
+
+// Watch yields the state of every pod of the node, and then of every pod that
+// changes, until ctx ends or the caller breaks the loop. It never misses a
+// pod's newest state; a slow reader sees fewer of those between. Any number
+// may watch at once, from any goroutine, before and after Run as well.
+func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
+	return func(yield func(PodState) bool) {
+		w := n.watch()
+		defer n.unwatch(w)
+		for {
+			for _, state := range w.states(n) {
+				if !yield(state) {
+					return
+				}
+			}
+			if w.event.Wait(ctx) != nil {
+				return
+			}
+		}
+	}
+}
+
+// Pods returns a copy of every pod of the node with its newest status, in the
+// order of arrival.
+func (n *Node) Pods() []*v1.Pod {
+	pods := n.manager.GetPods()
+	for i, pod := range pods {
+		pods[i] = n.withStatus(pod)
+	}
+	return pods
+}
+
+func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	if s, ok := n.status.GetPodStatus(pod.UID); ok {
+		pod.Status = s
+	}
+	return pod
+}
+
+// watcher is one Watch: the pods that have changed since it looked last.
+type watcher struct {
+	event    interface{ Wait(context.Context) error }
+	changed  *dirty.Set[struct{}]
+	statuses *status.Subscription
+	shown    map[types.UID]PodState
+}
+
+func (n *Node) watch() *watcher {
+	event := n.turn.NewEvent()
+	w := &watcher{event: event, shown: make(map[types.UID]PodState)}
+	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, event.Signal)
+	w.statuses = n.status.Subscribe(event.Signal)
+	for _, pod := range n.manager.GetPods() {
+		w.changed.Add(pod.UID, struct{}{})
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.watchers = append(n.mu.watchers, w)
+	return w
+}
+
+func (n *Node) unwatch(w *watcher) {
+	w.statuses.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.watchers = slices.DeleteFunc(slices.Clone(n.mu.watchers), func(x *watcher) bool { return x == w })
+}
+
+// changed tells every watcher to look at a pod again.
+func (n *Node) changed(uid types.UID) {
+	n.mu.Lock()
+	watchers := n.mu.watchers
+	n.mu.Unlock()
+	for _, w := range watchers {
+		w.changed.Add(uid, struct{}{})
+	}
+}
+
+// states are the pods that look different from what was shown last.
+func (w *watcher) states(n *Node) []PodState {
+	for _, s := range w.statuses.Take(nil) {
+		w.changed.Add(s.UID, struct{}{})
+	}
+	var states []PodState
+	for _, c := range w.changed.Take(nil) {
+		if state, ok := n.state(c.UID, w.shown[c.UID]); ok {
+			states = append(states, state)
+			w.remember(c.UID, state)
+		}
+	}
+	return states
+}
+
+func (w *watcher) remember(uid types.UID, state PodState) {
+	if state.Gone {
+		delete(w.shown, uid)
+		return
+	}
+	w.shown[uid] = state
+}
+
+// state puts together what is known of a pod. A pod that is wanted no longer
+// keeps the shape in which it was shown last. It is not ok if there is nothing
+// to show, or nothing new.
+func (n *Node) state(uid types.UID, shown PodState) (PodState, bool) {
+	pod, wanted := n.manager.GetPodByUID(uid)
+	if !wanted {
+		pod = shown.Pod
+	}
+	if pod == nil {
+		return PodState{}, false // It was never wanted, or has been seen off already.
+	}
+	view := n.workers.View(uid)
+	state := PodState{
+		Pod:         n.withStatus(pod),
+		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
+		Gone:        !wanted && !view.Known(),
+	}
+	return state, shown.Pod == nil || !same(state, shown)
+}
+
+func same(a, b PodState) bool {
+	return a.Terminating == b.Terminating && a.Gone == b.Gone && reflect.DeepEqual(a.Pod, b.Pod)
+}

@@ -1,0 +1,28 @@
+package syncloop
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+)
+
+// HandlePodRemoves implements SyncHandler (B-141, SL-24). A removal is a fact
+// that a source has stated, unlike an absence that somebody concluded, so it
+// needs no other source to be ready.
+func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
+	for _, pod := range pods {
+		h.config.Manager.RemovePod(pod)
+		if podmanager.IsMirrorPod(pod) {
+			h.updateByMirror(pod)
+			continue
+		}
+		if h.rejected[pod.UID] {
+			delete(h.rejected, pod.UID)
+			continue // It never had a worker: there is nothing to end.
+		}
+		h.update(podworkers.SyncPodKill, pod, nil)
+	}
+}

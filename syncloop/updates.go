@@ -1,0 +1,42 @@
+package syncloop
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+)
+
+// HandlePodUpdates implements SyncHandler (B-140, SL-23). There is no second
+// admission. A rejected pod has no worker to update, until it is deleted: then
+// it gets one, which finds nothing to stop and lets it go.
+func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
+	for _, pod := range pods {
+		h.config.Manager.UpdatePod(pod)
+		if podmanager.IsMirrorPod(pod) {
+			h.updateByMirror(pod)
+			continue
+		}
+		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil {
+			continue
+		}
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+		h.update(podworkers.SyncPodUpdate, pod, mirror)
+	}
+}
+
+// HandlePodReconcile implements SyncHandler (B-218, SL-25). A foreign condition
+// may open or close a readiness gate, so a pod with gates is synced; for any
+// other a changed status on the far side means nothing.
+func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
+	for _, pod := range pods {
+		h.config.Manager.UpdatePod(pod)
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.rejected[pod.UID] {
+			continue
+		}
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+		h.update(podworkers.SyncPodSync, pod, mirror)
+	}
+}
