@@ -250,7 +250,7 @@ type timer struct {
 // become ready together, and the seed picks among the ready.
 type timers []*timer
 
-func (t timers) Len() int { return len(t) }
+func (t timers) Len() int           { return len(t) }
 func (t timers) Less(i, j int) bool { return t[i].due.Before(t[j].due) }
 func (t timers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
