@@ -1,0 +1,87 @@
+package reconcile
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Complete turns a status that is handed in for the pod into the one that
+// comes after old: with its times, with what a terminal phase means for the
+// conditions, and in the normal form in which statuses are compared.
+func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
+	endReadiness(status)
+	keepTransitionTimes(old, status, now)
+	keepStartTime(old, status, now)
+	normalize(pod, status)
+}
+
+// endReadiness makes sure that a pod that is over is not ready. [ST-18]
+func endReadiness(status *v1.PodStatus) {
+	if isTerminal(status.Phase) {
+		setCondition(status, terminalCondition(v1.ContainersReady, status.Phase))
+		setCondition(status, terminalCondition(v1.PodReady, status.Phase))
+	}
+}
+
+// keepTransitionTimes gives each condition of ours the time at which it took
+// the value that it has. The times that it came with do not count. [ST-5]
+func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if !isOurs(c.Type) {
+			continue
+		}
+		c.LastTransitionTime = metav1.NewTime(now)
+		if before := condition(old, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+	}
+}
+
+// keepStartTime lets the first start time stand for ever. [ST-5]
+func keepStartTime(old, status *v1.PodStatus, now time.Time) {
+	switch {
+	case !old.StartTime.IsZero():
+		status.StartTime = old.StartTime.DeepCopy()
+	case status.StartTime.IsZero():
+		status.StartTime = &metav1.Time{Time: now}
+	}
+}
+
+// isTerminal reports whether a pod of this phase is over.
+func isTerminal(phase v1.PodPhase) bool {
+	return phase == v1.PodSucceeded || phase == v1.PodFailed
+}
+
+// isOurs reports whether a condition is set on the node, alone or, like the
+// DisruptionTarget, by others too. All other conditions pass through.
+func isOurs(t v1.PodConditionType) bool {
+	switch t {
+	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting, v1.DisruptionTarget:
+		return true
+	}
+	return false
+}
+
+// condition is the condition of the type, or nil.
+func condition(status *v1.PodStatus, t v1.PodConditionType) *v1.PodCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == t {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// setCondition puts c in the place of the condition of its type.
+func setCondition(status *v1.PodStatus, c v1.PodCondition) {
+	if old := condition(status, c.Type); old != nil {
+		c.ObservedGeneration = old.ObservedGeneration
+		*old = c
+		return
+	}
+	status.Conditions = append(status.Conditions, c)
+}

@@ -1,0 +1,95 @@
+package reconcile
+
+import v1 "k8s.io/api/core/v1"
+
+// What is said of a container whose end nobody saw. It is never a success.
+const (
+	unknownEndCode    = 137
+	unknownEndReason  = "ContainerStatusUnknown"
+	unknownEndMessage = "The container could not be located when the pod was terminated"
+)
+
+// Terminate changes the status into that of a pod nothing of which runs any
+// more. Containers that were started, or may have been, and whose end is not
+// known, are given one; a pod that is not static and not over yet has Failed.
+// [ST-9, ST-10]
+func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
+	if hasInitialized(pod, status) {
+		endAll(status.ContainerStatuses)
+	}
+	endAll(startedInit(status.InitContainerStatuses))
+	if !static && (status.Phase == v1.PodPending || status.Phase == v1.PodRunning) {
+		status.Phase = v1.PodFailed
+	}
+	judgeReadiness(pod, status) // also of a static pod, whose phase stays
+}
+
+// endAll gives an end to each container that has none.
+func endAll(list []v1.ContainerStatus) {
+	for i := range list {
+		c := &list[i]
+		if c.State.Terminated != nil {
+			continue
+		}
+		c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			ExitCode: unknownEndCode,
+			Reason:   unknownEndReason,
+			Message:  unknownEndMessage,
+		}}
+		c.Ready = false
+		if c.Started != nil {
+			c.Started = new(bool)
+		}
+	}
+}
+
+// hasInitialized reports whether the regular containers of the pod may ever
+// have been started. From then on, that nothing is known of one is a failure.
+func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
+	if len(pod.Spec.InitContainers) == 0 {
+		return true
+	}
+	for i := range status.ContainerStatuses {
+		if wasStarted(&status.ContainerStatuses[i]) {
+			return true
+		}
+	}
+	last := len(pod.Spec.InitContainers) - 1
+	if len(status.InitContainerStatuses) <= last {
+		return false
+	}
+	return isInitialized(&pod.Spec.InitContainers[last], &status.InitContainerStatuses[last])
+}
+
+// isInitialized reports whether an init container has done what the next one
+// waits for.
+func isInitialized(container *v1.Container, c *v1.ContainerStatus) bool {
+	if isSidecar(container) {
+		return c.State.Running != nil && c.Started != nil && *c.Started
+	}
+	return succeeded(c.State) || succeeded(c.LastTerminationState)
+}
+
+func succeeded(state v1.ContainerState) bool {
+	return state.Terminated != nil && state.Terminated.ExitCode == 0
+}
+
+// wasStarted reports whether the container runs or ever ran.
+func wasStarted(c *v1.ContainerStatus) bool {
+	return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
+}
+
+// startedInit are the init containers up to the last that ever started, and
+// at least the first: it may have been started without anybody seeing it.
+func startedInit(list []v1.ContainerStatus) []v1.ContainerStatus {
+	for i := len(list) - 1; i > 0; i-- {
+		if wasStarted(&list[i]) {
+			return list[:i+1]
+		}
+	}
+	return list[:min(1, len(list))]
+}
+
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}

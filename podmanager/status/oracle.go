@@ -1,0 +1,235 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// The status oracle: what must be true of any statuses that are published,
+// whoever made them. It is for tests; each function returns every fault that
+// it finds, joined, or nil.
+
+// CheckTransition checks that new may be published after old (nil if new is
+// the first of its pod). [I26, I27]
+//
+//   - No container disappears from a list, and no restart count falls.
+//   - A container that has ended does not run again under the same ID, and
+//     that it ended does not go unsaid: it is in its state or its last one.
+//   - A terminal phase stays. The start time stays, and the transition time of
+//     a condition stays with its status.
+//   - A container that has a finish time has a start time, and not after it.
+//   - As long as an init container has never run, no container after it has.
+//
+// The last two are checked of new alone. Which init container is a sidecar, and
+// how far a running one has come, needs the pod: that is CheckStatus.
+func CheckTransition(old, new *v1.PodStatus) error {
+	var faults []error
+	for _, list := range listsOf(new) {
+		faults = append(faults, checkTimes(list))
+	}
+	faults = append(faults, checkInitOrder(new, neverRan))
+	if old != nil {
+		oldLists := listsOf(old)
+		for i, list := range listsOf(new) {
+			faults = append(faults, checkContainers(oldLists[i], list))
+		}
+		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
+	}
+	return errors.Join(faults...)
+}
+
+// CheckStatus checks one published status against the pod that it is of. [I28]
+//
+//   - A pod that is Ready runs: all sidecars and regular containers are ready
+//     and running, and all readiness gates are True. A pod that is over is not.
+//   - A container that may not start yet, because an ordinary init container
+//     before it has not succeeded or a sidecar before it was never started, has
+//     not: it is Waiting, without a last termination, and not Started.
+func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
+	return errors.Join(
+		checkReady(pod, status),
+		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
+			return neverRan(c) || firstRunOf(pod, c)
+		}),
+	)
+}
+
+// CheckGone checks the last status of a pod that is reported to be gone: no
+// container of it runs, and of none that was started is the end unknown. [I27]
+func CheckGone(last *v1.PodStatus) error {
+	var faults []error
+	for _, list := range listsOf(last) {
+		for i := range list {
+			if c := &list[i]; c.State.Running != nil {
+				faults = append(faults, fmt.Errorf("container %s of a pod that is gone is running", c.Name))
+			} else if c.State.Terminated == nil && c.Started != nil && *c.Started {
+				faults = append(faults, fmt.Errorf("container %s of a pod that is gone was started and has no end", c.Name))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func listsOf(s *v1.PodStatus) [3][]v1.ContainerStatus {
+	return [3][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses}
+}
+
+func checkTimes(list []v1.ContainerStatus) error {
+	var faults []error
+	for i := range list {
+		for _, t := range []*v1.ContainerStateTerminated{list[i].State.Terminated, list[i].LastTerminationState.Terminated} {
+			switch {
+			case t == nil || t.FinishedAt.IsZero():
+			case t.StartedAt.IsZero():
+				faults = append(faults, fmt.Errorf("container %s finished without having started", list[i].Name))
+			case t.FinishedAt.Before(&t.StartedAt):
+				faults = append(faults, fmt.Errorf("container %s finished at %v, before it started at %v", list[i].Name, t.FinishedAt, t.StartedAt))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkInitOrder checks that nothing behind an init container that blocks has
+// ever run.
+func checkInitOrder(s *v1.PodStatus, blocks func(*v1.ContainerStatus) bool) error {
+	var faults []error
+	blocker := ""
+	check := func(c *v1.ContainerStatus) {
+		if blocker != "" && (!neverRan(c) || c.State.Waiting == nil) {
+			faults = append(faults, fmt.Errorf("container %s has run before init container %s let it", c.Name, blocker))
+		}
+	}
+	for i := range s.InitContainerStatuses {
+		c := &s.InitContainerStatuses[i]
+		check(c)
+		if blocker == "" && blocks(c) {
+			blocker = c.Name
+		}
+	}
+	for i := range s.ContainerStatuses {
+		check(&s.ContainerStatuses[i])
+	}
+	return errors.Join(faults...)
+}
+
+// neverRan reports whether nothing says that the container ever ran.
+func neverRan(c *v1.ContainerStatus) bool {
+	return c.State.Running == nil && c.State.Terminated == nil && c.LastTerminationState.Terminated == nil &&
+		c.RestartCount == 0 && (c.Started == nil || !*c.Started)
+}
+
+// firstRunOf reports whether an ordinary init container of the pod is in its
+// first run, or has failed it: then nothing behind it can ever have run.
+// Later runs, as those after the loss of a sandbox, prove nothing.
+func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
+	for i := range pod.Spec.InitContainers {
+		spec := &pod.Spec.InitContainers[i]
+		if spec.Name != c.Name || spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			continue
+		}
+		failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
+		return c.RestartCount == 0 && c.LastTerminationState.Terminated == nil && (c.State.Running != nil || failed)
+	}
+	return false
+}
+
+func checkContainers(old, new []v1.ContainerStatus) error {
+	var faults []error
+	for i := range old {
+		before := &old[i]
+		after := named(new, before.Name)
+		if after == nil {
+			faults = append(faults, fmt.Errorf("container %s disappeared", before.Name))
+			continue
+		}
+		if after.RestartCount < before.RestartCount {
+			faults = append(faults, fmt.Errorf("container %s: the restart count fell from %d to %d", before.Name, before.RestartCount, after.RestartCount))
+		}
+		if before.State.Terminated != nil && before.ContainerID == after.ContainerID && after.State.Running != nil {
+			faults = append(faults, fmt.Errorf("container %s runs again under the ID %q", before.Name, after.ContainerID))
+		}
+		if hasEnded(before) && !hasEnded(after) {
+			faults = append(faults, fmt.Errorf("container %s: that it ended is not said any more", before.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// hasEnded reports whether the status says that the container ended once.
+func hasEnded(c *v1.ContainerStatus) bool {
+	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
+}
+
+func checkPhase(old, new *v1.PodStatus) error {
+	if over(old.Phase) && new.Phase != old.Phase {
+		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
+	}
+	return nil
+}
+
+func over(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
+
+func checkKeptTimes(old, new *v1.PodStatus) error {
+	var faults []error
+	if !old.StartTime.IsZero() && !old.StartTime.Equal(new.StartTime) {
+		faults = append(faults, fmt.Errorf("the start time went from %v to %v", old.StartTime, new.StartTime))
+	}
+	for i := range new.Conditions {
+		after := &new.Conditions[i]
+		before := conditionOf(old, after.Type)
+		if before != nil && before.Status == after.Status && !before.LastTransitionTime.Equal(&after.LastTransitionTime) {
+			faults = append(faults, fmt.Errorf("condition %s has another transition time without a transition", after.Type))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func conditionOf(s *v1.PodStatus, t v1.PodConditionType) *v1.PodCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == t {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
+	if ready := conditionOf(s, v1.PodReady); ready == nil || ready.Status != v1.ConditionTrue {
+		return nil
+	}
+	var faults []error
+	if over(s.Phase) {
+		faults = append(faults, fmt.Errorf("the pod is ready and has %s", s.Phase))
+	}
+	demand := func(name string, list []v1.ContainerStatus) {
+		if c := named(list, name); c == nil || !c.Ready || c.State.Running == nil {
+			faults = append(faults, fmt.Errorf("the pod is ready without container %s", name))
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			demand(c.Name, s.InitContainerStatuses)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		demand(pod.Spec.Containers[i].Name, s.ContainerStatuses)
+	}
+	for _, gate := range pod.Spec.ReadinessGates {
+		if c := conditionOf(s, gate.ConditionType); c == nil || c.Status != v1.ConditionTrue {
+			faults = append(faults, fmt.Errorf("the pod is ready with readiness gate %s closed", gate.ConditionType))
+		}
+	}
+	return errors.Join(faults...)
+}

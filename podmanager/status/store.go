@@ -1,0 +1,271 @@
+package status
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+)
+
+// translator tells which pod a mirror stands for; a podmanager.Manager does.
+type translator interface {
+	TranslatePodUID(uid types.UID) podmanager.ResolvedPodUID
+}
+
+// Config is what a Store is made of. The zero value is complete.
+type Config struct {
+	// Translator turns the UIDs of mirror pods into those of their pods. It is
+	// asked without the store's lock. Nil means that there are no mirrors.
+	Translator translator
+	// Clock gives start and transition times. Nil means the real clock.
+	Clock clock.PassiveClock
+	// Log gets a debug line for each accepted status. Nil discards.
+	Log *slog.Logger
+	// Hooks are called as things happen.
+	Hooks Hooks
+}
+
+// Hooks observe a Store. Each may be nil, is called without the store's lock
+// by the goroutine that caused it, and possibly by several at once.
+type Hooks struct {
+	// Accepted is called for each status that was accepted.
+	Accepted func(uid types.UID, version uint64)
+	// Unchanged is called for each status that was dropped because it said
+	// nothing new.
+	Unchanged func(uid types.UID)
+}
+
+// Store holds the newest status of every pod. All methods may be called from
+// any goroutine at any time, and none blocks on a subscriber. Make one with
+// New.
+type Store struct {
+	translator translator
+	clock      clock.PassiveClock
+	log        *slog.Logger
+	hooks      Hooks
+
+	mu struct {
+		sync.Mutex
+		entries map[types.UID]*entry
+		// subs is replaced, never changed, so that it can be walked unlocked.
+		subs []*Subscription
+		// removed is the highest version that a removed status had.
+		removed uint64
+	}
+}
+
+// entry is what is stored of a pod. Neither it nor its status is changed once
+// it is stored, so both can be read unlocked.
+type entry struct {
+	pod      *v1.Pod // as it was last handed in; read only
+	status   *v1.PodStatus
+	version  uint64
+	finished bool
+}
+
+// New returns a Store that knows no pod.
+func New(cfg Config) *Store {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{translator: cfg.Translator, clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
+	s.mu.entries = make(map[types.UID]*entry)
+	return s
+}
+
+// SetPodStatus hands in the status of a pod as it is seen now. It is called by
+// whoever syncs the pod, at any time and as often as it likes. The status is
+// copied; the pod, which must be the one that runs and not a mirror, is kept
+// and not changed any more. A nil pod is ignored.
+func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	if pod == nil {
+		return
+	}
+	next := status.DeepCopy()
+	s.change(pod.UID, func(*entry) *proposal {
+		return &proposal{pod: pod, status: next, force: pod.DeletionTimestamp != nil}
+	})
+}
+
+// TerminatePod says that no container of the pod runs, or ever will. It is
+// called when a pod has been terminated, and may be called again.
+func (s *Store) TerminatePod(pod *v1.Pod) {
+	if pod == nil {
+		return
+	}
+	s.change(pod.UID, func(e *entry) *proposal {
+		next := e.statusOf(pod).DeepCopy()
+		reconcile.Terminate(pod, next, podmanager.IsStaticPod(pod))
+		return &proposal{pod: pod, status: next, force: true, finished: true}
+	})
+}
+
+// SetContainerReadiness notes the result of a readiness probe of the container
+// with this ID, as it is written in the status. It is ignored if pod or
+// container are not known, the container does not run, or nothing changes.
+func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
+	s.change(s.translate(uid), func(e *entry) *proposal {
+		return e.amend(func(next *v1.PodStatus) bool {
+			return reconcile.SetReady(e.pod, next, containerID, ready)
+		})
+	})
+}
+
+// SetContainerStartup notes the result of a startup probe, like
+// SetContainerReadiness.
+func (s *Store) SetContainerStartup(uid types.UID, containerID string, started bool) {
+	s.change(s.translate(uid), func(e *entry) *proposal {
+		return e.amend(func(next *v1.PodStatus) bool {
+			return reconcile.SetStarted(next, containerID, started)
+		})
+	})
+}
+
+// GetPodStatus returns a copy of the newest status of the pod, which may be
+// named by the UID of its mirror.
+func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
+	e := s.get(s.translate(uid))
+	if e == nil {
+		return v1.PodStatus{}, false
+	}
+	return *e.status.DeepCopy(), true
+}
+
+// RemoveOrphanedStatuses forgets the status of every pod whose UID is not in
+// keep, or is there with false, and tells the subscriptions. It is called by
+// housekeeping with all UIDs that the node knows; UIDs of mirrors among them do
+// no harm.
+func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
+	orphans, subs := s.remove(keep)
+	now := s.clock.Now()
+	for _, e := range orphans {
+		tell(subs, e.pod, now)
+	}
+}
+
+// remove takes out the orphans and returns them in order of UID.
+func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var orphans []*entry
+	for uid, e := range s.mu.entries {
+		if !keep[uid] {
+			orphans = append(orphans, e)
+			delete(s.mu.entries, uid)
+			s.mu.removed = max(s.mu.removed, e.version)
+		}
+	}
+	sortByUID(orphans)
+	return orphans, s.mu.subs
+}
+
+// proposal is a status that may be stored.
+type proposal struct {
+	pod      *v1.Pod
+	status   *v1.PodStatus // becomes the store's
+	force    bool          // to be accepted even if it says nothing new
+	finished bool
+}
+
+// change stores what propose makes of what is stored now (nil if nothing is),
+// and tells everybody. propose runs under the lock and may return nil.
+func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
+	now := s.clock.Now()
+	e, accepted, subs := s.changeUnderLock(uid, propose, now)
+	switch {
+	case e == nil:
+	case accepted:
+		s.log.Debug("pod status accepted", "pod", podmanager.FullName(e.pod), "uid", uid,
+			"phase", e.status.Phase, "version", e.version)
+		if s.hooks.Accepted != nil {
+			s.hooks.Accepted(uid, e.version)
+		}
+		tell(subs, e.pod, now)
+	case s.hooks.Unchanged != nil:
+		s.hooks.Unchanged(uid)
+	}
+}
+
+// changeUnderLock returns what is stored after the change, nil if there was
+// nothing to change, and whether that is a new status.
+func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, bool, []*Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.mu.entries[uid]
+	p := propose(old)
+	if p == nil {
+		return nil, false, nil
+	}
+	next := &entry{pod: p.pod, status: p.status, finished: p.finished}
+	version := s.mu.removed
+	if old != nil {
+		version = old.version
+		next.finished = p.finished || old.finished && !podmanager.IsStaticPod(p.pod)
+	}
+	reconcile.Complete(p.pod, old.statusOf(p.pod), next.status, now)
+	accepted := old == nil || p.force || !reconcile.Equal(old.status, next.status)
+	if accepted {
+		next.version = version + 1
+	} else {
+		// Nothing new is said, but the pod may be a newer one.
+		next.version, next.status, next.finished = version, old.status, old.finished
+	}
+	s.mu.entries[uid] = next
+	return next, accepted, s.mu.subs
+}
+
+// get is what is stored of the pod, or nil.
+func (s *Store) get(uid types.UID) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.entries[uid]
+}
+
+func (s *Store) translate(uid types.UID) types.UID {
+	if s.translator == nil {
+		return uid
+	}
+	return types.UID(s.translator.TranslatePodUID(uid))
+}
+
+// statusOf is the stored status, or what the pod came with if there is none.
+func (e *entry) statusOf(pod *v1.Pod) *v1.PodStatus {
+	if e == nil {
+		return &pod.Status
+	}
+	return e.status
+}
+
+// amend proposes the stored status as f has changed it, if it has.
+func (e *entry) amend(f func(*v1.PodStatus) bool) *proposal {
+	if e == nil {
+		return nil
+	}
+	next := e.status.DeepCopy()
+	if !f(next) {
+		return nil
+	}
+	return &proposal{pod: e.pod, status: next, finished: e.finished}
+}
+
+func sortByUID(entries []*entry) {
+	slices.SortFunc(entries, func(a, b *entry) int {
+		switch {
+		case a.pod.UID < b.pod.UID:
+			return -1
+		case a.pod.UID > b.pod.UID:
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,115 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+)
+
+// Update is what a subscription is told of one pod: what is newest.
+type Update struct {
+	UID types.UID
+	// Pod is the pod as it was last handed in with a status. It is read only.
+	Pod *v1.Pod
+	// Version counts the accepted statuses of the pod. It never goes down, and
+	// is zero if the status was removed.
+	Version uint64
+	// Status is a copy of the newest status, empty if it was removed.
+	Status v1.PodStatus
+	// Finished: the pod has been terminated; nothing of it runs.
+	Finished bool
+	// Removed: the store has forgotten the pod.
+	Removed bool
+	// Since is when the first change was made that this tells of.
+	Since time.Time
+}
+
+// Subscription is told which pods have a new status. Its methods may be called
+// from any goroutine; what Take has returned, nobody else gets.
+type Subscription struct {
+	store *Store
+	dirty *dirty.Set[note]
+}
+
+// note is what a subscription remembers of a pod until it is taken.
+type note struct {
+	pod   *v1.Pod
+	since time.Time
+}
+
+// Subscribe returns a new subscription, which begins with every pod that has a
+// status, in order of UID. wake is called, by whoever caused the change and
+// without any lock, when there is something to Take and there was nothing
+// before; it may be called before Subscribe returns. Nil means that the
+// subscriber looks of its own accord.
+//
+// The subscription must be closed when it is not needed any more.
+func (s *Store) Subscribe(wake func()) *Subscription {
+	sub := &Subscription{store: s, dirty: dirty.New(mergeNotes, wake)}
+	now := s.clock.Now()
+	for _, e := range s.add(sub) {
+		sub.dirty.Add(e.pod.UID, note{e.pod, now})
+	}
+	return sub
+}
+
+// add registers the subscription and returns all that is stored at that moment.
+func (s *Store) add(sub *Subscription) []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.subs = append(slices.Clip(s.mu.subs), sub)
+	known := make([]*entry, 0, len(s.mu.entries))
+	for _, e := range s.mu.entries {
+		known = append(known, e)
+	}
+	sortByUID(known)
+	return known
+}
+
+// Take returns the newest status of each pod that has changed since the last
+// Take, in the order in which they changed first. The answer overwrites buf
+// from its beginning and uses its storage if that is large enough.
+//
+// What is returned is never older than what was returned before. It may be the
+// same again, if the change was being told while it was read; and a pod may be
+// reported removed of which nothing was told before.
+func (sub *Subscription) Take(buf []Update) []Update {
+	buf = buf[:0]
+	for _, changed := range sub.dirty.Take(nil) {
+		u := Update{UID: changed.UID, Pod: changed.Value.pod, Since: changed.Value.since}
+		if e := sub.store.get(changed.UID); e == nil {
+			u.Removed = true
+		} else {
+			u.Pod, u.Version, u.Finished = e.pod, e.version, e.finished
+			u.Status = *e.status.DeepCopy()
+		}
+		buf = append(buf, u)
+	}
+	return buf
+}
+
+// Close ends the subscription: it is told nothing more, but for a call that is
+// already under way. Closing it again does nothing.
+func (sub *Subscription) Close() {
+	s := sub.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *Subscription) bool { return other == sub })
+}
+
+// tell marks the pod in each subscription.
+func tell(subs []*Subscription, pod *v1.Pod, now time.Time) {
+	for _, sub := range subs {
+		sub.dirty.Add(pod.UID, note{pod, now})
+	}
+}
+
+// mergeNotes keeps the newer pod and the older time.
+func mergeNotes(old, new note) note {
+	new.since = old.since
+	return new
+}
