@@ -1,0 +1,27 @@
+// Package faulty wraps any runtime.Runtime and makes trouble by rule: errors,
+// replies that get lost, calls that hang or take long, and lies. It is for
+// tests of whatever drives a runtime; see the invariants F53 to F73 for the
+// faults it stands for.
+//
+//	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{
+//		{Verb: faulty.StartContainer, Container: "web", Times: 1, Do: faulty.FailDone},
+//		{Verb: faulty.ListPods, Pod: "web", Skip: 3, Times: 1, Do: faulty.Omit},
+//	}})
+//	rt := faults.Wrap(memory.New(memory.Config{}), nil)
+//
+// The rules and their counts belong to the Faults, not to the wrapper: when a
+// process crashes and another is started on the same machine, the second
+// wrapper goes on where the first stood.
+//
+// # Powers
+//
+// A wrapper has exactly those of the powers EventSource, Execer, LogReader,
+// StatsReader and Updater that what it wraps has. It is always a
+// StatusReporter and a Versioner: without the power beneath it says that it is
+// ready, and ErrUnsupported.
+//
+// # Waiting
+//
+// Latency and hanging wait on the clock given to Wrap. A call that hangs ends
+// with its context, and only with that.
+package faulty
