@@ -36,6 +36,9 @@
 //     its policy says so, as long as that status is known (8878, 51142).
 //   - Init records are not purged when a sandbox is replaced (RS-2): they cannot
 //     be mistaken, and they carry the attempt number.
+//   - A published terminal phase stays even if another terminal one is computed
+//     (PH-9 asks for less): an evicted pod whose containers end with 0 has not
+//     succeeded (58711, 88440, 90636).
 //   - An end of unknown kind, once published, stays an end (CS-4).
 //   - The end of an exited container has a beginning, and not after it.
 //   - A container without a hash, or with one of an unknown version, is not

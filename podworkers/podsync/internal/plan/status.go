@@ -68,23 +68,19 @@ func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
 	if s.Phase == v1.PodPending && stranded(in, sandbox) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, ReasonSandboxLost, messageSandboxLost
 	}
-	old := in.Old
-	if !IsTerminal(s.Phase) {
-		switch {
-		case IsTerminal(old.Phase):
-			s.Phase = old.Phase
-		case IsTerminal(in.Pod.Status.Phase):
-			s.Phase = in.Pod.Status.Phase
+	// What was published as the end stays the end, the API's word first.
+	for _, former := range [...]*v1.PodStatus{&in.Pod.Status, in.Old} {
+		if IsTerminal(former.Phase) {
+			if s.Phase != former.Phase {
+				s.Phase, s.Reason, s.Message = former.Phase, "", ""
+			}
+			break
 		}
-	}
-	if IsTerminal(in.Pod.Status.Phase) && s.Phase != in.Pod.Status.Phase {
-		// What the API knows to be the end stays the end.
-		s.Phase, s.Reason, s.Message = in.Pod.Status.Phase, "", ""
 	}
 	if s.Reason != "" || s.Message != "" {
 		return
 	}
-	for _, former := range []*v1.PodStatus{old, &in.Pod.Status} {
+	for _, former := range [...]*v1.PodStatus{in.Old, &in.Pod.Status} {
 		if former.Phase == s.Phase && (former.Reason != "" || former.Message != "") {
 			s.Reason, s.Message = former.Reason, former.Message
 			return

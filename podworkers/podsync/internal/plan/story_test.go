@@ -26,7 +26,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s)
 //	reason a ErrImagePull         why the last start failed
-//	old a running|waiting|exited=1 [restarts=2] [last=1]   published before
+//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1]  published
 //	old phase=Failed/Why
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -248,7 +248,9 @@ func (w *world) published(args []string) {
 		case "restarts":
 			s.RestartCount = int32(w.number(value))
 		case "last":
-			s.LastTerminationState = oldState(w, "exited="+value)
+			code, id, _ := strings.Cut(value, "@")
+			s.LastTerminationState = oldState(w, "exited="+code)
+			s.LastTerminationState.Terminated.ContainerID = "test://" + id
 		case "id":
 			s.ContainerID = "test://" + value
 		default:
@@ -397,4 +399,3 @@ func describe(s v1.ContainerState) string {
 	}
 	return fmt.Sprintf("Waiting(%s)", s.Waiting.Reason)
 }
-

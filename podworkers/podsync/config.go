@@ -1,0 +1,126 @@
+package podsync
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// Config is what a Syncer is made of. Runtime and Status are required; the
+// zero value of everything else is its default.
+type Config struct {
+	// Runtime drives the containers. If it is a runtime.StatusReporter it is
+	// asked whether it and its network are ready before anything is started.
+	Runtime runtime.Runtime
+	// Status keeps what is published of pods.
+	Status statusStore
+	// Recorder gets events for people. Nil discards them.
+	Recorder recorder
+	// Clock is nil for the real one.
+	Clock clock.Clock
+	// Log gets one line per thing done and per failure. Nil discards.
+	Log *slog.Logger
+	// Hooks observe.
+	Hooks Hooks
+
+	// HostIPs are the addresses of the node, primary first. Empty: statuses
+	// have none, nor have host-network pods.
+	HostIPs []string
+	// RuntimeName is the scheme of container IDs in statuses. Default
+	// "podkeel".
+	RuntimeName string
+	// LogRoot is the directory below which each pod gets one for the logs of
+	// its containers. Empty: the runtime is given no paths.
+	LogRoot string
+	// MemoryBytes is the memory of the node: Burstable containers are killed in
+	// order of the share of it that they ask for. Zero: all the same.
+	MemoryBytes uint64
+
+	// CallTimeout bounds every call of the runtime that is not itself a wait.
+	// Creating, starting and removing run until it ends even when the sync is
+	// cancelled. Default two minutes.
+	CallTimeout time.Duration
+	// CrashLoop is the delay between restarts of a container. The zero value
+	// has the kubelet's numbers.
+	CrashLoop workqueue.CrashLoop
+	// ImagePull is the delay between failing pulls. The zero value has the
+	// kubelet's numbers.
+	ImagePull workqueue.ImagePull
+}
+
+// DefaultCallTimeout is Config.CallTimeout if that is zero.
+const DefaultCallTimeout = 2 * time.Minute
+
+// statusStore is the slice of podmanager/status that is used here.
+type statusStore interface {
+	// SetPodStatus publishes; it keeps its own copy.
+	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
+	// GetPodStatus returns what was published last.
+	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	// TerminatePod says that a pod has finished on this node.
+	TerminatePod(pod *v1.Pod)
+}
+
+// recorder is the slice of client-go's record.EventRecorder that is used here.
+type recorder interface {
+	Event(object k8sruntime.Object, eventtype, reason, message string)
+	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// Hooks are told what happens. They are called by the goroutine of the sync,
+// or by those of parallel kills, with no lock held. Each may be nil.
+type Hooks struct {
+	// Did is called after each thing that was tried, whatever its result.
+	Did func(Result)
+}
+
+// complete fills in defaults and names everything that is wrong.
+func (c *Config) complete() error {
+	var faults []error
+	if c.Runtime == nil {
+		faults = append(faults, errors.New("no Runtime"))
+	}
+	if c.Status == nil {
+		faults = append(faults, errors.New("no Status"))
+	}
+	for _, ip := range c.HostIPs {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			faults = append(faults, fmt.Errorf("HostIPs: %w", err))
+		}
+	}
+	if c.CallTimeout < 0 {
+		faults = append(faults, fmt.Errorf("CallTimeout is negative: %s", c.CallTimeout))
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = DefaultCallTimeout
+	}
+	if c.RuntimeName == "" {
+		c.RuntimeName = "podkeel"
+	}
+	if c.Recorder == nil {
+		c.Recorder = noEvents{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// noEvents discards events.
+type noEvents struct{}
+
+func (noEvents) Event(k8sruntime.Object, string, string, string)          {}
+func (noEvents) Eventf(k8sruntime.Object, string, string, string, ...any) {}

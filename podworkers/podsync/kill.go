@@ -1,0 +1,168 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// minimumGrace is what every container gets between the signal and the kill,
+// unless it has already outlived one that the runtime reported.
+const minimumGrace = 2 * time.Second
+
+// grace is how long a pod's containers may take to end: what the deletion
+// says, else the spec, replaced by an override.
+func grace(pod *v1.Pod, override *int64) time.Duration {
+	var n int64
+	switch {
+	case override != nil:
+		n = *override
+	case pod.DeletionGracePeriodSeconds != nil:
+		n = *pod.DeletionGracePeriodSeconds
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		n = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	// The longest is a bit below what time.Duration holds: deadlines add to it.
+	const longest = math.MaxInt64 / 4
+	return max(time.Duration(min(n, longest/int64(time.Second)))*time.Second, minimumGrace)
+}
+
+// target is one container to stop.
+type target struct {
+	id, name string
+	why      string
+	created  bool // has not run: it is removed, so that a late start finds nothing
+}
+
+// killPod stops every container of a pod and then its sandboxes, those of
+// former lives too, and sees for itself that nothing runs. It may be repeated.
+func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why string) error {
+	var targets []target
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		if c.State != runtime.StateExited {
+			targets = append(targets, target{c.ID, c.Name, why, c.State == runtime.StateCreated})
+		}
+	}
+	err := s.stopAll(ctx, v, targets, grace(v.pod, override))
+	if cut(ctx, err) {
+		return err
+	}
+	err = errors.Join(err, s.stopSandboxes(ctx, v))
+	if err != nil {
+		return err
+	}
+	return s.confirm(ctx, v, nil)
+}
+
+// killSome stops single containers, as they are given. They have the time that
+// the pod's spec gives them.
+func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) error {
+	if len(kills) == 0 {
+		return nil
+	}
+	targets := make([]target, len(kills))
+	for i, k := range kills {
+		targets[i] = target{id: k.ID, name: k.Name, why: string(k.Why)}
+	}
+	if err := s.stopAll(ctx, v, targets, grace(v.pod, nil)); err != nil {
+		return err
+	}
+	return s.confirm(ctx, v, targets)
+}
+
+// stopAll stops containers at the same time, each within the grace. One that
+// fails does not keep the others.
+func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, grace time.Duration) error {
+	errs := make([]error, len(targets))
+	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
+		turn.Each(s.turn, 0, len(targets), func(i int) {
+			errs[i] = s.stop(ctx, v, targets[i], grace)
+		})
+	})
+	return errors.Join(errs...)
+}
+
+// stop stops one container. A call that is cut short has done no harm: the
+// next one takes over, with the grace that is left to it.
+func (s *Syncer) stop(ctx context.Context, v *visit, t target, grace time.Duration) error {
+	if t.created {
+		return because(ErrKillContainer, s.removeContainer(ctx, v, t.id, "never ran"))
+	}
+	if v.life.stubborn[t.id] {
+		grace = 0 // It was stopped before, on the runtime's word, and runs.
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Killing", "Stopping container %s: %s", t.name, t.why)
+	return s.do(ctx, Result{UID: v.pod.UID, Action: KillContainer, Target: t.name, Why: t.why}, func() error {
+		err := s.ask(ctx, grace+s.cfg.CallTimeout, func(ctx context.Context) error {
+			return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: grace})
+		})
+		if errors.Is(err, runtime.ErrNotFound) {
+			return nil
+		}
+		return because(ErrKillContainer, err)
+	})
+}
+
+// stopSandboxes stops every sandbox of a pod.
+func (s *Syncer) stopSandboxes(ctx context.Context, v *visit) error {
+	errs := make([]error, len(v.status.Sandboxes))
+	turn.Each(s.turn, 0, len(errs), func(i int) {
+		id := v.status.Sandboxes[i].ID
+		errs[i] = s.do(ctx, Result{UID: v.pod.UID, Action: KillPodSandbox, Target: id}, func() error {
+			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
+				return s.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: id})
+			})
+			if errors.Is(err, runtime.ErrNotFound) {
+				return nil
+			}
+			return because(ErrKillPodSandbox, err)
+		})
+	})
+	return errors.Join(errs...)
+}
+
+// confirm looks at the pod again and fails if anything of it runs, or if any
+// of these containers do. One that does was stopped on the runtime's word
+// alone, and gets no grace next time.
+func (s *Syncer) confirm(ctx context.Context, v *visit, only []target) error {
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return fmt.Errorf("podsync: cannot see whether the containers have stopped: %w", err)
+	}
+	v.after = status
+	var running []string
+	for i := range status.Containers {
+		c := &status.Containers[i]
+		if c.State == runtime.StateRunning && (only == nil || among(only, c.ID)) {
+			running = append(running, c.Name)
+			if v.life.stubborn == nil {
+				v.life.stubborn = make(map[string]bool)
+			}
+			v.life.stubborn[c.ID] = true
+		}
+	}
+	if len(running) > 0 {
+		return because(ErrKillContainer, fmt.Errorf("still running after they were stopped: %s", strings.Join(running, ", ")))
+	}
+	return nil
+}
+
+func among(targets []target, id string) bool {
+	for i := range targets {
+		if targets[i].id == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package podsync
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// life is what is remembered of one life of a UID. Only the call that is made
+// for the UID touches it, except for the fields that Forget looks at.
+type life struct {
+	worker uint64 // its number as podworkers counts
+	number uint64 // its number as stamped on sandboxes and containers
+	ended  bool   // SyncTerminatedPod has returned nil
+	visits uint64 // guarded by Syncer.mu: calls so far
+
+	fresh    bool                   // a former life's status is still published
+	reasons  map[string]plan.Reason // by container: why its last start failed
+	crashes  map[string]crash       // by container
+	pulls    map[string]pull        // by image
+	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
+}
+
+// crash is where a container is in its crash loop. Another image, or other
+// resources, begin another loop.
+type crash struct {
+	spec    string
+	backoff workqueue.Backoff
+}
+
+// pull is how the last pulls of an image went.
+type pull struct {
+	backoff workqueue.Backoff
+	err     error
+}
+
+// live finds the life of a UID for which a call is made, or begins it. The
+// first one that this process sees takes up the newest that has records, as it
+// may be its own from before a restart; a later one gets a higher number than
+// any record, so that records of the lives before it are nobody's.
+func (s *Syncer) live(uid types.UID, worker uint64, status *runtime.PodStatus) *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.mu.lives[uid]
+	switch {
+	case l == nil:
+		l = &life{worker: worker, number: max(plan.NewestLife(status), 1)}
+		s.mu.lives[uid] = l
+	case l.worker != worker || l.ended:
+		l = &life{worker: worker, number: max(plan.NewestLife(status), l.number) + 1, fresh: true, visits: l.visits}
+		s.mu.lives[uid] = l
+	}
+	l.visits++
+	return l
+}
+
+// end is called when nothing is left to do for a life. Its number is kept: a
+// life to come must not be mistaken for it.
+func (s *Syncer) end(l *life) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.ended = true
+	l.reasons, l.crashes, l.pulls, l.stubborn = nil, nil, nil, nil
+}
+
+// Forget drops what is remembered of every pod for which keep answers false.
+// Housekeeping calls it now and then, concurrently with everything else; keep
+// is called with no lock held. It must answer true as long as the workers or
+// the runtime know the pod: the records of a forgotten UID would be taken for
+// those of the pod that comes next. A pod that is visited meanwhile is kept.
+func (s *Syncer) Forget(keep func(types.UID) bool) {
+	s.mu.Lock()
+	seen := make(map[types.UID]uint64, len(s.mu.lives))
+	for uid, l := range s.mu.lives {
+		seen[uid] = l.visits
+	}
+	s.mu.Unlock()
+	for uid := range seen {
+		if keep(uid) {
+			delete(seen, uid)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid, visits := range seen {
+		if l := s.mu.lives[uid]; l != nil && l.visits == visits {
+			delete(s.mu.lives, uid)
+		}
+	}
+}
+
+// notBefore are the ends of the crash-loop delays of a pod's containers.
+func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
+	var held map[string]time.Time
+	for _, containers := range [...][]v1.Container{v.pod.Spec.InitContainers, v.pod.Spec.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			past, known := v.life.crashes[c.Name]
+			if !known || past.spec != crashKey(c) {
+				continue
+			}
+			exit, exited := plan.LastExit(v.status, v.life.number, c.Name)
+			if !exited {
+				continue
+			}
+			if wait := s.cfg.CrashLoop.Remaining(past.backoff, exit, now); wait > 0 {
+				if held == nil {
+					held = make(map[string]time.Time)
+				}
+				held[c.Name] = now.Add(wait)
+			}
+		}
+	}
+	return held
+}
+
+// restarts notes that a container is started that ran before.
+func (s *Syncer) restarts(v *visit, c *v1.Container) {
+	if _, exited := plan.LastExit(v.status, v.life.number, c.Name); !exited {
+		return
+	}
+	past, key := v.life.crashes[c.Name], crashKey(c)
+	if past.spec != key {
+		past = crash{spec: key}
+	}
+	past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.turn.Now())
+	if v.life.crashes == nil {
+		v.life.crashes = make(map[string]crash)
+	}
+	v.life.crashes[c.Name] = past
+}

@@ -1,0 +1,54 @@
+package podsync
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+)
+
+// publish says how the pod is, as far as the runtime has shown it, and returns
+// what it said. terminal: nothing of the pod runs, or will.
+func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
+	status := plan.Status(plan.StatusInput{
+		Pod: v.pod, Runtime: v.status, Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
+		Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
+	})
+	if amend != nil {
+		amend(&status)
+	}
+	s.cfg.Status.SetPodStatus(v.pod, status)
+	v.life.fresh = false
+	return status
+}
+
+// published is the newest status of this life. Nil: there is none yet, and if
+// a former life left one it is not this pod's.
+func (s *Syncer) published(v *visit) *v1.PodStatus {
+	if v.life.fresh {
+		return nil
+	}
+	status, ok := s.cfg.Status.GetPodStatus(v.pod.UID)
+	if !ok {
+		return nil
+	}
+	return &status
+}
+
+// explain notes why a container could not be started, or that it could.
+func (v *visit) explain(container string, err error) {
+	if err == nil {
+		delete(v.life.reasons, container)
+		return
+	}
+	reason, ok := waiting(err)
+	if !ok || v.life.reasons[container] == reason {
+		return
+	}
+	if v.life.reasons == nil {
+		v.life.reasons = make(map[string]plan.Reason)
+	}
+	v.life.reasons[container] = reason
+	v.explained = true
+}

@@ -1,0 +1,194 @@
+package podsync
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Labels of sandboxes and containers: the kubelet's, so that people and tools
+// find what they know.
+const (
+	LabelPodName       = "io.kubernetes.pod.name"
+	LabelPodNamespace  = "io.kubernetes.pod.namespace"
+	LabelPodUID        = "io.kubernetes.pod.uid"
+	LabelContainerName = "io.kubernetes.container.name"
+)
+
+// Annotations of sandboxes and containers, besides those of the pod.
+const (
+	// AnnotationSource, on a sandbox, names the source that the pod came from.
+	// A sandbox without it is of a pod that did not say.
+	AnnotationSource = "podkeel.dev/source"
+	// AnnotationSpecHash, on a container, is the versioned hash of what forces
+	// a restart when it changes.
+	AnnotationSpecHash = plan.HashAnnotation
+	// AnnotationRestartCount, on a container, is its attempt.
+	AnnotationRestartCount = "io.kubernetes.container.restartCount"
+)
+
+// sandboxRequest is what the runtime is told of a pod.
+func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequest {
+	spec := &v.pod.Spec
+	req := runtime.RunSandboxRequest{
+		Pod:         v.ref(),
+		Attempt:     attempt,
+		Labels:      labels(v.pod, v.pod.Labels),
+		Annotations: cloned(v.pod.Annotations),
+		Namespaces:  namespaces(spec),
+		DNS:         dns(spec),
+		Ports:       ports(spec),
+		Security:    podSecurity(spec.SecurityContext),
+		LogDir:      s.logDir(v.pod),
+	}
+	if !spec.HostNetwork {
+		req.Hostname = hostname(v.pod)
+	}
+	if source, err := podmanager.PodSource(v.pod); err == nil {
+		req.Annotations[AnnotationSource] = source
+	}
+	if spec.SecurityContext != nil {
+		for _, sysctl := range spec.SecurityContext.Sysctls {
+			if req.Sysctls == nil {
+				req.Sysctls = make(map[string]string)
+			}
+			req.Sysctls[sysctl.Name] = sysctl.Value
+		}
+	}
+	return req
+}
+
+// containerRequest is what the runtime is told of a container. Its error says
+// what the spec asks for and cannot be.
+func (s *Syncer) containerRequest(v *visit, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
+	c := st.Container
+	security, err := security(v.pod, c, image)
+	if err != nil {
+		return runtime.CreateContainerRequest{}, err
+	}
+	req := runtime.CreateContainerRequest{
+		Pod:         v.ref(),
+		SandboxID:   sandbox,
+		Name:        c.Name,
+		Attempt:     st.Attempt,
+		Image:       c.Image,
+		ImageRef:    image.ref,
+		Command:     c.Command,
+		Args:        c.Args,
+		WorkingDir:  c.WorkingDir,
+		Resources:   resources(v.pod, c, s.cfg.MemoryBytes),
+		Security:    security,
+		Labels:      labels(v.pod, nil),
+		Annotations: cloned(v.pod.Annotations),
+		Stdin:       c.Stdin,
+		StdinOnce:   c.StdinOnce,
+		TTY:         c.TTY,
+	}
+	req.Labels[LabelContainerName] = c.Name
+	req.Annotations[AnnotationSpecHash] = plan.SpecHash(c)
+	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(st.Attempt), 10)
+	for _, env := range c.Env {
+		req.Env = append(req.Env, runtime.EnvVar{Name: env.Name, Value: env.Value})
+	}
+	if s.cfg.LogRoot != "" {
+		req.LogPath = fmt.Sprintf("%s/%d.log", c.Name, st.Attempt)
+	}
+	return req, nil
+}
+
+func labels(pod *v1.Pod, own map[string]string) map[string]string {
+	l := cloned(own)
+	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
+	return l
+}
+
+// cloned is a copy that can be written to.
+func cloned(m map[string]string) map[string]string {
+	if m == nil {
+		return make(map[string]string)
+	}
+	return maps.Clone(m)
+}
+
+func (s *Syncer) logDir(pod *v1.Pod) string {
+	if s.cfg.LogRoot == "" {
+		return ""
+	}
+	return path.Join(s.cfg.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+}
+
+// hostname is what the pod calls itself, cut to what a kernel takes.
+func hostname(pod *v1.Pod) string {
+	name := pod.Name
+	if pod.Spec.Hostname != "" {
+		name = pod.Spec.Hostname
+	}
+	const longest = 63
+	if len(name) > longest {
+		name = name[:longest]
+		for name != "" && (name[len(name)-1] == '-' || name[len(name)-1] == '.') {
+			name = name[:len(name)-1]
+		}
+	}
+	return name
+}
+
+func namespaces(spec *v1.PodSpec) runtime.Namespaces {
+	return runtime.Namespaces{
+		HostNetwork: spec.HostNetwork,
+		HostPID:     spec.HostPID,
+		HostIPC:     spec.HostIPC,
+		SharePID:    spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace,
+		HostUsers:   spec.HostUsers == nil || *spec.HostUsers,
+	}
+}
+
+// dns is what the pod brings along; otherwise it uses the host's.
+func dns(spec *v1.PodSpec) runtime.DNS {
+	var d runtime.DNS
+	if spec.DNSPolicy != v1.DNSNone || spec.DNSConfig == nil {
+		return d
+	}
+	d.Servers = slices.Clone(spec.DNSConfig.Nameservers)
+	d.Searches = slices.Clone(spec.DNSConfig.Searches)
+	for _, option := range spec.DNSConfig.Options {
+		if option.Value == nil {
+			d.Options = append(d.Options, option.Name)
+			continue
+		}
+		d.Options = append(d.Options, option.Name+":"+*option.Value)
+	}
+	return d
+}
+
+// ports are those that the pod publishes on the host. With the host's network
+// they are there already.
+func ports(spec *v1.PodSpec) []runtime.PortMapping {
+	var out []runtime.PortMapping
+	if spec.HostNetwork {
+		return nil
+	}
+	for i := range spec.Containers {
+		for _, p := range spec.Containers[i].Ports {
+			if p.HostPort == 0 {
+				continue
+			}
+			protocol := string(p.Protocol)
+			if protocol == "" {
+				protocol = string(v1.ProtocolTCP)
+			}
+			out = append(out, runtime.PortMapping{
+				ContainerPort: p.ContainerPort, HostPort: p.HostPort, HostIP: p.HostIP, Protocol: protocol,
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action is a kind of thing that a sync does.
+type Action string
+
+// What a sync does.
+const (
+	KillContainer    Action = "KillContainer"
+	KillPodSandbox   Action = "KillPodSandbox"
+	CreatePodSandbox Action = "CreatePodSandbox"
+	RemovePodSandbox Action = "RemovePodSandbox"
+	RemoveContainer  Action = "RemoveContainer"
+	StartContainer   Action = "StartContainer"
+)
+
+// Result is one thing that was tried.
+type Result struct {
+	UID    types.UID
+	Action Action
+	Target string // a container's name, or a sandbox's ID
+	Why    string // the reason, for people
+	Err    error  // nil: done
+	Took   time.Duration
+}
+
+// do does one thing of a sync, and tells of it. It returns what f returns.
+func (s *Syncer) do(ctx context.Context, r Result, f func() error) error {
+	began := s.turn.Now()
+	r.Err = f()
+	r.Took = s.turn.Now().Sub(began)
+	s.cfg.Log.DebugContext(ctx, "pod action", "uid", r.UID, "action", r.Action, "target", r.Target, "why", r.Why, "err", r.Err)
+	if s.cfg.Hooks.Did != nil {
+		s.cfg.Hooks.Did(r)
+	}
+	return r.Err
+}
+
+// cut reports whether an error only says that the sync was told to stop.
+func cut(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+}

@@ -1,0 +1,133 @@
+package podsync
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// podSecurity is what holds for the sandbox of a pod.
+func podSecurity(p *v1.PodSecurityContext) runtime.Security {
+	var out runtime.Security
+	if p == nil {
+		return out
+	}
+	out.User, out.Group = p.RunAsUser, p.RunAsGroup
+	out.SupplementalGroups = slices.Clone(p.SupplementalGroups)
+	out.Seccomp = seccomp(p.SeccompProfile)
+	out.AppArmor = appArmor(p.AppArmorProfile)
+	out.SELinux = seLinux(p.SELinuxOptions)
+	return out
+}
+
+// security is what holds for a container: its own word, else its pod's.
+func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Security, error) {
+	out := podSecurity(pod.Spec.SecurityContext)
+	if own := c.SecurityContext; own != nil {
+		override(&out, own)
+	}
+	return out, checkRoot(pod, c, &out, image)
+}
+
+// override puts a container's words over its pod's.
+func override(out *runtime.Security, own *v1.SecurityContext) {
+	if own.RunAsUser != nil {
+		out.User = own.RunAsUser
+	}
+	if own.RunAsGroup != nil {
+		out.Group = own.RunAsGroup
+	}
+	if own.SeccompProfile != nil {
+		out.Seccomp = seccomp(own.SeccompProfile)
+	}
+	if own.AppArmorProfile != nil {
+		out.AppArmor = appArmor(own.AppArmorProfile)
+	}
+	if own.SELinuxOptions != nil {
+		out.SELinux = seLinux(own.SELinuxOptions)
+	}
+	out.Privileged = isSet(own.Privileged)
+	out.ReadOnlyRoot = isSet(own.ReadOnlyRootFilesystem)
+	// Only an explicit no is one, and a privileged container has the power anyway.
+	out.NoNewPrivileges = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
+	if own.Capabilities != nil {
+		out.AddCapabilities = names(own.Capabilities.Add)
+		out.DropCapabilities = names(own.Capabilities.Drop)
+	}
+}
+
+func isSet(b *bool) bool { return b != nil && *b }
+
+func names(capabilities []v1.Capability) []string {
+	var out []string
+	for _, c := range capabilities {
+		out = append(out, string(c))
+	}
+	return out
+}
+
+// mustNotBeRoot reports whether the spec forbids a container to run as root.
+func mustNotBeRoot(pod *v1.Pod, c *v1.Container) bool {
+	if own := c.SecurityContext; own != nil && own.RunAsNonRoot != nil {
+		return *own.RunAsNonRoot
+	}
+	return pod.Spec.SecurityContext != nil && isSet(pod.Spec.SecurityContext.RunAsNonRoot)
+}
+
+// checkRoot fails if the container would run as root and must not, or if
+// nobody can tell.
+func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image resolvedImage) error {
+	if !mustNotBeRoot(pod, c) {
+		return nil
+	}
+	if out.User != nil {
+		if *out.User == 0 {
+			return errors.New("the user of the container is root and runAsNonRoot is set")
+		}
+		return nil
+	}
+	user, _, _ := strings.Cut(image.user, ":")
+	id, err := strconv.ParseInt(user, 10, 64)
+	switch {
+	case user == "" || (err == nil && id == 0):
+		return errors.New("the image runs as root and runAsNonRoot is set")
+	case err != nil:
+		return fmt.Errorf("the image runs as %q and runAsNonRoot is set: only a number tells that it is not root", user)
+	}
+	return nil
+}
+
+func seccomp(p *v1.SeccompProfile) runtime.Profile {
+	if p == nil {
+		return runtime.Profile{}
+	}
+	return profile(string(p.Type), p.LocalhostProfile)
+}
+
+func appArmor(p *v1.AppArmorProfile) runtime.Profile {
+	if p == nil {
+		return runtime.Profile{}
+	}
+	return profile(string(p.Type), p.LocalhostProfile)
+}
+
+func profile(kind string, path *string) runtime.Profile {
+	out := runtime.Profile{Type: kind}
+	if path != nil {
+		out.Path = *path
+	}
+	return out
+}
+
+func seLinux(o *v1.SELinuxOptions) *runtime.SELinux {
+	if o == nil {
+		return nil
+	}
+	return &runtime.SELinux{User: o.User, Role: o.Role, Type: o.Type, Level: o.Level}
+}

@@ -1,0 +1,121 @@
+package podsync
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// start brings one container up in a sandbox, unless it is held by its crash
+// loop. Its error says why it waits, and when to come back.
+func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := st.Container
+	if !st.HeldUntil.IsZero() {
+		err := s.held(v, st)
+		v.explain(c.Name, err)
+		return err
+	}
+	err := s.do(ctx, Result{UID: v.pod.UID, Action: StartContainer, Target: c.Name, Why: string(st.Why)}, func() error {
+		return s.bringUp(ctx, v, st, sandbox)
+	})
+	if !cut(ctx, err) {
+		v.explain(c.Name, err)
+	}
+	return err
+}
+
+// held is the error of a container that must wait for its next restart.
+func (s *Syncer) held(v *visit, st *plan.Start) error {
+	name := st.Container.Name
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
+	delay := v.life.crashes[name].backoff.Delay
+	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", delay, name, podmanager.FullName(v.pod), v.pod.UID)
+	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.HeldUntil)
+}
+
+// bringUp goes the way of a container: image, record, run.
+func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
+	c := st.Container
+	for _, id := range st.Remove {
+		if err := s.removeContainer(ctx, v, id, "never ran"); err != nil {
+			return because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
+		}
+	}
+	s.restarts(v, c)
+	image, err := s.ensureImage(ctx, v, c)
+	if err != nil {
+		return err
+	}
+	req, err := s.containerRequest(v, st, sandbox, image)
+	if err != nil {
+		s.failed(v, err)
+		return because(ErrCreateContainerConfig, err)
+	}
+	id, err := s.create(ctx, v, req)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // It is to end before it has begun; who ends the pod removes it.
+	}
+	return s.run(ctx, v, c.Name, id)
+}
+
+// create makes the container's record.
+func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContainerRequest) (id string, err error) {
+	err = s.commit(ctx, func(ctx context.Context) (err error) {
+		id, err = s.cfg.Runtime.CreateContainer(ctx, req)
+		return err
+	})
+	if err != nil {
+		s.failed(v, err)
+		return "", because(ErrCreateContainer, err)
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Created", "Container %s created", req.Name)
+	return id, nil
+}
+
+// run starts a container that has a record.
+func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
+	err := s.commit(ctx, func(ctx context.Context) error {
+		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
+	})
+	if err != nil {
+		s.failed(v, err)
+		return because(ErrRunContainer, err)
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Started", "Container %s started", name)
+	return nil
+}
+
+// failed tells people why a container did not come up.
+func (s *Syncer) failed(v *visit, err error) {
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+}
+
+// removeContainer drops the record of a container that does not run.
+func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) error {
+	return s.do(ctx, Result{UID: v.pod.UID, Action: RemoveContainer, Target: id, Why: why}, func() error {
+		return s.commit(ctx, func(ctx context.Context) error {
+			return s.cfg.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
+		})
+	})
+}
+
+// removeSandbox drops a sandbox that nobody uses.
+func (s *Syncer) removeSandbox(ctx context.Context, v *visit, id string) error {
+	return s.do(ctx, Result{UID: v.pod.UID, Action: RemovePodSandbox, Target: id, Why: "came late"}, func() error {
+		return s.commit(ctx, func(ctx context.Context) error {
+			return s.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
+		})
+	})
+}

@@ -1,0 +1,157 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// SyncPod implements podworkers.PodSyncer: it says how the pod is, and brings
+// it one round closer to its spec. What it has begun it does not take back;
+// the next call looks at the world again and goes on.
+func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, podStatus *runtime.PodStatus) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	v := s.visit(ctx, pod, podStatus)
+	if err := s.lookTwice(ctx, v); err != nil {
+		return false, err
+	}
+	status := s.publish(v, false, nil)
+	if plan.IsTerminal(status.Phase) {
+		return true, nil
+	}
+	now := s.turn.Now()
+	actions := plan.Decide(plan.Input{
+		Pod: pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), Published: &status,
+	})
+	if actions.Idle() {
+		return false, nil
+	}
+	err := s.act(ctx, v, &actions)
+	if v.explained {
+		// Why a container waits is shown at once, not a backoff later.
+		s.publish(v, false, nil)
+	}
+	return false, err
+}
+
+// lookTwice asks the runtime itself before a container that has run counts as
+// gone: one observation without it is not enough to start it a second time.
+func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
+	old := s.published(v)
+	if old == nil || !plan.Vanished(v.status, v.life.number, old) {
+		return nil
+	}
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return fmt.Errorf("podsync: a container has vanished, and the runtime does not confirm it: %w", err)
+	}
+	v.status = status
+	return nil
+}
+
+// act does what was decided: ends what must end, then starts.
+func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
+	if err := s.clear(ctx, v, a); err != nil {
+		return err
+	}
+	if a.CreateSandbox == "" && len(a.Init) == 0 && len(a.Containers) == 0 {
+		return nil
+	}
+	if err := s.ready(ctx, v); err != nil {
+		return err
+	}
+	sandbox := a.SandboxID
+	if a.CreateSandbox != "" {
+		var err error
+		if sandbox, err = s.createSandbox(ctx, v, a); err != nil {
+			return err
+		}
+	}
+	for i := range a.Init {
+		if err := s.start(ctx, v, &a.Init[i], sandbox); err != nil {
+			return err // What comes after it needs it.
+		}
+	}
+	var errs []error
+	for i := range a.Containers {
+		errs = append(errs, s.start(ctx, v, &a.Containers[i], sandbox))
+	}
+	return errors.Join(errs...)
+}
+
+// clear ends and removes what is in the way. If a kill fails nothing may be
+// started; a record that cannot be removed is in nobody's way.
+func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
+	if a.KillPod != "" {
+		if a.CreateSandbox != "" && len(v.status.Sandboxes) > 0 {
+			s.cfg.Recorder.Event(v.pod, v1.EventTypeNormal, "SandboxChanged", "The sandbox is replaced: "+string(a.KillPod))
+		}
+		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {
+			return err
+		}
+	}
+	if err := s.killSome(ctx, v, a.Kill); err != nil {
+		return err
+	}
+	for _, id := range a.Prune {
+		_ = s.removeContainer(ctx, v, id, "an older attempt") // Tried again with the next one.
+	}
+	for _, id := range a.RemoveSandboxes {
+		if err := s.removeSandbox(ctx, v, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready asks whether anything can be started now. It is asked only before a
+// start: a network that is down is no reason to touch what runs.
+func (s *Syncer) ready(ctx context.Context, v *visit) error {
+	if s.reporter == nil {
+		return nil
+	}
+	var status runtime.RuntimeStatus
+	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
+		status, err = s.reporter.RuntimeStatus(ctx)
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("podsync: %w", err)
+	case !status.RuntimeReady:
+		return fmt.Errorf("podsync: %w: %s", runtime.ErrNotReady, status.RuntimeMessage)
+	case !status.NetworkReady && !v.pod.Spec.HostNetwork:
+		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "NetworkNotReady", "The network is not ready: %s", status.NetworkMessage)
+		return fmt.Errorf("podsync: %w: %s", runtime.ErrNetworkNotReady, status.NetworkMessage)
+	}
+	return nil
+}
+
+// createSandbox makes the pod's next sandbox.
+func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (id string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	err = s.do(ctx, Result{UID: v.pod.UID, Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
+		return because(ErrCreatePodSandbox, s.commit(ctx, func(ctx context.Context) (err error) {
+			id, err = s.cfg.Runtime.RunSandbox(ctx, s.sandboxRequest(v, a.SandboxAttempt))
+			return err
+		}))
+	})
+	if err == nil {
+		return id, ctx.Err()
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err() // The pod is to end: nobody needs to hear of its beginning.
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create the sandbox: %v", err)
+	return "", err
+}

@@ -1,0 +1,89 @@
+package podsync
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Syncer is the reference podworkers.PodSyncer. Its methods may be called
+// concurrently for different pods; for one pod podworkers calls one at a time.
+type Syncer struct {
+	cfg      Config
+	turn     turn.Turn
+	reporter runtime.StatusReporter // nil: the runtime is not one
+
+	mu struct {
+		sync.Mutex
+		lives map[types.UID]*life
+	}
+}
+
+var _ podworkers.PodSyncer = (*Syncer)(nil)
+
+// New makes a Syncer. It starts nothing and has nothing to stop.
+func New(cfg Config) (*Syncer, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Syncer{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	s.reporter, _ = cfg.Runtime.(runtime.StatusReporter)
+	s.mu.lives = make(map[types.UID]*life)
+	return s, nil
+}
+
+// visit is one call for one pod.
+type visit struct {
+	pod    *v1.Pod
+	life   *life
+	status *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
+	after  *runtime.PodStatus // what it showed after a kill
+	// explained says that a container waits for another reason than published.
+	explained bool
+}
+
+// visit begins a call. status may be nil.
+func (s *Syncer) visit(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *visit {
+	if status == nil {
+		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
+	}
+	return &visit{pod: pod, life: s.live(pod.UID, podworkers.IncarnationFrom(ctx), status), status: status}
+}
+
+// ref names the pod to the runtime.
+func (v *visit) ref() runtime.PodRef {
+	return runtime.PodRef{UID: v.pod.UID, Name: v.pod.Name, Namespace: v.pod.Namespace, Incarnation: v.life.number}
+}
+
+// ask bounds a call of the runtime that may be given up at any time.
+func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(context.Context) error) error {
+	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(within))
+	defer cancel()
+	return call(ctx)
+}
+
+// commit bounds a call of the runtime that, once sent, must not be given up
+// for a cancelled sync: half-done it would have to be looked for, and some
+// runtimes turn a cancelled start into a container that failed.
+func (s *Syncer) commit(ctx context.Context, call func(context.Context) error) error {
+	return s.ask(turn.Detach(ctx), s.cfg.CallTimeout, call)
+}
+
+// look asks the runtime for the pod as it is now.
+func (s *Syncer) look(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
+	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
+		status, err = s.cfg.Runtime.PodStatus(ctx, uid)
+		return err
+	})
+	if err == nil && status == nil {
+		status = &runtime.PodStatus{UID: uid}
+	}
+	return status, err
+}

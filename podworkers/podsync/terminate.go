@@ -1,0 +1,69 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// SyncTerminatingPod implements podworkers.PodSyncer: it stops the pod, sees
+// that it has stopped, and says how it ended, while its records tell.
+func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus, gracePeriod *int64, podStatusFn podworkers.PodStatusFunc) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v := s.visit(ctx, pod, podStatus)
+	s.publish(v, false, podStatusFn)
+	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
+		if !cut(ctx, err) {
+			s.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "FailedToKillPod", "error killing pod: %v", err)
+		}
+		return err
+	}
+	v.status = v.after
+	s.publish(v, true, podStatusFn)
+	return nil
+}
+
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a
+// pod was found in may be old, so the runtime is asked again; there is nobody
+// to tell how the pod ended.
+func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error {
+	if runningPod == nil {
+		return errors.New("podsync: no pod to terminate")
+	}
+	status, err := s.look(ctx, runningPod.UID)
+	if err != nil {
+		return err
+	}
+	v := s.visit(ctx, orphan(runningPod), status)
+	grace := int64(1)
+	if err := s.killPod(ctx, v, &grace, "nobody wants the pod"); err != nil {
+		return err
+	}
+	s.end(v.life)
+	return nil
+}
+
+// orphan is as much of a pod as its records tell.
+func orphan(p *runtime.Pod) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}}
+}
+
+// SyncTerminatedPod implements podworkers.PodSyncer: the last word on a pod. It
+// leaves the records to garbage collection, so that logs stay readable.
+func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v := s.visit(ctx, pod, podStatus)
+	s.publish(v, true, nil)
+	s.cfg.Status.TerminatePod(pod)
+	s.end(v.life)
+	return nil
+}
