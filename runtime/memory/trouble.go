@@ -110,3 +110,16 @@ func (r *Runtime) BreakEvents(err error) {
 		r.m.mu.wake = append(r.m.mu.wake, s.wake)
 	}
 }
+
+// Look returns what there is, ready or not, in order of UID: the truth with
+// which a test compares what a client believes.
+func (r *Runtime) Look() []runtime.Pod {
+	m := r.m
+	now := m.lock()
+	defer m.unlock()
+	pods := make([]runtime.Pod, len(m.mu.order))
+	for i, p := range m.mu.order {
+		pods[i] = p.show(now)
+	}
+	return pods
+}
