@@ -44,10 +44,10 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 }
 
 func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod) {
-	keep := make([]types.UID, 0, len(pods)+len(mirrors))
+	keep := make(map[types.UID]bool, len(pods)+len(mirrors))
 	for _, list := range [][]*v1.Pod{pods, mirrors} {
 		for _, pod := range list {
-			keep = append(keep, pod.UID)
+			keep[pod.UID] = true
 		}
 	}
 	h.config.Status.RemoveOrphanedStatuses(keep)

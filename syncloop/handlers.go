@@ -53,7 +53,7 @@ type MirrorClient interface {
 type statuses interface {
 	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
-	RemoveOrphanedStatuses(keep []types.UID)
+	RemoveOrphanedStatuses(keep map[types.UID]bool)
 }
 
 type observed interface {

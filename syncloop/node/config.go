@@ -100,4 +100,3 @@ func (c *Config) complete() error {
 	}
 	return errors.Join(errs...)
 }
-

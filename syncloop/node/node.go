@@ -88,8 +88,8 @@ func (n *Node) buildDesire() (err error) {
 		return err
 	}
 	n.manager = podmanager.New()
-	n.status, err = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log})
-	return err
+	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log})
+	return nil
 }
 
 // buildTruth: what the runtime shows.
@@ -299,4 +299,3 @@ func (n *Node) forgotten(uid types.UID) {
 		n.config.Hooks.Forgotten(uid)
 	}
 }
-

@@ -1,0 +1,20 @@
+package nodetest
+
+import (
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// node is the node's configuration with the world's parts put in.
+func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
+	n := c.Node
+	n.Clock = clk
+	n.Runtime = rt
+	n.Recorder = t
+	if n.Jitter == nil {
+		n.Jitter = func() float64 { return 0 }
+	}
+	return n
+}

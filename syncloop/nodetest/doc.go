@@ -1,0 +1,23 @@
+// Package nodetest puts a whole node in a bottle: one thread, virtual time,
+// and a seed that decides every choice the real world would leave to chance.
+// Lifecycle logic can be tested step by step, an hour of a pod's life takes
+// milliseconds, and a seed is a bug report.
+//
+//	b := nodetest.New(t, nodetest.Config{Seed: 1})
+//	b.Set(pod)
+//	b.Run(10 * time.Second)
+//	fmt.Print(b.Transcript())
+//
+// The node is the one of package node, not a model of it: the same shells, the
+// same pure packages, on the in-memory runtime. Only the seam is another
+// (internal/turn). Live runs the same world under goroutines in a synctest
+// bubble, and gives the same transcript.
+//
+// A crash can be placed at any step: Crash throws away the node as SIGKILL
+// would, with every call to the runtime cut before or after it took effect,
+// while the runtime and its containers live on; Start brings up another node,
+// which is told what the last one was told to want.
+//
+// While a world runs, it checks after every call to the runtime that what it
+// did keeps the invariants (see Check), and fails the test otherwise.
+package nodetest

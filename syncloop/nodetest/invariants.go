@@ -1,0 +1,67 @@
+package nodetest
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// Check looks at a machine and returns what must never be true of it: two
+// running containers of one name in a pod (I37), or two ready sandboxes.
+func Check(machine *memory.Runtime) error {
+	pods := machine.Look()
+	for i := range pods {
+		if err := checkPod(&pods[i]); err != nil {
+			return fmt.Errorf("pod %s/%s: %w", pods[i].Namespace, pods[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func checkPod(pod *runtime.Pod) error {
+	running := make(map[string]bool)
+	for _, c := range pod.Containers {
+		if c.State != runtime.StateRunning {
+			continue
+		}
+		if running[c.Name] {
+			return fmt.Errorf("container %s runs twice", c.Name)
+		}
+		running[c.Name] = true
+	}
+	ready := 0
+	for _, s := range pod.Sandboxes {
+		if s.Ready {
+			ready++
+		}
+	}
+	if ready > 1 {
+		return fmt.Errorf("%d sandboxes are ready", ready)
+	}
+	return nil
+}
+
+func (tr *trace) checkMachine() {
+	if err := Check(tr.machine); err != nil {
+		tr.t.Errorf("nodetest: at %s: %v", tr.now().Sub(Epoch), err)
+	}
+}
+
+// checkStatusLocked runs the status oracle over every status that a watcher
+// sees of one life of a pod.
+func (tr *trace) checkStatusLocked(pod *v1.Pod, gone bool) {
+	if gone {
+		delete(tr.mu.last, pod.UID)
+		return
+	}
+	if old := tr.mu.last[pod.UID]; old != nil {
+		if err := status.CheckTransition(old, &pod.Status); err != nil {
+			tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
+		}
+	}
+	tr.mu.last[pod.UID] = &pod.Status
+}

@@ -1,0 +1,77 @@
+package nodetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// Live runs a story in a synctest bubble: real goroutines, the real clock,
+// virtual time. The node is ended afterwards, and the bubble fails the test if
+// any goroutine is left.
+func Live(t *testing.T, config Config, story func(World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newLive(t, config)
+		ctx, end := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.trace.follow(ctx, w.node) })
+		running.Go(func() {
+			if err := w.node.Run(ctx); err != nil {
+				t.Errorf("nodetest: the node failed: %v", err)
+			}
+		})
+		story(w)
+		end()
+		running.Wait()
+	})
+}
+
+// live is a World of goroutines.
+type live struct {
+	t       *testing.T
+	machine *memory.Runtime
+	trace   *trace
+	node    *node.Node
+}
+
+func newLive(t *testing.T, config Config) *live {
+	clk := clock.RealClock{}
+	w := &live{t: t, trace: newTrace(t, clk.Now)}
+	w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
+	w.trace.machine = w.machine
+	n, err := node.New(config.node(clk, w.machine, w.trace))
+	if err != nil {
+		t.Fatalf("nodetest: %v", err)
+	}
+	w.node = n
+	return w
+}
+
+func (w *live) Node() *node.Node         { return w.node }
+func (w *live) Machine() *memory.Runtime { return w.machine }
+func (w *live) Drop(uid types.UID)       { w.node.Drop(uid) }
+func (w *live) Transcript() string       { return w.trace.String() }
+
+func (w *live) Set(pod *v1.Pod) {
+	w.t.Helper()
+	if err := w.node.Set(pod); err != nil {
+		w.t.Fatalf("nodetest: %v", err)
+	}
+}
+
+// Run lets everything settle before and after time passes, as a bottle does.
+func (w *live) Run(d time.Duration) {
+	synctest.Wait()
+	time.Sleep(d)
+	synctest.Wait()
+}

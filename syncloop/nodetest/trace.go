@@ -1,0 +1,224 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// trace writes down what happens to each pod: calls that change the runtime,
+// events, and how the pod looks from outside.
+type trace struct {
+	t       testing.TB
+	now     func() time.Time
+	machine *memory.Runtime
+
+	mu struct {
+		sync.Mutex
+		names map[string]string // pod by UID, and what by ID
+		pods  map[string]*log
+		notes []line
+		last  map[types.UID]*v1.PodStatus
+	}
+}
+
+// log is what happened to one pod.
+type log struct {
+	did  []line // calls and events, in their order
+	rows []line // how it looked at the end of each instant
+}
+
+type line struct {
+	at   time.Duration
+	text string
+}
+
+func (l line) String() string { return fmt.Sprintf("%10s  %s\n", l.at, l.text) }
+
+func newTrace(t testing.TB, now func() time.Time) *trace {
+	tr := &trace{t: t, now: now}
+	tr.mu.names = make(map[string]string)
+	tr.mu.pods = make(map[string]*log)
+	tr.mu.last = make(map[types.UID]*v1.PodStatus)
+	return tr
+}
+
+// String is the transcript: a section per pod in order of name.
+func (tr *trace) String() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var b strings.Builder
+	for _, n := range tr.mu.notes {
+		b.WriteString(n.String())
+	}
+	names := make([]string, 0, len(tr.mu.pods))
+	for name := range tr.mu.pods {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "pod %s\n", name)
+		for _, l := range tr.mu.pods[name].merged() {
+			b.WriteString(l.String())
+		}
+	}
+	return b.String()
+}
+
+// merged puts the rows of an instant behind what was done in it.
+func (l *log) merged() []line {
+	all := slices.Concat(l.did, l.rows)
+	slices.SortStableFunc(all, func(a, b line) int { return int(a.at - b.at) })
+	return all
+}
+
+func (tr *trace) note(text string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), text})
+}
+
+// did writes down one thing that was done. Stops of one instant are put in
+// order of name: they are made in parallel.
+func (tr *trace) did(pod, text string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	l := tr.logLocked(pod)
+	l.did = append(l.did, line{tr.now().Sub(Epoch), text})
+	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && l.did[i].text < l.did[i-1].text; i-- {
+		l.did[i-1], l.did[i] = l.did[i], l.did[i-1]
+	}
+}
+
+func parallel(a, b line) bool {
+	return a.at == b.at && concurrent(a.text) && concurrent(b.text)
+}
+
+func concurrent(text string) bool {
+	return strings.HasPrefix(text, "StopContainer") || strings.HasPrefix(text, "event Killing")
+}
+
+func (tr *trace) logLocked(pod string) *log {
+	l := tr.mu.pods[pod]
+	if l == nil {
+		l = &log{}
+		tr.mu.pods[pod] = l
+	}
+	return l
+}
+
+// follow writes down how every pod looks, as whoever watches the node sees it.
+// Of several looks at one instant the last counts: who looks when is chance.
+func (tr *trace) follow(ctx context.Context, n *node.Node) {
+	for state := range n.Watch(ctx) {
+		s := state.Summary()
+		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts)
+		if state.Gone {
+			text = "| gone"
+		}
+		tr.row(state.Pod, text, state.Gone)
+	}
+}
+
+func (tr *trace) row(pod *v1.Pod, text string, gone bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	at := tr.now().Sub(Epoch)
+	l := tr.logLocked(pod.Namespace + "/" + pod.Name)
+	rows := l.rows
+	if len(rows) > 0 && rows[len(rows)-1].at == at {
+		rows = rows[:len(rows)-1]
+	}
+	if len(rows) == 0 || rows[len(rows)-1].text != text {
+		rows = append(rows, line{at, text})
+	}
+	l.rows = rows
+	tr.checkStatusLocked(pod, gone)
+}
+
+// Event implements the recorder of a node.
+func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		tr.t.Errorf("nodetest: an event about nothing: %s %s", reason, message)
+		return
+	}
+	tr.did(m.GetNamespace()+"/"+m.GetName(), "event "+reason+": "+message)
+}
+
+// Eventf implements the recorder of a node.
+func (tr *trace) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
+	tr.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+// call writes down a call that changed the runtime or failed to, and checks
+// what has become of the machine.
+func (tr *trace) call(c memory.Call) {
+	pod, text := tr.describe(c)
+	if text == "" {
+		return
+	}
+	if c.Err != nil {
+		text += ": " + c.Err.Error()
+	}
+	tr.did(pod, text)
+	tr.checkMachine()
+}
+
+// describe names the pod and the deed; no text for calls that only look.
+func (tr *trace) describe(c memory.Call) (pod, text string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	switch r := c.Request.(type) {
+	case runtime.RunSandboxRequest:
+		pod = r.Pod.Namespace + "/" + r.Pod.Name
+		text = fmt.Sprintf("RunSandbox attempt=%d", r.Attempt)
+		tr.learnLocked(c.Result, pod, "sandbox")
+	case runtime.CreateContainerRequest:
+		pod = r.Pod.Namespace + "/" + r.Pod.Name
+		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt)
+		tr.learnLocked(c.Result, pod, r.Name)
+	case runtime.PullImageRequest:
+		pod, text = r.Pod.Namespace+"/"+r.Pod.Name, "PullImage "+r.Image
+	case runtime.StartContainerRequest:
+		pod, text = tr.byIDLocked("StartContainer", r.ContainerID)
+	case runtime.StopContainerRequest:
+		pod, text = tr.byIDLocked("StopContainer", r.ContainerID)
+		text += fmt.Sprintf(" grace=%s", r.Grace)
+	case runtime.RemoveContainerRequest:
+		pod, text = tr.byIDLocked("RemoveContainer", r.ContainerID)
+	case runtime.StopSandboxRequest:
+		pod, text = tr.byIDLocked("StopSandbox", r.SandboxID)
+	case runtime.RemoveSandboxRequest:
+		pod, text = tr.byIDLocked("RemoveSandbox", r.SandboxID)
+	}
+	return pod, text
+}
+
+func (tr *trace) learnLocked(result any, pod, what string) {
+	if id, ok := result.(string); ok && id != "" {
+		tr.mu.names[id] = pod + " " + what
+	}
+}
+
+func (tr *trace) byIDLocked(verb, id string) (pod, text string) {
+	pod, what, _ := strings.Cut(tr.mu.names[id], " ")
+	if what == "sandbox" {
+		return pod, verb
+	}
+	return pod, verb + " " + what
+}

@@ -1,0 +1,59 @@
+package nodetest
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// Config says what is put in the world. The zero value is a default node.
+type Config struct {
+	// Seed decides the order of what happens at once, in a bottle.
+	Seed uint64
+	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
+	// are the world's; a nil Jitter is none at all.
+	Node node.Config
+}
+
+// World is a node with a runtime, in a bottle or in goroutines, driven by a
+// test. Its methods are called by the test's own goroutine.
+type World interface {
+	// Node is the node that runs now.
+	Node() *node.Node
+	// Machine is the runtime below it, for looking and for making trouble.
+	Machine() *memory.Runtime
+	// Set wants a pod, Drop wants it no more; a node that is started after a
+	// crash is told the same.
+	Set(pod *v1.Pod)
+	Drop(uid types.UID)
+	// Run lets virtual time pass.
+	Run(d time.Duration)
+	// Transcript is all that has happened, pod by pod.
+	Transcript() string
+}
+
+// Epoch is when every world begins: the beginning of time in a synctest bubble.
+var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Play runs a story in both worlds, a bottle and live goroutines, fails the
+// test unless both tell the same, and returns the transcript.
+func Play(t *testing.T, config Config, story func(World)) string {
+	t.Helper()
+	b := New(t, config)
+	story(b)
+	b.Stop()
+	var live string
+	Live(t, config, func(w World) {
+		story(w)
+		live = w.Transcript()
+	})
+	if bottled := b.Transcript(); bottled != live {
+		t.Errorf("the bottle and the goroutines differ.\nIn the bottle:\n%s\nUnder goroutines:\n%s", bottled, live)
+	}
+	return b.Transcript()
+}
