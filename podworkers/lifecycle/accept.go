@@ -171,7 +171,7 @@ func (t *Table) orphan(r *record, u *Update, out *Effects) change {
 	if r.stage >= terminated {
 		return change{}
 	}
-	if u.AsOf < r.newest() {
+	if u.AsOf < r.generation {
 		return change{spared: r.stage == syncing}
 	}
 	r.latches |= observed | deleted

@@ -54,9 +54,10 @@ func (r *record) shorten(deletion, kill Grace) bool {
 	return before != 0 && r.grace != before
 }
 
-// passed is the grace for the syncer.
+// passed is the grace for the syncer: none if it would find the same number in
+// the content by itself.
 func (r *record) passed() Grace {
-	if r.implicit || r.grace == 0 || !r.stage.ending() {
+	if r.grace == 0 || !r.stage.ending() || r.implicit && r.grace == r.fallback {
 		return Grace{}
 	}
 	return Seconds(r.grace)

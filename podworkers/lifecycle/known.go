@@ -70,10 +70,14 @@ func (t *Table) spare(origins []string) {
 }
 
 // isSpared is true if the picture proves nothing against r: it is older than
-// what r was told last, or can not speak for r's source. A pod that only the
-// runtime knows comes from no source.
+// what was said of r last, or can not speak for the source that said it. A pod
+// that only the runtime knows comes from no source.
 func (t *Table) isSpared(r *record, generation uint64) bool {
-	return r.newest() > generation || r.origin != 0 && t.spared[r.origin-1]
+	said, origin := r.generation, r.origin
+	if n := r.successor(); n != nil {
+		said, origin = max(said, n.generation), n.origin
+	}
+	return said > generation || origin != 0 && t.spared[origin-1]
 }
 
 // orphaned ends a pod that is not wanted, and returns false if it is forgotten.

@@ -46,14 +46,6 @@ func (r *record) futile() bool {
 	return r.stage != syncing && r.latches.has(static) && !r.latches.has(started|observed)
 }
 
-// newest is the generation of the newest content, the successor's included.
-func (r *record) newest() uint64 {
-	if n := r.successor(); n != nil {
-		return max(r.generation, n.generation)
-	}
-	return r.generation
-}
-
 // rare is what few records have: it exists while somebody waits for the end of
 // a pod, or a successor waits behind it.
 type rare struct {

@@ -4,6 +4,7 @@ package lifecycle
 // has to end first. There is one place: the newest content wins.
 type successor struct {
 	generation uint64 // 0: none
+	origin     uint32 // as in record
 	facts      Facts
 }
 
@@ -28,7 +29,7 @@ func (r *record) follows(u *Update) bool {
 // succeed remembers u as r's successor, or starts it if r is finished.
 func (t *Table) succeed(r *record, u *Update, out *Effects) {
 	t.generation++
-	t.rare(r).next = successor{generation: t.generation, facts: u.Facts}
+	t.rare(r).next = successor{generation: t.generation, origin: t.origin(u.Facts.Origin), facts: u.Facts}
 	if r.stage == finished {
 		t.promote(r, out)
 	}

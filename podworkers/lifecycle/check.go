@@ -1,0 +1,105 @@
+package lifecycle
+
+import "fmt"
+
+// CheckInvariants looks for a state that must not be, and describes the first
+// that it finds. It reads the whole table: it is for tests, and for those who
+// suspect a fault, not for every day.
+func (t *Table) CheckInvariants() error {
+	n := 0
+	inLine := map[uint32]bool{}
+	for name, l := range t.lines {
+		if err := t.checkLine(name, l, inLine); err != nil {
+			return err
+		}
+	}
+	for slot := uint32(1); slot <= t.slots.used; slot++ {
+		r := t.slots.at(slot)
+		if !r.used() {
+			continue
+		}
+		n++
+		if t.byUID[r.uid] != slot {
+			return fmt.Errorf("lifecycle: %s#%d is not indexed", r.uid, r.incarnation)
+		}
+		if fault := t.fault(r, inLine[slot]); fault != "" {
+			return fmt.Errorf("lifecycle: %s#%d: %s (%s)", r.uid, r.incarnation, fault, r.stage)
+		}
+	}
+	if n != len(t.byUID) {
+		return fmt.Errorf("lifecycle: %d records, %d indexed", n, len(t.byUID))
+	}
+	return nil
+}
+
+// fault names what is wrong with one record.
+func (t *Table) fault(r *record, inLine bool) string {
+	has := r.latches.has
+	tickets := 0
+	if r.rare != nil {
+		tickets = len(r.rare.tickets)
+	}
+	switch {
+	case r.slot == 0 || r.incarnation == 0 || r.generation > t.generation:
+		return "numbers"
+	case r.stage == finished && (r.activity != idle || r.pending || r.queued):
+		return "I3: work is left after the end"
+	case r.activity.isRunning() && !r.stage.allows(r.activity.kind()):
+		return "I2, I4: " + r.activity.kind().String() + " runs"
+	case r.activity.isRunning() && !has(started):
+		return "it runs but was not started"
+	case r.activity == ready && !t.mayRun(r):
+		return "I11: it was woken out of turn"
+	case r.activity == idle && r.stage != finished && t.mayRun(r) && !r.queued:
+		return "I17: nobody will look at it again"
+	case r.activity == idle && r.pending && t.mayRun(r):
+		return "I8: its update waits for nothing"
+	case r.stage == syncing && has(deleted|evicted):
+		return "I9: it is wanted and not wanted"
+	case r.stage.ending() && r.grace == 0 && !r.implicit:
+		return "I6: no grace"
+	case tickets > 0 && !r.stage.ending():
+		return "I44: a kill is not answered"
+	case r.runtimeOnly() && !(r.stage.ending() && has(observed) && has(deleted)):
+		return "I14: the runtime alone does not keep it"
+	case r.successor() != nil && (r.stage == syncing || r.stage == finished):
+		return "I13: its successor waits for nothing"
+	case r.futile() && r.stage != finished:
+		return "B-065: it can never start"
+	case inLine && (!has(static) || r.stage >= terminated), r.fullName != "" && r.stage < terminated && !inLine:
+		return "I11: its place in line"
+	}
+	return ""
+}
+
+// allows is true if work of kind k may still run in stage s: it was right when
+// it was taken, and what was asked since has cancelled it.
+func (s stage) allows(k Kind) bool {
+	switch k {
+	case SyncPod:
+		return s == syncing || s == requested
+	case SyncTerminatedPod:
+		return s == terminated
+	default:
+		return s == terminating
+	}
+}
+
+// checkLine walks the line of a full name.
+func (t *Table) checkLine(name string, l line, seen map[uint32]bool) error {
+	before := uint32(0)
+	for slot := l.head; slot != 0; slot = t.slots.at(slot).next {
+		r := t.slots.at(slot)
+		if seen[slot] || r.prev != before || r.fullName != name || !r.used() {
+			return fmt.Errorf("lifecycle: the line for %s is broken at %s", name, r.uid)
+		}
+		if before != 0 && r.stage == syncing && r.latches.has(started) {
+			return fmt.Errorf("lifecycle: I11: %s has started out of turn", r.uid)
+		}
+		seen[slot], before = true, slot
+	}
+	if before == 0 || before != l.tail {
+		return fmt.Errorf("lifecycle: the line for %s ends at the wrong place", name)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package lifecycle_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestStories runs testdata: each file is a group of rules, and each story in
+// it starts with an empty table. Every step is checked by the history and by
+// CheckInvariants.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w := newWorld()
+			var b strings.Builder
+			for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+				answer, err := w.do(line)
+				if err != nil {
+					d.Fatalf(t, "%s: %v", line, err)
+				}
+				b.WriteString(line)
+				if answer != "" && answer[0] != '\n' {
+					b.WriteString(" -> ")
+				}
+				b.WriteString(answer + "\n")
+			}
+			return b.String()
+		})
+	})
+}

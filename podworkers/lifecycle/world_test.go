@@ -1,0 +1,368 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// world is a table with a caller that does as doc.go says, and a history that
+// checks every step. Stories, walks and fuzz runs all drive one.
+//
+// Its commands, one per line, words after the verb in any order:
+//
+//	create|update|sync|kill POD [static=NAME] [origin=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
+//	                            [override=N] [evict] [amends]      a config pod
+//	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
+//	take POD        done POD RESULT [late]        due POD
+//	mark                                         remember Generation for the next two
+//	known [POD...] [asof=mark] [spare=O] [partial]
+//	view POD        owner NAME        shutdown        drain
+type world struct {
+	t    *lifecycle.Table
+	out  lifecycle.Effects
+	mark uint64
+	h    *history
+}
+
+func newWorld() *world { return &world{t: lifecycle.New(), h: newHistory()} }
+
+// command is one parsed line.
+type command struct {
+	verb  string
+	words []string
+	args  map[string]string
+}
+
+func parse(line string) command {
+	fields := strings.Fields(line)
+	c := command{verb: fields[0], args: map[string]string{}}
+	for _, f := range fields[1:] {
+		if k, v, ok := strings.Cut(f, "="); ok {
+			c.args[k] = v
+		} else {
+			c.words = append(c.words, f)
+		}
+	}
+	return c
+}
+
+func (c command) uid() types.UID { return types.UID(c.words[0]) }
+
+func (c command) has(word string) bool {
+	for _, w := range c.words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func (c command) grace(key string) lifecycle.Grace {
+	s, ok := c.args[key]
+	if !ok {
+		return lifecycle.Grace{}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return lifecycle.Seconds(n)
+}
+
+var updateTypes = map[string]lifecycle.SyncPodType{
+	"create": lifecycle.SyncPodCreate, "update": lifecycle.SyncPodUpdate, "sync": lifecycle.SyncPodSync, "kill": lifecycle.SyncPodKill,
+}
+
+func (c command) update(mark, now uint64) lifecycle.Update {
+	u := lifecycle.Update{
+		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Quiet: c.has("quiet"), AsOf: now,
+		Kill: lifecycle.KillOptions{Evict: c.has("evict"), Amends: c.has("amends"), Grace: c.grace("override")},
+		Facts: lifecycle.Facts{
+			FullName: c.args["static"], Static: c.args["static"] != "", Origin: c.args["origin"],
+			Deleted: c.has("deleted"), TerminalPhase: c.has("terminal"),
+			SpecGrace: c.grace("grace"), DeletionGrace: c.grace("deletion"),
+		},
+	}
+	if c.verb == "orphan" {
+		u.Subject, u.Type, u.Facts = lifecycle.RuntimePod, lifecycle.SyncPodKill, lifecycle.Facts{}
+		if t, ok := c.args["type"]; ok {
+			u.Type = updateTypes[t]
+		}
+	}
+	switch c.args["asof"] {
+	case "mark":
+		u.AsOf = mark
+	case "0":
+		u.AsOf = 0
+	}
+	return u
+}
+
+var results = func() map[string]lifecycle.Result {
+	m := map[string]lifecycle.Result{}
+	for r := lifecycle.Succeeded; r <= lifecycle.FailedFinally; r++ {
+		m[r.String()] = r
+	}
+	return m
+}()
+
+// do runs one command line and returns its transcript: the answer in the first
+// line, an effect in each following one. An error is a broken invariant.
+func (w *world) do(line string) (string, error) {
+	c := parse(line)
+	w.out = w.out[:0]
+	answer, err := w.dispatch(c)
+	var b strings.Builder
+	b.WriteString(answer)
+	for _, e := range w.out {
+		b.WriteString("\n  " + effectString(e))
+	}
+	if err == nil {
+		err = w.h.settled(w.t)
+	}
+	if err == nil {
+		err = w.t.CheckInvariants()
+	}
+	return b.String(), err
+}
+
+func (w *world) dispatch(c command) (string, error) {
+	switch c.verb {
+	case "create", "update", "sync", "kill", "orphan":
+		return w.accept(c)
+	case "take":
+		return w.take(c.uid())
+	case "done":
+		return w.done(c)
+	case "due":
+		w.h.pod(c.uid()).queued = false
+		w.t.Due(c.uid(), &w.out)
+		return "", w.h.effects(nil, w.out)
+	case "mark":
+		w.mark = w.t.Generation()
+		return "", nil
+	case "known":
+		return w.known(c)
+	case "view":
+		return viewString(w.t.View(c.uid())), nil
+	case "owner":
+		return viewString(w.t.Owner(c.words[0])), nil
+	case "shutdown":
+		w.t.Shutdown(&w.out)
+		w.h.down = true
+		return "", w.h.effects(nil, w.out)
+	case "drain":
+		return w.drain()
+	}
+	return "unknown command", nil
+}
+
+func (w *world) accept(c command) (string, error) {
+	u := c.update(w.mark, w.t.Generation())
+	before := before(w.t, u.UID)
+	call := w.t.Update
+	if u.Type == lifecycle.SyncPodKill {
+		call = w.t.Kill
+	}
+	a, err := call(u, &w.out)
+	if err != nil {
+		if len(w.out) > 0 {
+			return "", fmt.Errorf("a refused update has effects")
+		}
+		return "error: " + err.Error(), nil
+	}
+	answer := a.Verdict.String()
+	if a.Generation != 0 {
+		answer += fmt.Sprintf(" content=%d", a.Generation)
+	}
+	if a.Ticket != 0 {
+		answer += fmt.Sprintf(" ticket=%d", a.Ticket)
+	}
+	if err := w.h.accepted(w.t, u, a); err != nil {
+		return answer, err
+	}
+	return answer, w.h.effects(before, w.out)
+}
+
+func (w *world) take(uid types.UID) (string, error) {
+	ref, known := w.t.Find(uid)
+	if !known {
+		ref = w.h.pod(uid).ref // stale, or never valid
+	}
+	work, ok := w.t.Take(ref)
+	if !ok {
+		return "nothing", w.h.nothing(uid)
+	}
+	return workString(work), w.h.taken(work)
+}
+
+func (w *world) done(c command) (string, error) {
+	p := w.h.pod(c.uid())
+	work := p.work
+	if c.has("late") {
+		work = p.last
+		work.Incarnation--
+		if p.old.UID != "" {
+			work = p.old
+		}
+	}
+	result := results[c.words[1]]
+	ok := w.t.Done(work.Ref, work.Incarnation, result, &w.out)
+	answer := ""
+	if !ok {
+		answer = "stale"
+	}
+	if err := w.h.ended(c.uid(), work, result, ok, w.out); err != nil {
+		return answer, err
+	}
+	return answer, w.h.effects(nil, w.out)
+}
+
+func (w *world) known(c command) (string, error) {
+	k := lifecycle.Known{Generation: w.t.Generation(), AllSources: !c.has("partial")}
+	for _, p := range c.words {
+		if p != "partial" {
+			k.Desired = append(k.Desired, types.UID(p))
+		}
+	}
+	if s, ok := c.args["spare"]; ok {
+		k.Spare = []string{s}
+	}
+	if c.args["asof"] == "mark" {
+		k.Generation = w.mark
+	}
+	before := before(w.t, w.h.order...)
+	states := w.t.SyncKnown(k, nil, &w.out)
+	var list []string
+	for _, s := range states {
+		text := string(s.UID) + ":" + s.Phase.String()
+		for _, f := range []struct {
+			on   bool
+			name string
+		}{{s.Orphan, "orphan"}, {!s.HasConfig, "runtime-only"}, {s.Static, "static"}} {
+			if f.on {
+				text += "," + f.name
+			}
+		}
+		list = append(list, text)
+	}
+	answer := "none"
+	if len(list) > 0 {
+		answer = strings.Join(list, " ")
+	}
+	if len(states) != w.t.Len() {
+		return answer, fmt.Errorf("SyncKnown returned %d of %d pods", len(states), w.t.Len())
+	}
+	return answer, w.h.effects(before, w.out)
+}
+
+// drain lets every runner finish its work without error until nothing is left
+// to do, and then checks what must be true at rest.
+func (w *world) drain() (string, error) {
+	var all lifecycle.Effects
+	for round := 0; ; round++ {
+		if round > 100 {
+			return "", fmt.Errorf("I15: the table does not come to rest")
+		}
+		busy := false
+		for _, uid := range w.h.order {
+			p := w.h.pod(uid)
+			if p.woken {
+				if _, err := w.take(uid); err != nil {
+					return "", err
+				}
+			}
+			if p.work.UID != "" {
+				busy = true
+				w.out = w.out[:0]
+				if _, err := w.done(command{words: []string{string(uid), "succeeded"}}); err != nil {
+					return "", err
+				}
+				all = append(all, w.out...)
+			}
+		}
+		if !busy {
+			break
+		}
+	}
+	w.out = all
+	return "", w.h.atRest(w.t)
+}
+
+func workString(w lifecycle.Work) string {
+	s := fmt.Sprintf("%s %s#%d %s content=%d", w.Kind, w.UID, w.Incarnation, w.Type, w.Generation)
+	if w.Grace.Set {
+		s += " grace=" + w.Grace.String()
+	}
+	if w.Amends != 0 {
+		s += fmt.Sprintf(" amends=%d", w.Amends)
+	}
+	if w.Evicted {
+		s += " evicted"
+	}
+	if !w.NeedStatus {
+		s += " no-status"
+	}
+	return s
+}
+
+func effectString(e lifecycle.Effect) string {
+	s := fmt.Sprintf("%s %s#%d", e.Op, e.UID, e.Incarnation)
+	switch e.Op {
+	case lifecycle.OpRequeue:
+		s += " " + e.Class.String()
+	case lifecycle.OpPhase:
+		s += " " + e.Phase.String()
+	case lifecycle.OpResolve:
+		s += fmt.Sprintf(" ticket=%d %s", e.Ticket, e.Outcome)
+	}
+	return s
+}
+
+// predicates are the questions of core 1.2, in its order.
+var predicates = []struct {
+	name string
+	ask  func(lifecycle.View) bool
+}{
+	{"KnownTerminated", lifecycle.View.IsPodKnownTerminated},
+	{"CouldHaveRunning", lifecycle.View.CouldHaveRunningContainers},
+	{"BeFinished", lifecycle.View.ShouldPodBeFinished},
+	{"TerminationRequested", lifecycle.View.IsPodTerminationRequested},
+	{"ContainersBeTerminating", lifecycle.View.ShouldPodContainersBeTerminating},
+	{"RuntimeBeRemoved", lifecycle.View.ShouldPodRuntimeBeRemoved},
+	{"ContentBeRemoved", lifecycle.View.ShouldPodContentBeRemoved},
+	{"MirrorTerminating", lifecycle.View.IsPodForMirrorPodTerminating},
+}
+
+func viewString(v lifecycle.View) string {
+	s := "unknown"
+	if v.Known() {
+		s = fmt.Sprintf("#%d %s", v.Incarnation(), v.Phase())
+		for _, f := range []struct {
+			on   bool
+			name string
+		}{
+			{!v.Started(), "unstarted"}, {v.Working(), "working"}, {v.Deleted(), "deleted"}, {v.Evicted(), "evicted"},
+			{!v.HasConfig(), "runtime-only"}, {v.RestartRequested(), "restart-requested"},
+		} {
+			if f.on {
+				s += " " + f.name
+			}
+		}
+		if v.Grace().Set {
+			s += " grace=" + v.Grace().String()
+		}
+	}
+	s += ":"
+	for _, p := range predicates {
+		if p.ask(v) {
+			s += " " + p.name
+		}
+	}
+	return s
+}
