@@ -1,0 +1,31 @@
+// Package lint holds the house rules as ordinary tests: what the architecture
+// means, and not what is a matter of taste.
+//
+// The rooms, their marks and their floors are the table in floors.go, which is
+// the architecture document. Run it with
+//
+//	go test ./internal/lint
+//
+// It parses the whole module and prints every finding at once, with the place
+// and what to do about it. Each rule has a small house under testdata that
+// breaks it, so the rules are tested themselves.
+//
+// The rules:
+//
+//	toplevel     the top level of the repository is exactly what it should be
+//	room         every package stands in the table, and every row has a package
+//	floor        imports point down; neighbours do not know each other
+//	door         each heavy dependency enters by the doors listed for it
+//	pure         a pure package computes, and does nothing else
+//	words        a package of words runs nothing
+//	quiet        a quiet package has a mutex and a clock, and starts nothing
+//	seam         a shell waits and forks only through internal/turn
+//	constructor  no function called New… starts anything
+//	example      every exported constructor is called by a runnable example
+//	global       no init, no variable state, no exit but in a main package
+//	doc          every package and every exported name says what it is
+//	sleep        no test sleeps or polls, except in virtual time
+//
+// The weight of what an importer compiles is a rule too, but asks the go
+// command, so it stands in the tests.
+package lint

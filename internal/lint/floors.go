@@ -1,0 +1,167 @@
+package lint
+
+// Mark says what a package may do.
+type Mark string
+
+// The marks of the architecture.
+const (
+	// Words are types and interfaces; they run nothing.
+	Words Mark = "words"
+	// Pure is computation: no goroutine, channel, lock, context, clock,
+	// randomness or IO.
+	Pure Mark = "pure"
+	// Quiet has a mutex and an injected clock at most; it starts nothing.
+	Quiet Mark = "quiet"
+	// Shell has goroutines and timers, under Run, through the seam.
+	Shell Mark = "shell"
+	// Edge talks to the outside, by whatever means that takes.
+	Edge Mark = "edge"
+	// Kit is for tests, ours or a stranger's. It may wait and fork by any means,
+	// since it also drives what is real; it does not sleep for luck.
+	Kit Mark = "kit"
+	// Seam is internal/turn, the one place with goroutines and channels.
+	Seam Mark = "seam"
+	// Main is a program.
+	Main Mark = "main"
+	// Tool is part of the house's own machinery.
+	Tool Mark = "tool"
+)
+
+// Floor is how high a package stands. Imports point to strictly lower floors.
+type Floor int
+
+// The floors of the architecture page.
+const (
+	// Floor1a has the words and the seam.
+	Floor1a Floor = iota
+	// Floor1b has the pure cores.
+	Floor1b
+	// Floor2 has the quiet ones.
+	Floor2
+	// Floor3 has the shells.
+	Floor3
+	// Floor4 has the edges and the test kits.
+	Floor4
+	// Floor5a has the loop.
+	Floor5a
+	// Floor5b has the assembled node and what is attached to it.
+	Floor5b
+	// Floor5c has the node in a bottle.
+	Floor5c
+	// Floor6 has the programs.
+	Floor6
+)
+
+// String is the floor's name on the architecture page.
+func (f Floor) String() string {
+	return [...]string{"1a", "1b", "2", "3", "4", "5a", "5b", "5c", "6"}[f]
+}
+
+// Room is a package of the house.
+type Room struct {
+	Dir   string
+	Mark  Mark
+	Floor Floor
+}
+
+// Stair is an import that does not point down and is right all the same. One
+// that nobody uses is a finding.
+type Stair struct{ From, To, Why string }
+
+// Door is how a dependency beyond floor 0 gets in.
+type Door struct {
+	Path  string   // the import path, and all beneath it
+	Rooms []string // where it may be imported; "test" stands for tests and kits
+}
+
+// House is what the rules are about.
+type House struct {
+	Module   string
+	TopLevel []string // besides dot files
+	Rooms    []Room
+	Stairs   []Stair
+	Ground   []string // floor 0 besides the standard library: anybody may import these
+	Doors    []Door
+}
+
+// Podkeel is the architecture of this repository.
+func Podkeel() House {
+	return House{
+		Module: "github.com/podkeel/podkeel",
+		TopLevel: []string{
+			"podworkers", "podmanager", "workqueue", "pleg", "syncloop", "runtime", "examples", "internal",
+			"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md",
+		},
+		Rooms: []Room{
+			// The words, in which everybody speaks of pods and containers; and
+			// what a shell and a quiet package are made of.
+			{"runtime", Words, Floor1a},
+			{"internal/turn", Seam, Floor1a},
+			{"internal/dirty", Quiet, Floor1a},
+
+			// The decisions. Time comes as an argument, effects go as data.
+			{"podworkers/lifecycle", Pure, Floor1b},
+			{"podworkers/podsync/internal/plan", Pure, Floor1b},
+			{"podmanager/source/internal/merge", Pure, Floor1b},
+			{"podmanager/status/internal/reconcile", Pure, Floor1b},
+			{"pleg/internal/diff", Pure, Floor1b},
+
+			// State behind a mutex that starts nothing by itself.
+			{"workqueue", Quiet, Floor2},
+			{"podmanager", Quiet, Floor2},
+			{"runtime/memory", Quiet, Floor2},
+			{"runtime/faulty", Quiet, Floor2},
+
+			// What runs, under Run(ctx).
+			{"podworkers", Shell, Floor3},
+			{"podworkers/podsync", Shell, Floor3},
+			{"pleg", Shell, Floor3},
+			{"podmanager/source", Shell, Floor3},
+			{"podmanager/status", Shell, Floor3},
+
+			// The outside, and what tests the inside.
+			{"podmanager/source/manifest", Edge, Floor4},
+			{"podworkers/podworkerstest", Kit, Floor4},
+			{"runtime/runtimetest", Kit, Floor4},
+
+			// The whole, from its rhythm to its bottle.
+			{"syncloop", Shell, Floor5a},
+			{"syncloop/gc", Shell, Floor5a},
+			{"syncloop/node", Shell, Floor5b},
+			{"syncloop/debug", Edge, Floor5b},
+			{"syncloop/nodetest", Kit, Floor5c},
+
+			{"examples/agent", Main, Floor6},
+			{"internal/lint", Tool, Floor6},
+		},
+		Stairs: []Stair{
+			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
+		},
+		Ground: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
+		Doors: []Door{
+			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
+			{"k8s.io/cri-api", []string{"runtime/cri"}},
+			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck"}},
+			{"github.com/prometheus", []string{"syncloop/metrics"}},
+			{"go.etcd.io/bbolt", []string{"podmanager/checkpoint"}},
+			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},
+			{"sigs.k8s.io/yaml", []string{"podmanager/source/manifest"}},
+			{"go.yaml.in/yaml/v3", []string{"podmanager/source/manifest"}},
+			{"golang.org/x/term", []string{"examples/agent"}},
+			{"github.com/stretchr/testify", []string{"test"}},
+			{"github.com/cockroachdb/datadriven", []string{"test"}},
+			{"go.uber.org/goleak", []string{"test"}},
+			{"pgregory.net/rapid", []string{"test"}},
+		},
+	}
+}
+
+// room finds a package in the table.
+func (h House) room(dir string) (Room, bool) {
+	for _, r := range h.Rooms {
+		if r.Dir == dir {
+			return r, true
+		}
+	}
+	return Room{}, false
+}

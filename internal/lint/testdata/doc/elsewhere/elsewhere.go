@@ -1,0 +1,2 @@
+// Package elsewhere says so in another file than doc.go.
+package elsewhere

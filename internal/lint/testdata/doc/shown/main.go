@@ -1,0 +1,4 @@
+// Shown is a program that says what it shows.
+package main
+
+func main() {}

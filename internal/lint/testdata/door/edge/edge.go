@@ -1,0 +1,4 @@
+// Package edge is the door.
+package edge
+
+import _ "example.com/heavy"

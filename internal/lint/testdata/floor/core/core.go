@@ -1,0 +1,2 @@
+// Package core is at the bottom.
+package core

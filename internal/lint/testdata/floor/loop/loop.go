@@ -1,0 +1,2 @@
+// Package loop has a stair that it does not use.
+package loop

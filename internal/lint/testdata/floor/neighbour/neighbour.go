@@ -1,0 +1,4 @@
+// Package neighbour looks up.
+package neighbour
+
+import _ "house.test/loop"

@@ -1,0 +1,3 @@
+package neighbour
+
+import _ "house.test/loop" // A test may.

@@ -1,0 +1,4 @@
+package shell
+
+// elsewhere is written to in another file.
+func elsewhere() { afar++ }

@@ -1,0 +1,35 @@
+// Package core is anything but pure.
+package core
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"house.test/internal/turn"
+	"k8s.io/utils/clock"
+)
+
+type state struct {
+	since time.Time // A time is a value.
+	grace time.Duration
+	done  <-chan struct{}
+}
+
+func impure(s state, c chan int) {
+	go impure(s, c)
+	c <- 1
+	<-c
+	select {}
+	close(c)
+	_ = time.Now()
+	_ = time.Since(s.since)
+	fmt.Println("hello")
+	_ = fmt.Sprint("this is computation")
+}

@@ -1,0 +1,36 @@
+// Package quiet is loud.
+package quiet
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"house.test/internal/turn"
+)
+
+type store struct {
+	mu   sync.Mutex // This much is allowed.
+	seam turn.Turn
+	wg   sync.WaitGroup
+	cond *sync.Cond
+	wake chan struct{}
+}
+
+// Done is for people who select.
+func (s *store) Done() <-chan struct{} { return nil }
+
+func (s *store) run(ctx context.Context) {
+	go s.run(ctx)
+	s.seam.Go(func() {})
+	turn.Each(s.seam, 0, 1, nil)
+	g := turn.NewGroup(s.seam)
+	g.Wait()
+	s.wake <- struct{}{}
+	ctx, _ = context.WithTimeout(ctx, time.Second)
+	_ = s.seam.Sleep(ctx, time.Second) // Whoever calls waits, by the seam.
+	fmt.Printf("%s", time.Now())
+}

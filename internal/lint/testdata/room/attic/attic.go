@@ -1,0 +1,2 @@
+// Package attic was forgotten in it.
+package attic

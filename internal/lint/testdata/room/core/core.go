@@ -1,0 +1,2 @@
+// Package core stands in the table.
+package core

@@ -1,0 +1,2 @@
+// Package program stands there as a program.
+package program

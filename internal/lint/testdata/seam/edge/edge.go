@@ -1,0 +1,4 @@
+// Package edge is free to do what it must.
+package edge
+
+func run() { go run() }

@@ -1,0 +1,2 @@
+// Package pleg belongs here.
+package pleg

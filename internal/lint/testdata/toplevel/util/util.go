@@ -1,0 +1,2 @@
+// Package util belongs nowhere.
+package util

@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// core is what an importer gets without any edge.
+var core = []string{"podworkers", "podmanager", "workqueue", "pleg", "runtime", "runtime/memory", "syncloop"}
+
+// heaviest is how many packages outside the standard library the core may
+// have an importer compile, its own included.
+const heaviest = 90
+
+// tooHeavy are the families that the core never brings along.
+var tooHeavy = []string{"k8s.io/client-go", "k8s.io/cri-api", "google.golang.org/grpc", "github.com/prometheus", "go.etcd.io/bbolt", "github.com/fsnotify/fsnotify"}
+
+func TestWeight(t *testing.T) {
+	h := Podkeel()
+	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
+	for _, dir := range core {
+		args = append(args, h.Module+"/"+dir)
+	}
+	out, err := exec.Command("go", args...).Output()
+	require.NoError(t, err)
+	compiled := strings.Fields(string(out))
+	require.Greater(t, len(compiled), len(core), "the go command listed nothing")
+	t.Logf("the core compiles %d packages outside the standard library", len(compiled))
+	assert.Empty(t, weigh(compiled))
+}
+
+// weigh says what is wrong with a list of compiled packages.
+func weigh(compiled []string) []string {
+	var wrong []string
+	for _, p := range compiled {
+		for _, heavy := range tooHeavy {
+			if beneath(p, heavy) {
+				wrong = append(wrong, "the core brings along "+p)
+			}
+		}
+	}
+	if len(compiled) > heaviest {
+		wrong = append(wrong, "the core compiles more than it should: "+strings.Join(compiled, " "))
+	}
+	return wrong
+}
+
+func TestWeigh(t *testing.T) {
+	assert.Empty(t, weigh(make([]string, heaviest)))
+	assert.Len(t, weigh(make([]string, heaviest+1)), 1)
+	assert.Equal(t, []string{"the core brings along k8s.io/client-go/rest"}, weigh([]string{"k8s.io/client-go/rest", "k8s.io/client-gopher"}))
+}
