@@ -37,7 +37,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 		}
 		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
 	}
-	return errors.Join(faults...)
+	return verdict(faults...)
 }
 
 // CheckStatus checks one published status against the pod that it is of. [I28]
@@ -48,7 +48,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //     before it has not succeeded or a sidecar before it was never started, has
 //     not: it is Waiting, without a last termination, and not Started.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
-	return errors.Join(
+	return verdict(
 		checkReady(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
 			return neverRan(c) || firstRunOf(pod, c)
@@ -69,7 +69,15 @@ func CheckGone(last *v1.PodStatus) error {
 			}
 		}
 	}
-	return errors.Join(faults...)
+	return verdict(faults...)
+}
+
+// verdict joins the faults, if there are any, under the name of the package.
+func verdict(faults ...error) error {
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	return nil
 }
 
 func listsOf(s *v1.PodStatus) [3][]v1.ContainerStatus {

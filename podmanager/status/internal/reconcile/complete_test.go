@@ -1,0 +1,190 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestComplete_ST5_StartTimeIsSetOnce(t *testing.T) {
+	given := metav1.NewTime(now.Add(-time.Minute))
+	first := metav1.NewTime(earlier)
+	for _, tc := range []struct {
+		name       string
+		old, given *metav1.Time
+		want       time.Time
+	}{
+		{"the old one stands", &first, &given, earlier},
+		{"also if none is given", &first, nil, earlier},
+		{"the given one, if it is the first", nil, &given, given.Time},
+		{"a zero one is none", &metav1.Time{}, &metav1.Time{}, now},
+		{"now, if there is none", nil, nil, now},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			old := &v1.PodStatus{StartTime: tc.old}
+			status := &v1.PodStatus{StartTime: tc.given}
+			Complete(podWith(), old, status, now)
+			assert.True(t, tc.want.Equal(status.StartTime.Time), "%v", status.StartTime)
+			if tc.old != nil {
+				assert.NotSame(t, old.StartTime, status.StartTime, "a copy")
+			}
+		})
+	}
+}
+
+func TestComplete_ST5_TransitionTimeChangesOnlyWithTheStatus(t *testing.T) {
+	lie := now.Add(24 * time.Hour)
+	for _, tc := range []struct {
+		name string
+		old  []v1.PodCondition
+		new  v1.PodCondition
+		want time.Time
+	}{
+		{"same status", []v1.PodCondition{cond(v1.PodReady, "True", earlier)}, cond(v1.PodReady, "True", lie), earlier},
+		{"other status", []v1.PodCondition{cond(v1.PodReady, "False", earlier)}, cond(v1.PodReady, "True", lie), now},
+		{"new condition", nil, cond(v1.PodReady, "True", lie), now},
+		{"shared condition", []v1.PodCondition{cond(v1.DisruptionTarget, "True", earlier)}, cond(v1.DisruptionTarget, "True", lie), earlier},
+		{"condition of others", []v1.PodCondition{cond("theirs", "True", earlier)}, cond("theirs", "True", lie), lie},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status := &v1.PodStatus{Conditions: []v1.PodCondition{tc.new}}
+			Complete(podWith(), &v1.PodStatus{Conditions: tc.old}, status, now)
+			assert.True(t, tc.want.Equal(status.Conditions[0].LastTransitionTime.Time), "%v", status.Conditions[0].LastTransitionTime)
+		})
+	}
+}
+
+func TestComplete_ST18_TerminalPhaseIsNotReady(t *testing.T) {
+	for phase, reason := range map[v1.PodPhase]string{v1.PodFailed: "PodFailed", v1.PodSucceeded: "PodCompleted"} {
+		status := &v1.PodStatus{Phase: phase, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", earlier)}}
+		Complete(podWith(), &v1.PodStatus{}, status, now)
+		for _, kind := range []v1.PodConditionType{v1.PodReady, v1.ContainersReady} {
+			c := condition(status, kind)
+			require.NotNil(t, c, "%s of a pod that has %s", kind, phase)
+			assert.Equal(t, v1.ConditionFalse, c.Status)
+			assert.Equal(t, reason, c.Reason)
+		}
+	}
+	status := &v1.PodStatus{Phase: v1.PodRunning}
+	Complete(podWith(), &v1.PodStatus{}, status, now)
+	assert.Empty(t, status.Conditions)
+}
+
+func TestComplete_ST7_TimesAreCutToSeconds(t *testing.T) {
+	fine := metav1.NewTime(time.Now().Truncate(time.Second).Add(123456789))
+	status := &v1.PodStatus{
+		StartTime:  &fine,
+		Conditions: []v1.PodCondition{{Type: "theirs", LastProbeTime: fine, LastTransitionTime: fine}},
+	}
+	c := v1.ContainerStatus{
+		State:                v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: fine}},
+		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: fine, FinishedAt: fine}},
+	}
+	status.ContainerStatuses = statuses(c)
+	status.InitContainerStatuses = statuses(*c.DeepCopy())
+	status.EphemeralContainerStatuses = statuses(*c.DeepCopy())
+	status = status.DeepCopy()
+	Complete(podWith(), &v1.PodStatus{}, status, now)
+
+	times := []metav1.Time{*status.StartTime, status.Conditions[0].LastProbeTime, status.Conditions[0].LastTransitionTime}
+	for _, list := range [][]v1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses} {
+		times = append(times, list[0].State.Running.StartedAt,
+			list[0].LastTerminationState.Terminated.StartedAt, list[0].LastTerminationState.Terminated.FinishedAt)
+	}
+	for i, at := range times {
+		assert.Zero(t, at.Nanosecond(), "time %d", i)
+		assert.Equal(t, fine.Unix(), at.Unix(), "time %d", i)
+	}
+	assert.Equal(t, 123456789, fine.Nanosecond())
+}
+
+func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
+	long := strings.Repeat("x", 13*1024)
+	status := &v1.PodStatus{
+		ContainerStatuses: statuses(
+			v1.ContainerStatus{Name: "a", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: long}}},
+			v1.ContainerStatus{Name: "b", LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: strings.Repeat("ü", 5000)}}},
+		),
+		InitContainerStatuses: statuses(
+			v1.ContainerStatus{Name: "i", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: "short"}}},
+		),
+	}
+	Complete(podWith("i"), &v1.PodStatus{}, status, now)
+	assert.Len(t, status.ContainerStatuses[0].State.Terminated.Message, 4096, "12 KiB for three containers")
+	cut := status.ContainerStatuses[1].LastTerminationState.Terminated.Message
+	assert.Len(t, cut, 4096)
+	assert.True(t, utf8.ValidString(cut))
+	assert.Equal(t, "short", status.InitContainerStatuses[0].State.Terminated.Message)
+
+	assert.Equal(t, "ü", cutMessage("üü", 3), "between characters")
+	assert.Empty(t, cutMessage("ü", 1))
+}
+
+func TestComplete_ST7_ListsAreSorted(t *testing.T) {
+	status := &v1.PodStatus{
+		ContainerStatuses:          statuses(waiting("b"), waiting("a")),
+		EphemeralContainerStatuses: statuses(waiting("e2"), waiting("e1")),
+		InitContainerStatuses:      statuses(waiting("foreign"), waiting("i1"), waiting("i2")),
+	}
+	Complete(podWith("i2", "i1"), &v1.PodStatus{}, status, now)
+	assert.Equal(t, []string{"a", "b"}, names(status.ContainerStatuses), "by name")
+	assert.Equal(t, []string{"e1", "e2"}, names(status.EphemeralContainerStatuses), "by name")
+	assert.Equal(t, []string{"i2", "i1", "foreign"}, names(status.InitContainerStatuses), "as specified")
+}
+
+func names(list []v1.ContainerStatus) []string {
+	var all []string
+	for _, c := range list {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func TestEqual_ST3(t *testing.T) {
+	base := func() *v1.PodStatus {
+		return &v1.PodStatus{
+			Phase:             v1.PodRunning,
+			Conditions:        []v1.PodCondition{cond(v1.PodReady, "True", earlier), cond(v1.ContainersReady, "True", earlier), cond("theirs", "True", earlier)},
+			ContainerStatuses: statuses(running("a")),
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*v1.PodStatus)
+		want   bool
+	}{
+		{"nothing", func(*v1.PodStatus) {}, true},
+		{"phase", func(s *v1.PodStatus) { s.Phase = v1.PodFailed }, false},
+		{"message", func(s *v1.PodStatus) { s.Message = "m" }, false},
+		{"container", func(s *v1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
+		{"condition status", func(s *v1.PodStatus) { s.Conditions[0].Status = "False" }, false},
+		{"condition reason", func(s *v1.PodStatus) { s.Conditions[0].Reason = "r" }, false},
+		{"condition message", func(s *v1.PodStatus) { s.Conditions[0].Message = "m" }, false},
+		{"condition generation", func(s *v1.PodStatus) { s.Conditions[0].ObservedGeneration = 2 }, false},
+		{"condition gone", func(s *v1.PodStatus) { s.Conditions = s.Conditions[1:] }, false},
+		{"condition new", func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, cond(v1.PodInitialized, "True", now)) }, false},
+		{"shared condition new", func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, cond(v1.DisruptionTarget, "True", now)) }, false},
+		{"times of a condition", func(s *v1.PodStatus) {
+			s.Conditions[0].LastTransitionTime = metav1.NewTime(now)
+			s.Conditions[0].LastProbeTime = metav1.NewTime(now)
+		}, true},
+		{"order of conditions", func(s *v1.PodStatus) { s.Conditions[0], s.Conditions[1] = s.Conditions[1], s.Conditions[0] }, true},
+		{"condition of others", func(s *v1.PodStatus) { s.Conditions[2].Status = "False" }, true},
+		{"condition of others gone", func(s *v1.PodStatus) { s.Conditions = s.Conditions[:2] }, true},
+		{"empty in place of nil", func(s *v1.PodStatus) { s.PodIPs = []v1.PodIP{} }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a, b := base(), base()
+			tc.change(b)
+			assert.Equal(t, tc.want, Equal(a, b))
+			assert.Equal(t, tc.want, Equal(b, a))
+			assert.Equal(t, base(), a, "comparing changes nothing")
+		})
+	}
+}

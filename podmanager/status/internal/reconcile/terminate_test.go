@@ -1,0 +1,219 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// describe shows each container as its name and the exit code of its state.
+func describe(list []v1.ContainerStatus) string {
+	var all []string
+	for _, c := range list {
+		word := "waiting"
+		switch {
+		case c.State.Running != nil:
+			word = "running"
+		case c.State.Terminated != nil:
+			word = fmt.Sprint(c.State.Terminated.ExitCode)
+		}
+		all = append(all, c.Name+"="+word)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestTerminate_ST9_ContainersWithoutAnEndGetOne(t *testing.T) {
+	for _, tc := range []struct {
+		name                  string
+		pod                   *v1.Pod
+		init, regular         []v1.ContainerStatus
+		wantInit, wantRegular string
+	}{
+		{"no init containers: never started is a failure too", podWith(),
+			nil, statuses(waiting("a"), running("b")), "", "a=137 b=137"},
+		{"what ended keeps its end", podWith(),
+			nil, statuses(exited("a", 0), exited("b", 3)), "", "a=0 b=3"},
+		{"crashed and waiting", podWith(),
+			nil, statuses(crashed("a", 0), exited("b", 0)), "", "a=137 b=0"},
+		{"not initialized: regular ones stay, the first init ends", podWith("i", "j"),
+			statuses(waiting("i"), waiting("j")), statuses(waiting("a"), waiting("b")), "i=137 j=waiting", "a=waiting b=waiting"},
+		{"first init running", podWith("i", "j"),
+			statuses(running("i"), waiting("j")), statuses(waiting("a"), waiting("b")), "i=137 j=waiting", "a=waiting b=waiting"},
+		{"up to the last that ever started", podWith("i", "j", "k"),
+			statuses(waiting("i"), crashed("j", 1), waiting("k")), statuses(waiting("a"), waiting("b")), "i=137 j=137 k=waiting", "a=waiting b=waiting"},
+		{"last init succeeded", podWith("i"),
+			statuses(exited("i", 0)), statuses(waiting("a"), waiting("b")), "i=0", "a=137 b=137"},
+		{"last init succeeded before it was lost", podWith("i"),
+			statuses(crashed("i", 0)), statuses(waiting("a"), waiting("b")), "i=137", "a=137 b=137"},
+		{"last init failed", podWith("i"),
+			statuses(exited("i", 1)), statuses(waiting("a"), waiting("b")), "i=1", "a=waiting b=waiting"},
+		{"a regular container ran once", podWith("i"),
+			statuses(waiting("i")), statuses(crashed("a", 1), waiting("b")), "i=137", "a=137 b=137"},
+		{"last init is a sidecar that has started", podWith("i", "sidecar"),
+			statuses(exited("i", 0), running("sidecar")), statuses(waiting("a"), waiting("b")), "i=0 sidecar=137", "a=137 b=137"},
+		{"last init is a sidecar that only ended", podWith("i", "sidecar"),
+			statuses(exited("i", 0), exited("sidecar", 0)), statuses(waiting("a"), waiting("b")), "i=0 sidecar=0", "a=waiting b=waiting"},
+		{"nothing is known", podWith("i"), nil, nil, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status := &v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: tc.init, ContainerStatuses: tc.regular}
+			Terminate(tc.pod, status, false)
+			assert.Equal(t, tc.wantInit, describe(status.InitContainerStatuses))
+			assert.Equal(t, tc.wantRegular, describe(status.ContainerStatuses))
+		})
+	}
+}
+
+func TestTerminate_ST9_WhatTheEndSays(t *testing.T) {
+	status := &v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(running("a"))}
+	Terminate(podWith(), status, false)
+	c := status.ContainerStatuses[0]
+	require.NotNil(t, c.State.Terminated)
+	assert.Equal(t, "ContainerStatusUnknown", c.State.Terminated.Reason)
+	assert.NotEmpty(t, c.State.Terminated.Message)
+	assert.Nil(t, c.State.Running)
+	assert.False(t, c.Ready)
+	assert.False(t, *c.Started)
+}
+
+func TestTerminate_ST10_Phase(t *testing.T) {
+	for _, tc := range []struct {
+		phase        v1.PodPhase
+		static       bool
+		want         v1.PodPhase
+		wantNotReady string
+	}{
+		{v1.PodPending, false, v1.PodFailed, "PodFailed"},
+		{v1.PodRunning, false, v1.PodFailed, "PodFailed"},
+		{v1.PodFailed, false, v1.PodFailed, "PodFailed"},
+		{v1.PodSucceeded, false, v1.PodSucceeded, "PodCompleted"},
+		{v1.PodPending, true, v1.PodPending, "ContainersNotReady"},
+		{v1.PodRunning, true, v1.PodRunning, "ContainersNotReady"},
+		{v1.PodSucceeded, true, v1.PodSucceeded, "PodCompleted"},
+	} {
+		t.Run(fmt.Sprint(tc.phase, " static=", tc.static), func(t *testing.T) {
+			status := &v1.PodStatus{
+				Phase:             tc.phase,
+				Conditions:        []v1.PodCondition{cond(v1.PodReady, "True", earlier), cond(v1.ContainersReady, "True", earlier)},
+				ContainerStatuses: statuses(running("a"), running("b")),
+			}
+			Terminate(podWith(), status, tc.static)
+			assert.Equal(t, tc.want, status.Phase)
+			for _, kind := range []v1.PodConditionType{v1.PodReady, v1.ContainersReady} {
+				assert.Equal(t, v1.ConditionFalse, condition(status, kind).Status)
+				assert.Equal(t, tc.wantNotReady, condition(status, kind).Reason)
+			}
+		})
+	}
+}
+
+func TestSetReady_ST8(t *testing.T) {
+	notReady := func(name string) v1.ContainerStatus {
+		c := running(name)
+		c.Ready = false
+		return c
+	}
+	gated := podWith("i", "sidecar")
+	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
+	for _, tc := range []struct {
+		name        string
+		pod         *v1.Pod
+		status      v1.PodStatus
+		id          string
+		ready       bool
+		wantChanged bool
+		containers  string // status/reason/message of ContainersReady
+		podReady    string
+	}{
+		{name: "last one becomes ready", pod: podWith("i"), id: "mem://a", ready: true, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(exited("i", 0)), ContainerStatuses: statuses(notReady("a"), running("b"))},
+			containers: "True//", podReady: "True//"},
+		{name: "one of two", pod: podWith(), id: "mem://a", ready: true, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(notReady("a"), notReady("b"))},
+			containers: "False/ContainersNotReady/containers with unready status: [b]",
+			podReady:   "False/ContainersNotReady/containers with unready status: [b]"},
+		{name: "becomes unready", pod: podWith(), id: "mem://a", ready: false, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(running("a"))},
+			containers: "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]",
+			podReady:   "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]"},
+		{name: "sidecar", pod: podWith("i", "sidecar"), id: "mem://sidecar", ready: false, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(exited("i", 0), running("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			containers: "False/ContainersNotReady/containers with unready status: [sidecar]",
+			podReady:   "False/ContainersNotReady/containers with unready status: [sidecar]"},
+		{name: "gate missing", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			containers: "True//",
+			podReady:   `False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "gate" does not exist.`},
+		{name: "gate closed", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "False", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			containers: "True//",
+			podReady:   `False/ReadinessGatesNotReady/the status of pod readiness gate "gate" is not "True", but False`},
+		{name: "gate open", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "True", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			containers: "True//", podReady: "True//"},
+		{name: "over", pod: podWith(), id: "mem://a", ready: false, wantChanged: true,
+			status:     v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: statuses(running("a"), running("b"))},
+			containers: "False/PodFailed/", podReady: "False/PodFailed/"},
+		{name: "unchanged", pod: podWith(), id: "mem://a", ready: true,
+			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
+		{name: "unknown ID", pod: podWith(), id: "mem://old", ready: false,
+			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
+		{name: "no ID", pod: podWith(), id: "", ready: true,
+			status: v1.PodStatus{ContainerStatuses: statuses(waiting("a"))}},
+		{name: "not running any more", pod: podWith(), id: "mem://a", ready: true,
+			status: v1.PodStatus{ContainerStatuses: statuses(exited("a", 0))}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := tc.status.DeepCopy()
+			changed := SetReady(tc.pod, &tc.status, tc.id, tc.ready)
+			assert.Equal(t, tc.wantChanged, changed)
+			if !tc.wantChanged {
+				assert.Equal(t, before, &tc.status)
+				return
+			}
+			assert.Equal(t, tc.ready, findContainer(&tc.status, tc.id).Ready)
+			say := func(k v1.PodConditionType) string {
+				c := condition(&tc.status, k)
+				return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)
+			}
+			assert.Equal(t, tc.containers, say(v1.ContainersReady))
+			assert.Equal(t, tc.podReady, say(v1.PodReady))
+		})
+	}
+}
+
+func TestSetStarted_ST8(t *testing.T) {
+	fresh := running("a")
+	fresh.Started = nil
+	no := false
+	notYet := running("a")
+	notYet.Started = &no
+	for _, tc := range []struct {
+		name    string
+		c       v1.ContainerStatus
+		id      string
+		started bool
+		want    bool
+	}{
+		{"first result", fresh, "mem://a", true, true},
+		{"first result is no", fresh, "mem://a", false, true},
+		{"from no to yes", notYet, "mem://a", true, true},
+		{"unchanged", notYet, "mem://a", false, false},
+		{"another container", notYet, "mem://b", true, false},
+		{"not running any more", exited("a", 0), "mem://a", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status := &v1.PodStatus{InitContainerStatuses: statuses(*tc.c.DeepCopy())}
+			assert.Equal(t, tc.want, SetStarted(status, tc.id, tc.started))
+			if tc.want {
+				assert.Equal(t, tc.started, *status.InitContainerStatuses[0].Started)
+			} else {
+				assert.Equal(t, tc.c, status.InitContainerStatuses[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package status_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+// Builders of container statuses: what is said of the container "c".
+type container = v1.ContainerStatus
+
+func is(c container, state v1.ContainerState) container {
+	c.State = state
+	return c
+}
+
+func was(c container, state v1.ContainerState) container {
+	c.LastTerminationState = state
+	return c
+}
+
+var (
+	waits = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
+	runs  = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}}
+	ended = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+		StartedAt: metav1.NewTime(start), FinishedAt: metav1.NewTime(start.Add(time.Second)),
+	}}
+	failed = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1}}
+)
+
+func of(containers ...container) *v1.PodStatus { return &v1.PodStatus{ContainerStatuses: containers} }
+
+func TestCheckTransition_I26_I27(t *testing.T) {
+	c1, c2 := container{Name: "c", ContainerID: "1"}, container{Name: "c", ContainerID: "2"}
+	restarted := func(n int32) container { return container{Name: "c", ContainerID: "2", RestartCount: n} }
+	ready := func(s v1.ConditionStatus, at time.Time) *v1.PodStatus {
+		return &v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: s, LastTransitionTime: metav1.NewTime(at)}}}
+	}
+	began := func(at time.Time) *v1.PodStatus { return &v1.PodStatus{StartTime: ptr.To(metav1.NewTime(at))} }
+	for _, tc := range []struct {
+		name     string
+		old, new *v1.PodStatus
+		fault    string // empty: fine
+	}{
+		{"first", nil, of(is(c1, waits)), ""},
+		{"starts", of(is(c1, waits)), of(is(c1, runs)), ""},
+		{"ends", of(is(c1, runs)), of(is(c1, ended)), ""},
+		{"waits for its restart", of(is(c1, ended)), of(was(is(c1, waits), ended)), ""},
+		{"restarts", of(is(c1, ended)), of(was(is(c2, runs), ended)), ""},
+		{"restart count rises", of(is(restarted(1), waits)), of(is(restarted(2), waits)), ""},
+		{"restart count falls", of(is(restarted(2), waits)), of(is(restarted(1), waits)), "restart count fell from 2 to 1"},
+		{"container disappears", of(is(c1, waits), container{Name: "d"}), of(is(c1, waits)), "container d disappeared"},
+		{"container replaced", of(container{Name: "d"}), of(is(c1, waits)), "container d disappeared"},
+		{"init container disappears", &v1.PodStatus{InitContainerStatuses: []container{c1}}, of(c1), "container c disappeared"},
+		{"ephemeral container disappears", &v1.PodStatus{EphemeralContainerStatuses: []container{c1}}, of(c1), "container c disappeared"},
+		{"runs again under its ID", of(is(c1, ended)), of(was(is(c1, runs), ended)), `runs again under the ID "1"`},
+		{"its end is forgotten", of(is(c1, ended)), of(is(c2, runs)), "that it ended"},
+		{"its last end is forgotten", of(was(is(c2, runs), ended)), of(is(c2, runs)), "that it ended"},
+		{"terminal phase stays", &v1.PodStatus{Phase: "Failed"}, &v1.PodStatus{Phase: "Failed"}, ""},
+		{"phase moves on", &v1.PodStatus{Phase: "Running"}, &v1.PodStatus{Phase: "Failed"}, ""},
+		{"terminal phase reverts", &v1.PodStatus{Phase: "Succeeded"}, &v1.PodStatus{Phase: "Running"}, "phase went from Succeeded to Running"},
+		{"terminal phase changes", &v1.PodStatus{Phase: "Failed"}, &v1.PodStatus{Phase: "Succeeded"}, "phase went from Failed to Succeeded"},
+		{"start time stays", began(start), began(start), ""},
+		{"start time changes", began(start), began(start.Add(1e9)), "start time went"},
+		{"start time vanishes", began(start), &v1.PodStatus{}, "start time went"},
+		{"transition", ready("False", start), ready("True", start.Add(1e9)), ""},
+		{"transition time without transition", ready("True", start), ready("True", start.Add(1e9)), "another transition time"},
+		{"end without times", nil, of(is(c1, failed)), ""},
+		{"finished without start", nil, of(is(c1, v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: metav1.NewTime(start)}})), "without having started"},
+		{"finished before its start", nil, of(was(is(c1, waits), v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			StartedAt: metav1.NewTime(start), FinishedAt: metav1.NewTime(start.Add(-time.Second)),
+		}})), "before it started"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := status.CheckTransition(tc.old, tc.new)
+			if tc.fault == "" {
+				assert.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tc.fault)
+				require.ErrorContains(t, err, "status: ")
+			}
+		})
+	}
+}
+
+func TestCheckStatus_I29_NothingRunsBeforeItMay(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	pod := newPod("a")
+	pod.Spec.InitContainers = []v1.Container{{Name: "i"}, {Name: "side", RestartPolicy: &always}}
+	i, side, c := container{Name: "i"}, container{Name: "side"}, container{Name: "c"}
+	again := i
+	again.RestartCount = 1
+	started := c
+	started.Started = ptr.To(true)
+	for _, tc := range []struct {
+		name        string
+		init        []container
+		c           container
+		fault       string
+		onlyWithPod bool // CheckTransition cannot see it
+	}{
+		{"nothing has run", []container{is(i, waits), is(side, waits)}, is(c, waits), "", false},
+		{"all in order", []container{is(i, ended), is(side, runs)}, is(c, runs), "", false},
+		{"sidecar before its init container", []container{is(i, waits), is(side, runs)}, is(c, waits), "container side has run before init container i", false},
+		{"regular before the sidecar", []container{is(i, ended), is(side, waits)}, is(c, runs), "container c has run before init container side", false},
+		{"regular ended before the sidecar", []container{is(i, ended), is(side, waits)}, is(c, failed), "container c", false},
+		{"regular has a last termination", []container{is(i, waits), is(side, waits)}, was(is(c, waits), ended), "container c", false},
+		{"regular is started", []container{is(i, waits), is(side, waits)}, is(started, waits), "container c", false},
+		{"regular is nothing", []container{is(i, waits), is(side, waits)}, c, "container c", false},
+		{"during the first run of an init container", []container{is(i, runs), is(side, waits)}, is(c, runs), "before init container i", true},
+		{"after an init container failed", []container{is(i, failed), is(side, runs)}, is(c, runs), "before init container i", true},
+		{"during a later run", []container{is(again, runs), is(side, runs)}, is(c, runs), "", false},
+		{"during a run after a known end", []container{was(is(i, runs), ended), is(side, runs)}, is(c, runs), "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &v1.PodStatus{InitContainerStatuses: tc.init, ContainerStatuses: []container{tc.c}}
+			err := status.CheckStatus(pod, s)
+			withoutPod := status.CheckTransition(nil, s)
+			if tc.fault == "" {
+				assert.NoError(t, err)
+				assert.NoError(t, withoutPod)
+				return
+			}
+			require.ErrorContains(t, err, tc.fault)
+			if !tc.onlyWithPod {
+				assert.Error(t, withoutPod)
+			}
+		})
+	}
+}
+
+func TestCheckStatus_I28_ReadyMeansRunning(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	pod := newPod("a")
+	pod.Spec.InitContainers = []v1.Container{{Name: "side", RestartPolicy: &always}}
+	pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
+	good := func() *v1.PodStatus {
+		s := running(true)
+		s.InitContainerStatuses = []container{is(container{Name: "side", Ready: true}, runs)}
+		s.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: "True"}, {Type: "gate", Status: "True"}}
+		return &s
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*v1.PodStatus)
+		fault  string
+	}{
+		{"ready", func(*v1.PodStatus) {}, ""},
+		{"not ready, and nothing is", func(s *v1.PodStatus) { *s = v1.PodStatus{Phase: v1.PodFailed} }, ""},
+		{"over", func(s *v1.PodStatus) { s.Phase = v1.PodSucceeded }, "is ready and has Succeeded"},
+		{"container not ready", func(s *v1.PodStatus) { s.ContainerStatuses[0].Ready = false }, "without container c"},
+		{"container not running", func(s *v1.PodStatus) { s.ContainerStatuses[0].State = ended }, "without container c"},
+		{"container unknown", func(s *v1.PodStatus) { s.ContainerStatuses = nil }, "without container c"},
+		{"sidecar not ready", func(s *v1.PodStatus) { s.InitContainerStatuses[0].Ready = false }, "without container side"},
+		{"gate closed", func(s *v1.PodStatus) { s.Conditions[1].Status = "False" }, "gate gate closed"},
+		{"gate missing", func(s *v1.PodStatus) { s.Conditions = s.Conditions[:1] }, "gate gate closed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := good()
+			tc.change(s)
+			err := status.CheckStatus(pod, s)
+			if tc.fault == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tc.fault)
+			}
+		})
+	}
+}
+
+func TestCheckGone_I27_NothingRuns(t *testing.T) {
+	c := container{Name: "c"}
+	started := is(c, waits)
+	started.Started = ptr.To(true)
+	assert.NoError(t, status.CheckGone(of(is(c, ended), is(c, waits))))
+	assert.ErrorContains(t, status.CheckGone(of(is(c, runs))), "is running")
+	assert.ErrorContains(t, status.CheckGone(&v1.PodStatus{InitContainerStatuses: []container{is(c, runs)}}), "is running")
+	assert.ErrorContains(t, status.CheckGone(of(started)), "has no end")
+}
+
+// What a store makes of a pod's life passes its own oracle.
+func TestStore_I26_I27_I28_PublishesWhatTheOracleAllows(t *testing.T) {
+	w := newWorld()
+	pod := newPod("a")
+	waiting := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []container{is(container{Name: "c"}, waits)}}
+	crashed := running(false)
+	crashed.ContainerStatuses[0].State = ended
+	restarted := running(false)
+	restarted.ContainerStatuses[0].ContainerID = "mem://2"
+	restarted.ContainerStatuses[0].RestartCount = 1
+	restarted.ContainerStatuses[0].LastTerminationState = ended
+	var old *v1.PodStatus
+	for i, step := range []func(){
+		func() { w.SetPodStatus(pod, waiting) },
+		func() { w.SetPodStatus(pod, running(false)) },
+		func() { w.SetContainerReadiness("a", "mem://1", true) },
+		func() { w.SetPodStatus(pod, crashed) },
+		func() { w.SetContainerReadiness("a", "mem://1", true) }, // late
+		func() { w.SetPodStatus(pod, restarted) },
+		func() { w.SetContainerReadiness("a", "mem://2", true) },
+		func() { w.TerminatePod(pod) },
+		func() { w.SetContainerReadiness("a", "mem://2", true) }, // late
+	} {
+		w.pass(time.Second)
+		step()
+		s := w.must(t, "a")
+		require.NoError(t, status.CheckTransition(old, &s), "step %d", i)
+		require.NoError(t, status.CheckStatus(pod, &s), "step %d", i)
+		old = &s
+	}
+	require.NoError(t, status.CheckGone(old))
+}

@@ -1,0 +1,547 @@
+package status_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a store on a clock that stands still.
+type world struct {
+	*status.Store
+	clk *testclock.FakePassiveClock
+	// accepted and unchanged count what the hooks were told.
+	accepted, unchanged int
+	// removals counts what a test has removed since it looked last.
+	removals int
+}
+
+func newWorld(pods ...*v1.Pod) *world {
+	manager := podmanager.New()
+	manager.SetPods(pods)
+	w := &world{clk: testclock.NewFakePassiveClock(start)}
+	w.Store = status.New(status.Config{
+		Clock:      w.clk,
+		Translator: manager,
+		Hooks: status.Hooks{
+			Accepted:  func(types.UID, uint64) { w.accepted++ },
+			Unchanged: func(types.UID) { w.unchanged++ },
+		},
+	})
+	return w
+}
+
+func (w *world) pass(d time.Duration) { w.clk.SetTime(w.clk.Now().Add(d)) }
+
+// must is the stored status of the pod.
+func (w *world) must(t *testing.T, uid types.UID) v1.PodStatus {
+	t.Helper()
+	s, ok := w.GetPodStatus(uid)
+	require.True(t, ok, "no status of %s", uid)
+	return s
+}
+
+func newPod(uid string, annotations ...string) *v1.Pod {
+	p := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: "web", Namespace: "ns"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c"}}},
+	}
+	for i := 0; i < len(annotations); i += 2 {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, annotations[i], annotations[i+1])
+	}
+	return p
+}
+
+func staticPod(uid string) *v1.Pod {
+	return newPod(uid, podmanager.ConfigSourceAnnotation, podmanager.FileSource)
+}
+
+func running(ready bool) v1.PodStatus {
+	return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{
+		Name: "c", ContainerID: "mem://1", Ready: ready, Started: ptr.To(true),
+		State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}},
+	}}}
+}
+
+func readyCondition(s v1.PodStatus) v1.ConditionStatus {
+	for _, c := range s.Conditions {
+		if c.Type == v1.PodReady {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+func ExampleNew() {
+	store := status.New(status.Config{})
+	changes := store.Subscribe(func() { fmt.Println("(something changed)") })
+	defer changes.Close()
+
+	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodPending})
+	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodRunning})
+	for _, u := range changes.Take(nil) {
+		fmt.Println(u.UID, u.Version, u.Status.Phase)
+	}
+	store.TerminatePod(newPod("uid-1"))
+	for _, u := range changes.Take(nil) {
+		fmt.Println(u.UID, u.Version, u.Status.Phase)
+	}
+	// Output:
+	// (something changed)
+	// uid-1 2 Running
+	// (something changed)
+	// uid-1 3 Failed
+}
+
+func TestGetPodStatus_ST1_MirrorUIDIsTranslated(t *testing.T) {
+	st := staticPod("static")
+	mirror := newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")
+	w := newWorld(st, mirror)
+	w.SetPodStatus(st, running(false))
+
+	assert.Equal(t, w.must(t, "static"), w.must(t, "mirror"))
+	_, ok := w.GetPodStatus("other")
+	assert.False(t, ok)
+
+	w.SetContainerReadiness("mirror", "mem://1", true)
+	assert.True(t, w.must(t, "static").ContainerStatuses[0].Ready)
+	w.SetContainerStartup("mirror", "mem://1", false)
+	assert.False(t, *w.must(t, "static").ContainerStatuses[0].Started)
+}
+
+func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	given := running(true)
+	w.SetPodStatus(newPod("a"), given)
+	given.ContainerStatuses[0].Name = "changed by the giver"
+	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
+
+	w.must(t, "a").ContainerStatuses[0].Name = "changed by a reader"
+	sub.Take(nil)[0].Status.ContainerStatuses[0].Name = "changed by a subscriber"
+	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
+}
+
+func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	pod := newPod("a")
+	w.SetPodStatus(pod, running(true))
+	deleted := pod.DeepCopy()
+	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+	w.SetPodStatus(deleted, running(true))
+	w.SetPodStatus(deleted, running(true))
+	assert.EqualValues(t, 3, sub.Take(nil)[0].Version)
+}
+
+func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	pod := newPod("a")
+	w.SetPodStatus(pod, running(true))
+	got := sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.EqualValues(t, 1, got[0].Version)
+
+	w.pass(time.Hour)
+	same := running(true)
+	same.Conditions = []v1.PodCondition{{Type: "theirs", Status: "True"}}
+	newer := newPod("a", "changed", "yes")
+	w.SetPodStatus(newer, same)
+	assert.Empty(t, sub.Take(nil), "nobody is told")
+	assert.Equal(t, 1, w.accepted)
+	assert.Equal(t, 1, w.unchanged)
+
+	w.SetPodStatus(newer, running(false))
+	got = sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.EqualValues(t, 2, got[0].Version)
+	assert.Same(t, newer, got[0].Pod)
+}
+
+func TestSetPodStatus_ST3_KeepsTheNewerPodOfADroppedStatus(t *testing.T) {
+	w := newWorld()
+	w.SetPodStatus(newPod("a"), running(false))
+	gated := newPod("a")
+	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
+	w.SetPodStatus(gated, running(false))
+	w.SetContainerReadiness("a", "mem://1", true)
+	assert.Equal(t, v1.ConditionFalse, readyCondition(w.must(t, "a")), "judged by the newer spec")
+}
+
+func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
+	w := newWorld()
+	pod := newPod("a")
+	began := metav1.NewTime(start.Add(-time.Hour))
+	pod.Status = v1.PodStatus{StartTime: &began, Conditions: []v1.PodCondition{
+		{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: began},
+	}}
+	given := running(true)
+	given.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+	w.SetPodStatus(pod, given)
+	s := w.must(t, "a")
+	assert.True(t, began.Equal(s.StartTime), "before the first status the pod's own counts")
+	assert.True(t, began.Equal(&s.Conditions[0].LastTransitionTime))
+
+	w.pass(time.Minute)
+	given.Conditions[0].Status = v1.ConditionFalse
+	w.SetPodStatus(pod, given)
+	s = w.must(t, "a")
+	assert.True(t, began.Equal(s.StartTime))
+	assert.True(t, start.Add(time.Minute).Equal(s.Conditions[0].LastTransitionTime.Time))
+}
+
+func TestSetPodStatus_ST7_ComparedAfterCutting(t *testing.T) {
+	w := newWorld()
+	w.clk.SetTime(start.Add(300 * time.Millisecond))
+	w.SetPodStatus(newPod("a"), running(true))
+	fine := running(true)
+	fine.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(start.Add(999 * time.Millisecond))
+	w.SetPodStatus(newPod("a"), fine)
+	assert.Equal(t, 1, w.unchanged)
+	assert.Equal(t, start, w.must(t, "a").StartTime.UTC())
+}
+
+func TestSetContainerReadiness_ST8(t *testing.T) {
+	w := newWorld()
+	w.SetContainerReadiness("a", "mem://1", true) // no such pod
+	w.SetContainerStartup("a", "mem://1", true)
+	_, ok := w.GetPodStatus("a")
+	assert.False(t, ok)
+
+	w.SetPodStatus(newPod("a"), running(false))
+	sub := w.Subscribe(nil)
+	sub.Take(nil)
+	w.SetContainerReadiness("a", "mem://other", true)
+	w.SetContainerReadiness("a", "mem://1", false)
+	w.SetContainerStartup("a", "mem://1", true)
+	assert.Empty(t, sub.Take(nil), "unknown or unchanged")
+
+	w.SetContainerReadiness("a", "mem://1", true)
+	got := sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.EqualValues(t, 2, got[0].Version)
+	assert.True(t, got[0].Status.ContainerStatuses[0].Ready)
+	assert.Equal(t, v1.ConditionTrue, readyCondition(got[0].Status))
+}
+
+func TestTerminatePod_ST9_ST10(t *testing.T) {
+	w := newWorld()
+	pod := newPod("a")
+	w.SetPodStatus(pod, running(true))
+	sub := w.Subscribe(nil)
+	assert.False(t, sub.Take(nil)[0].Finished)
+
+	w.TerminatePod(pod)
+	got := sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.True(t, got[0].Finished)
+	assert.Equal(t, v1.PodFailed, got[0].Status.Phase)
+	require.NotNil(t, got[0].Status.ContainerStatuses[0].State.Terminated)
+	assert.EqualValues(t, 137, got[0].Status.ContainerStatuses[0].State.Terminated.ExitCode)
+	assert.Equal(t, v1.ConditionFalse, readyCondition(got[0].Status))
+
+	w.TerminatePod(pod)
+	assert.EqualValues(t, 3, sub.Take(nil)[0].Version, "forced, also if nothing changes")
+}
+
+func TestTerminatePod_ST10_OfAPodWithoutAStatus(t *testing.T) {
+	w := newWorld()
+	pod := newPod("a")
+	pod.Status = v1.PodStatus{Phase: v1.PodSucceeded}
+	w.TerminatePod(pod)
+	assert.Equal(t, v1.PodSucceeded, w.must(t, "a").Phase, "what the pod came with counts")
+	assert.Nil(t, pod.Status.Conditions, "and is not changed")
+}
+
+func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		pod  *v1.Pod
+		want bool
+	}{
+		{"ordinary pod", newPod("a"), true},
+		{"static pod", staticPod("a"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld()
+			sub := w.Subscribe(nil)
+			w.SetPodStatus(tc.pod, running(true))
+			w.TerminatePod(tc.pod)
+			w.SetContainerReadiness("a", "mem://1", true) // late
+			assert.True(t, sub.Take(nil)[0].Finished)
+			w.SetPodStatus(tc.pod, v1.PodStatus{Phase: v1.PodRunning, Message: "something new"})
+			assert.Equal(t, tc.want, sub.Take(nil)[0].Finished)
+		})
+	}
+}
+
+func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
+	w := newWorld()
+	for _, uid := range []string{"c", "a", "b", "stays"} {
+		w.SetPodStatus(newPod(uid), running(true))
+	}
+	sub := w.Subscribe(nil)
+	sub.Take(nil)
+	w.RemoveOrphanedStatuses(map[types.UID]bool{"stays": true, "a": false, "never heard of": true})
+
+	var told []types.UID
+	for _, u := range sub.Take(nil) {
+		assert.True(t, u.Removed)
+		assert.Zero(t, u.Version)
+		assert.Equal(t, u.UID, u.Pod.UID)
+		assert.Equal(t, v1.PodStatus{}, u.Status)
+		told = append(told, u.UID)
+	}
+	assert.Equal(t, []types.UID{"a", "b", "c"}, told)
+	_, ok := w.GetPodStatus("a")
+	assert.False(t, ok)
+	w.must(t, "stays")
+
+	w.RemoveOrphanedStatuses(nil)
+	_, ok = w.GetPodStatus("stays")
+	assert.False(t, ok)
+}
+
+func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	for _, ready := range []bool{true, false, true} {
+		w.SetPodStatus(newPod("a"), running(ready))
+	}
+	assert.EqualValues(t, 3, sub.Take(nil)[0].Version)
+	w.RemoveOrphanedStatuses(nil)
+	w.SetPodStatus(newPod("a"), running(true))
+	got := sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.False(t, got[0].Removed, "it is back, that is the newest")
+	assert.Greater(t, got[0].Version, uint64(3))
+}
+
+func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
+	w := newWorld()
+	for _, uid := range []string{"b", "c", "a"} {
+		w.SetPodStatus(newPod(uid), running(true))
+	}
+	woken := 0
+	sub := w.Subscribe(func() { woken++ })
+	assert.Equal(t, 1, woken)
+	var told []types.UID
+	for _, u := range sub.Take(nil) {
+		told = append(told, u.UID)
+	}
+	assert.Equal(t, []types.UID{"a", "b", "c"}, told)
+
+	w.Subscribe(nil)
+	assert.Equal(t, 1, woken, "another one's beginning wakes nobody else")
+}
+
+func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
+	w := newWorld()
+	woken := 0
+	sub := w.Subscribe(func() { woken++ })
+	w.SetPodStatus(newPod("b"), v1.PodStatus{Phase: v1.PodPending})
+	w.pass(time.Second)
+	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodPending})
+	w.pass(time.Second)
+	w.SetPodStatus(newPod("b"), v1.PodStatus{Phase: v1.PodRunning})
+	assert.Equal(t, 1, woken, "only when there was nothing to take")
+
+	buf := make([]status.Update, 0, 4)
+	got := sub.Take(buf)
+	require.Len(t, got, 2)
+	assert.Same(t, &buf[:1][0], &got[0], "the caller's buffer")
+	assert.EqualValues(t, "b", got[0].UID)
+	assert.Equal(t, v1.PodRunning, got[0].Status.Phase)
+	assert.EqualValues(t, 2, got[0].Version)
+	assert.Equal(t, start, got[0].Since, "ST-4: since the first change that was not told")
+	assert.EqualValues(t, "a", got[1].UID)
+	assert.Equal(t, start.Add(time.Second), got[1].Since)
+	assert.Empty(t, sub.Take(got))
+}
+
+func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
+	w := newWorld()
+	idle := w.Subscribe(func() {}) // never takes
+	busy := w.Subscribe(nil)
+	for i := range 1000 {
+		w.SetPodStatus(newPod("a"), v1.PodStatus{Message: fmt.Sprint(i)})
+		require.Len(t, busy.Take(nil), 1)
+	}
+	got := idle.Take(nil)
+	require.Len(t, got, 1)
+	assert.Equal(t, "999", got[0].Status.Message)
+}
+
+func TestSubscription_WokenWithoutTheLock(t *testing.T) {
+	w := newWorld()
+	var sub *status.Subscription
+	var got []status.Update
+	sub = w.Subscribe(func() {
+		w.GetPodStatus("a") // would never return under the lock
+		got = sub.Take(nil)
+		w.SetPodStatus(newPod("b"), running(true))
+	})
+	w.SetPodStatus(newPod("a"), running(true))
+	require.Len(t, got, 1)
+	assert.EqualValues(t, "b", got[0].UID, "the inner call woke it again")
+}
+
+func TestSubscription_ClosedIsToldNothing(t *testing.T) {
+	w := newWorld()
+	woken := 0
+	closed, open := w.Subscribe(func() { woken++ }), w.Subscribe(nil)
+	closed.Close()
+	closed.Close()
+	w.SetPodStatus(newPod("a"), running(true))
+	assert.Zero(t, woken)
+	assert.Empty(t, closed.Take(nil))
+	assert.Len(t, open.Take(nil), 1)
+}
+
+func TestStore_NilPodsAreIgnored(t *testing.T) {
+	w := newWorld()
+	w.SetPodStatus(nil, running(true))
+	w.TerminatePod(nil)
+	assert.Zero(t, w.accepted)
+}
+
+func TestStore_ZeroConfigIsComplete(t *testing.T) {
+	s := status.New(status.Config{})
+	s.SetPodStatus(newPod("a"), running(true))
+	s.SetPodStatus(newPod("a"), running(true))
+	got, ok := s.GetPodStatus("a")
+	require.True(t, ok)
+	assert.False(t, got.StartTime.IsZero())
+}
+
+// Whatever is done to a store, what it publishes keeps ST-4, ST-5 and ST-11,
+// and a subscriber that takes at random ends with what is stored.
+func TestStore_AnyHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		sub := w.Subscribe(nil)
+		uids := []string{"a", "b", "c"}
+		seen := map[types.UID]status.Update{}
+		take := func(t *rapid.T) {
+			for _, u := range sub.Take(nil) {
+				old, known := seen[u.UID]
+				if u.Removed {
+					delete(seen, u.UID)
+					continue
+				}
+				if known && u.Version <= old.Version {
+					t.Fatalf("%s: version %d after %d", u.UID, u.Version, old.Version)
+				}
+				if known && old.Finished && !u.Finished && w.removals == 0 {
+					t.Fatalf("%s: finished went back", u.UID)
+				}
+				if known && w.removals == 0 && !u.Status.StartTime.Equal(old.Status.StartTime) {
+					t.Fatalf("%s: the start time changed", u.UID)
+				}
+				seen[u.UID] = u
+			}
+			w.removals = 0
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				s := running(rapid.Bool().Draw(t, "ready"))
+				s.Phase = rapid.SampledFrom([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodFailed}).Draw(t, "phase")
+				w.SetPodStatus(newPod(rapid.SampledFrom(uids).Draw(t, "uid")), s)
+			},
+			"ready": func(t *rapid.T) {
+				w.SetContainerReadiness(types.UID(rapid.SampledFrom(uids).Draw(t, "uid")), "mem://1", rapid.Bool().Draw(t, "ready"))
+			},
+			"terminate": func(t *rapid.T) { w.TerminatePod(newPod(rapid.SampledFrom(uids).Draw(t, "uid"))) },
+			"remove": func(t *rapid.T) {
+				w.RemoveOrphanedStatuses(map[types.UID]bool{types.UID(rapid.SampledFrom(uids).Draw(t, "keep")): true})
+				w.removals++
+			},
+			"pass": func(*rapid.T) { w.pass(time.Second) },
+			"take": take,
+		})
+		take(t)
+		for _, uid := range uids {
+			got, ok := w.GetPodStatus(types.UID(uid))
+			u, told := seen[types.UID(uid)]
+			if ok != told || ok && !assert.ObjectsAreEqual(got, u.Status) {
+				t.Fatalf("%s: the subscriber ended with something else than what is stored", uid)
+			}
+		}
+	})
+}
+
+// Under -race: subscribers that take while many write end with the newest.
+func TestStore_ConcurrentUse(t *testing.T) {
+	const writers, each = 4, 200
+	s := status.New(status.Config{})
+	var writing, reading sync.WaitGroup
+	done := make(chan struct{})
+	for r := range 3 {
+		wake := make(chan struct{}, 1)
+		sub := s.Subscribe(func() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		reading.Go(func() {
+			last := map[types.UID]status.Update{}
+			take := func() {
+				for _, u := range sub.Take(nil) {
+					assert.GreaterOrEqual(t, u.Version, last[u.UID].Version)
+					last[u.UID] = u
+				}
+			}
+			for over := false; !over; {
+				select {
+				case <-wake:
+					take()
+				case <-done:
+					over = true
+				}
+			}
+			take()
+			for w := range writers {
+				assert.EqualValues(t, each, last[types.UID(fmt.Sprint(w))].Version, "reader %d", r)
+			}
+			sub.Close()
+		})
+	}
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				s.SetPodStatus(newPod(fmt.Sprint(w)), v1.PodStatus{Message: fmt.Sprint(i)})
+				s.GetPodStatus("0")
+				s.SetContainerReadiness("1", "mem://1", i%2 == 0)
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	reading.Wait()
+}
+
+func BenchmarkSetPodStatusUnchanged(b *testing.B) {
+	s := status.New(status.Config{})
+	pod, st := newPod("a"), running(true)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.SetPodStatus(pod, st)
+	}
+}
