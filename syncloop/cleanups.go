@@ -31,7 +31,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		AllSources:    all,
 	})
 	if all {
-		h.dropStatuses(pods, mirrors)
+		h.dropStatuses(pods, mirrors, known)
 		h.dropMirrors(orphanedMirrors)
 	}
 	h.restartMissing(pods, known)
@@ -43,8 +43,14 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	return nil
 }
 
-func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod) {
-	keep := make(map[types.UID]bool, len(pods)+len(mirrors))
+// dropStatuses forgets the statuses of pods that are neither wanted nor worked
+// on. A pod that is on its way out keeps its own: what comes after it must not
+// contradict what came before.
+func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
+	keep := make(map[types.UID]bool, len(pods)+len(mirrors)+len(known))
+	for uid := range known {
+		keep[uid] = true
+	}
 	for _, list := range [][]*v1.Pod{pods, mirrors} {
 		for _, pod := range list {
 			keep[pod.UID] = true

@@ -97,6 +97,20 @@ func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	})
 }
 
+// ReplacePodStatus hands in the first status of a new life of the pod's UID. It
+// is stored whatever was said of the life before: its start, transition times
+// and end bind this one to nothing. Versions go on growing. Otherwise it is
+// SetPodStatus.
+func (s *Store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
+	if pod == nil {
+		return
+	}
+	next := status.DeepCopy()
+	s.change(pod.UID, func(*entry) *proposal {
+		return &proposal{pod: pod, status: next, force: true, anew: true}
+	})
+}
+
 // TerminatePod says that no container of the pod runs, or ever will. It is
 // called when a pod has been terminated, and may be called again.
 func (s *Store) TerminatePod(pod *v1.Pod) {
@@ -175,6 +189,7 @@ type proposal struct {
 	status   *v1.PodStatus // becomes the store's
 	force    bool          // to be accepted even if it says nothing new
 	finished bool
+	anew     bool // of a new life: what is stored does not bind it
 }
 
 // change stores what propose makes of what is stored now (nil if nothing is),
@@ -210,6 +225,11 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	version := s.mu.removed
 	if old != nil {
 		version = old.version
+	}
+	if p.anew {
+		old = nil
+	}
+	if old != nil {
 		next.finished = p.finished || old.finished && !podmanager.IsStaticPod(p.pod)
 	}
 	reconcile.Complete(p.pod, old.statusOf(p.pod), next.status, now)

@@ -33,6 +33,10 @@ type Config struct {
 	// Hooks observe.
 	Hooks Hooks
 
+	// Changed is told of every pod for which something was done, once at the
+	// end of the call, so that somebody looks at it soon. Nil: nobody.
+	Changed func(types.UID)
+
 	// HostIPs are the addresses of the node, primary first. Empty: statuses
 	// have none, nor have host-network pods.
 	HostIPs []string
@@ -65,6 +69,9 @@ const DefaultCallTimeout = 2 * time.Minute
 type statusStore interface {
 	// SetPodStatus publishes; it keeps its own copy.
 	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
+	// ReplacePodStatus publishes the first status of a new life of a UID,
+	// which is bound by nothing that was published of the life before.
+	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
 	// GetPodStatus returns what was published last.
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
 	// TerminatePod says that a pod has finished on this node.

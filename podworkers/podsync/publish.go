@@ -18,8 +18,12 @@ func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc
 	if amend != nil {
 		amend(&status)
 	}
+	if v.life.fresh {
+		v.life.fresh = false
+		s.cfg.Status.ReplacePodStatus(v.pod, status)
+		return status
+	}
 	s.cfg.Status.SetPodStatus(v.pod, status)
-	v.life.fresh = false
 	return status
 }
 

@@ -7,16 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// admitPowers refuses a pod that asks for what the syncer or the runtime can
-// not do, with the field's name. What is merely without effect is said in a
+// admitPowers refuses a pod that asks for what the node's syncer can not do, with the field's name. What is merely without effect is said in a
 // warning event, once per admission.
-func admitPowers(rt runtime.Runtime, events recorder) syncloop.PodAdmitHandler {
+func admitPowers(events recorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		rejected, ignored := podsync.Unsupported(attrs.Pod, rt)
+		rejected, ignored := podsync.Unsupported(attrs.Pod)
 		if len(rejected) > 0 {
 			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
 		}

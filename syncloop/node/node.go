@@ -180,7 +180,7 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		n.draining,
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		syncloop.AdmitHostPorts(),
-		admitPowers(n.config.Runtime, n.config.Recorder),
+		admitPowers(n.config.Recorder),
 	}, n.config.Admit)
 }
 
@@ -271,15 +271,27 @@ func (n *Node) removable(uid types.UID) bool {
 	return !wanted && n.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
-// cleaned opens the door once a housekeeping has seen every source and the
+// cleaned follows every housekeeping: it drops what is remembered of pods that
+// nobody knows, and opens the door once a housekeeping has seen every source and the
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
+	n.syncer.Forget(n.remembered)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
 	if ok, _ := n.pleg.Healthy(); ok {
 		n.ready.Open()
 	}
+}
+
+// remembered: somebody still knows the pod, so its life may not be taken for
+// that of the next one with its UID.
+func (n *Node) remembered(uid types.UID) bool {
+	if n.workers.View(uid).Known() {
+		return true
+	}
+	seen, err := n.pleg.Get(uid)
+	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {

@@ -58,10 +58,16 @@ func (tr *trace) checkStatusLocked(pod *v1.Pod, gone bool) {
 		delete(tr.mu.last, pod.UID)
 		return
 	}
-	if old := tr.mu.last[pod.UID]; old != nil {
+	if old := tr.mu.last[pod.UID]; old != nil && sameLife(old, &pod.Status) {
 		if err := status.CheckTransition(old, &pod.Status); err != nil {
 			tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 		}
 	}
 	tr.mu.last[pod.UID] = &pod.Status
+}
+
+// sameLife: a status with another start time, or none any more, is the first
+// of a new life of the UID.
+func sameLife(old, new *v1.PodStatus) bool {
+	return old.StartTime == nil || new.StartTime != nil && new.StartTime.Equal(old.StartTime)
 }

@@ -92,16 +92,23 @@ func (tr *trace) note(text string) {
 	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), text})
 }
 
-// did writes down one thing that was done. Stops of one instant are put in
-// order of name: they are made in parallel.
+// did writes down one thing that was done. Stops of one instant, which are made
+// in parallel, are put in order: announcements first, then by name.
 func (tr *trace) did(pod, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	l := tr.logLocked(pod)
 	l.did = append(l.did, line{tr.now().Sub(Epoch), text})
-	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && l.did[i].text < l.did[i-1].text; i-- {
+	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && before(l.did[i].text, l.did[i-1].text); i-- {
 		l.did[i-1], l.did[i] = l.did[i], l.did[i-1]
 	}
+}
+
+func before(a, b string) bool {
+	if announced := strings.HasPrefix(a, "event"); announced != strings.HasPrefix(b, "event") {
+		return announced
+	}
+	return a < b
 }
 
 func parallel(a, b line) bool {
