@@ -98,6 +98,9 @@ func (s *Syncer) containerRequest(v *visit, st *plan.Start, sandbox string, imag
 	for _, env := range c.Env {
 		req.Env = append(req.Env, runtime.EnvVar{Name: env.Name, Value: env.Value})
 	}
+	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
+		req.StopSignal = string(*c.Lifecycle.StopSignal)
+	}
 	if s.cfg.LogRoot != "" {
 		req.LogPath = fmt.Sprintf("%s/%d.log", c.Name, st.Attempt)
 	}

@@ -31,6 +31,14 @@ type Result struct {
 	Took   time.Duration
 }
 
+// changed tells that something was done for a pod, with whatever result: a call
+// that failed may have had an effect.
+func (s *Syncer) changed(uid types.UID) {
+	if s.cfg.Changed != nil {
+		s.cfg.Changed(uid)
+	}
+}
+
 // do does one thing of a sync, and tells of it. It returns what f returns.
 func (s *Syncer) do(ctx context.Context, r Result, f func() error) error {
 	began := s.turn.Now()

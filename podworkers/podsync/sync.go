@@ -34,10 +34,14 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if actions.Idle() {
 		return false, nil
 	}
+	defer s.changed(pod.UID)
 	err := s.act(ctx, v, &actions)
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
 		s.publish(v, false, nil)
+	}
+	if err != nil && ctx.Err() != nil && !cut(ctx, err) {
+		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
 	}
 	return false, err
 }
@@ -91,7 +95,7 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 // started; a record that cannot be removed is in nobody's way.
 func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	if a.KillPod != "" {
-		if a.CreateSandbox != "" && len(v.status.Sandboxes) > 0 {
+		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox {
 			s.cfg.Recorder.Event(v.pod, v1.EventTypeNormal, "SandboxChanged", "The sandbox is replaced: "+string(a.KillPod))
 		}
 		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {

@@ -19,6 +19,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	v := s.visit(ctx, pod, podStatus)
 	s.publish(v, false, podStatusFn)
+	defer s.changed(pod.UID)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
 		if !cut(ctx, err) {
 			s.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "FailedToKillPod", "error killing pod: %v", err)
@@ -42,6 +43,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		return err
 	}
 	v := s.visit(ctx, orphan(runningPod), status)
+	defer s.changed(v.pod.UID)
 	grace := int64(1)
 	if err := s.killPod(ctx, v, &grace, "nobody wants the pod"); err != nil {
 		return err

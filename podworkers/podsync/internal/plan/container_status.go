@@ -148,10 +148,10 @@ func carry(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 }
 
 // explain turns a container that is to be started again, and whose last start
-// failed, into one that waits for a reason.
+// failed, into one that waits for a reason. When all is over nothing waits.
 func explain(in *StatusInput, s *v1.ContainerStatus, rec *runtime.ContainerStatus) {
 	reason, ok := in.Reasons[s.Name]
-	if !ok || !shouldStart(in.Pod, rec) {
+	if !ok || in.Terminal || !shouldStart(in.Pod, rec) {
 		return
 	}
 	if s.State.Terminated != nil {

@@ -39,6 +39,8 @@
 //   - A published terminal phase stays even if another terminal one is computed
 //     (PH-9 asks for less): an evicted pod whose containers end with 0 has not
 //     succeeded (58711, 88440, 90636).
+//   - When a pod is over no container waits for a reason (CS-8): one that was in
+//     CrashLoopBackOff shows how it ended.
 //   - An end of unknown kind, once published, stays an end (CS-4).
 //   - The end of an exited container has a beginning, and not after it.
 //   - A container without a hash, or with one of an unknown version, is not

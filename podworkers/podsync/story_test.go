@@ -1,0 +1,389 @@
+package podsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestStories runs the texts in testdata: one pod, one memory runtime, every
+// call of it written down. Commands:
+//
+//	pod policy=Never init=i main=a,b grace=5 host      lines: script NAME TEXT, image NAME IMAGE, pull NAME POLICY
+//	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
+//	     [life=2] [cancel=3s] [stale] [reason=Evicted]
+//	advance 10s
+//	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
+//	trouble kill-sandbox|lose a|exit a 3|network down|network up|pulls IMAGE
+//	crash                                              the agent dies and starts again, the runtime goes on
+//	forget                                             housekeeping: nobody knows the pod any more
+//	records                                            what the runtime has
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var st *story
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if st == nil || d.Cmd == "new" {
+				st = newStory(t)
+			}
+			st.t = t
+			return st.run(d)
+		})
+	})
+}
+
+// story is one pod on one machine.
+type story struct {
+	t      *testing.T
+	b      bottle
+	mem    *memory.Runtime
+	faults *faulty.Faults
+	tap    *tap
+	store  *store
+	syncer *podsync.Syncer
+	pod    *v1.Pod
+	last   *runtime.PodStatus
+	out    strings.Builder
+}
+
+func newStory(t *testing.T) *story {
+	st := &story{t: t, pod: &v1.Pod{}}
+	st.b.s = turn.NewScheduler(1, start)
+	st.mem = memory.New(memory.Config{Clock: st.b.s.NewProcess().Clock()})
+	faults, err := faulty.New(faulty.Config{})
+	require.NoError(t, err)
+	st.faults = faults
+	st.boot()
+	return st
+}
+
+// boot starts the agent: a new process that knows nothing.
+func (st *story) boot() {
+	st.b.p = st.b.s.NewProcess()
+	clk := st.b.p.Clock()
+	st.store = &store{write: st.line, statuses: map[types.UID]v1.PodStatus{}}
+	st.tap = &tap{
+		Runtime: st.faults.Wrap(st.mem.On(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
+	}
+	syncer, err := podsync.New(podsync.Config{
+		Runtime: st.tap, Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
+	})
+	require.NoError(st.t, err)
+	st.syncer = syncer
+}
+
+func (st *story) line(text string) { st.out.WriteString(text + "\n") }
+
+func (st *story) run(d *datadriven.TestData) string {
+	st.out.Reset()
+	switch d.Cmd {
+	case "new":
+	case "pod":
+		st.define(d)
+	case "sync", "terminate", "terminated", "orphan":
+		st.call(d)
+	case "advance":
+		st.b.s.RunUntil(st.b.s.Now().Add(st.duration(d.CmdArgs[0].Key)))
+	case "fault":
+		st.fault(d)
+	case "trouble":
+		st.trouble(d)
+	case "heal":
+		st.faults.Clear()
+	case "crash":
+		st.b.p.Crash()
+		st.boot()
+	case "forget":
+		st.syncer.Forget(func(types.UID) bool { return false })
+	case "records":
+		st.records()
+	default:
+		d.Fatalf(st.t, "unknown command %q", d.Cmd)
+	}
+	return st.out.String()
+}
+
+func (st *story) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	require.NoError(st.t, err)
+	return d
+}
+
+// define makes the pod.
+func (st *story) define(d *datadriven.TestData) {
+	st.pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "p", Namespace: "ns", UID: "u", Annotations: map[string]string{"kubernetes.io/config.source": "api"},
+	}}
+	containers(&st.pod.Spec.Containers, "a")
+	for _, arg := range d.CmdArgs {
+		switch value := strings.Join(arg.Vals, ","); arg.Key {
+		case "policy":
+			st.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
+		case "init":
+			containers(&st.pod.Spec.InitContainers, value)
+		case "main":
+			containers(&st.pod.Spec.Containers, value)
+		case "grace":
+			st.pod.Spec.TerminationGracePeriodSeconds = st.number(value)
+		case "host":
+			st.pod.Spec.HostNetwork = true
+		case "static":
+			st.pod.Annotations["kubernetes.io/config.source"] = "file"
+		default:
+			d.Fatalf(st.t, "pod %s?", arg.Key)
+		}
+	}
+	for line := range strings.Lines(d.Input) {
+		f := strings.Fields(line)
+		switch rest := strings.Join(f[2:], " "); f[0] {
+		case "script":
+			st.pod.Annotations["memory.podkeel.dev/"+f[1]] = rest
+		case "image":
+			st.spec(f[1]).Image = rest
+		case "pull":
+			st.spec(f[1]).ImagePullPolicy = v1.PullPolicy(rest)
+		default:
+			d.Fatalf(st.t, "pod ... %s?", f[0])
+		}
+	}
+}
+
+func containers(list *[]v1.Container, names string) {
+	*list = nil
+	for name := range strings.SplitSeq(names, ",") {
+		*list = append(*list, v1.Container{Name: name, Image: "img:1"})
+	}
+}
+
+func (st *story) spec(name string) *v1.Container {
+	for _, list := range [][]v1.Container{st.pod.Spec.InitContainers, st.pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	st.t.Fatalf("no container %s", name)
+	return nil
+}
+
+func (st *story) number(text string) *int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(st.t, err)
+	return &n
+}
+
+// call makes one call of the syncer and writes down what came of it.
+func (st *story) call(d *datadriven.TestData) {
+	life, grace, amend := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
+	var at []due
+	ctx, cancel := turn.WithCancel(context.Background())
+	stale := false
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "life":
+			life = uint64(*st.number(arg.Vals[0]))
+		case "grace":
+			grace = st.number(arg.Vals[0])
+		case "cancel":
+			at = append(at, due{st.b.s.Now().Add(st.duration(arg.Vals[0])), cancel})
+		case "stale":
+			stale = true
+		case "reason":
+			amend = func(s *v1.PodStatus) { s.Phase, s.Reason = v1.PodFailed, arg.Vals[0] }
+		default:
+			d.Fatalf(st.t, "%s?", arg.Key)
+		}
+	}
+	if !stale {
+		st.observe()
+	}
+	ctx = podworkers.WithIncarnation(ctx, life)
+	began := st.b.s.Now()
+	var terminal bool
+	var err error
+	hangs := st.b.run(func() { terminal, err = st.invoke(ctx, d.Cmd, grace, amend) }, at...)
+	cancel()
+	st.b.s.Settle()
+	st.finish(terminal, err, hangs, st.b.s.Now().Sub(began))
+}
+
+// observe takes the status that the call is given, as a cache would.
+func (st *story) observe() {
+	st.b.run(func() {
+		clk := st.b.p.Clock()
+		status, err := st.faults.Wrap(st.mem.On(clk), clk).PodStatus(context.Background(), "u")
+		if err == nil {
+			st.last = status
+			st.tap.learn(status)
+		}
+	})
+}
+
+func (st *story) invoke(ctx context.Context, verb string, grace *int64, amend podworkers.PodStatusFunc) (bool, error) {
+	switch verb {
+	case "sync":
+		return st.syncer.SyncPod(ctx, podworkers.SyncPodSync, st.pod, nil, st.last)
+	case "terminate":
+		return false, st.syncer.SyncTerminatingPod(ctx, st.pod, st.last, grace, amend)
+	case "terminated":
+		return false, st.syncer.SyncTerminatedPod(ctx, st.pod, st.last)
+	}
+	return false, st.syncer.SyncTerminatingRuntimePod(ctx, &runtime.Pod{UID: "u", Name: "p", Namespace: "ns"})
+}
+
+func (st *story) finish(terminal bool, err error, hangs bool, took time.Duration) {
+	if took > 0 {
+		st.line("took " + took.String())
+	}
+	switch {
+	case hangs:
+		st.line("HANGS")
+	case err != nil:
+		for line := range strings.Lines(st.tap.readable(err.Error())) {
+			st.line("error: " + strings.TrimSuffix(line, "\n"))
+		}
+	case terminal:
+		st.line("terminal")
+	}
+}
+
+func (st *story) fault(d *datadriven.TestData) {
+	rule := faulty.Rule{}
+	for _, arg := range d.CmdArgs {
+		switch value := arg.Vals[0]; arg.Key {
+		case "verb":
+			rule.Verb = value
+		case "container":
+			rule.Container = value
+			rule.UID = "u"
+		case "times":
+			rule.Times = int(*st.number(value))
+		case "skip":
+			rule.Skip = int(*st.number(value))
+		case "latency":
+			rule.Latency = st.duration(value)
+		case "do":
+			for f := faulty.Nothing; f <= faulty.Omit; f++ {
+				if f.String() == value {
+					rule.Do = f
+				}
+			}
+		default:
+			d.Fatalf(st.t, "fault %s?", arg.Key)
+		}
+	}
+	_, err := st.faults.Add(rule)
+	require.NoError(st.t, err)
+}
+
+func (st *story) trouble(d *datadriven.TestData) {
+	st.observe()
+	var args []string
+	for _, arg := range d.CmdArgs {
+		args = append(args, arg.Key)
+	}
+	switch args[0] {
+	case "kill-sandbox":
+		require.NoError(st.t, st.mem.KillSandbox(st.last.Sandboxes[0].ID))
+	case "lose":
+		require.NoError(st.t, st.mem.LoseContainer(st.newest(args[1])))
+	case "exit":
+		require.NoError(st.t, st.mem.ExitContainer(st.newest(args[1]), int32(*st.number(args[2]))))
+	case "network":
+		st.mem.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: args[1] == "up", NetworkMessage: "no cni"})
+	case "pulls":
+		st.mem.FailPulls(args[1], errors.New("registry is down"))
+	default:
+		d.Fatalf(st.t, "trouble %s?", args[0])
+	}
+}
+
+func (st *story) newest(name string) string {
+	for _, c := range st.last.Containers {
+		if c.Name == name {
+			return c.ID
+		}
+	}
+	st.t.Fatalf("no record of %s", name)
+	return ""
+}
+
+func (st *story) records() {
+	st.observe()
+	for _, s := range st.last.Sandboxes {
+		st.line(fmt.Sprintf("%s life=%d ready=%t", st.tap.names[s.ID], s.Incarnation, s.Ready))
+	}
+	for _, c := range st.last.Containers {
+		st.line(fmt.Sprintf("%s life=%d in %s %s", st.tap.names[c.ID], c.Incarnation, st.tap.names[c.SandboxID], c.State))
+	}
+}
+
+// store is the newest status of each pod, and writes each down.
+type store struct {
+	write    func(string)
+	statuses map[types.UID]v1.PodStatus
+}
+
+func (s *store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s.statuses[pod.UID] = *status.DeepCopy()
+	line := "status " + string(status.Phase)
+	if status.Reason != "" {
+		line += "/" + status.Reason
+	}
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		line += fmt.Sprintf(" %s=%s", c.Name, brief(c.State))
+		if c.RestartCount > 0 {
+			line += fmt.Sprintf("#%d", c.RestartCount)
+		}
+	}
+	s.write(line)
+}
+
+func brief(state v1.ContainerState) string {
+	switch {
+	case state.Running != nil:
+		return "Running"
+	case state.Terminated != nil:
+		return fmt.Sprintf("Terminated(%d)", state.Terminated.ExitCode)
+	}
+	return "Waiting(" + state.Waiting.Reason + ")"
+}
+
+func (s *store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
+	status, ok := s.statuses[uid]
+	return *status.DeepCopy(), ok
+}
+
+func (s *store) TerminatePod(*v1.Pod) { s.write("status finished") }
+
+// events writes down what people are told.
+type events struct{ st *story }
+
+func (e events) Event(_ k8sruntime.Object, kind, reason, message string) {
+	e.st.line(fmt.Sprintf("event %s %s: %s", kind, reason, e.st.tap.readable(message)))
+}
+
+func (e events) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	e.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}

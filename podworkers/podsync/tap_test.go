@@ -1,0 +1,174 @@
+package podsync_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// tap writes down every call of a runtime, with readable names for IDs.
+type tap struct {
+	runtime.Runtime
+	now   func() time.Time
+	write func(line string)
+	names map[string]string // by ID
+	// requests are the newest of each kind, for tests of what is asked.
+	sandbox   runtime.RunSandboxRequest
+	container runtime.CreateContainerRequest
+}
+
+var (
+	_ runtime.Runtime        = (*tap)(nil)
+	_ runtime.StatusReporter = (*tap)(nil)
+)
+
+func (t *tap) call(verb, what string, f func() error) error {
+	began := t.now()
+	err := f()
+	line := verb
+	if what != "" {
+		line += " " + what
+	}
+	if took := t.now().Sub(began); took > 0 {
+		line += fmt.Sprintf(" (%s)", took)
+	}
+	if err != nil {
+		line += " -> " + t.readable(err.Error())
+	}
+	t.write(line)
+	return err
+}
+
+// readable replaces IDs by names.
+func (t *tap) readable(text string) string {
+	for id, name := range t.names {
+		text = strings.ReplaceAll(text, id, name)
+	}
+	return text
+}
+
+// learn gives names to what was made without an answer that we saw.
+func (t *tap) learn(st *runtime.PodStatus) {
+	if st == nil {
+		return
+	}
+	for _, s := range st.Sandboxes {
+		t.names[s.ID] = fmt.Sprintf("sandbox/%d", s.Attempt)
+	}
+	for _, c := range st.Containers {
+		t.names[c.ID] = fmt.Sprintf("%s/%d", c.Name, c.Attempt)
+	}
+}
+
+func (t *tap) PodStatus(ctx context.Context, uid types.UID) (st *runtime.PodStatus, err error) {
+	err = t.call("PodStatus", "", func() error { st, err = t.Runtime.PodStatus(ctx, uid); return err })
+	t.learn(st)
+	return st, err
+}
+
+func (t *tap) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (id string, err error) {
+	t.sandbox = req
+	name := fmt.Sprintf("sandbox/%d", req.Attempt)
+	err = t.call("RunSandbox", fmt.Sprintf("%s life=%d", name, req.Pod.Incarnation), func() error {
+		id, err = t.Runtime.RunSandbox(ctx, req)
+		return err
+	})
+	if err == nil {
+		t.names[id] = name
+	}
+	return id, err
+}
+
+func (t *tap) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
+	return t.call("StopSandbox", t.names[req.SandboxID], func() error { return t.Runtime.StopSandbox(ctx, req) })
+}
+
+func (t *tap) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
+	return t.call("RemoveSandbox", t.names[req.SandboxID], func() error { return t.Runtime.RemoveSandbox(ctx, req) })
+}
+
+func (t *tap) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
+	t.container = req
+	name := fmt.Sprintf("%s/%d", req.Name, req.Attempt)
+	err = t.call("CreateContainer", name+" in "+t.names[req.SandboxID], func() error {
+		id, err = t.Runtime.CreateContainer(ctx, req)
+		return err
+	})
+	if err == nil {
+		t.names[id] = name
+	}
+	return id, err
+}
+
+func (t *tap) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	return t.call("StartContainer", t.names[req.ContainerID], func() error { return t.Runtime.StartContainer(ctx, req) })
+}
+
+func (t *tap) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	return t.call("StopContainer", fmt.Sprintf("%s grace=%s", t.names[req.ContainerID], req.Grace), func() error {
+		return t.Runtime.StopContainer(ctx, req)
+	})
+}
+
+func (t *tap) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	return t.call("RemoveContainer", t.names[req.ContainerID], func() error { return t.Runtime.RemoveContainer(ctx, req) })
+}
+
+func (t *tap) PullImage(ctx context.Context, req runtime.PullImageRequest) (ref string, err error) {
+	err = t.call("PullImage", req.Image, func() error { ref, err = t.Runtime.PullImage(ctx, req); return err })
+	return ref, err
+}
+
+func (t *tap) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (image runtime.Image, err error) {
+	err = t.call("ImageStatus", req.Image, func() error { image, err = t.Runtime.ImageStatus(ctx, req); return err })
+	return image, err
+}
+
+func (t *tap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	return t.Runtime.(runtime.StatusReporter).RuntimeStatus(ctx)
+}
+
+// bottle runs calls of one process to their end, in virtual time.
+type bottle struct {
+	s *turn.Scheduler
+	p *turn.Process
+}
+
+// run calls f in the process and lets time pass until it has returned, or
+// until something that is due at a time given by at has been done.
+func (b *bottle) run(f func(), at ...due) (hangs bool) {
+	done := false
+	b.p.Go(func() {
+		f()
+		done = true
+	})
+	for {
+		b.s.Settle()
+		if done {
+			return false
+		}
+		next, ok := b.s.Next()
+		if len(at) > 0 && (!ok || !next.Before(at[0].t)) {
+			b.s.AdvanceTo(at[0].t)
+			at[0].do()
+			at = at[1:]
+			continue
+		}
+		if !ok {
+			return true
+		}
+		b.s.AdvanceTo(next)
+	}
+}
+
+// due is something to be done at a time.
+type due struct {
+	t  time.Time
+	do func()
+}
