@@ -157,6 +157,17 @@ func (b *Bottle) Step() bool {
 	return true
 }
 
+// StepUntil is Step, but time does not pass beyond t.
+func (b *Bottle) StepUntil(t time.Time) {
+	if b.scheduler.Step() {
+		return
+	}
+	if next, ok := b.scheduler.Next(); ok && next.Before(t) {
+		t = next
+	}
+	b.scheduler.AdvanceTo(t)
+}
+
 // Steps counts the steps so far: the number by which a crash is placed.
 func (b *Bottle) Steps() int { return b.scheduler.Steps() }
 

@@ -1,0 +1,116 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// crashStory is long enough to hold every kind of step: pods that come, fail,
+// finish, are removed with a grace that is used up, and come again.
+func crashStory(b *nodetest.Bottle, until func() bool) {
+	web := pod("web", []string{"serve"})
+	initial := pod("init", []string{"serve"})
+	initial.Spec.InitContainers = []v1.Container{{Name: "i0", Image: "init:1", Command: []string{"sleep", "2"}}}
+	deaf := pod("deaf", []string{"serve"})
+	deaf.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+	job := pod("job", []string{"sleep", "3"})
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	crash := pod("crash", []string{"sh", "-c", "sleep 2; exit 1"})
+	acts := []struct {
+		at  time.Duration
+		act func()
+	}{
+		{0, func() { b.Set(web); b.Set(initial); b.Set(deaf); b.Set(job); b.Set(crash) }},
+		{4 * time.Second, func() { b.Drop(deaf.UID) }},
+		{5 * time.Second, func() { b.Drop(web.UID) }},
+		{6 * time.Second, func() { b.Set(web) }},
+	}
+	for len(acts) > 0 && !until() {
+		if due := nodetest.Epoch.Add(acts[0].at); !b.Now().Before(due) {
+			acts[0].act()
+			acts = acts[1:]
+			continue
+		}
+		b.StepUntil(nodetest.Epoch.Add(acts[0].at))
+	}
+	for b.Now().Before(nodetest.Epoch.Add(20*time.Second)) && !until() {
+		b.StepUntil(nodetest.Epoch.Add(20 * time.Second))
+	}
+	for _, rest := range acts {
+		rest.act() // The world wants what it wants, whether the agent lives or not.
+	}
+}
+
+// TestCrash_I34_I35_I37_AtEveryStep crashes the agent once at each step of the
+// story, starts another, and looks at the machine when all is quiet again.
+func TestCrash_I34_I35_I37_AtEveryStep(t *testing.T) {
+	whole := nodetest.New(t, nodetest.Config{Seed: 7})
+	crashStory(whole, func() bool { return false })
+	steps := whole.Steps()
+	whole.Stop()
+	t.Logf("%d steps", steps)
+	for k := 1; k <= steps; k++ {
+		crashAt(t, k)
+		if t.Failed() {
+			t.Fatalf("the crash at step %d", k)
+		}
+	}
+}
+
+func crashAt(t *testing.T, k int) {
+	b := nodetest.New(t, nodetest.Config{Seed: 7})
+	crashed := false
+	crashStory(b, func() bool {
+		if !crashed && b.Steps() >= k {
+			crashed = true
+		}
+		return crashed
+	})
+	before := running(b.Machine())
+	b.Crash()
+	b.Start()
+	b.Run(2 * time.Minute)
+	after := running(b.Machine())
+	require.Subset(t, []string{"web/c0", "init/c0", "crash/c0"}, names(after), "only what is wanted runs")
+	require.Contains(t, names(after), "web/c0")
+	require.Contains(t, names(after), "init/c0")
+	for name, id := range before {
+		if name == "init/c0" {
+			require.Equal(t, id, after[name], "a container of an unchanged pod is left alone (I35)")
+		}
+	}
+	b.Stop()
+}
+
+// running maps pod/container to the IDs of what runs.
+func running(machine *memory.Runtime) map[string]string {
+	ids := make(map[string]string)
+	for _, p := range machine.Look() {
+		for _, c := range p.Containers {
+			if c.State == runtime.StateRunning {
+				name := p.Name + "/" + c.Name
+				ids[name] = strings.TrimSpace(fmt.Sprint(ids[name], " ", c.ID))
+			}
+		}
+	}
+	return ids
+}
+
+func names(ids map[string]string) []string {
+	var list []string
+	for name := range ids {
+		list = append(list, name)
+	}
+	sort.Strings(list)
+	return list
+}
