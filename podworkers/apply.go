@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -15,16 +17,19 @@ type actions struct {
 	count int
 	first [2]action
 	more  []action
+	timer bool // the earliest retry became earlier
 }
 
-// action is one of: start a runner, cancel a call, resolve a kill, tell a hook.
+// action is the part of an effect that lies outside the lock.
 type action struct {
-	start   func()
-	cancel  *syncContext
-	resolve *Completion
-	err     error // with resolve
-	tell    lifecycle.Effect
-	timer   bool // the earliest retry may have changed
+	op          lifecycle.Op
+	phase       lifecycle.Phase
+	start       func()       // OpWake
+	cancel      *syncContext // OpCancel
+	resolve     *Completion  // OpResolve
+	err         error        // OpResolve
+	uid         types.UID    // OpPhase, OpForget
+	incarnation uint64       // OpPhase
 }
 
 func (a *actions) add(x action) {
@@ -43,11 +48,18 @@ type verdict struct {
 	random  float64
 }
 
+// maxKeptEffects bounds the buffer that is kept for re-use: a housekeeping
+// that ends a hundred thousand pods must not hold on to its memory for ever.
+const maxKeptEffects = 1024
+
 // applyLocked does, in their order, what the table's effects ask of the shell's
 // own memory, and collects the rest.
 func (w *Workers) applyLocked(act *actions, v verdict) {
 	for i := range w.mu.effects {
 		w.effectLocked(act, &w.mu.effects[i], v)
+	}
+	if cap(w.mu.effects) > maxKeptEffects {
+		w.mu.effects = nil
 	}
 	w.mu.effects = w.mu.effects[:0]
 }
@@ -55,25 +67,18 @@ func (w *Workers) applyLocked(act *actions, v verdict) {
 func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect, v verdict) {
 	switch e.Op {
 	case lifecycle.OpWake:
-		w.wakeLocked(act, e.Ref)
+		w.wakeLocked(act, w.recordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
-		act.add(action{cancel: w.recordLocked(e.Ref).running})
+		act.add(action{op: e.Op, cancel: w.recordLocked(e.Ref).running})
 	case lifecycle.OpRequeue:
-		w.queue.Enqueue(e.UID, w.config.Retry.Delay(outcomes[e.Class], v.now, v.at, v.random))
-		act.add(action{timer: true})
+		w.requeueLocked(act, e, v)
 	case lifecycle.OpUnqueue:
 		w.queue.Remove(e.UID)
 	case lifecycle.OpResolve:
-		act.add(action{resolve: w.mu.kills[e.Ticket], err: failure(e.Outcome)})
+		act.add(action{op: e.Op, resolve: w.mu.kills[e.Ticket], err: failure(e.Outcome)})
 		delete(w.mu.kills, e.Ticket)
 	case lifecycle.OpPhase:
-		if e.Phase == lifecycle.Finished {
-			r := w.recordLocked(e.Ref)
-			r.content, r.amend = content{}, nil
-		}
-		if w.config.Hooks.Phase != nil {
-			act.add(action{tell: *e})
-		}
+		w.enterLocked(act, e)
 	case lifecycle.OpPromote:
 		w.recordLocked(e.Ref).promote()
 	case lifecycle.OpDiscard:
@@ -83,12 +88,58 @@ func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect, v verdict) {
 	}
 }
 
+// wakeLocked makes sure that somebody takes the pod's work. Before Run the
+// runner is kept. That the pod may be forgotten until then does no harm: a
+// runner is bound to its version of the record and finds no work there.
+func (w *Workers) wakeLocked(act *actions, run func()) {
+	switch w.mu.stage {
+	case created:
+		w.mu.parked = append(w.mu.parked, run)
+	case serving:
+		w.mu.runners++
+		act.add(action{op: lifecycle.OpWake, start: run})
+	}
+}
+
 // outcomes translates the table's classes into the queue's.
 var outcomes = [...]workqueue.Outcome{
 	lifecycle.Resync:    workqueue.Succeeded,
 	lifecycle.Backoff:   workqueue.Failed,
 	lifecycle.Transient: workqueue.FailedTransiently,
 	lifecycle.Asked:     workqueue.BackedOff,
+}
+
+// requeueLocked puts the pod's one entry into the queue. Run is disturbed only
+// if it sleeps for longer than that.
+func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v verdict) {
+	due := v.now.Add(w.config.Retry.Delay(outcomes[e.Class], v.now, v.at, v.random))
+	w.queue.EnqueueAt(e.UID, due)
+	if w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
+		w.mu.alarm = due
+		act.timer = true
+	}
+}
+
+func (w *Workers) enterLocked(act *actions, e *lifecycle.Effect) {
+	if e.Phase == lifecycle.Finished {
+		r := w.recordLocked(e.Ref)
+		r.content, r.amend = content{}, nil
+	}
+	if w.config.Hooks.Phase != nil {
+		act.add(action{op: e.Op, uid: e.UID, incarnation: e.Incarnation, phase: e.Phase})
+	}
+}
+
+// forgetLocked clears the record. How fresh an observation must be is kept: a
+// UID that comes back must not be shown what was seen of its old life. One
+// number is kept for all UIDs, the newest, or this memory would grow for ever.
+func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
+	r := w.mu.records.at(e.Ref)
+	w.mu.mark = max(w.mu.mark, r.mark)
+	*r = record{}
+	if w.config.Hooks.Forgotten != nil {
+		act.add(action{op: e.Op, uid: e.UID})
+	}
 }
 
 // failure is what a kill's handle says of an outcome.
@@ -102,32 +153,6 @@ func failure(o lifecycle.Outcome) error {
 	return ErrStopped
 }
 
-// forgetLocked clears the record. How fresh an observation must be is kept: a
-// UID that comes back must not be shown what was seen of its old life.
-func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
-	r := w.mu.records.at(e.Ref)
-	w.mu.mark = max(w.mu.mark, r.mark)
-	*r = record{}
-	if w.config.Hooks.Forgotten != nil {
-		act.add(action{tell: *e})
-	}
-}
-
-// wakeLocked makes sure that somebody takes the pod's work.
-func (w *Workers) wakeLocked(act *actions, ref lifecycle.Ref) {
-	switch w.mu.stage {
-	case created:
-		w.mu.parked = append(w.mu.parked, ref)
-	case serving:
-		w.spawnLocked(act, ref)
-	}
-}
-
-func (w *Workers) spawnLocked(act *actions, ref lifecycle.Ref) {
-	w.mu.runners++
-	act.add(action{start: w.recordLocked(ref).run})
-}
-
 // do performs what was collected, with no lock held.
 func (w *Workers) do(act *actions) {
 	for i := range act.count {
@@ -136,21 +161,22 @@ func (w *Workers) do(act *actions) {
 	for i := range act.more {
 		w.perform(&act.more[i])
 	}
+	if act.timer {
+		w.wake.Signal()
+	}
 }
 
 func (w *Workers) perform(a *action) {
-	switch {
-	case a.start != nil:
+	switch a.op {
+	case lifecycle.OpWake:
 		w.turn.Go(a.start)
-	case a.cancel != nil:
+	case lifecycle.OpCancel:
 		a.cancel.Cancel(context.Canceled)
-	case a.resolve != nil:
+	case lifecycle.OpResolve:
 		a.resolve.resolve(a.err)
-	case a.timer:
-		w.wake.Signal()
-	case a.tell.Op == lifecycle.OpPhase:
-		w.config.Hooks.Phase(a.tell.UID, a.tell.Incarnation, a.tell.Phase)
-	case a.tell.Op == lifecycle.OpForget:
-		w.config.Hooks.Forgotten(a.tell.UID)
+	case lifecycle.OpPhase:
+		w.config.Hooks.Phase(a.uid, a.incarnation, a.phase)
+	case lifecycle.OpForget:
+		w.config.Hooks.Forgotten(a.uid)
 	}
 }

@@ -117,4 +117,3 @@ func (c *Config) complete() error {
 	}
 	return errors.Join(errs...)
 }
-

@@ -2,6 +2,7 @@ package podworkers
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
@@ -24,7 +25,8 @@ var (
 
 // Terminal marks an error of a PodSyncer that no retry can mend. The pod is
 // looked at again when something changes, or at the next resync, and not
-// before. A nil error stays nil.
+// before. Joined with an error that is not marked it does not count, and in a
+// termination neither: that has to end. A nil error stays nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -55,10 +57,41 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
-// isTerminal looks for the mark anywhere in the tree.
+// isTerminal is true if no part of the error could be mended by a retry: of
+// several joined errors each must be marked.
 func isTerminal(err error) bool {
-	var t *terminalError
-	return errors.As(err, &t)
+	switch e := err.(type) {
+	case *terminalError:
+		return true
+	case interface{ Unwrap() error }:
+		return isTerminal(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		parts := e.Unwrap()
+		for _, part := range parts {
+			if !isTerminal(part) {
+				return false
+			}
+		}
+		return len(parts) > 0
+	}
+	return false
+}
+
+// panicError is a panic of a PodSyncer. It is an error of that pod alone.
+type panicError struct {
+	kind  lifecycle.Kind
+	value any
+	stack string // for the log
+}
+
+func (e *panicError) Error() string {
+	return fmt.Sprintf("podworkers: %s panicked: %v", e.kind, e.value)
+}
+
+// Unwrap gives the value, if that is an error.
+func (e *panicError) Unwrap() error {
+	err, _ := e.value.(error)
+	return err
 }
 
 // retryAt is the earliest time that any error in the tree asks for (B-101).

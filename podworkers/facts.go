@@ -17,6 +17,7 @@ func (w *Workers) describe(o *UpdatePodOptions) (lifecycle.Update, error) {
 	u := lifecycle.Update{Type: o.UpdateType}
 	switch {
 	case o.Pod != nil:
+		o.RunningPod = nil // B-002
 		u.UID = o.Pod.UID
 		u.Subject = lifecycle.ConfigPod
 		u.Facts = facts(o.Pod)
@@ -67,8 +68,11 @@ func grace(seconds *int64) lifecycle.Grace {
 	return lifecycle.Seconds(*seconds)
 }
 
-// quiet: nothing of the pod runs or may run.
+// quiet: nothing of the pod runs or may run. No status is an empty one (B-006).
 func quiet(status *runtime.PodStatus) bool {
+	if status == nil {
+		return true
+	}
 	for i := range status.Sandboxes {
 		if status.Sandboxes[i].Ready {
 			return false

@@ -53,7 +53,7 @@ func (c *content) renew(o *UpdatePodOptions) {
 	if o.MirrorPod != nil {
 		c.lastMirror = o.MirrorPod
 	}
-	if c.since.IsZero() {
+	if c.since.IsZero() || !o.StartTime.IsZero() && o.StartTime.Before(c.since) {
 		c.since = o.StartTime
 	}
 }
@@ -64,7 +64,9 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	case lifecycle.Ignored:
 		return
 	case lifecycle.Queued:
-		r.next = &content{}
+		if r.next == nil {
+			r.next = new(content)
+		}
 		r.next.renew(o)
 		return
 	}

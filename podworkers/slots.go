@@ -1,6 +1,7 @@
 package podworkers
 
 import (
+	"container/list"
 	"context"
 	"sync"
 
@@ -14,7 +15,7 @@ type slots struct {
 	mu struct {
 		sync.Mutex
 		free  int
-		queue []*place
+		queue list.List // of *place; whoever gives up leaves from the middle
 	}
 }
 
@@ -36,9 +37,6 @@ func newSlots(t turn.Turn, limit int) *slots {
 
 // acquire takes a slot, waiting for its turn. It fails only with ctx.
 func (s *slots) acquire(ctx context.Context) error {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	if s.mu.free > 0 {
 		s.mu.free--
@@ -46,43 +44,122 @@ func (s *slots) acquire(ctx context.Context) error {
 		return nil
 	}
 	p := &place{event: s.t.NewEvent()}
-	s.mu.queue = append(s.mu.queue, p)
+	e := s.mu.queue.PushBack(p)
 	s.mu.Unlock()
 	err := p.event.Wait(ctx)
-	if err != nil && s.abandon(p) {
-		s.release() // Given and given up in the same moment: it goes to the next.
+	if err != nil {
+		s.abandon(e, p)
 	}
 	return err
 }
 
-// abandon leaves the queue and reports whether the slot had been given.
-func (s *slots) abandon(p *place) bool {
+// abandon leaves the queue. If the slot was given in the same moment it goes
+// to the next.
+func (s *slots) abandon(e *list.Element, p *place) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, q := range s.mu.queue {
-		if q == p {
-			s.mu.queue = append(s.mu.queue[:i], s.mu.queue[i+1:]...)
-			return false
-		}
+	granted := p.granted
+	if !granted {
+		s.mu.queue.Remove(e)
 	}
-	return p.granted
+	s.mu.Unlock()
+	if granted {
+		s.release()
+	}
 }
 
-// release hands the slot to whoever has waited longest.
+// release hands a slot to whoever has waited longest.
 func (s *slots) release() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
-	if len(s.mu.queue) == 0 {
+	first := s.mu.queue.Front()
+	if first == nil {
 		s.mu.free++
 		s.mu.Unlock()
 		return
 	}
-	next := s.mu.queue[0]
-	s.mu.queue[0] = nil
-	s.mu.queue = s.mu.queue[1:]
-	next.granted = true
+	p := s.mu.queue.Remove(first).(*place)
+	p.granted = true
 	s.mu.Unlock()
-	next.event.Signal()
+	p.event.Signal()
+}
+
+// lease is the claim of one sync on a slot. A sync may wait in several places
+// at once, and nested; it does without its slot from the first wait's begin
+// to the last one's end.
+type lease struct {
+	slots *slots // nil: nothing is bounded
+
+	mu struct {
+		sync.Mutex
+		held    bool
+		waiting int
+		over    bool
+	}
+}
+
+// begin takes the slot with which the sync starts.
+func (l *lease) begin(ctx context.Context) error {
+	if l.slots == nil {
+		return nil
+	}
+	return l.regain(ctx)
+}
+
+// end gives the slot back for good.
+func (l *lease) end() {
+	if l.slots == nil {
+		return
+	}
+	l.mu.Lock()
+	l.mu.over = true
+	l.mu.Unlock()
+	l.giveBack()
+}
+
+// without runs wait with the slot given back. A sync that was cancelled
+// meanwhile does not stand in line again: all that is left of it is the way
+// out, and that must not wait for others.
+func (l *lease) without(ctx context.Context, wait func()) {
+	if l.slots == nil {
+		wait()
+		return
+	}
+	l.mu.Lock()
+	l.mu.waiting++
+	l.mu.Unlock()
+	l.giveBack()
+	defer func() {
+		l.mu.Lock()
+		l.mu.waiting--
+		last := l.mu.waiting == 0
+		l.mu.Unlock()
+		if last {
+			_ = l.regain(ctx)
+		}
+	}()
+	wait()
+}
+
+func (l *lease) giveBack() {
+	l.mu.Lock()
+	held := l.mu.held
+	l.mu.held = false
+	l.mu.Unlock()
+	if held {
+		l.slots.release()
+	}
+}
+
+// regain takes a slot, unless another part of the sync has done so meanwhile.
+func (l *lease) regain(ctx context.Context) error {
+	if err := l.slots.acquire(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	needed := !l.mu.held && !l.mu.over
+	l.mu.held = l.mu.held || needed
+	l.mu.Unlock()
+	if !needed {
+		l.slots.release()
+	}
+	return nil
 }

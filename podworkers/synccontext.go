@@ -11,7 +11,7 @@ import (
 type syncContext struct {
 	turn.Context
 	incarnation uint64
-	slots       *slots
+	slot        lease
 }
 
 type syncContextKey struct{}
@@ -45,18 +45,14 @@ func WithIncarnation(ctx context.Context, incarnation uint64) context.Context {
 // WithoutSlot calls wait with the caller's slot (Config.MaxSyncs) given back, and
 // takes one again afterwards: for the parts of a sync that only wait, a grace
 // period above all, and must not keep others from working. It is called by a
-// PodSyncer with the context it was given, or one derived from it.
+// PodSyncer with the context it was given, or one derived from it; several
+// parts of one sync may do so at once. A sync whose context has ended goes on
+// without a slot.
 func WithoutSlot(ctx context.Context, wait func()) {
 	c, ok := ctx.Value(syncContextKey{}).(*syncContext)
-	if !ok || c.slots == nil {
+	if !ok {
 		wait()
 		return
 	}
-	s := c.slots
-	s.release()
-	defer func() {
-		// Even a cancelled sync takes its slot back: it is given up at its end.
-		_ = s.acquire(turn.Detach(ctx))
-	}()
-	wait()
+	c.slot.without(ctx, wait)
 }

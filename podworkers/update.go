@@ -117,9 +117,11 @@ func (w *Workers) spare(authoritative func(string) bool) []string {
 }
 
 func uids(pods []*v1.Pod) []types.UID {
-	list := make([]types.UID, len(pods))
-	for i, pod := range pods {
-		list[i] = pod.UID
+	list := make([]types.UID, 0, len(pods))
+	for _, pod := range pods {
+		if pod != nil {
+			list = append(list, pod.UID)
+		}
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -23,6 +24,7 @@ type job struct {
 	amend      PodStatusFunc
 	mark       uint64
 	since      time.Time
+	called     bool // the syncer was called
 }
 
 // work is a pod's runner. It starts when there is work and ends when there is
@@ -39,31 +41,33 @@ func (w *Workers) work(ref lifecycle.Ref) {
 	}
 }
 
-// take fetches the pod's work. Without any the runner has ended.
+// take fetches the pod's work. Without any the runner has ended. The context
+// is ready before the work is: from then on it can be cancelled.
 func (w *Workers) take(ref lifecycle.Ref) (job, bool) {
-	var act actions
+	ctx := new(syncContext)
+	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.Take(ref)
-	var j job
 	if ok {
-		j = w.jobLocked(todo)
+		j := w.jobLocked(todo, ctx)
+		w.mu.Unlock()
+		return j, true
 	}
-	w.applyLocked(&act, verdict{})
-	last := !ok && w.leaveLocked()
+	last := w.leaveLocked()
 	w.mu.Unlock()
-	w.do(&act)
+	ctx.Cancel(context.Canceled)
 	if last {
 		w.idle.Signal()
 	}
-	return j, ok
+	return job{}, false
 }
 
 // jobLocked puts a job together. A replay, which follows no update, has the
 // mirror that was last seen (B-079).
-func (w *Workers) jobLocked(todo lifecycle.Work) job {
+func (w *Workers) jobLocked(todo lifecycle.Work, ctx *syncContext) job {
 	r := w.recordLocked(todo.Ref)
-	ctx := &syncContext{incarnation: todo.Incarnation, slots: w.slotsOf(todo.Kind)}
-	ctx.Init(w.mu.ctx)
+	ctx.incarnation = todo.Incarnation
+	ctx.slot.slots = w.slotsOf(todo.Kind)
 	j := job{Work: todo, ctx: ctx, pod: r.pod, mirror: r.mirror, runningPod: r.runningPod, mark: r.mark, since: r.since}
 	if j.mirror == nil && todo.Type == SyncPodSync {
 		j.mirror = r.lastMirror
@@ -99,17 +103,15 @@ type outcome struct {
 // sync waits for a fresh status, then for a slot, then calls the syncer.
 func (w *Workers) sync(j *job) outcome {
 	status, err := w.observe(j)
+	if err == nil {
+		err = j.ctx.slot.begin(j.ctx)
+	}
 	if err != nil {
-		return w.judge(j, false, fmt.Errorf("podworkers: determine status: %w", err))
+		return judge(j, false, err)
 	}
-	if err := j.ctx.slots.acquire(j.ctx); err != nil {
-		return w.judge(j, false, err)
-	}
-	defer j.ctx.slots.release()
-	begun := w.turn.Now()
-	terminal, err := w.call(j, status)
-	w.report(j, begun, err)
-	return w.judge(j, terminal, err)
+	terminal, err := w.attempt(j, status)
+	j.ctx.slot.end()
+	return judge(j, terminal, err)
 }
 
 // observe waits for an observation begun after the pod's last call (B-083). If
@@ -121,23 +123,52 @@ func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 		return nil, nil
 	}
 	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
-	if err == nil || j.ctx.Err() != nil {
-		return status, err
+	if err == nil {
+		return orEmpty(status, j), nil
 	}
-	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", err)
+	err = fmt.Errorf("podworkers: determine status: %w", err)
+	if j.interrupted(err) {
+		return nil, err
+	}
+	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
+	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
 		status, _ = w.config.Cache.Get(j.UID)
-		return status, nil
+		return orEmpty(status, j), nil
 	}
 	return nil, err
+}
+
+// orEmpty is what a syncer is shown of a pod of which nothing is known.
+func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
+	if status == nil {
+		return &runtime.PodStatus{UID: j.UID}
+	}
+	return status
+}
+
+// attempt calls the syncer, unless the pod has been told something else while
+// it waited. The look is a wait too, so that in a bottle others have their turn
+// just before each call, and nobody calls after a crash.
+func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
+	if err := w.turn.Sleep(j.ctx, 0); err != nil {
+		return false, err
+	}
+	j.called = true
+	var begun time.Time
+	if w.config.Hooks.Synced != nil {
+		begun = w.turn.Now()
+	}
+	terminal, err = w.call(j, status)
+	w.report(j, begun, err)
+	return terminal, err
 }
 
 // call calls the syncer. A panic there is an error of that pod alone (I50).
 func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			terminal, err = false, fmt.Errorf("podworkers: %s panicked: %v", j.Kind, v)
-			w.config.Log.Error("the syncer panicked and will be called again", "pod", j.name(), "uid", j.UID, "err", err, "stack", string(debug.Stack()))
+			terminal, err = false, &panicError{kind: j.Kind, value: v, stack: string(debug.Stack())}
 		}
 	}()
 	switch j.Kind {
@@ -151,8 +182,33 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
+// report tells how a call went.
+func (w *Workers) report(j *job, begun time.Time, err error) {
+	if err != nil && !j.interrupted(err) {
+		log := w.config.Log
+		if p := (*panicError)(nil); errors.As(err, &p) {
+			log = log.With("stack", p.stack)
+		}
+		log.Error("a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	}
+	if w.config.Hooks.Synced == nil {
+		return
+	}
+	now := w.turn.Now()
+	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
+	if !j.since.IsZero() {
+		s.Latency = now.Sub(j.since)
+	}
+	w.config.Hooks.Synced(s)
+}
+
+// interrupted is true if an error only says that the call was to end.
+func (j *job) interrupted(err error) bool {
+	return j.ctx.Err() != nil || errors.Is(err, turn.ErrCrashed)
+}
+
 // judge turns an error into one of the table's results.
-func (w *Workers) judge(j *job, terminal bool, err error) outcome {
+func judge(j *job, terminal bool, err error) outcome {
 	switch at, asked := retryAt(err); {
 	case err == nil && terminal:
 		return outcome{result: lifecycle.Completed}
@@ -174,13 +230,17 @@ func (w *Workers) judge(j *job, terminal bool, err error) outcome {
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
 	v := verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
-	mark := w.config.Cache.Mark()
+	mark := j.mark
+	if j.called {
+		mark = w.config.Cache.Mark()
+	}
 	var act actions
 	w.mu.Lock()
-	r := w.recordLocked(j.Ref)
-	r.running = nil
-	r.mark = mark
-	w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects)
+	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {
+		r := w.recordLocked(j.Ref)
+		r.running = nil
+		r.mark = mark
+	}
 	more = w.againLocked(j.Ref)
 	w.applyLocked(&act, v)
 	last := !more && w.leaveLocked()
@@ -202,22 +262,6 @@ func (w *Workers) againLocked(ref lifecycle.Ref) bool {
 		}
 	}
 	return false
-}
-
-// report tells how a call went.
-func (w *Workers) report(j *job, begun time.Time, err error) {
-	if err != nil && j.ctx.Err() == nil {
-		w.config.Log.Error("a sync failed and will be tried again", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
-	}
-	if w.config.Hooks.Synced == nil {
-		return
-	}
-	now := w.turn.Now()
-	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
-	if !j.since.IsZero() {
-		s.Latency = now.Sub(j.since)
-	}
-	w.config.Hooks.Synced(s)
 }
 
 func (j *job) name() string { return podName(j.pod, j.runningPod) }

@@ -23,8 +23,9 @@ type Workers struct {
 	queue        *workqueue.Queue
 	syncs        *slots
 	terminations *slots
-	wake         turn.Event // the earliest retry may have changed
-	idle         turn.Event // the last runner has ended
+	wake         turn.Event    // the earliest retry became earlier
+	idle         turn.Event    // the last runner has ended
+	root         *turn.Context // the parent of every call's context; set before the first runner starts
 
 	mu struct {
 		sync.Mutex
@@ -33,10 +34,10 @@ type Workers struct {
 		records records
 		kills   map[lifecycle.Ticket]*Completion
 		effects lifecycle.Effects // reused by every call
-		parked  []lifecycle.Ref   // woken before Run
+		parked  []func()          // runners woken before Run
 		runners int
-		mark    uint64          // the newest mark of any pod that was forgotten
-		ctx     context.Context // Run's; the parent of every call's
+		alarm   time.Time // when Run wakes by itself, zero for never
+		mark    uint64    // the newest mark of any pod that was forgotten
 	}
 }
 
@@ -74,50 +75,58 @@ func New(config Config) (*Workers, error) {
 // that for longer than Config.DrainTimeout it gives up on them with
 // ErrNotDrained and their names. It is called once.
 func (w *Workers) Run(ctx context.Context) error {
-	if err := w.serve(ctx); err != nil {
+	root := turn.NewContext(ctx)
+	defer root.Cancel(context.Canceled)
+	if err := w.serve(root); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		next, timed := w.Step()
-		var err error
-		if timed {
-			_, err = w.wake.WaitUntil(ctx, next)
-		} else {
-			err = w.wake.Wait(ctx)
-		}
-		if err != nil {
-			break
-		}
+	for w.pause(ctx) == nil {
 	}
+	root.Cancel(context.Canceled)
 	return w.stop(ctx)
+}
+
+// pause wakes what is due and waits until something may be due again. It fails
+// when Run is to end.
+func (w *Workers) pause(ctx context.Context) error {
+	next, timed := w.Step()
+	if !timed {
+		return w.wake.Wait(ctx)
+	}
+	_, err := w.wake.WaitUntil(ctx, next)
+	return err
 }
 
 // Step wakes every pod whose retry is due and says when the next one is; false
 // if there is none. It is the body of Run's loop.
 func (w *Workers) Step() (next time.Time, timed bool) {
+	var act actions
+	w.mu.Lock()
+	// In one breath with the table: an entry that was taken out must not meet
+	// one that a finishing call puts in meanwhile.
 	for _, uid := range w.queue.GetWork() {
-		var act actions
-		w.mu.Lock()
 		w.mu.table.Due(uid, &w.mu.effects)
-		w.applyLocked(&act, verdict{})
-		w.mu.Unlock()
-		w.do(&act)
 	}
-	return w.queue.Next()
+	w.applyLocked(&act, verdict{})
+	next, timed = w.queue.Next()
+	w.mu.alarm = next
+	w.mu.Unlock()
+	w.do(&act)
+	return next, timed
 }
 
 // serve begins to work, with what was woken before.
-func (w *Workers) serve(ctx context.Context) error {
+func (w *Workers) serve(root *turn.Context) error {
 	var act actions
 	w.mu.Lock()
 	if w.mu.stage != created {
 		w.mu.Unlock()
 		return ErrRunning
 	}
+	w.root = root
 	w.mu.stage = serving
-	w.mu.ctx = ctx
-	for _, ref := range w.mu.parked {
-		w.spawnLocked(&act, ref)
+	for _, run := range w.mu.parked {
+		w.wakeLocked(&act, run)
 	}
 	w.mu.parked = nil
 	w.mu.Unlock()
