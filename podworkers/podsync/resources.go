@@ -36,16 +36,24 @@ func resources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resource
 		cpuRequest = cpuLimit
 	}
 	r := runtime.Resources{
-		CPUShares:   shares(cpuRequest.MilliValue()),
+		CPUShares:   shares(milli(cpuRequest)),
 		MemoryBytes: uint64(max(c.Resources.Limits.Memory().Value(), 0)),
 		OOMScoreAdj: oomScore(pod, c, nodeMemory),
 		HugePages:   hugePages(c.Resources.Limits),
 	}
-	if milli := cpuLimit.MilliValue(); milli > 0 {
+	if limit := milli(cpuLimit); limit > 0 {
 		r.CPUPeriod = quotaFrame
-		r.CPUQuota = max(times(quotaFrame, milli)/1000, minQuota)
+		r.CPUQuota = max(times(quotaFrame, limit)/1000, minQuota)
 	}
 	return r
+}
+
+// milli is a quantity in thousandths, or the most that there can be.
+func milli(q resource.Quantity) int64 {
+	if q.Value() > math.MaxInt64/1000 {
+		return math.MaxInt64
+	}
+	return q.MilliValue()
 }
 
 // shares are in proportion to the cpu that is requested.

@@ -370,6 +370,11 @@ func brief(state v1.ContainerState) string {
 	return "Waiting(" + state.Waiting.Reason + ")"
 }
 
+func (s *store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s.write("a new life")
+	s.SetPodStatus(pod, status)
+}
+
 func (s *store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	status, ok := s.statuses[uid]
 	return *status.DeepCopy(), ok

@@ -1,0 +1,71 @@
+// Package podsync is the reference podworkers.PodSyncer: it drives a
+// runtime.Runtime until a pod is as its spec says, and says how it is.
+//
+// # How a sync goes
+//
+// What to do, and what to say, is decided by the pure package internal/plan;
+// this package does it:
+//
+//	status ──► publish ──► over? ──► decide ──► clear ──► ready? ──► sandbox ──► init ──► regular
+//	             │            └► terminal        kill, remove           containers, one by one
+//	             └─────────────◄─── why a container waits ◄────────────────────────┘
+//
+// A sync takes nothing back. What it has begun is seen by the next one, in the
+// status that podworkers hands it, and continued.
+//
+// # Lives
+//
+// A UID may come back. Each life of it has a number, stamped on its sandboxes
+// and containers; records of other lives give attempt numbers and nothing
+// else. The first life that a Syncer sees takes up the newest with records, as
+// an agent does that was started again. See Forget for what is remembered.
+//
+// # Cancellation
+//
+// The end of a context ends waits: the grace of a kill, a pull, a look. Creating,
+// starting and removing is not cut short, but bounded by Config.CallTimeout: half
+// done it would have to be looked for, and containerd turns a cancelled start
+// into a container that failed. A kill that is cut short is taken over by the
+// next call, with its shorter grace. No slot of the workers (MaxSyncs) is held
+// while containers are given time to end, or an image is pulled.
+//
+// # Calls whose reply was lost
+//
+// The fresh status shows what became of them. A sandbox is used; a container
+// that was created is removed before its next attempt is made; one that runs is
+// left to run. As long as nothing is seen the same attempt is made again, which
+// the runtime refuses if it exists. There are never two.
+//
+// # Statements kept
+//
+// SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
+// Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
+// KC-1 to KC-4, KC-7, KC-10, KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-7.
+// Volumes, probes, hooks, sidecars, ephemeral containers, restart rules and
+// references in the environment are not run: Unsupported finds the pods that
+// ask for them, so that they are refused before they come here.
+//
+// # Differences from the kubelet
+//
+//   - Why a container waits is published at once, not with the next sync (SP-3): as
+//     that comes when the backoff is over, nobody would see CrashLoopBackOff.
+//   - The runtime is asked whether it and its network are ready only before
+//     something is started; a pod that runs is not in error because a network
+//     is down (SP-4).
+//   - A runtime that says "stopped" is not believed: after each kill the pod is
+//     looked at, in SyncPod too, and what still runs gets no grace next time
+//     (SP-18, F58).
+//   - A container that vanished is looked for once more before it is started
+//     again (F60).
+//   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a
+//     shorter grace takes effect at once.
+//   - What was created and never ran is removed when its pod ends: a late start
+//     finds nothing.
+//   - An orphan is looked up before it is killed; the list it was found in may
+//     be old (SP-21).
+//   - podStatusFn amends the final status too (SP-15).
+//   - A pull ends with its sync (IM-7), and its failure says when to come back.
+//   - The reasons why containers wait are kept per pod and go with it, not in a
+//     cache of a thousand (SP-11).
+//   - Old init records are pruned, not purged, when a sandbox is replaced (RS-2).
+package podsync

@@ -1,0 +1,53 @@
+package podsync_test
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// A pod is brought up and taken down again. In an agent podworkers makes these
+// calls, whenever there is something to do.
+func ExampleNew() {
+	rt := memory.New(memory.Config{})
+	syncer, err := podsync.New(podsync.Config{
+		Runtime: rt,
+		Status:  &store{write: func(line string) { fmt.Println(line) }, statuses: map[types.UID]v1.PodStatus{}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "1"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "nginx:1"}}},
+	}
+	ctx := context.Background()
+	for range 2 {
+		status, _ := rt.PodStatus(ctx, pod.UID)
+		_, _ = syncer.SyncPod(ctx, podworkers.SyncPodSync, pod, nil, status)
+	}
+	status, _ := rt.PodStatus(ctx, pod.UID)
+	_ = syncer.SyncTerminatingPod(ctx, pod, status, nil, nil)
+	// Output:
+	// status Pending web=Waiting(ContainerCreating)
+	// status Running web=Running
+	// status Running web=Running
+	// status Failed web=Terminated(143)
+}
+
+// A pod that asks for what is not run is refused before it gets to a Syncer.
+func ExampleUnsupported() {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", ReadinessProbe: &v1.Probe{}}}}}
+	rejected, _ := podsync.Unsupported(pod)
+	fmt.Println(rejected)
+	// Output:
+	// [spec.containers[0].readinessProbe: probes are not run]
+}

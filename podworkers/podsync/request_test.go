@@ -1,0 +1,232 @@
+package podsync_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// requests syncs a pod once and returns what the runtime was asked for, with
+// the error of the sync.
+func requests(t *testing.T, pod *v1.Pod, cfg podsync.Config) (*tap, error) {
+	t.Helper()
+	write := func(string) {}
+	seen := &tap{Runtime: memory.New(memory.Config{}), now: time.Now, write: write, names: map[string]string{}}
+	cfg.Runtime, cfg.Status = seen, &store{write: write, statuses: map[types.UID]v1.PodStatus{}}
+	syncer, err := podsync.New(cfg)
+	require.NoError(t, err)
+	_, err = syncer.SyncPod(context.Background(), 0, pod, nil, nil)
+	return seen, err
+}
+
+func plainPod(change ...func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns", UID: "u", Labels: map[string]string{"app": "web"}},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "a", Image: "img:1"}}},
+	}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+func TestSandboxRequest(t *testing.T) {
+	pod := plainPod(func(p *v1.Pod) {
+		p.Annotations = map[string]string{"kubernetes.io/config.source": "file", "x": "y"}
+		p.Spec.ShareProcessNamespace = new(true)
+		p.Spec.DNSPolicy = v1.DNSNone
+		p.Spec.DNSConfig = &v1.PodDNSConfig{
+			Nameservers: []string{"192.0.2.53"}, Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "edns0"}},
+		}
+		p.Spec.SecurityContext = &v1.PodSecurityContext{
+			RunAsUser: new(int64(7)), Sysctls: []v1.Sysctl{{Name: "net.a", Value: "1"}},
+		}
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}, {ContainerPort: 81}}
+	})
+	seen, err := requests(t, pod, podsync.Config{LogRoot: "/var/log/pods"})
+	require.NoError(t, err)
+	req := seen.sandbox
+	assert.Equal(t, runtime.PodRef{UID: "u", Name: "web", Namespace: "ns", Incarnation: 1}, req.Pod)
+	assert.Equal(t, "web", req.Labels["app"])
+	assert.Equal(t, "web", req.Labels[podsync.LabelPodName])
+	assert.Equal(t, "u", req.Labels[podsync.LabelPodUID])
+	assert.Equal(t, "y", req.Annotations["x"])
+	assert.Equal(t, "file", req.Annotations[podsync.AnnotationSource])
+	assert.NotContains(t, pod.Annotations, podsync.AnnotationSource, "the pod belongs to others")
+	assert.Equal(t, runtime.Namespaces{SharePID: true, HostUsers: true}, req.Namespaces)
+	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.53"}, Options: []string{"ndots:2", "edns0"}}, req.DNS)
+	assert.Equal(t, []runtime.PortMapping{{ContainerPort: 80, HostPort: 8080, Protocol: "TCP"}}, req.Ports)
+	assert.Equal(t, map[string]string{"net.a": "1"}, req.Sysctls)
+	assert.Equal(t, int64(7), *req.Security.User)
+	assert.Equal(t, "web", req.Hostname)
+	assert.Equal(t, "/var/log/pods/ns_web_u", req.LogDir)
+}
+
+func TestSandboxRequest_HostNetwork(t *testing.T) {
+	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		p.Spec.HostNetwork = true
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	}), podsync.Config{})
+	require.NoError(t, err)
+	assert.Empty(t, seen.sandbox.Hostname)
+	assert.Empty(t, seen.sandbox.Ports)
+	assert.True(t, seen.sandbox.Namespaces.HostNetwork)
+	assert.NotContains(t, seen.sandbox.Annotations, podsync.AnnotationSource, "nobody knows it")
+}
+
+func TestSandboxRequest_LongName(t *testing.T) {
+	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		p.Name = "aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aa-aaa"
+	}), podsync.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, "aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aa", seen.sandbox.Hostname)
+}
+
+func TestContainerRequest(t *testing.T) {
+	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		p.Annotations = map[string]string{"x": "y"}
+		c := &p.Spec.Containers[0]
+		c.Command, c.Args, c.WorkingDir = []string{"sh"}, []string{"-c", "true"}, "/tmp"
+		c.Env = []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
+		c.Stdin, c.TTY = true, true
+		signal := v1.Signal("SIGUSR1")
+		c.Lifecycle = &v1.Lifecycle{StopSignal: &signal}
+	}), podsync.Config{LogRoot: "/logs"})
+	require.NoError(t, err)
+	req := seen.container
+	assert.Equal(t, "img:1", req.Image)
+	assert.NotEmpty(t, req.ImageRef)
+	assert.Equal(t, []string{"sh"}, req.Command)
+	assert.Equal(t, []string{"-c", "true"}, req.Args)
+	assert.Equal(t, []runtime.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}, req.Env)
+	assert.Equal(t, "a", req.Labels[podsync.LabelContainerName])
+	assert.NotContains(t, req.Labels, "app", "labels of the pod are the sandbox's")
+	assert.Regexp(t, "^v1-[0-9a-f]+$", req.Annotations[podsync.AnnotationSpecHash])
+	assert.Equal(t, "0", req.Annotations[podsync.AnnotationRestartCount])
+	assert.Equal(t, "y", req.Annotations["x"])
+	assert.Equal(t, "a/0.log", req.LogPath)
+	assert.Equal(t, "SIGUSR1", req.StopSignal)
+	assert.True(t, req.Stdin && req.TTY && !req.StdinOnce)
+}
+
+func TestResources(t *testing.T) {
+	const gi = 1 << 30
+	list := func(pairs ...string) v1.ResourceList {
+		l := v1.ResourceList{}
+		for i := 0; i < len(pairs); i += 2 {
+			l[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+		}
+		return l
+	}
+	for name, tc := range map[string]struct {
+		requests, limits v1.ResourceList
+		want             runtime.Resources
+	}{
+		"nothing asked": {want: runtime.Resources{CPUShares: 2, OOMScoreAdj: 1000}},
+		"request and limit": {
+			requests: list("cpu", "250m", "memory", "1Gi"), limits: list("cpu", "500m", "memory", "2Gi"),
+			want: runtime.Resources{
+				CPUShares: 256, CPUPeriod: 100 * time.Millisecond, CPUQuota: 50 * time.Millisecond,
+				MemoryBytes: 2 * gi, OOMScoreAdj: 750,
+			},
+		},
+		"limit only is guaranteed": {
+			limits: list("cpu", "2", "memory", "1Gi"),
+			want: runtime.Resources{
+				CPUShares: 2048, CPUPeriod: 100 * time.Millisecond, CPUQuota: 200 * time.Millisecond,
+				MemoryBytes: gi, OOMScoreAdj: -997,
+			},
+		},
+		"tiny": {
+			limits: list("cpu", "1m"),
+			want:   runtime.Resources{CPUShares: 2, CPUPeriod: 100 * time.Millisecond, CPUQuota: time.Millisecond, OOMScoreAdj: 999},
+		},
+		"absurd": {
+			limits: list("cpu", "9223372036854775807"),
+			want: runtime.Resources{
+				CPUShares: 262144, CPUPeriod: 100 * time.Millisecond, CPUQuota: math.MaxInt64 / 1000, OOMScoreAdj: 999,
+			},
+		},
+		"half of the memory": {
+			requests: list("memory", "2Gi"),
+			want:     runtime.Resources{CPUShares: 2, OOMScoreAdj: 500},
+		},
+		"more memory than there is": {
+			requests: list("memory", "8Gi"),
+			want:     runtime.Resources{CPUShares: 2, OOMScoreAdj: 3},
+		},
+		"huge pages": {
+			limits: list("hugepages-2Mi", "4Mi"),
+			want:   runtime.Resources{CPUShares: 2, OOMScoreAdj: 1000, HugePages: map[string]uint64{"2Mi": 4 << 20}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen, err := requests(t, plainPod(func(p *v1.Pod) {
+				p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: tc.requests, Limits: tc.limits}
+			}), podsync.Config{MemoryBytes: 4 * gi})
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, seen.container.Resources)
+		})
+	}
+}
+
+func TestSecurity_ContainerOverPod(t *testing.T) {
+	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		p.Spec.SecurityContext = &v1.PodSecurityContext{
+			RunAsUser: new(int64(1)), RunAsGroup: new(int64(2)), SupplementalGroups: []int64{3},
+			SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+			SELinuxOptions: &v1.SELinuxOptions{Level: "s0"},
+		}
+		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{
+			RunAsUser: new(int64(9)), Privileged: new(true), ReadOnlyRootFilesystem: new(true),
+			AllowPrivilegeEscalation: new(false),
+			Capabilities:             &v1.Capabilities{Add: []v1.Capability{"NET_ADMIN"}, Drop: []v1.Capability{"ALL"}},
+			AppArmorProfile:          &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("p")},
+		}
+	}), podsync.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, runtime.Security{
+		User: new(int64(9)), Group: new(int64(2)), SupplementalGroups: []int64{3}, Privileged: true, ReadOnlyRoot: true,
+		NoNewPrivileges: true, AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"},
+		Seccomp:  runtime.Profile{Type: "RuntimeDefault"},
+		AppArmor: runtime.Profile{Type: "Localhost", Path: "p"},
+		SELinux:  &runtime.SELinux{Level: "s0"},
+	}, seen.container.Security)
+}
+
+// KC-7: who must not be root is not started unless it is sure that he is not.
+func TestSecurity_KC7_NonRoot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user *int64
+		want string // part of the error; empty: none
+	}{
+		"another user": {new(int64(1000)), ""},
+		"root":         {new(int64(0)), "is root"},
+		"image's":      {nil, "the image runs as root"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen, err := requests(t, plainPod(func(p *v1.Pod) {
+				p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: tc.user}
+			}), podsync.Config{})
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, podsync.ErrCreateContainerConfig)
+			require.ErrorContains(t, err, tc.want)
+			assert.Empty(t, seen.container.Name, "created all the same")
+		})
+	}
+}

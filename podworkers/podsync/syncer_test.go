@@ -1,0 +1,281 @@
+package podsync_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+func TestNew_NamesEveryFault(t *testing.T) {
+	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, CallTimeout: -1})
+	for _, word := range []string{"no Runtime", "no Status", "nowhere", "CallTimeout"} {
+		require.ErrorContains(t, err, word)
+	}
+}
+
+// quiet makes a syncer on a memory runtime that writes nothing.
+func quiet(t *testing.T, mem runtime.Runtime, change ...func(*podsync.Config)) (*podsync.Syncer, *store) {
+	t.Helper()
+	st := &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}
+	cfg := podsync.Config{Runtime: mem, Status: st}
+	for _, f := range change {
+		f(&cfg)
+	}
+	syncer, err := podsync.New(cfg)
+	require.NoError(t, err)
+	return syncer, st
+}
+
+func look(t *testing.T, rt runtime.Runtime) *runtime.PodStatus {
+	t.Helper()
+	status, err := rt.PodStatus(context.Background(), "u")
+	require.NoError(t, err)
+	return status
+}
+
+// The same under goroutines as in the bottle: kills are concurrent (TO-1), a
+// call returns as soon as its context ends, and the next one has the rest of it.
+func TestSyncTerminatingPod_Goroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New(memory.Config{})
+		syncer, st := quiet(t, mem)
+		pod := plainPod(func(p *v1.Pod) {
+			p.Annotations = map[string]string{}
+			p.Spec.Containers = nil
+			for i := range 20 {
+				name := fmt.Sprintf("c%d", i)
+				p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: name, Image: "img:1"})
+				p.Annotations[memory.AnnotationPrefix+name] = "run=forever ignore-term"
+			}
+		})
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+		require.NoError(t, err)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		began := time.Now()
+		err = syncer.SyncTerminatingPod(ctx, pod, look(t, mem), new(int64(60)), nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, 7*time.Second, time.Since(began))
+
+		began = time.Now()
+		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(5)), nil))
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.Equal(t, v1.PodFailed, st.statuses["u"].Phase)
+	})
+}
+
+// grace that a kill is given, in the terms of outer 3.5. F11: no number is too
+// large or too small.
+func TestGrace_KC10_KC11_KC13(t *testing.T) {
+	longest := (1<<63 - 1) / 4 / int64(time.Second)
+	for name, tc := range map[string]struct {
+		spec, deletion, override *int64
+		want                     time.Duration
+	}{
+		"nothing said":        {nil, nil, nil, 2 * time.Second},
+		"spec":                {new(int64(30)), nil, nil, 30 * time.Second},
+		"deletion over spec":  {new(int64(30)), new(int64(9)), nil, 9 * time.Second},
+		"override over both":  {new(int64(30)), new(int64(9)), new(int64(50)), 50 * time.Second},
+		"zero is the minimum": {new(int64(0)), nil, nil, 2 * time.Second},
+		"negative":            {new(int64(-1 << 62)), nil, nil, 2 * time.Second},
+		"huge":                {new(int64(1<<63 - 1)), nil, nil, time.Duration(longest) * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := memory.New(memory.Config{})
+				var stops []time.Duration
+				seen := &stopTap{Runtime: mem, stops: &stops}
+				syncer, _ := quiet(t, seen)
+				pod := plainPod(func(p *v1.Pod) {
+					p.Spec.TerminationGracePeriodSeconds, p.DeletionGracePeriodSeconds = tc.spec, tc.deletion
+				})
+				_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+				require.NoError(t, err)
+				require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), tc.override, nil))
+				assert.Equal(t, []time.Duration{tc.want}, stops)
+			})
+		})
+	}
+}
+
+// stopTap notes the grace of each stop.
+type stopTap struct {
+	runtime.Runtime
+	stops *[]time.Duration
+}
+
+func (s *stopTap) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	*s.stops = append(*s.stops, req.Grace)
+	return s.Runtime.StopContainer(ctx, req)
+}
+
+// A number is never used twice for two lives, whatever housekeeping forgets in
+// between, as long as it keeps what the runtime has records of.
+func TestForget_KeepsWhatIsInUse(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	syncer, st := quiet(t, mem)
+	pod := plainPod()
+	life := func(n uint64) uint64 {
+		ctx := podworkers.WithIncarnation(t.Context(), n)
+		_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
+		require.NoError(t, err)
+		newest := look(t, mem).Sandboxes[0].Incarnation
+		require.NoError(t, syncer.SyncTerminatingPod(ctx, pod, look(t, mem), nil, nil))
+		require.NoError(t, syncer.SyncTerminatedPod(ctx, pod, look(t, mem)))
+		return newest
+	}
+	assert.Equal(t, uint64(1), life(1))
+	syncer.Forget(func(uid types.UID) bool { return uid == "u" })
+	assert.Equal(t, uint64(2), life(2))
+	assert.Equal(t, uint64(3), life(2), "the same number after its end is another life")
+	mem.LoseAll()
+	assert.Equal(t, uint64(4), life(7), "nothing left of it, but we remember")
+	mem.LoseAll()
+	syncer.Forget(func(types.UID) bool { return false })
+	clear(st.statuses)
+	assert.Equal(t, uint64(1), life(8))
+}
+
+// Forget asks with no lock held, and keeps a pod that comes back meanwhile.
+func TestForget_VisitMeanwhile(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	syncer, _ := quiet(t, mem)
+	pod := plainPod()
+	sync := func(n uint64) {
+		_, err := syncer.SyncPod(podworkers.WithIncarnation(t.Context(), n), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		require.NoError(t, err)
+	}
+	sync(1)
+	syncer.Forget(func(types.UID) bool {
+		sync(2)
+		return false
+	})
+	sync(2)
+	assert.Equal(t, uint64(2), look(t, mem).Sandboxes[0].Incarnation)
+	assert.Len(t, look(t, mem).Sandboxes, 2, "the second life was taken for a third")
+}
+
+// SP-13: whoever looks at pods is told of what was done, and of nothing else.
+func TestChanged_SP13(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	var changed []types.UID
+	var did []string
+	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
+		c.Changed = func(uid types.UID) { changed = append(changed, uid) }
+		c.Hooks.Did = func(r podsync.Result) { did = append(did, string(r.Action)+" "+r.Why) }
+	})
+	pod := plainPod()
+	for range 3 {
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []types.UID{"u"}, changed)
+	assert.Equal(t, []string{"CreatePodSandbox no sandbox", "StartContainer sandbox is new"}, did)
+}
+
+// SL-31: the error says when the first of the waiting containers may start.
+func TestSyncPod_SL31_RetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New(memory.Config{})
+		mem.FailPulls("bad:1", context.DeadlineExceeded)
+		syncer, _ := quiet(t, mem)
+		pod := plainPod(func(p *v1.Pod) {
+			p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=0s exit=1"}
+			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "b", Image: "bad:1"})
+		})
+		var err error
+		for range 3 {
+			_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		}
+		require.ErrorIs(t, err, podsync.ErrCrashLoopBackOff)
+		require.ErrorIs(t, err, podsync.ErrImagePullBackOff)
+	})
+}
+
+// F75, I30, I35, I37: the agent dies at every single step of a pod's beginning and
+// the next one goes on. Nothing runs twice, nothing is restarted needlessly.
+func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.RestartPolicy = v1.RestartPolicyNever
+		p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "img:1"}}
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "b", Image: "img:1"})
+		p.Annotations = map[string]string{memory.AnnotationPrefix + "i": "run=2s exit=0"}
+	})
+	steps := 0
+	for k := 0; k <= steps; k++ {
+		s := turn.NewScheduler(uint64(k), start)
+		mem := memory.New(memory.Config{Clock: s.NewProcess().Clock()})
+		agent := runAgent(t, s, mem, pod)
+		if k == 0 { // No crash: how many steps are there?
+			s.RunUntil(start.Add(10 * time.Second))
+			steps = s.Steps()
+		} else {
+			stepTo(s, k)
+			agent.Crash()
+			agent = runAgent(t, s, mem, pod)
+			s.RunUntil(s.Now().Add(30 * time.Second))
+		}
+		agent.Crash()
+		assertOneOfEach(t, mem, k)
+	}
+	assert.Greater(t, steps, 20)
+}
+
+// runAgent syncs a pod once a second for ever.
+func runAgent(t *testing.T, s *turn.Scheduler, mem *memory.Runtime, pod *v1.Pod) *turn.Process {
+	p := s.NewProcess()
+	rt := mem.On(p.Clock())
+	syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Clock = p.Clock() })
+	p.Go(func() {
+		for {
+			status, err := rt.PodStatus(context.Background(), pod.UID)
+			if err == nil {
+				_, _ = syncer.SyncPod(context.Background(), podworkers.SyncPodSync, pod, nil, status)
+			}
+			if p.Sleep(context.Background(), time.Second) != nil {
+				return
+			}
+		}
+	})
+	return p
+}
+
+// stepTo runs a scheduler up to a step.
+func stepTo(s *turn.Scheduler, k int) {
+	for s.Steps() < k {
+		if s.Step() {
+			continue
+		}
+		next, ok := s.Next()
+		if !ok {
+			return
+		}
+		s.AdvanceTo(next)
+	}
+}
+
+func assertOneOfEach(t *testing.T, mem *memory.Runtime, k int) {
+	t.Helper()
+	status := look(t, mem)
+	require.Len(t, status.Sandboxes, 1, "crash at step %d", k)
+	var have []string
+	for _, c := range status.Containers {
+		have = append(have, fmt.Sprintf("%s %s", c.Name, c.State))
+	}
+	assert.ElementsMatch(t, []string{"i exited", "a running", "b running"}, have, "crash at step %d:\n%s", k, strings.Join(have, "\n"))
+}

@@ -1,0 +1,88 @@
+package podsync_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+func fields(problems []podsync.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.Field)
+	}
+	return out
+}
+
+func TestUnsupported_PlainPod(t *testing.T) {
+	rejected, ignored := podsync.Unsupported(plainPod(func(p *v1.Pod) {
+		p.Spec.DNSPolicy = v1.DNSClusterFirst
+		p.Spec.ServiceAccountName = "default"
+		p.Spec.Containers[0].Command = []string{"sh", "-c", "echo $(date) $HOME ${X} $"}
+		p.Spec.Containers[0].TerminationMessagePath = v1.TerminationMessagePathDefault
+	}))
+	assert.Empty(t, rejected)
+	assert.Empty(t, ignored)
+}
+
+func TestUnsupported_Rejected(t *testing.T) {
+	container := func(f func(*v1.Container)) func(*v1.Pod) {
+		return func(p *v1.Pod) { f(&p.Spec.Containers[0]) }
+	}
+	for want, change := range map[string]func(*v1.Pod){
+		"spec.ephemeralContainers":   func(p *v1.Pod) { p.Spec.EphemeralContainers = make([]v1.EphemeralContainer, 1) },
+		"spec.volumes":               func(p *v1.Pod) { p.Spec.Volumes = make([]v1.Volume, 1) },
+		"spec.activeDeadlineSeconds": func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1)) },
+		"spec.hostUsers":             func(p *v1.Pod) { p.Spec.HostUsers = new(false) },
+		"spec.runtimeClassName":      func(p *v1.Pod) { p.Spec.RuntimeClassName = new("kata") },
+		"spec.initContainers[0].restartPolicy": func(p *v1.Pod) {
+			p.Spec.InitContainers = []v1.Container{{RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
+		},
+		"spec.containers[0].livenessProbe":       container(func(c *v1.Container) { c.LivenessProbe = &v1.Probe{} }),
+		"spec.containers[0].readinessProbe":      container(func(c *v1.Container) { c.ReadinessProbe = &v1.Probe{} }),
+		"spec.containers[0].startupProbe":        container(func(c *v1.Container) { c.StartupProbe = &v1.Probe{} }),
+		"spec.containers[0].lifecycle.postStart": container(func(c *v1.Container) { c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{}} }),
+		"spec.containers[0].lifecycle.preStop":   container(func(c *v1.Container) { c.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{}} }),
+		"spec.containers[0].restartPolicyRules": container(func(c *v1.Container) {
+			c.RestartPolicyRules = make([]v1.ContainerRestartRule, 1)
+		}),
+		"spec.containers[0].volumeMounts":     container(func(c *v1.Container) { c.VolumeMounts = make([]v1.VolumeMount, 1) }),
+		"spec.containers[0].envFrom":          container(func(c *v1.Container) { c.EnvFrom = make([]v1.EnvFromSource, 1) }),
+		"spec.containers[0].env[0].valueFrom": container(func(c *v1.Container) { c.Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{}}} }),
+		"spec.containers[0].env[1].value": container(func(c *v1.Container) {
+			c.Env = []v1.EnvVar{{Name: "A", Value: "$(B)"}, {Name: "B", Value: "x$(A)"}}
+		}),
+		"spec.containers[0].args[0]": container(func(c *v1.Container) {
+			c.Env, c.Args = []v1.EnvVar{{Name: "A"}}, []string{"--a=$(A)"}
+		}),
+		"spec.containers[0].command[1]": container(func(c *v1.Container) { c.Command = []string{"echo", "$$"} }),
+		"spec.containers[0].securityContext.procMount": container(func(c *v1.Container) {
+			c.SecurityContext = &v1.SecurityContext{ProcMount: new(v1.UnmaskedProcMount)}
+		}),
+		"spec.securityContext.supplementalGroupsPolicy": func(p *v1.Pod) {
+			p.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			rejected, ignored := podsync.Unsupported(plainPod(change))
+			assert.Equal(t, []string{want}, fields(rejected))
+			assert.Empty(t, ignored)
+		})
+	}
+}
+
+func TestUnsupported_Ignored(t *testing.T) {
+	rejected, ignored := podsync.Unsupported(plainPod(func(p *v1.Pod) {
+		p.Spec.ImagePullSecrets = make([]v1.LocalObjectReference, 1)
+		p.Spec.Subdomain = "x"
+		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(1))}
+		p.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
+	}))
+	assert.Empty(t, rejected)
+	assert.Equal(t, []string{
+		"spec.imagePullSecrets", "spec.subdomain", "spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",
+	}, fields(ignored))
+}
