@@ -27,6 +27,7 @@ type history struct {
 // present life alone.
 type trace struct {
 	ref    lifecycle.Ref
+	met    bool
 	known  bool
 	woken  bool
 	queued bool
@@ -59,11 +60,23 @@ func newHistory() *history {
 	return &history{pods: map[types.UID]*trace{}, lines: map[string][]types.UID{}}
 }
 
+// reset is newHistory without garbage, for the walk.
+func (h *history) reset() {
+	for _, p := range h.pods {
+		*p = trace{}
+	}
+	clear(h.lines)
+	*h = history{pods: h.pods, lines: h.lines, order: h.order[:0], tickets: h.tickets[:0]}
+}
+
 func (h *history) pod(uid types.UID) *trace {
 	p := h.pods[uid]
 	if p == nil {
 		p = &trace{}
 		h.pods[uid] = p
+	}
+	if !p.met {
+		p.met = true
 		h.order = append(h.order, uid)
 	}
 	return p
@@ -231,21 +244,15 @@ func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result
 	return nil
 }
 
-// before remembers what I20 compares.
-func before(t *lifecycle.Table, uids ...types.UID) map[types.UID]lifecycle.View {
-	m := map[types.UID]lifecycle.View{}
-	for _, uid := range uids {
-		m[uid] = t.View(uid)
-	}
-	return m
-}
-
 // effects takes in the effects of a call as a caller does, and checks each.
 // views are those from before a call that may cancel.
 func (h *history) effects(views map[types.UID]lifecycle.View, out lifecycle.Effects) error {
-	cancels := map[types.UID]int{}
+	var cancels map[types.UID]int
 	for _, e := range out {
 		if e.Op == lifecycle.OpCancel {
+			if cancels == nil {
+				cancels = map[types.UID]int{}
+			}
 			cancels[e.UID]++
 		}
 		if err := h.effect(e); err != nil {
@@ -371,7 +378,6 @@ func (h *history) settled(t *lifecycle.Table) error {
 			return fmt.Errorf("I12: %s is first in line for %s and sleeps", line[0], name)
 		}
 	}
-	h.views, h.cancels = nil, nil
 	return nil
 }
 
@@ -392,16 +398,20 @@ func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
 	return nil
 }
 
+// restless is true of a pod that has not come to where it was sent.
+func (p *trace) restless() bool {
+	return p.phase == lifecycle.Terminating || p.phase == lifecycle.Terminated ||
+		p.phase == lifecycle.Syncing && p.taken && p.synced != p.content
+}
+
 // atRest is checked when no work is left.
 func (h *history) atRest(t *lifecycle.Table) error {
 	for _, uid := range h.order {
 		p := h.pods[uid]
 		switch {
 		case !p.known:
-		case p.phase == lifecycle.Terminating || p.phase == lifecycle.Terminated:
-			return fmt.Errorf("I15: %s rests in %s", uid, p.phase)
-		case p.phase == lifecycle.Syncing && p.taken && p.synced != p.content:
-			return fmt.Errorf("I8: %s has synced content %d of %d", uid, p.synced, p.content)
+		case p.restless():
+			return fmt.Errorf("I8, I15: %s rests in %s, has synced content %d of %d", uid, p.phase, p.synced, p.content)
 		case p.phase == lifecycle.Syncing && p.taken && !p.queued:
 			return fmt.Errorf("I17: %s is not looked at again", uid)
 		}

@@ -75,7 +75,7 @@ type slab struct {
 	first  uint32 // the free list
 }
 
-const chunk = 64
+const chunk = 32
 
 func (s *slab) at(slot uint32) *record { return &s.chunks[slot/chunk][slot%chunk] }
 

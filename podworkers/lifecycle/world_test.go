@@ -23,13 +23,21 @@ import (
 //	known [POD...] [asof=mark] [spare=O] [partial]
 //	view POD        owner NAME        shutdown        drain
 type world struct {
-	t    *lifecycle.Table
-	out  lifecycle.Effects
-	mark uint64
-	h    *history
+	t     *lifecycle.Table
+	out   lifecycle.Effects
+	mark  uint64
+	h     *history
+	quick bool // leaves out the checks of whole states
+	mute  bool // leaves out the transcript
 }
 
 func newWorld() *world { return &world{t: lifecycle.New(), h: newHistory()} }
+
+// reset begins another history.
+func (w *world) reset() {
+	w.t, w.mark = lifecycle.New(), 0
+	w.h.reset()
+}
 
 // command is one parsed line.
 type command struct {
@@ -113,14 +121,19 @@ var results = func() map[string]lifecycle.Result {
 
 // do runs one command line and returns its transcript: the answer in the first
 // line, an effect in each following one. An error is a broken invariant.
-func (w *world) do(line string) (string, error) {
-	c := parse(line)
+func (w *world) do(line string) (string, error) { return w.run(parse(line)) }
+
+func (w *world) run(c command) (string, error) {
 	w.out = w.out[:0]
+	w.h.views, w.h.cancels = nil, nil
 	answer, err := w.dispatch(c)
-	var b strings.Builder
-	b.WriteString(answer)
-	for _, e := range w.out {
-		b.WriteString("\n  " + effectString(e))
+	if w.quick {
+		return answer, err
+	}
+	if !w.mute {
+		for _, e := range w.out {
+			answer += "\n  " + effectString(e)
+		}
 	}
 	if err == nil {
 		err = w.h.settled(w.t)
@@ -128,7 +141,19 @@ func (w *world) do(line string) (string, error) {
 	if err == nil {
 		err = w.t.CheckInvariants()
 	}
-	return b.String(), err
+	return answer, err
+}
+
+// before remembers what I20 compares.
+func (w *world) before(uids ...types.UID) map[types.UID]lifecycle.View {
+	if w.quick {
+		return nil
+	}
+	m := map[types.UID]lifecycle.View{}
+	for _, uid := range uids {
+		m[uid] = w.t.View(uid)
+	}
+	return m
 }
 
 func (w *world) dispatch(c command) (string, error) {
@@ -164,7 +189,7 @@ func (w *world) dispatch(c command) (string, error) {
 
 func (w *world) accept(c command) (string, error) {
 	u := c.update(w.mark, w.t.Generation())
-	before := before(w.t, u.UID)
+	before := w.before(u.UID)
 	call := w.t.Update
 	if u.Type == lifecycle.SyncPodKill {
 		call = w.t.Kill
@@ -176,6 +201,17 @@ func (w *world) accept(c command) (string, error) {
 		}
 		return "error: " + err.Error(), nil
 	}
+	answer := ""
+	if !w.mute {
+		answer = acceptedString(a)
+	}
+	if err := w.h.accepted(w.t, u, a); err != nil {
+		return answer, err
+	}
+	return answer, w.h.effects(before, w.out)
+}
+
+func acceptedString(a lifecycle.Accepted) string {
 	answer := a.Verdict.String()
 	if a.Generation != 0 {
 		answer += fmt.Sprintf(" content=%d", a.Generation)
@@ -183,10 +219,7 @@ func (w *world) accept(c command) (string, error) {
 	if a.Ticket != 0 {
 		answer += fmt.Sprintf(" ticket=%d", a.Ticket)
 	}
-	if err := w.h.accepted(w.t, u, a); err != nil {
-		return answer, err
-	}
-	return answer, w.h.effects(before, w.out)
+	return answer
 }
 
 func (w *world) take(uid types.UID) (string, error) {
@@ -197,6 +230,9 @@ func (w *world) take(uid types.UID) (string, error) {
 	work, ok := w.t.Take(ref)
 	if !ok {
 		return "nothing", w.h.nothing(uid)
+	}
+	if w.mute {
+		return "", w.h.taken(work)
 	}
 	return workString(work), w.h.taken(work)
 }
@@ -236,8 +272,19 @@ func (w *world) known(c command) (string, error) {
 	if c.args["asof"] == "mark" {
 		k.Generation = w.mark
 	}
-	before := before(w.t, w.h.order...)
+	before := w.before(w.h.order...)
 	states := w.t.SyncKnown(k, nil, &w.out)
+	answer := ""
+	if !w.mute {
+		answer = statesString(states)
+	}
+	if len(states) != w.t.Len() {
+		return answer, fmt.Errorf("SyncKnown returned %d of %d pods", len(states), w.t.Len())
+	}
+	return answer, w.h.effects(before, w.out)
+}
+
+func statesString(states []lifecycle.PodState) string {
 	var list []string
 	for _, s := range states {
 		text := string(s.UID) + ":" + s.Phase.String()
@@ -251,18 +298,15 @@ func (w *world) known(c command) (string, error) {
 		}
 		list = append(list, text)
 	}
-	answer := "none"
-	if len(list) > 0 {
-		answer = strings.Join(list, " ")
+	if len(list) == 0 {
+		return "none"
 	}
-	if len(states) != w.t.Len() {
-		return answer, fmt.Errorf("SyncKnown returned %d of %d pods", len(states), w.t.Len())
-	}
-	return answer, w.h.effects(before, w.out)
+	return strings.Join(list, " ")
 }
 
-// drain lets every runner finish its work without error until nothing is left
-// to do, and then checks what must be true at rest.
+// drain lets every runner finish its work without error, and the queue come up
+// for whom it has to, until nothing is left to do. Then it checks what must be
+// true at rest.
 func (w *world) drain() (string, error) {
 	var all lifecycle.Effects
 	for round := 0; ; round++ {
@@ -272,6 +316,13 @@ func (w *world) drain() (string, error) {
 		busy := false
 		for _, uid := range w.h.order {
 			p := w.h.pod(uid)
+			if p.queued && p.restless() {
+				w.out = w.out[:0]
+				if _, err := w.dispatch(parse("due " + string(uid))); err != nil {
+					return "", err
+				}
+				all = append(all, w.out...)
+			}
 			if p.woken {
 				if _, err := w.take(uid); err != nil {
 					return "", err
