@@ -25,6 +25,7 @@
 //	global       no init, no variable state, no exit but in a main package
 //	doc          every package and every exported name says what it is
 //	sleep        no test sleeps or polls, except in virtual time
+//	leak         what starts something is tested for leaving nothing behind
 //
 // The weight of what an importer compiles is a rule too, but asks the go
 // command, so it stands in the tests.

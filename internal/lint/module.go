@@ -209,6 +209,7 @@ func rules() map[string]func(*findings, House) {
 		"global":      globals,
 		"doc":         docs,
 		"sleep":       sleeps,
+		"leak":        leaks,
 	}
 }
 

@@ -76,3 +76,41 @@ func luck(r *findings, f *File, n ast.Node) {
 		r.at(f, n, "runtime.Gosched hopes for luck: wait for what happens, or use synctest or turn.NewScheduler")
 	}
 }
+
+// leaks wants every package that starts something to have its tests fail when
+// something of it is left running.
+func leaks(r *findings, h House) {
+	for _, p := range r.m.Packages {
+		room, _ := h.room(p.Dir)
+		if room.Mark != Shell && room.Mark != Seam && (room.Mark != Edge || !saysGo(p)) {
+			continue
+		}
+		if !slices.ContainsFunc(p.tests(), verifiesLeaks) {
+			r.on(p.Dir, "starts things, and its tests do not notice what is left of them: func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }")
+		}
+	}
+}
+
+// saysGo reports whether a package has a go statement of its own.
+func saysGo(p *Package) bool {
+	found := false
+	for _, f := range p.sources() {
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			_, ok := n.(*ast.GoStmt)
+			found = found || ok
+			return true
+		})
+	}
+	return found
+}
+
+// verifiesLeaks reports whether a test file calls goleak.VerifyTestMain.
+func verifiesLeaks(f *File) bool {
+	found := false
+	ast.Inspect(f.File, func(n ast.Node) bool {
+		pkg, name := f.selected(n)
+		found = found || pkg == "go.uber.org/goleak" && name == "VerifyTestMain"
+		return true
+	})
+	return found
+}

@@ -1,0 +1,2 @@
+// Package neighbour has tests that look.
+package neighbour

@@ -1,0 +1,2 @@
+// Package quiet starts nothing.
+package quiet

@@ -1,0 +1,5 @@
+package shell
+
+import "testing"
+
+func TestMain(m *testing.M) { m.Run() }
