@@ -88,6 +88,9 @@ func (b *bench) life(ref runtime.PodRef) error {
 	if err != nil {
 		return fmt.Errorf("RunSandbox: %w", err)
 	}
+	if err := b.turn.Sleep(b.ctx, 100*time.Millisecond); err != nil { // until all are there
+		return fmt.Errorf("waiting: %w", err)
+	}
 	for attempt := range uint32(3) {
 		if err := b.lifeOfContainer(ref, sandbox, attempt); err != nil {
 			return fmt.Errorf("attempt %d: %w", attempt, err)

@@ -67,7 +67,7 @@ func contextEndsAStop(b *bench) {
 	defer cancel()
 	var err error
 	took := b.timed(func() {
-		err = b.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 10 * time.Minute})
+		err = b.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Minute})
 	})
 	b.check(took <= time.Second+b.h.Slack, "it returned after %s, its context had ended after one second", took)
 	if err == nil {

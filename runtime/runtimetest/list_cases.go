@@ -142,7 +142,7 @@ func listForward(b *bench) {
 		if last = state; state == runtime.StateExited {
 			settled++
 		}
-		return settled > 3 // and stays there
+		return settled > 8 // and stays there
 	})
 }
 
@@ -151,7 +151,7 @@ func listRemoved(b *bench) {
 	b.until("the pod is listed", func() bool { _, ok := b.listed(ref); return ok })
 	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
 	b.until("the pod is not listed any more", func() bool { _, ok := b.listed(ref); return !ok })
-	for range 3 {
+	for range 8 {
 		b.sleep(50 * time.Millisecond)
 		_, again := b.listed(ref)
 		b.check(!again, "the pod is listed again")

@@ -1,0 +1,112 @@
+package runtimetest_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	rt "github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// tampered is a runtime whose verbs can be replaced one by one.
+type tampered struct {
+	m *memory.Runtime
+
+	listPods        func(context.Context) ([]rt.Pod, error)
+	podStatus       func(context.Context, types.UID) (*rt.PodStatus, error)
+	runSandbox      func(context.Context, rt.RunSandboxRequest) (string, error)
+	stopSandbox     func(context.Context, rt.StopSandboxRequest) error
+	removeSandbox   func(context.Context, rt.RemoveSandboxRequest) error
+	createContainer func(context.Context, rt.CreateContainerRequest) (string, error)
+	startContainer  func(context.Context, rt.StartContainerRequest) error
+	stopContainer   func(context.Context, rt.StopContainerRequest) error
+	removeContainer func(context.Context, rt.RemoveContainerRequest) error
+	pullImage       func(context.Context, rt.PullImageRequest) (string, error)
+	imageStatus     func(context.Context, rt.ImageStatusRequest) (rt.Image, error)
+	listImages      func(context.Context) ([]rt.Image, error)
+	removeImage     func(context.Context, rt.RemoveImageRequest) error
+	events          func(context.Context, func(rt.Event)) error
+	runtimeStatus   func(context.Context) (rt.RuntimeStatus, error)
+	version         func(context.Context) (string, string, error)
+
+	mu sync.Mutex // for the tamperers' own notes
+}
+
+func newTampered(m *memory.Runtime) *tampered {
+	return &tampered{
+		m:        m,
+		listPods: m.ListPods, podStatus: m.PodStatus,
+		runSandbox: m.RunSandbox, stopSandbox: m.StopSandbox, removeSandbox: m.RemoveSandbox,
+		createContainer: m.CreateContainer, startContainer: m.StartContainer,
+		stopContainer: m.StopContainer, removeContainer: m.RemoveContainer,
+		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
+		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
+	}
+}
+
+func (r *tampered) ListPods(ctx context.Context) ([]rt.Pod, error) { return r.listPods(ctx) }
+func (r *tampered) PodStatus(ctx context.Context, uid types.UID) (*rt.PodStatus, error) {
+	return r.podStatus(ctx, uid)
+}
+func (r *tampered) RunSandbox(ctx context.Context, req rt.RunSandboxRequest) (string, error) {
+	return r.runSandbox(ctx, req)
+}
+func (r *tampered) StopSandbox(ctx context.Context, req rt.StopSandboxRequest) error {
+	return r.stopSandbox(ctx, req)
+}
+func (r *tampered) RemoveSandbox(ctx context.Context, req rt.RemoveSandboxRequest) error {
+	return r.removeSandbox(ctx, req)
+}
+func (r *tampered) CreateContainer(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
+	return r.createContainer(ctx, req)
+}
+func (r *tampered) StartContainer(ctx context.Context, req rt.StartContainerRequest) error {
+	return r.startContainer(ctx, req)
+}
+func (r *tampered) StopContainer(ctx context.Context, req rt.StopContainerRequest) error {
+	return r.stopContainer(ctx, req)
+}
+func (r *tampered) RemoveContainer(ctx context.Context, req rt.RemoveContainerRequest) error {
+	return r.removeContainer(ctx, req)
+}
+func (r *tampered) PullImage(ctx context.Context, req rt.PullImageRequest) (string, error) {
+	return r.pullImage(ctx, req)
+}
+func (r *tampered) ImageStatus(ctx context.Context, req rt.ImageStatusRequest) (rt.Image, error) {
+	return r.imageStatus(ctx, req)
+}
+func (r *tampered) ListImages(ctx context.Context) ([]rt.Image, error) { return r.listImages(ctx) }
+func (r *tampered) RemoveImage(ctx context.Context, req rt.RemoveImageRequest) error {
+	return r.removeImage(ctx, req)
+}
+func (r *tampered) Events(ctx context.Context, sink func(rt.Event)) error { return r.events(ctx, sink) }
+func (r *tampered) RuntimeStatus(ctx context.Context) (rt.RuntimeStatus, error) {
+	return r.runtimeStatus(ctx)
+}
+func (r *tampered) Version(ctx context.Context) (string, string, error) { return r.version(ctx) }
+
+// find is a container's record, and that of its pod, from behind.
+func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {
+	list, _ := r.m.ListPods(context.Background())
+	for _, p := range list {
+		for _, c := range p.Containers {
+			if c.ID == id {
+				return p, c, true
+			}
+		}
+	}
+	return rt.Pod{}, rt.Container{}, false
+}
+
+// recorder is a T that notes what would have happened to the test.
+type recorder struct {
+	failed, skipped bool
+}
+
+func (*recorder) Helper()                 {}
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+func (r *recorder) FailNow()              { r.failed = true; runtime.Goexit() }
+func (r *recorder) Skipf(string, ...any)  { r.skipped = true; runtime.Goexit() }
