@@ -17,9 +17,13 @@ import (
 // Labels of sandboxes and containers: the kubelet's, so that people and tools
 // find what they know.
 const (
-	LabelPodName       = "io.kubernetes.pod.name"
-	LabelPodNamespace  = "io.kubernetes.pod.namespace"
-	LabelPodUID        = "io.kubernetes.pod.uid"
+	// LabelPodName is the name of the pod.
+	LabelPodName = "io.kubernetes.pod.name"
+	// LabelPodNamespace is its namespace.
+	LabelPodNamespace = "io.kubernetes.pod.namespace"
+	// LabelPodUID is its UID.
+	LabelPodUID = "io.kubernetes.pod.uid"
+	// LabelContainerName is the name of the container; sandboxes have none.
 	LabelContainerName = "io.kubernetes.container.name"
 )
 

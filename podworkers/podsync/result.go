@@ -13,12 +13,18 @@ type Action string
 
 // What a sync does.
 const (
-	KillContainer    Action = "KillContainer"
-	KillPodSandbox   Action = "KillPodSandbox"
+	// KillContainer stops a container within its grace.
+	KillContainer Action = "KillContainer"
+	// KillPodSandbox stops a sandbox after its containers.
+	KillPodSandbox Action = "KillPodSandbox"
+	// CreatePodSandbox makes and starts a sandbox.
 	CreatePodSandbox Action = "CreatePodSandbox"
+	// RemovePodSandbox drops a sandbox that came late.
 	RemovePodSandbox Action = "RemovePodSandbox"
-	RemoveContainer  Action = "RemoveContainer"
-	StartContainer   Action = "StartContainer"
+	// RemoveContainer drops the record of a container that does not run.
+	RemoveContainer Action = "RemoveContainer"
+	// StartContainer is all the way from the image to a container that runs.
+	StartContainer Action = "StartContainer"
 )
 
 // Result is one thing that was tried.

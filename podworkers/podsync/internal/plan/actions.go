@@ -173,6 +173,8 @@ func (d *decision) killStrays() {
 			d.kill(c, WhyOtherSandbox)
 		case !inSpec(d.Pod, c.Name):
 			d.kill(c, WhyNotInSpec)
+		case c != running(d.Status, d.Incarnation, d.SandboxID, c.Name):
+			d.kill(c, WhyOlderAttempt)
 		}
 	}
 }
@@ -204,15 +206,13 @@ func (d *decision) regular() {
 
 // one looks at one regular container and reports whether it runs or will.
 func (d *decision) one(c *v1.Container) bool {
+	if rec := running(d.Status, d.Incarnation, d.SandboxID, c.Name); rec != nil {
+		d.keep(c, rec)
+		return true
+	}
 	rec := newest(d.Status, d.Incarnation, anySandbox, c.Name)
 	if rec != nil && rec.State == runtime.StateRunning {
-		if rec.SandboxID == d.SandboxID && hashChanged(rec, c) {
-			d.kill(rec, WhySpecChanged)
-			if d.Pod.DeletionTimestamp == nil {
-				d.Containers = append(d.Containers, d.start(c, WhySpecChanged))
-			}
-		}
-		return true
+		return true // Not here: it is a stray, and started when it has ended.
 	}
 	if !shouldStart(d.Pod, rec) || (rec == nil && d.endedBefore(c.Name)) {
 		return false
@@ -222,6 +222,17 @@ func (d *decision) one(c *v1.Container) bool {
 	}
 	d.Containers = append(d.Containers, d.start(c, whyStart(rec)))
 	return true
+}
+
+// keep looks at a container that runs, and replaces it if its spec has changed.
+func (d *decision) keep(c *v1.Container, rec *runtime.ContainerStatus) {
+	if !hashChanged(rec, c) {
+		return
+	}
+	d.kill(rec, WhySpecChanged)
+	if d.Pod.DeletionTimestamp == nil {
+		d.Containers = append(d.Containers, d.start(c, WhySpecChanged))
+	}
 }
 
 // endedBefore reports whether a container without records is known to have

@@ -13,6 +13,9 @@ func (d *decision) initialize() bool {
 		return true
 	}
 	for i := len(all) - 1; i >= 0; i-- {
+		if running(d.Status, d.Incarnation, d.SandboxID, all[i].Name) != nil {
+			return false
+		}
 		rec := newest(d.Status, d.Incarnation, d.SandboxID, all[i].Name)
 		if rec == nil {
 			continue
@@ -43,13 +46,10 @@ func (d *decision) initialized() bool {
 	return false
 }
 
-// continueInit looks at the init container that the pod stands at and that has
-// not succeeded.
+// continueInit looks at the init container that the pod stands at and that
+// neither runs nor has succeeded.
 func (d *decision) continueInit(i int, rec *runtime.ContainerStatus) {
-	switch rec.State {
-	case runtime.StateRunning:
-		return
-	case runtime.StateCreated:
+	if rec.State == runtime.StateCreated {
 		d.startInit(i, WhyNeverStarted)
 		return
 	}

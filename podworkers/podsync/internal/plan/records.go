@@ -39,6 +39,22 @@ func newest(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.C
 	return found
 }
 
+// running finds the newest record of a name that runs in a sandbox. It is what
+// the container is, whatever has been begun after it. Nil: none runs.
+func running(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.ContainerStatus {
+	var found *runtime.ContainerStatus
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if c.State != runtime.StateRunning || c.Name != name || c.Incarnation != life || c.SandboxID != sandbox {
+			continue
+		}
+		if found == nil || newer(c, found) {
+			found = c
+		}
+	}
+	return found
+}
+
 // newestTwo finds the two newest records of a name in one life of the pod.
 func newestTwo(st *runtime.PodStatus, life uint64, name string) (first, second *runtime.ContainerStatus) {
 	for i := range st.Containers {

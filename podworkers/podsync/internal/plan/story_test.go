@@ -2,12 +2,14 @@ package plan_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,24 +31,28 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1]  published
 //	old phase=Failed/Why
 func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w := newWorld(t, d.Input)
-			switch d.Cmd {
-			case "decide":
-				return w.decide()
-			case "status":
-				return w.status(d.HasArg("terminal"))
-			}
-			t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
-			return ""
-		})
-	})
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { datadriven.RunTest(t, file, story) })
+	}
+}
+
+func story(t *testing.T, d *datadriven.TestData) string {
+	w := newWorld(t, d.Input)
+	switch d.Cmd {
+	case "decide":
+		return w.decide()
+	case "status":
+		return w.status(d.HasArg("terminal"))
+	}
+	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	return ""
 }
 
 // world is a pod as its desire, its records and its history show it.
 type world struct {
-	t       testing.TB
+	t       failer
 	pod     *v1.Pod
 	st      *runtime.PodStatus
 	old     *v1.PodStatus
@@ -55,7 +61,14 @@ type world struct {
 	reasons map[string]plan.Reason
 }
 
-func newWorld(t testing.TB, text string) *world {
+// failer is a test, a benchmark or a property.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newWorld(t failer, text string) *world {
 	w := &world{
 		t: t,
 		pod: &v1.Pod{

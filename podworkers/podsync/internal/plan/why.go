@@ -3,35 +3,56 @@ package plan
 // Why is the reason of an action, as logs and people read it.
 type Why string
 
-// Why a sandbox is replaced or made.
+// Why a sandbox is made, and why what was there before it is killed.
 const (
-	WhyNoSandbox        Why = "no sandbox"
-	WhySandboxNotReady  Why = "sandbox is not ready"
+	// WhyNoSandbox: this life of the pod has none.
+	WhyNoSandbox Why = "no sandbox"
+	// WhySandboxNotReady: the newest is not ready, as after a reboot.
+	WhySandboxNotReady Why = "sandbox is not ready"
+	// WhySeveralSandboxes: more than one is ready and has containers.
 	WhySeveralSandboxes Why = "several sandboxes are in use"
-	WhyNetworkMode      Why = "network mode has changed"
-	WhyNoAddress        Why = "sandbox has no address"
+	// WhyNetworkMode: the spec asks for the host's network and it is not on it,
+	// or the other way round.
+	WhyNetworkMode Why = "network mode has changed"
+	// WhyNoAddress: it has lost its address, or never got one.
+	WhyNoAddress Why = "sandbox has no address"
 )
 
 // Why a pod is killed, besides for its sandbox.
 const (
-	WhyInitFailed   Why = "init container failed for good"
+	// WhyInitFailed: an init container failed that may not run again.
+	WhyInitFailed Why = "init container failed for good"
+	// WhyNothingToRun: no container runs, and none is to be started.
 	WhyNothingToRun Why = "nothing is left to run"
 )
 
 // Why a container is killed.
 const (
-	WhySpecChanged  Why = "name or image has changed"
+	// WhySpecChanged: its SpecHash has; it is started again.
+	WhySpecChanged Why = "name or image has changed"
+	// WhyUnknownState: the runtime cannot tell whether it runs.
 	WhyUnknownState Why = "state is unknown"
+	// WhyOtherSandbox: it is not in the pod's current sandbox.
 	WhyOtherSandbox Why = "runs in another sandbox"
-	WhyFormerLife   Why = "belongs to a former pod of this UID"
-	WhyNotInSpec    Why = "is not in the spec"
+	// WhyOlderAttempt: a newer attempt at the same container runs too.
+	WhyOlderAttempt Why = "a newer attempt runs too"
+	// WhyFormerLife: its incarnation is over.
+	WhyFormerLife Why = "belongs to a former pod of this UID"
+	// WhyNotInSpec: the pod has no container of that name.
+	WhyNotInSpec Why = "is not in the spec"
 )
 
-// Why a container is started, besides for a change of its spec.
+// Why a container is started, besides for a change of its spec and for an
+// unknown state.
 const (
-	WhyNotCreated   Why = "has no record"
+	// WhyNotCreated: it has not been there before.
+	WhyNotCreated Why = "has no record"
+	// WhyNeverStarted: its creation or its start failed, or the reply was lost.
 	WhyNeverStarted Why = "was created but never ran"
-	WhyExited       Why = "has exited"
+	// WhyExited: it has ended, and its policy runs it again.
+	WhyExited Why = "has exited"
+	// WhyPreviousDone: it is its turn among the init containers.
 	WhyPreviousDone Why = "previous init container is done"
-	WhyNewSandbox   Why = "sandbox is new"
+	// WhyNewSandbox: everything begins anew.
+	WhyNewSandbox Why = "sandbox is new"
 )

@@ -1,0 +1,295 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// The hash is written into containers that outlive us: its values are part of
+// the format.
+func TestSpecHash_CA18(t *testing.T) {
+	c := v1.Container{Name: "web", Image: "nginx:1"}
+	hash := plan.SpecHash(&c)
+	assert.Equal(t, "v1-28a14e6ad440d8c", hash)
+	c.Env, c.Command, c.LivenessProbe = []v1.EnvVar{{Name: "A"}}, []string{"x"}, &v1.Probe{}
+	c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	assert.Equal(t, hash, plan.SpecHash(&c), "only name and image count")
+	c.Image = "nginx:2"
+	assert.NotEqual(t, hash, plan.SpecHash(&c))
+	assert.NotEqual(t, plan.SpecHash(&v1.Container{Name: "a", Image: "bc"}), plan.SpecHash(&v1.Container{Name: "ab", Image: "c"}))
+}
+
+func TestQOSClass_PH15(t *testing.T) {
+	resources := func(requests, limits string) v1.ResourceRequirements {
+		parse := func(text string) v1.ResourceList {
+			l := v1.ResourceList{}
+			for pair := range strings.SplitSeq(text, ",") {
+				if name, q, ok := strings.Cut(pair, "="); ok {
+					l[v1.ResourceName(name)] = resource.MustParse(q)
+				}
+			}
+			return l
+		}
+		return v1.ResourceRequirements{Requests: parse(requests), Limits: parse(limits)}
+	}
+	for name, tc := range map[string]struct {
+		init, main v1.ResourceRequirements
+		want       v1.PodQOSClass
+	}{
+		"nothing":           {resources("", ""), resources("", ""), v1.PodQOSBestEffort},
+		"zero":              {resources("", ""), resources("cpu=0", "memory=0"), v1.PodQOSBestEffort},
+		"another resource":  {resources("", ""), resources("", "ephemeral-storage=1Gi"), v1.PodQOSBestEffort},
+		"limits only":       {resources("", "cpu=1,memory=1Gi"), resources("", "cpu=1,memory=1Gi"), v1.PodQOSGuaranteed},
+		"equal":             {resources("", "cpu=1,memory=1Gi"), resources("cpu=1000m", "cpu=1,memory=1Gi"), v1.PodQOSGuaranteed},
+		"less requested":    {resources("", "cpu=1,memory=1Gi"), resources("cpu=1m", "cpu=1,memory=1Gi"), v1.PodQOSBurstable},
+		"one limit only":    {resources("", ""), resources("", "cpu=1"), v1.PodQOSBurstable},
+		"init asks nothing": {resources("", ""), resources("", "cpu=1,memory=1Gi"), v1.PodQOSBurstable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{
+				InitContainers: []v1.Container{{Resources: tc.init}}, Containers: []v1.Container{{Resources: tc.main}},
+			}}
+			assert.Equal(t, tc.want, plan.QOSClass(pod))
+		})
+	}
+}
+
+// PH-14: at most one address of a family, the node's family first.
+func TestStatus_PH14_Addresses(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready")
+	w.st.Sandboxes[0].IPs = []string{"10.0.0.1", "10.0.0.2", "fd00::1"}
+	in := w.statusInput(false)
+	in.HostIPs = []string{"fd00::99", "192.0.2.1"}
+	s := plan.Status(in)
+	assert.Equal(t, []v1.PodIP{{IP: "fd00::1"}, {IP: "10.0.0.1"}}, s.PodIPs)
+	assert.Equal(t, "fd00::1", s.PodIP)
+	assert.Equal(t, "fd00::99", s.HostIP)
+	assert.Len(t, s.HostIPs, 2)
+}
+
+// A second family may be added to a host-network pod, the first address stays.
+func TestStatus_PH14_HostNetworkKeepsFirst(t *testing.T) {
+	w := newWorld(t, "pod host\nsandbox 0 ready host\nold ip=192.0.2.77")
+	in := w.statusInput(false)
+	in.HostIPs = []string{"192.0.2.1", "fd00::99"}
+	assert.Equal(t, []v1.PodIP{{IP: "192.0.2.77"}, {IP: "fd00::99"}}, plan.Status(in).PodIPs)
+}
+
+// PH-12: conditions of others pass through, DisruptionTarget comes from what we
+// published; P12: readiness gates.
+func TestStatus_PH12_Conditions(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\na 0 running\nold phase=Running")
+	w.pod.Generation = 7
+	w.pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.com/lb"}}
+	w.pod.Status.Conditions = []v1.PodCondition{
+		{Type: "example.com/lb", Status: v1.ConditionFalse, Reason: "Theirs"},
+		{Type: v1.PodReady, Status: v1.ConditionTrue, Reason: "Stale"},
+		{Type: v1.DisruptionTarget, Status: v1.ConditionFalse},
+	}
+	w.old.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "Evicted"}}
+	s := plan.Status(w.statusInput(false))
+	var got []string
+	for _, c := range s.Conditions {
+		got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+	}
+	assert.Equal(t, []string{
+		"PodReadyToStartContainers=True/", "Initialized=True/", "Ready=False/ReadinessGatesNotReady", "ContainersReady=True/",
+		"PodScheduled=True/", "DisruptionTarget=True/Evicted", "example.com/lb=False/Theirs",
+	}, got)
+	assert.Equal(t, int64(7), s.ObservedGeneration)
+	w.pod.Status.Conditions[0].Status = v1.ConditionTrue
+	assert.Equal(t, v1.ConditionTrue, plan.Status(w.statusInput(false)).Conditions[2].Status)
+}
+
+// F61, I27: times that a runtime has got wrong never make an end without a
+// beginning, or before it.
+func TestStatus_F61_Times(t *testing.T) {
+	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
+	for name, tc := range map[string]struct{ started, finished, wantStart, wantEnd time.Time }{
+		"in order":      {at(1), at(2), at(1), at(2)},
+		"never started": {time.Time{}, at(2), at(2), at(2)},
+		"backwards":     {at(3), at(2), at(2), at(2)},
+		"no end":        {at(3), time.Time{}, at(3), at(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "sandbox 0 ready\na 0 exited=1")
+			w.st.Containers[0].StartedAt, w.st.Containers[0].FinishedAt = tc.started, tc.finished
+			end := plan.Status(w.statusInput(false)).ContainerStatuses[0].State.Terminated
+			assert.Equal(t, metav1.NewTime(tc.wantStart), end.StartedAt)
+			assert.Equal(t, metav1.NewTime(tc.wantEnd), end.FinishedAt)
+		})
+	}
+}
+
+func TestStatus_CS13_Names(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	c := plan.Status(w.statusInput(false)).ContainerStatuses[0]
+	assert.Equal(t, "test://a0", c.ContainerID)
+	assert.Equal(t, "img@sha256", c.ImageID)
+	assert.Equal(t, "img", c.Image)
+}
+
+// Nothing but a pod and no records is a legal input.
+func TestDecideAndStatus_NoStatus(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
+	a := plan.Decide(plan.Input{Pod: pod})
+	assert.Equal(t, plan.WhyNoSandbox, a.CreateSandbox)
+	assert.Equal(t, v1.PodPending, plan.Status(plan.StatusInput{Pod: pod}).Phase)
+}
+
+// Random pods in random states: what must hold of every decision.
+func TestDecide_Properties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := randomWorld(t)
+		in := w.input()
+		before := fmt.Sprintf("%+v", *in.Status)
+		a := plan.Decide(in)
+		checkStarts(t, &in, &a)
+		require.Equal(t, before, fmt.Sprintf("%+v", *in.Status), "the status is shared and was written to")
+		s := plan.Status(w.statusInput(rapid.Bool().Draw(t, "terminal")))
+		require.Len(t, s.ContainerStatuses, len(w.pod.Spec.Containers))
+		require.Len(t, s.InitContainerStatuses, len(w.pod.Spec.InitContainers))
+		again := w.statusInput(false)
+		again.Old = &s
+		checkForward(t, &s, new(plan.Status(again)))
+	})
+}
+
+// randomWorld draws a pod and its records.
+func randomWorld(t *rapid.T) *world {
+	var text strings.Builder
+	fmt.Fprintf(&text, "pod policy=%s init=i,j main=a,b\n", rapid.SampledFrom([]string{"Always", "OnFailure", "Never"}).Draw(t, "policy"))
+	sandboxes := rapid.IntRange(0, 2).Draw(t, "sandboxes")
+	for n := range sandboxes {
+		fmt.Fprintf(&text, "sandbox %d %s\n", n, rapid.SampledFrom([]string{"ready", "lost"}).Draw(t, "sandbox"))
+	}
+	if sandboxes > 0 {
+		for _, name := range []string{"i", "j", "a", "b"} {
+			for attempt := range rapid.IntRange(0, 3).Draw(t, name) {
+				state := rapid.SampledFrom([]string{"running", "created", "unknown", "exited=0", "exited=1"}).Draw(t, "state")
+				in := rapid.IntRange(0, sandboxes-1).Draw(t, "in")
+				fmt.Fprintf(&text, "%s %d %s in=%d\n", name, attempt, state, in)
+			}
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		if state := rapid.SampledFrom([]string{"", "running", "exited=0", "exited=1"}).Draw(t, "old"); state != "" {
+			fmt.Fprintf(&text, "old %s %s restarts=1\n", name, state)
+		}
+	}
+	return newWorld(t, text.String())
+}
+
+func checkStarts(t *rapid.T, in *plan.Input, a *plan.Actions) {
+	killed := map[string]bool{}
+	for _, k := range a.Kill {
+		killed[k.ID] = true
+	}
+	require.LessOrEqual(t, len(a.Init), 1, "ordinary init containers run one by one")
+	if len(a.Init) > 0 {
+		require.Empty(t, a.Containers, "a regular container must wait (I29)")
+	}
+	if a.KillPod != "" && a.CreateSandbox == "" {
+		require.Empty(t, append(a.Init, a.Containers...), "started in what is killed")
+	}
+	for _, s := range append(a.Init, a.Containers...) {
+		for i := range in.Status.Containers {
+			rec := &in.Status.Containers[i]
+			if rec.Name != s.Container.Name {
+				continue
+			}
+			require.Greater(t, s.Attempt, rec.Attempt, "the attempt was used before")
+			if rec.State == runtime.StateRunning {
+				require.True(t, a.KillPod != "" || killed[rec.ID], "%s runs and is started (I37)", rec.ID)
+			}
+			if rec.State == runtime.StateCreated {
+				require.Contains(t, s.Remove, rec.ID)
+			}
+		}
+	}
+	checkPolicy(t, in, a)
+}
+
+// checkPolicy: I30, what may not run again does not, whatever happens around it.
+func checkPolicy(t *rapid.T, in *plan.Input, a *plan.Actions) {
+	policy := in.Pod.Spec.RestartPolicy
+	for _, s := range a.Containers {
+		newest := newestOf(in.Status, s.Container.Name)
+		if newest == nil || newest.State != runtime.StateExited {
+			continue
+		}
+		require.NotEqual(t, v1.RestartPolicyNever, policy, "%s ran", newest.ID)
+		if policy == v1.RestartPolicyOnFailure {
+			require.NotZero(t, newest.ExitCode, "%s has succeeded", newest.ID)
+		}
+	}
+}
+
+func newestOf(st *runtime.PodStatus, name string) *runtime.ContainerStatus {
+	var found *runtime.ContainerStatus
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Name == name && (found == nil || c.Attempt > found.Attempt) {
+			found = c
+		}
+	}
+	return found
+}
+
+// checkForward: I26, I27, said again of the same records nothing goes back.
+func checkForward(t *rapid.T, old, now *v1.PodStatus) {
+	if plan.IsTerminal(old.Phase) {
+		require.Equal(t, old.Phase, now.Phase)
+	}
+	for i := range old.ContainerStatuses {
+		was, is := &old.ContainerStatuses[i], &now.ContainerStatuses[i]
+		require.GreaterOrEqual(t, is.RestartCount, was.RestartCount)
+		if was.State.Terminated != nil {
+			require.NotNil(t, is.State.Terminated, "%s has ended", was.Name)
+		}
+	}
+}
+
+// benchmarkWorld is a pod of two containers that run, with some history.
+func benchmarkWorld(b *testing.B) *world {
+	return newWorld(b, `pod init=i main=a,b
+		sandbox 0 ready
+		i 0 exited=0
+		a 0 exited=1
+		a 1 running
+		b 0 running
+		old i exited=0
+		old a running restarts=1
+		old b running`)
+}
+
+func BenchmarkDecideUnchanged(b *testing.B) {
+	in := benchmarkWorld(b).input()
+	b.ReportAllocs()
+	for b.Loop() {
+		if a := plan.Decide(in); !a.Idle() {
+			b.Fatal(a)
+		}
+	}
+}
+
+func BenchmarkStatusUnchanged(b *testing.B) {
+	in := benchmarkWorld(b).statusInput(false)
+	b.ReportAllocs()
+	for b.Loop() {
+		if s := plan.Status(in); s.Phase != v1.PodRunning {
+			b.Fatal(s)
+		}
+	}
+}
