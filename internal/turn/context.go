@@ -75,9 +75,12 @@ func (c *Context) Init(parent context.Context) {
 	_ = c.Err() // Ends c if the parent has ended, and takes the callback back.
 }
 
-// Cancel ends the context with err, which is not nil, or with its parent's if
-// that has ended. Only the first call has an effect.
+// Cancel ends the context with err, or with its parent's if that has ended; nil
+// stands for context.Canceled. Only the first call has an effect.
 func (c *Context) Cancel(err error) {
+	if err == nil {
+		err = context.Canceled
+	}
 	if c.foreign {
 		if cause := c.parent.Err(); cause != nil {
 			err = cause

@@ -27,6 +27,11 @@ func TestContext_FirstCancelWins(t *testing.T) {
 	<-c.Done()
 	assert.Equal(t, context.DeadlineExceeded, c.Err())
 	assert.Equal(t, context.DeadlineExceeded, context.Cause(c))
+
+	c = turn.NewContext(context.Background())
+	c.Cancel(nil)
+	c.Cancel(nil)
+	assert.Equal(t, context.Canceled, c.Err())
 }
 
 func TestContext_OfAnEndedParent(t *testing.T) {
