@@ -21,11 +21,15 @@ const (
 	ConfigHashAnnotation = "kubernetes.io/config.hash"
 )
 
-// Names of sources that mean something. A pod of any source but
-// ApiserverSource is a static pod.
+// Names of sources. A pod of any source but ApiserverSource is a static pod,
+// so the names of others are free.
 const (
-	FileSource      = "file"
-	HTTPSource      = "http"
+	// FileSource is the usual name of a source that reads files.
+	FileSource = "file"
+	// HTTPSource is the usual name of a source that fetches from a URL.
+	HTTPSource = "http"
+	// ApiserverSource is the name of the API server, and of a host program
+	// that hands over pods in its place.
 	ApiserverSource = "api"
 )
 

@@ -4,9 +4,12 @@ import "time"
 
 // The kubelet's numbers, which zero values of CrashLoop and ImagePull use.
 const (
+	// DefaultBackoffInitial is the first delay.
 	DefaultBackoffInitial = 10 * time.Second
-	DefaultBackoffMax     = 300 * time.Second
-	DefaultBackoffReset   = 600 * time.Second
+	// DefaultBackoffMax is the longest delay.
+	DefaultBackoffMax = 300 * time.Second
+	// DefaultBackoffReset is how long an attempt counts for the next one.
+	DefaultBackoffReset = 600 * time.Second
 )
 
 // Backoff is what is remembered between two attempts at one thing: a container

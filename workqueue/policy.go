@@ -43,9 +43,13 @@ func (o Outcome) String() string {
 
 // The kubelet's numbers, which a zero Policy uses.
 const (
-	DefaultResync       = time.Minute
-	DefaultBackoff      = 10 * time.Second
-	DefaultTransient    = time.Second
+	// DefaultResync is the delay after a success.
+	DefaultResync = time.Minute
+	// DefaultBackoff is the delay after an error.
+	DefaultBackoff = 10 * time.Second
+	// DefaultTransient is the delay after an error that tends to be over soon.
+	DefaultTransient = time.Second
+	// DefaultJitterFactor is the largest part of a delay that chance adds.
 	DefaultJitterFactor = 0.5
 )
 

@@ -98,7 +98,7 @@ func (s *Set[V]) Drop(uid types.UID) {
 	}
 }
 
-// Len is the number of pods in the set.
+// Len is the number of pods in the set at this moment.
 func (s *Set[V]) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

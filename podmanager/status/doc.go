@@ -27,6 +27,8 @@
 //     was over before, and the status is Finished. [ST-9, ST-10]
 //   - Finished never goes back, except for a static pod. [ST-11]
 //   - A terminal phase is never Ready. [ST-18]
+//   - A new life of a UID begins with ReplacePodStatus and is bound to nothing
+//     that was said of the last one.
 //
 // Subscriptions:
 //
@@ -64,6 +66,8 @@
 //     from the containers that it gives an end.
 //   - The conditions of a terminal phase (ST-18) are set on acceptance.
 //   - A message that is too long is cut between characters.
+//   - A UID that is used again begins anew at once (ReplacePodStatus), not only
+//     after a housekeeping has removed what was stored of it.
 //   - The first version after a removal is higher than any removed one; in the
 //     kubelet it is 1 again.
 package status

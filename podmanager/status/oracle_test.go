@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/podkeel/podkeel/podmanager/status"
 )
@@ -43,7 +42,7 @@ func TestCheckTransition_I26_I27(t *testing.T) {
 	ready := func(s v1.ConditionStatus, at time.Time) *v1.PodStatus {
 		return &v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: s, LastTransitionTime: metav1.NewTime(at)}}}
 	}
-	began := func(at time.Time) *v1.PodStatus { return &v1.PodStatus{StartTime: ptr.To(metav1.NewTime(at))} }
+	began := func(at time.Time) *v1.PodStatus { return &v1.PodStatus{StartTime: to(metav1.NewTime(at))} }
 	for _, tc := range []struct {
 		name     string
 		old, new *v1.PodStatus
@@ -98,7 +97,7 @@ func TestCheckStatus_I29_NothingRunsBeforeItMay(t *testing.T) {
 	again := i
 	again.RestartCount = 1
 	started := c
-	started.Started = ptr.To(true)
+	started.Started = to(true)
 	for _, tc := range []struct {
 		name        string
 		init        []container
@@ -178,7 +177,7 @@ func TestCheckStatus_I28_ReadyMeansRunning(t *testing.T) {
 func TestCheckGone_I27_NothingRuns(t *testing.T) {
 	c := container{Name: "c"}
 	started := is(c, waits)
-	started.Started = ptr.To(true)
+	started.Started = to(true)
 	assert.NoError(t, status.CheckGone(of(is(c, ended), is(c, waits))))
 	assert.ErrorContains(t, status.CheckGone(of(is(c, runs))), "is running")
 	assert.ErrorContains(t, status.CheckGone(&v1.PodStatus{InitContainerStatuses: []container{is(c, runs)}}), "is running")

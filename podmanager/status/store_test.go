@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/podkeel/podkeel/podmanager"
@@ -73,10 +72,12 @@ func staticPod(uid string) *v1.Pod {
 
 func running(ready bool) v1.PodStatus {
 	return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{
-		Name: "c", ContainerID: "mem://1", Ready: ready, Started: ptr.To(true),
+		Name: "c", ContainerID: "mem://1", Ready: ready, Started: to(true),
 		State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}},
 	}}}
 }
+
+func to[T any](v T) *T { return &v }
 
 func readyCondition(s v1.PodStatus) v1.ConditionStatus {
 	for _, c := range s.Conditions {
@@ -143,7 +144,7 @@ func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
 	deleted := pod.DeepCopy()
-	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+	deleted.DeletionTimestamp = to(metav1.NewTime(start))
 	w.SetPodStatus(deleted, running(true))
 	w.SetPodStatus(deleted, running(true))
 	assert.EqualValues(t, 3, sub.Take(nil)[0].Version)
@@ -289,6 +290,30 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 			assert.Equal(t, tc.want, sub.Take(nil)[0].Finished)
 		})
 	}
+}
+
+func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	pod := newPod("a")
+	w.SetPodStatus(pod, running(true))
+	w.TerminatePod(pod)
+	assert.True(t, sub.Take(nil)[0].Finished)
+
+	w.pass(time.Minute)
+	again := v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse}}}
+	w.ReplacePodStatus(pod, again)
+	w.ReplacePodStatus(nil, again)
+	got := sub.Take(nil)
+	require.Len(t, got, 1)
+	assert.EqualValues(t, 3, got[0].Version, "versions go on growing")
+	assert.False(t, got[0].Finished)
+	assert.Equal(t, v1.PodPending, got[0].Status.Phase)
+	assert.Equal(t, start.Add(time.Minute), got[0].Status.StartTime.Time)
+	assert.Equal(t, start.Add(time.Minute), got[0].Status.Conditions[0].LastTransitionTime.Time, "not since the former life")
+
+	w.ReplacePodStatus(pod, again)
+	assert.Len(t, sub.Take(nil), 1, "told, also if it says the same")
 }
 
 func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {

@@ -76,7 +76,8 @@ func condition(status *v1.PodStatus, t v1.PodConditionType) *v1.PodCondition {
 	return nil
 }
 
-// setCondition puts c in the place of the condition of its type.
+// setCondition puts c in the place of the condition of its type, and lets it
+// keep the generation of the pod that was looked at.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := condition(status, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration

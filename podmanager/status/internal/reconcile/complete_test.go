@@ -62,8 +62,9 @@ func TestComplete_ST5_TransitionTimeChangesOnlyWithTheStatus(t *testing.T) {
 
 func TestComplete_ST18_TerminalPhaseIsNotReady(t *testing.T) {
 	for phase, reason := range map[v1.PodPhase]string{v1.PodFailed: "PodFailed", v1.PodSucceeded: "PodCompleted"} {
-		status := &v1.PodStatus{Phase: phase, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", earlier)}}
+		status := &v1.PodStatus{Phase: phase, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: "True", ObservedGeneration: 7}}}
 		Complete(podWith(), &v1.PodStatus{}, status, now)
+		assert.EqualValues(t, 7, condition(status, v1.PodReady).ObservedGeneration, "kept")
 		for _, kind := range []v1.PodConditionType{v1.PodReady, v1.ContainersReady} {
 			c := condition(status, kind)
 			require.NotNil(t, c, "%s of a pod that has %s", kind, phase)
