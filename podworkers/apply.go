@@ -11,34 +11,34 @@ import (
 )
 
 // actions are what must be done after the lock is released: they run code of
-// others, or wake them. The first few are kept in place, where they cost no
-// allocation.
+// others, or wake them. There is seldom more than one, which is kept in place
+// and costs no allocation.
 type actions struct {
-	count int
-	first [2]action
-	more  []action
 	timer bool // the earliest retry became earlier
+	first action
+	more  []action
 }
 
 // action is the part of an effect that lies outside the lock.
 type action struct {
 	op          lifecycle.Op
-	phase       lifecycle.Phase
-	start       func()       // OpWake
-	cancel      *syncContext // OpCancel
-	resolve     *Completion  // OpResolve
-	err         error        // OpResolve
-	uid         types.UID    // OpPhase, OpForget
-	incarnation uint64       // OpPhase
+	phase       lifecycle.Phase   // OpPhase
+	outcome     lifecycle.Outcome // OpResolve
+	start       func()            // OpWake
+	cancel      *job              // OpCancel
+	resolve     *Completion       // OpResolve
+	uid         types.UID         // OpPhase, OpForget
+	incarnation uint64            // OpPhase
 }
 
-func (a *actions) add(x action) {
-	if a.count < len(a.first) {
-		a.first[a.count] = x
-		a.count++
-		return
+// add makes room for one more action, to be filled in.
+func (a *actions) add(op lifecycle.Op) *action {
+	if a.first.op == 0 {
+		a.first.op = op
+		return &a.first
 	}
-	a.more = append(a.more, x)
+	a.more = append(a.more, action{op: op})
+	return &a.more[len(a.more)-1]
 }
 
 // verdict is what a finished call adds to the table's effects: how long until
@@ -54,9 +54,14 @@ const maxKeptEffects = 1024
 
 // applyLocked does, in their order, what the table's effects ask of the shell's
 // own memory, and collects the rest.
-func (w *Workers) applyLocked(act *actions, v verdict) {
+func (w *Workers) applyLocked(act *actions, v *verdict) {
 	for i := range w.mu.effects {
-		w.effectLocked(act, &w.mu.effects[i], v)
+		e := &w.mu.effects[i]
+		if e.Op == lifecycle.OpRequeue {
+			w.requeueLocked(act, e, v)
+			continue
+		}
+		w.effectLocked(act, e)
 	}
 	if cap(w.mu.effects) > maxKeptEffects {
 		w.mu.effects = nil
@@ -64,19 +69,16 @@ func (w *Workers) applyLocked(act *actions, v verdict) {
 	w.mu.effects = w.mu.effects[:0]
 }
 
-func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect, v verdict) {
+func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect) {
 	switch e.Op {
 	case lifecycle.OpWake:
 		w.wakeLocked(act, w.recordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
-		act.add(action{op: e.Op, cancel: w.recordLocked(e.Ref).running})
-	case lifecycle.OpRequeue:
-		w.requeueLocked(act, e, v)
+		act.add(e.Op).cancel = w.recordLocked(e.Ref).running
 	case lifecycle.OpUnqueue:
 		w.queue.Remove(e.UID)
 	case lifecycle.OpResolve:
-		act.add(action{op: e.Op, resolve: w.mu.kills[e.Ticket], err: failure(e.Outcome)})
-		delete(w.mu.kills, e.Ticket)
+		w.resolveLocked(act, e)
 	case lifecycle.OpPhase:
 		w.enterLocked(act, e)
 	case lifecycle.OpPromote:
@@ -97,7 +99,7 @@ func (w *Workers) wakeLocked(act *actions, run func()) {
 		w.mu.parked = append(w.mu.parked, run)
 	case serving:
 		w.mu.runners++
-		act.add(action{op: lifecycle.OpWake, start: run})
+		act.add(lifecycle.OpWake).start = run
 	}
 }
 
@@ -111,7 +113,7 @@ var outcomes = [...]workqueue.Outcome{
 
 // requeueLocked puts the pod's one entry into the queue. Run is disturbed only
 // if it sleeps for longer than that.
-func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v verdict) {
+func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
 	due := v.now.Add(w.config.Retry.Delay(outcomes[e.Class], v.now, v.at, v.random))
 	w.queue.EnqueueAt(e.UID, due)
 	if w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
@@ -126,8 +128,15 @@ func (w *Workers) enterLocked(act *actions, e *lifecycle.Effect) {
 		r.content, r.amend = content{}, nil
 	}
 	if w.config.Hooks.Phase != nil {
-		act.add(action{op: e.Op, uid: e.UID, incarnation: e.Incarnation, phase: e.Phase})
+		a := act.add(e.Op)
+		a.uid, a.incarnation, a.phase = e.UID, e.Incarnation, e.Phase
 	}
+}
+
+func (w *Workers) resolveLocked(act *actions, e *lifecycle.Effect) {
+	a := act.add(e.Op)
+	a.resolve, a.outcome = w.mu.kills[e.Ticket], e.Outcome
+	delete(w.mu.kills, e.Ticket)
 }
 
 // forgetLocked clears the record. How fresh an observation must be is kept: a
@@ -138,7 +147,7 @@ func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
 	w.mu.mark = max(w.mu.mark, r.mark)
 	*r = record{}
 	if w.config.Hooks.Forgotten != nil {
-		act.add(action{op: e.Op, uid: e.UID})
+		act.add(e.Op).uid = e.UID
 	}
 }
 
@@ -155,9 +164,7 @@ func failure(o lifecycle.Outcome) error {
 
 // do performs what was collected, with no lock held.
 func (w *Workers) do(act *actions) {
-	for i := range act.count {
-		w.perform(&act.first[i])
-	}
+	w.perform(&act.first)
 	for i := range act.more {
 		w.perform(&act.more[i])
 	}
@@ -171,9 +178,9 @@ func (w *Workers) perform(a *action) {
 	case lifecycle.OpWake:
 		w.turn.Go(a.start)
 	case lifecycle.OpCancel:
-		a.cancel.Cancel(context.Canceled)
+		a.cancel.ctx.Cancel(context.Canceled)
 	case lifecycle.OpResolve:
-		a.resolve.resolve(a.err)
+		a.resolve.resolve(failure(a.outcome))
 	case lifecycle.OpPhase:
 		w.config.Hooks.Phase(a.uid, a.incarnation, a.phase)
 	case lifecycle.OpForget:

@@ -20,8 +20,8 @@ type record struct {
 	// mark is the newest observation that was begun when the last call of the
 	// syncer ended: a later one is fresh.
 	mark uint64
-	// running is the context of the call that is being made, nil without one.
-	running *syncContext
+	// running is the work that is being done, nil without any.
+	running *job
 	// run is this record's runner, made once and started whenever there is
 	// work, so that starting it allocates nothing.
 	run func()

@@ -90,8 +90,8 @@ type lease struct {
 
 	mu struct {
 		sync.Mutex
+		waiting int32 // parts of the sync that do without
 		held    bool
-		waiting int
 		over    bool
 	}
 }

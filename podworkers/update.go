@@ -47,7 +47,7 @@ func (w *Workers) accept(options *UpdatePodOptions, u lifecycle.Update, kill *Co
 			w.mu.kills[accepted.Ticket] = kill
 		}
 	}
-	w.applyLocked(&act, verdict{})
+	w.applyLocked(&act, nil)
 	w.mu.Unlock()
 	w.do(&act)
 	return err
@@ -89,7 +89,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	var act actions
 	w.mu.Lock()
 	states := w.mu.table.SyncKnown(picture, nil, &w.mu.effects)
-	w.applyLocked(&act, verdict{})
+	w.applyLocked(&act, nil)
 	w.mu.Unlock()
 	w.do(&act)
 	syncs := make(map[types.UID]PodWorkerSync, len(states))

@@ -14,10 +14,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// job is one piece of work with all that is needed to do it.
+// job is one piece of work with all that is needed to do it, its context
+// included, in one allocation: a runner's stack stays small, so that starting
+// one need not make it grow.
 type job struct {
+	ctx syncContext
 	lifecycle.Work
-	ctx        *syncContext
 	pod        *v1.Pod
 	mirror     *v1.Pod
 	runningPod *runtime.Pod
@@ -25,6 +27,9 @@ type job struct {
 	mark       uint64
 	since      time.Time
 	called     bool // the syncer was called
+
+	verdict verdict // of done
+	act     actions // of done
 }
 
 // work is a pod's runner. It starts when there is work and ends when there is
@@ -35,7 +40,7 @@ func (w *Workers) work(ref lifecycle.Ref) {
 		if !ok {
 			return
 		}
-		if more := w.done(&j, w.sync(&j)); !more {
+		if more := w.done(j, w.sync(j)); !more {
 			return
 		}
 	}
@@ -43,41 +48,41 @@ func (w *Workers) work(ref lifecycle.Ref) {
 
 // take fetches the pod's work. Without any the runner has ended. The context
 // is ready before the work is: from then on it can be cancelled.
-func (w *Workers) take(ref lifecycle.Ref) (job, bool) {
-	ctx := new(syncContext)
-	ctx.Init(w.root)
+func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
+	j := new(job)
+	j.ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.Take(ref)
 	if ok {
-		j := w.jobLocked(todo, ctx)
+		w.fillLocked(j, &todo)
 		w.mu.Unlock()
 		return j, true
 	}
 	last := w.leaveLocked()
 	w.mu.Unlock()
-	ctx.Cancel(context.Canceled)
+	j.ctx.Cancel(context.Canceled)
 	if last {
 		w.idle.Signal()
 	}
-	return job{}, false
+	return nil, false
 }
 
-// jobLocked puts a job together. A replay, which follows no update, has the
+// fillLocked puts a job together. A replay, which follows no update, has the
 // mirror that was last seen (B-079).
-func (w *Workers) jobLocked(todo lifecycle.Work, ctx *syncContext) job {
+func (w *Workers) fillLocked(j *job, todo *lifecycle.Work) {
 	r := w.recordLocked(todo.Ref)
-	ctx.incarnation = todo.Incarnation
-	ctx.slot.slots = w.slotsOf(todo.Kind)
-	j := job{Work: todo, ctx: ctx, pod: r.pod, mirror: r.mirror, runningPod: r.runningPod, mark: r.mark, since: r.since}
+	j.Work = *todo
+	j.pod, j.mirror, j.runningPod, j.mark, j.since = r.pod, r.mirror, r.runningPod, r.mark, r.since
 	if j.mirror == nil && todo.Type == SyncPodSync {
 		j.mirror = r.lastMirror
 	}
 	if todo.Amends != 0 && r.amend != nil && r.amend.generation == todo.Amends {
 		j.amend = r.amend.f
 	}
-	r.running = ctx
+	j.ctx.incarnation = todo.Incarnation
+	j.ctx.slot.slots = w.slotsOf(todo.Kind)
+	r.running = j
 	r.since = time.Time{}
-	return j
 }
 
 // leaveLocked ends a runner and tells whether it was the last one while the
@@ -104,7 +109,7 @@ type outcome struct {
 func (w *Workers) sync(j *job) outcome {
 	status, err := w.observe(j)
 	if err == nil {
-		err = j.ctx.slot.begin(j.ctx)
+		err = j.ctx.slot.begin(&j.ctx)
 	}
 	if err != nil {
 		return judge(j, false, err)
@@ -114,26 +119,30 @@ func (w *Workers) sync(j *job) outcome {
 	return judge(j, terminal, err)
 }
 
-// observe waits for an observation begun after the pod's last call (B-083). If
-// the runtime can not be asked the pod is not synced (B-085), but a kill is
-// tried all the same with what was last seen: a sick runtime stops starts and
-// not kills, and SyncTerminatingPod looks for itself before it claims success.
+// observe waits for an observation begun after the pod's last call (B-083).
 func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
 	}
-	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
-	if err == nil {
-		return orEmpty(status, j), nil
+	status, err := w.config.Cache.NewerThan(&j.ctx, j.UID, j.mark)
+	if err != nil {
+		return w.blind(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
-	err = fmt.Errorf("podworkers: determine status: %w", err)
+	return orEmpty(status, j), nil
+}
+
+// blind decides what to do without a fresh status. The pod is not synced
+// (B-085). But a kill is tried all the same with what was last seen: a sick
+// runtime stops starts and not kills, and SyncTerminatingPod looks for itself
+// before it claims success.
+func (w *Workers) blind(j *job, err error) (*runtime.PodStatus, error) {
 	if j.interrupted(err) {
 		return nil, err
 	}
 	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
 	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
-		status, _ = w.config.Cache.Get(j.UID)
+		status, _ := w.config.Cache.Get(j.UID)
 		return orEmpty(status, j), nil
 	}
 	return nil, err
@@ -151,7 +160,7 @@ func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 // it waited. The look is a wait too, so that in a bottle others have their turn
 // just before each call, and nobody calls after a crash.
 func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
-	if err := w.turn.Sleep(j.ctx, 0); err != nil {
+	if err := w.turn.Sleep(&j.ctx, 0); err != nil {
 		return false, err
 	}
 	j.called = true
@@ -160,7 +169,12 @@ func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err
 		begun = w.turn.Now()
 	}
 	terminal, err = w.call(j, status)
-	w.report(j, begun, err)
+	if err != nil {
+		w.complain(j, err)
+	}
+	if w.config.Hooks.Synced != nil {
+		w.report(j, begun, err)
+	}
 	return terminal, err
 }
 
@@ -173,27 +187,29 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	}()
 	switch j.Kind {
 	case lifecycle.SyncPod:
-		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
+		return w.config.Syncer.SyncPod(&j.ctx, j.Type, j.pod, j.mirror, status)
 	case lifecycle.SyncTerminatingPod:
-		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.amend)
+		return false, w.config.Syncer.SyncTerminatingPod(&j.ctx, j.pod, status, seconds(j.Grace), j.amend)
 	case lifecycle.SyncTerminatingRuntimePod:
-		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
+		return false, w.config.Syncer.SyncTerminatingRuntimePod(&j.ctx, j.runningPod)
 	}
-	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
+	return false, w.config.Syncer.SyncTerminatedPod(&j.ctx, j.pod, status)
 }
 
-// report tells how a call went.
-func (w *Workers) report(j *job, begun time.Time, err error) {
-	if err != nil && !j.interrupted(err) {
-		log := w.config.Log
-		if p := (*panicError)(nil); errors.As(err, &p) {
-			log = log.With("stack", p.stack)
-		}
-		log.Error("a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
-	}
-	if w.config.Hooks.Synced == nil {
+// complain logs the error of a call, once.
+func (w *Workers) complain(j *job, err error) {
+	if j.interrupted(err) {
 		return
 	}
+	log := w.config.Log
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		log = log.With("stack", p.stack)
+	}
+	log.Error("a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+}
+
+// report tells the hook of a call.
+func (w *Workers) report(j *job, begun time.Time, err error) {
 	now := w.turn.Now()
 	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
 	if !j.since.IsZero() {
@@ -229,23 +245,21 @@ func judge(j *job, terminal bool, err error) outcome {
 // done hands the result back and tells whether the same runner goes on.
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
-	v := verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
-	mark := j.mark
+	j.verdict = verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
 	if j.called {
-		mark = w.config.Cache.Mark()
+		j.mark = w.config.Cache.Mark()
 	}
-	var act actions
 	w.mu.Lock()
 	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {
 		r := w.recordLocked(j.Ref)
 		r.running = nil
-		r.mark = mark
+		r.mark = j.mark
 	}
 	more = w.againLocked(j.Ref)
-	w.applyLocked(&act, v)
+	w.applyLocked(&j.act, &j.verdict)
 	last := !more && w.leaveLocked()
 	w.mu.Unlock()
-	w.do(&act)
+	w.do(&j.act)
 	if last {
 		w.idle.Signal()
 	}
@@ -255,8 +269,8 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 // againLocked takes the wake-up of the runner's own pod out of the effects: it
 // is awake.
 func (w *Workers) againLocked(ref lifecycle.Ref) bool {
-	for i, e := range w.mu.effects {
-		if e.Op == lifecycle.OpWake && e.Ref == ref {
+	for i := range w.mu.effects {
+		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {
 			w.mu.effects = append(w.mu.effects[:i], w.mu.effects[i+1:]...)
 			return true
 		}
@@ -264,19 +278,12 @@ func (w *Workers) againLocked(ref lifecycle.Ref) bool {
 	return false
 }
 
-func (j *job) name() string { return podName(j.pod, j.runningPod) }
-
-func (r *record) name() string { return podName(r.pod, r.runningPod) }
-
-// podName is namespace/name of whichever is known.
-func podName(pod *v1.Pod, running *runtime.Pod) string {
-	switch {
-	case pod != nil:
-		return pod.Namespace + "/" + pod.Name
-	case running != nil:
-		return running.Namespace + "/" + running.Name
+// name is the pod's namespace/name, for people.
+func (j *job) name() string {
+	if j.pod != nil {
+		return j.pod.Namespace + "/" + j.pod.Name
 	}
-	return "unknown"
+	return j.runningPod.Namespace + "/" + j.runningPod.Name
 }
 
 func seconds(g lifecycle.Grace) *int64 {

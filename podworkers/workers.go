@@ -107,7 +107,7 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 	for _, uid := range w.queue.GetWork() {
 		w.mu.table.Due(uid, &w.mu.effects)
 	}
-	w.applyLocked(&act, verdict{})
+	w.applyLocked(&act, nil)
 	next, timed = w.queue.Next()
 	w.mu.alarm = next
 	w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *Workers) stop(ctx context.Context) error {
 	w.mu.Lock()
 	w.mu.stage = stopped
 	w.mu.table.Shutdown(&w.mu.effects)
-	w.applyLocked(&act, verdict{})
+	w.applyLocked(&act, nil)
 	busy := w.mu.runners > 0
 	w.mu.Unlock()
 	w.do(&act)
@@ -169,8 +169,8 @@ func (w *Workers) busy() []string {
 	var names []string
 	for _, chunk := range w.mu.records {
 		for i := range chunk {
-			if chunk[i].running != nil {
-				names = append(names, chunk[i].name())
+			if j := chunk[i].running; j != nil {
+				names = append(names, j.name())
 			}
 		}
 	}
