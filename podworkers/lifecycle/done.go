@@ -81,9 +81,6 @@ func (t *Table) complete(r *record, out *Effects) {
 // is told, and the full name goes to the next in line. Cleanup keeps neither.
 func (t *Table) stop(r *record, out *Effects) {
 	t.move(r, stopped, out)
-	if r.rare != nil {
-		r.rare.amends = 0
-	}
 	t.resolve(r, Stopped, out)
 	t.leave(r, out)
 }

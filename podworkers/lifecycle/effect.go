@@ -94,8 +94,6 @@ type Effect struct {
 	Class   Class   // OpRequeue
 	Phase   Phase   // OpPhase
 	Outcome Outcome // OpResolve
-	// Ref is the pod's record; the zero Ref if a ticket was resolved for a pod
-	// that has none.
 	Ref         Ref
 	UID         types.UID
 	Incarnation uint64

@@ -47,13 +47,17 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	var out lifecycle.Effects
 	_, err := table.Update(lifecycle.Update{
 		UID: "a", Type: lifecycle.SyncPodKill, Subject: lifecycle.RuntimePod, Quiet: true,
-		Facts: lifecycle.Facts{TerminalPhase: true, Static: true, FullName: "web", SpecGrace: lifecycle.Seconds(30), Origin: "api"},
+		Kill: lifecycle.KillOptions{Grace: lifecycle.Seconds(9)},
+		Facts: lifecycle.Facts{
+			TerminalPhase: true, Static: true, FullName: "web", Origin: "api",
+			SpecGrace: lifecycle.Seconds(30), DeletionGrace: lifecycle.Seconds(3),
+		},
 	}, &out)
 	require.NoError(t, err)
 	v := table.View("a")
 	assert.Equal(t, lifecycle.Terminating, v.Phase())
 	assert.False(t, v.Static())
-	assert.Equal(t, lifecycle.Seconds(1), v.Grace())
+	assert.Equal(t, lifecycle.Seconds(9), v.Grace())
 	assert.Empty(t, table.Origins())
 }
 
@@ -115,6 +119,7 @@ func TestRef(t *testing.T) {
 	assert.False(t, table.Done(first.Ref, w.Incarnation, lifecycle.Completed, &out), "B-117: the ref of another life")
 	assert.False(t, table.Done(second.Ref, w.Incarnation+1, lifecycle.Completed, &out))
 	assert.True(t, table.Done(second.Ref, w.Incarnation, lifecycle.Succeeded, &out))
+	assert.False(t, table.Done(second.Ref, w.Incarnation, lifecycle.Succeeded, &out), "twice")
 }
 
 // TestAllocs: a table at rest allocates nothing, whatever is done to the pods
