@@ -90,10 +90,10 @@ func (o Outcome) Down() bool { return o == Stopped || o == AlreadyStopped || o =
 
 // Effect is something the caller must do.
 type Effect struct {
-	Op      Op
-	Class   Class   // OpRequeue
-	Phase   Phase   // OpPhase
-	Outcome Outcome // OpResolve
+	Op          Op
+	Class       Class   // OpRequeue
+	Phase       Phase   // OpPhase
+	Outcome     Outcome // OpResolve
 	Ref         Ref
 	UID         types.UID
 	Incarnation uint64
