@@ -54,7 +54,8 @@ type Store struct {
 	mu struct {
 		sync.Mutex
 		entries map[types.UID]*entry
-		// subs is replaced, never changed, so that it can be walked unlocked.
+		// subs is only appended to or replaced: what it was can be walked
+		// unlocked.
 		subs []*Subscription
 		// removed is the highest version that a removed status had.
 		removed uint64
@@ -107,7 +108,7 @@ func (s *Store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
 	}
 	next := status.DeepCopy()
 	s.change(pod.UID, func(*entry) *proposal {
-		return &proposal{pod: pod, status: next, force: true, anew: true}
+		return &proposal{pod: pod, status: next, anew: true}
 	})
 }
 
@@ -189,7 +190,7 @@ type proposal struct {
 	status   *v1.PodStatus // becomes the store's
 	force    bool          // to be accepted even if it says nothing new
 	finished bool
-	anew     bool // of a new life: what is stored does not bind it
+	anew     bool // of a new life: what is stored counts as not there
 }
 
 // change stores what propose makes of what is stored now (nil if nothing is),

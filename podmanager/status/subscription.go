@@ -61,7 +61,7 @@ func (s *Store) Subscribe(wake func()) *Subscription {
 func (s *Store) add(sub *Subscription) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.subs = append(slices.Clip(s.mu.subs), sub)
+	s.mu.subs = append(s.mu.subs, sub)
 	known := make([]*entry, 0, len(s.mu.entries))
 	for _, e := range s.mu.entries {
 		known = append(known, e)

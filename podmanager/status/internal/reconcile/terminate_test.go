@@ -163,7 +163,7 @@ func TestSetReady_ST8(t *testing.T) {
 		{name: "unknown ID", pod: podWith(), id: "mem://old", ready: false,
 			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
 		{name: "no ID", pod: podWith(), id: "", ready: true,
-			status: v1.PodStatus{ContainerStatuses: statuses(waiting("a"))}},
+			status: v1.PodStatus{ContainerStatuses: statuses(v1.ContainerStatus{Name: "a", State: running("a").State})}},
 		{name: "not running any more", pod: podWith(), id: "mem://a", ready: true,
 			status: v1.PodStatus{ContainerStatuses: statuses(exited("a", 0))}},
 	} {
