@@ -25,7 +25,7 @@ type action struct {
 	phase       lifecycle.Phase   // OpPhase
 	outcome     lifecycle.Outcome // OpResolve
 	start       func()            // OpWake
-	cancel      *job              // OpCancel
+	cancel      *syncContext      // OpCancel
 	resolve     *Completion       // OpResolve
 	uid         types.UID         // OpPhase, OpForget
 	incarnation uint64            // OpPhase
@@ -74,7 +74,7 @@ func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect) {
 	case lifecycle.OpWake:
 		w.wakeLocked(act, w.recordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
-		act.add(e.Op).cancel = w.recordLocked(e.Ref).running
+		act.add(e.Op).cancel = w.recordLocked(e.Ref).running.ctx
 	case lifecycle.OpUnqueue:
 		w.queue.Remove(e.UID)
 	case lifecycle.OpResolve:
@@ -178,7 +178,7 @@ func (w *Workers) perform(a *action) {
 	case lifecycle.OpWake:
 		w.turn.Go(a.start)
 	case lifecycle.OpCancel:
-		a.cancel.ctx.Cancel(context.Canceled)
+		a.cancel.Cancel(context.Canceled)
 	case lifecycle.OpResolve:
 		a.resolve.resolve(failure(a.outcome))
 	case lifecycle.OpPhase:

@@ -39,14 +39,15 @@ func (w *Workers) describe(o *UpdatePodOptions) (lifecycle.Update, error) {
 }
 
 func facts(pod *v1.Pod) lifecycle.Facts {
+	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f := lifecycle.Facts{
-		Origin:        pod.Annotations[podmanager.ConfigSourceAnnotation],
+		Origin:        source,
 		Deleted:       pod.DeletionTimestamp != nil,
 		TerminalPhase: pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded,
 		SpecGrace:     grace(pod.Spec.TerminationGracePeriodSeconds),
 		DeletionGrace: grace(pod.DeletionGracePeriodSeconds),
 	}
-	if podmanager.IsStaticPod(pod) {
+	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
 		f.Static = true
 		f.FullName = podmanager.FullName(pod)
 	}

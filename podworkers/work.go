@@ -14,12 +14,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// job is one piece of work with all that is needed to do it, its context
-// included, in one allocation: a runner's stack stays small, so that starting
-// one need not make it grow.
+// job is one piece of work with all that is needed to do it. It is kept on the
+// heap, and used again, because a runner's stack is to stay small: starting one
+// must not make it grow. Its context is not used again: the syncer may keep it.
 type job struct {
-	ctx syncContext
 	lifecycle.Work
+	ctx        *syncContext
 	pod        *v1.Pod
 	mirror     *v1.Pod
 	runningPod *runtime.Pod
@@ -49,29 +49,30 @@ func (w *Workers) work(ref lifecycle.Ref) {
 // take fetches the pod's work. Without any the runner has ended. The context
 // is ready before the work is: from then on it can be cancelled.
 func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
-	j := new(job)
-	j.ctx.Init(w.root)
+	ctx := new(syncContext)
+	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.Take(ref)
 	if ok {
-		w.fillLocked(j, &todo)
+		j := w.jobLocked(ctx, &todo)
 		w.mu.Unlock()
 		return j, true
 	}
 	last := w.leaveLocked()
 	w.mu.Unlock()
-	j.ctx.Cancel(context.Canceled)
+	ctx.Cancel(context.Canceled)
 	if last {
 		w.idle.Signal()
 	}
 	return nil, false
 }
 
-// fillLocked puts a job together. A replay, which follows no update, has the
+// jobLocked puts a job together. A replay, which follows no update, has the
 // mirror that was last seen (B-079).
-func (w *Workers) fillLocked(j *job, todo *lifecycle.Work) {
+func (w *Workers) jobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
+	j := w.jobs.Get().(*job)
 	r := w.recordLocked(todo.Ref)
-	j.Work = *todo
+	j.Work, j.ctx = *todo, ctx
 	j.pod, j.mirror, j.runningPod, j.mark, j.since = r.pod, r.mirror, r.runningPod, r.mark, r.since
 	if j.mirror == nil && todo.Type == SyncPodSync {
 		j.mirror = r.lastMirror
@@ -79,10 +80,11 @@ func (w *Workers) fillLocked(j *job, todo *lifecycle.Work) {
 	if todo.Amends != 0 && r.amend != nil && r.amend.generation == todo.Amends {
 		j.amend = r.amend.f
 	}
-	j.ctx.incarnation = todo.Incarnation
-	j.ctx.slot.slots = w.slotsOf(todo.Kind)
+	ctx.incarnation = todo.Incarnation
+	ctx.slot.slots = w.slotsOf(todo.Kind)
 	r.running = j
 	r.since = time.Time{}
+	return j
 }
 
 // leaveLocked ends a runner and tells whether it was the last one while the
@@ -109,7 +111,7 @@ type outcome struct {
 func (w *Workers) sync(j *job) outcome {
 	status, err := w.observe(j)
 	if err == nil {
-		err = j.ctx.slot.begin(&j.ctx)
+		err = j.ctx.slot.begin(j.ctx)
 	}
 	if err != nil {
 		return judge(j, false, err)
@@ -124,7 +126,7 @@ func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
 	}
-	status, err := w.config.Cache.NewerThan(&j.ctx, j.UID, j.mark)
+	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
 	if err != nil {
 		return w.blind(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
@@ -160,7 +162,7 @@ func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 // it waited. The look is a wait too, so that in a bottle others have their turn
 // just before each call, and nobody calls after a crash.
 func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
-	if err := w.turn.Sleep(&j.ctx, 0); err != nil {
+	if err := w.turn.Sleep(j.ctx, 0); err != nil {
 		return false, err
 	}
 	j.called = true
@@ -187,13 +189,13 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	}()
 	switch j.Kind {
 	case lifecycle.SyncPod:
-		return w.config.Syncer.SyncPod(&j.ctx, j.Type, j.pod, j.mirror, status)
+		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
 	case lifecycle.SyncTerminatingPod:
-		return false, w.config.Syncer.SyncTerminatingPod(&j.ctx, j.pod, status, seconds(j.Grace), j.amend)
+		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.amend)
 	case lifecycle.SyncTerminatingRuntimePod:
-		return false, w.config.Syncer.SyncTerminatingRuntimePod(&j.ctx, j.runningPod)
+		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
 	}
-	return false, w.config.Syncer.SyncTerminatedPod(&j.ctx, j.pod, status)
+	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
 // complain logs the error of a call, once.
@@ -260,6 +262,8 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 	last := !more && w.leaveLocked()
 	w.mu.Unlock()
 	w.do(&j.act)
+	*j = job{}
+	w.jobs.Put(j)
 	if last {
 		w.idle.Signal()
 	}

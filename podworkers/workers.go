@@ -26,6 +26,7 @@ type Workers struct {
 	wake         turn.Event    // the earliest retry became earlier
 	idle         turn.Event    // the last runner has ended
 	root         *turn.Context // the parent of every call's context; set before the first runner starts
+	jobs         sync.Pool     // of *job
 
 	mu struct {
 		sync.Mutex
@@ -65,6 +66,7 @@ func New(config Config) (*Workers, error) {
 		idle:         t.NewEvent(),
 	}
 	w.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
+	w.jobs.New = func() any { return new(job) }
 	w.mu.table = lifecycle.New()
 	w.mu.kills = make(map[lifecycle.Ticket]*Completion)
 	return w, nil

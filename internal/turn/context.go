@@ -98,11 +98,15 @@ func (c *Context) Cancel(err error) {
 		close(c.mu.done)
 	}
 	unlink := c.mu.unlink
+	alone := c.mu.callbacks.first == nil // None can come any more: the context has ended.
 	c.mu.Unlock()
 	if unlink != nil {
 		unlink()
 	}
 	c.link.leave()
+	if alone {
+		return
+	}
 	for f := c.firstCallback(); f != nil; f = c.firstCallback() {
 		f.call()
 	}
