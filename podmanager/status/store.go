@@ -127,7 +127,8 @@ func (s *Store) TerminatePod(pod *v1.Pod) {
 
 // SetContainerReadiness notes the result of a readiness probe of the container
 // with this ID, as it is written in the status. It is ignored if pod or
-// container are not known, the container does not run, or nothing changes.
+// container are not known, if nothing changes, and if it is good news of a
+// container that does not run.
 func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
 	s.change(s.translate(uid), func(e *entry) *proposal {
 		return e.amend(func(next *v1.PodStatus) bool {
