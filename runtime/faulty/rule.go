@@ -11,26 +11,46 @@ import (
 
 // The verbs a rule can name: the methods of the interfaces in package runtime.
 const (
-	ListPods        = "ListPods"
-	PodStatus       = "PodStatus"
-	RunSandbox      = "RunSandbox"
-	StopSandbox     = "StopSandbox"
-	RemoveSandbox   = "RemoveSandbox"
+	// ListPods is the verb of runtime.PodLister.
+	ListPods = "ListPods"
+	// PodStatus is the verb of runtime.PodLister.
+	PodStatus = "PodStatus"
+	// RunSandbox is the verb of runtime.Sandboxes.
+	RunSandbox = "RunSandbox"
+	// StopSandbox is the verb of runtime.Sandboxes.
+	StopSandbox = "StopSandbox"
+	// RemoveSandbox is the verb of runtime.Sandboxes.
+	RemoveSandbox = "RemoveSandbox"
+	// CreateContainer is the verb of runtime.Containers.
 	CreateContainer = "CreateContainer"
-	StartContainer  = "StartContainer"
-	StopContainer   = "StopContainer"
+	// StartContainer is the verb of runtime.Containers.
+	StartContainer = "StartContainer"
+	// StopContainer is the verb of runtime.Containers.
+	StopContainer = "StopContainer"
+	// RemoveContainer is the verb of runtime.Containers.
 	RemoveContainer = "RemoveContainer"
-	PullImage       = "PullImage"
-	ImageStatus     = "ImageStatus"
-	ListImages      = "ListImages"
-	RemoveImage     = "RemoveImage"
-	Events          = "Events"
-	RuntimeStatus   = "RuntimeStatus"
-	Exec            = "Exec"
-	ReadLog         = "ReadLog"
-	PodStats        = "PodStats"
+	// PullImage is the verb of runtime.Images.
+	PullImage = "PullImage"
+	// ImageStatus is the verb of runtime.Images.
+	ImageStatus = "ImageStatus"
+	// ListImages is the verb of runtime.Images.
+	ListImages = "ListImages"
+	// RemoveImage is the verb of runtime.Images.
+	RemoveImage = "RemoveImage"
+	// Events is the verb of runtime.EventSource.
+	Events = "Events"
+	// RuntimeStatus is the verb of runtime.StatusReporter.
+	RuntimeStatus = "RuntimeStatus"
+	// Exec is the verb of runtime.Execer.
+	Exec = "Exec"
+	// ReadLog is the verb of runtime.LogReader.
+	ReadLog = "ReadLog"
+	// PodStats is the verb of runtime.StatsReader.
+	PodStats = "PodStats"
+	// UpdateContainer is the verb of runtime.Updater.
 	UpdateContainer = "UpdateContainer"
-	Version         = "Version"
+	// Version is the verb of runtime.Versioner.
+	Version = "Version"
 )
 
 // ErrInjected is what a call fails with if the rule names no error.

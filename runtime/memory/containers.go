@@ -13,26 +13,26 @@ import (
 
 // CreateContainer implements runtime.Containers.
 func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
-	return verb(ctx, r, "CreateContainer", req, r.createContainer)
+	return verb(ctx, r, "CreateContainer", req, (*Runtime).createContainer)
 }
 
 // StartContainer implements runtime.Containers. If the end of ctx ends a start
 // delay, the container starts all the same when the delay is over.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	_, err := verb(ctx, r, "StartContainer", req, r.startContainer)
+	_, err := verb(ctx, r, "StartContainer", req, (*Runtime).startContainer)
 	return err
 }
 
 // StopContainer implements runtime.Containers. If ctx ends during the grace,
 // the kill follows all the same when the grace is over.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	_, err := verb(ctx, r, "StopContainer", req, r.stopContainer)
+	_, err := verb(ctx, r, "StopContainer", req, (*Runtime).stopContainer)
 	return err
 }
 
 // RemoveContainer implements runtime.Containers.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	_, err := verb(ctx, r, "RemoveContainer", req, r.removeContainer)
+	_, err := verb(ctx, r, "RemoveContainer", req, (*Runtime).removeContainer)
 	return err
 }
 
@@ -219,7 +219,7 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 	case c == nil:
 		return nothing{}, nil
 	case c.alive(now):
-		return nothing{}, fmt.Errorf("memory: container %s runs: %w", c.id, runtime.ErrWrongState)
+		return nothing{}, fmt.Errorf("memory: container %s runs or is about to: %w", c.id, runtime.ErrWrongState)
 	}
 	m.dropLocked(c, now)
 	return nothing{}, nil

@@ -19,7 +19,7 @@ type stream struct {
 // Events implements runtime.EventSource: one event per change, those that time
 // alone brings included. Any number of streams can be open at a time.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
-	_, err := verb(ctx, r, "Events", nothing{}, func(ctx context.Context, _ nothing) (nothing, error) {
+	_, err := verb(ctx, r, "Events", nothing{}, func(r *Runtime, ctx context.Context, _ nothing) (nothing, error) {
 		return nothing{}, r.stream(ctx, sink)
 	})
 	return err

@@ -14,22 +14,22 @@ import (
 
 // PullImage implements runtime.Images. It takes no time.
 func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	return verb(ctx, r, "PullImage", req, r.pullImage)
+	return verb(ctx, r, "PullImage", req, (*Runtime).pullImage)
 }
 
 // ImageStatus implements runtime.Images.
 func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	return verb(ctx, r, "ImageStatus", req, r.imageStatus)
+	return verb(ctx, r, "ImageStatus", req, (*Runtime).imageStatus)
 }
 
 // ListImages implements runtime.Images. The images are in order of name.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	return verb(ctx, r, "ListImages", nothing{}, r.listImages)
+	return verb(ctx, r, "ListImages", nothing{}, (*Runtime).listImages)
 }
 
 // RemoveImage implements runtime.Images.
 func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	_, err := verb(ctx, r, "RemoveImage", req, r.removeImage)
+	_, err := verb(ctx, r, "RemoveImage", req, (*Runtime).removeImage)
 	return err
 }
 

@@ -11,13 +11,13 @@ import (
 // ListPods implements runtime.PodLister. The pods are in order of UID. As long
 // as nothing has changed, by a call or by time, the same slice is returned.
 func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	return verb(ctx, r, "ListPods", nothing{}, r.listPods)
+	return verb(ctx, r, "ListPods", nothing{}, (*Runtime).listPods)
 }
 
 // PodStatus implements runtime.PodLister. As long as nothing has changed the
 // same status is returned.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	return verb(ctx, r, "PodStatus", uid, r.podStatus)
+	return verb(ctx, r, "PodStatus", uid, (*Runtime).podStatus)
 }
 
 func (r *Runtime) listPods(context.Context, nothing) ([]runtime.Pod, error) {

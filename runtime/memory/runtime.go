@@ -57,7 +57,7 @@ func (r *Runtime) On(clk clock.Clock) *Runtime { return r.m.view(clk) }
 
 // Version implements runtime.Versioner.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
-	v, err := verb(ctx, r, "Version", nothing{}, func(context.Context, nothing) ([2]string, error) {
+	v, err := verb(ctx, r, "Version", nothing{}, func(*Runtime, context.Context, nothing) ([2]string, error) {
 		return [2]string{"memory", "1"}, nil
 	})
 	return v[0], v[1], err
@@ -65,11 +65,13 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 
 // RuntimeStatus implements runtime.StatusReporter: what SetStatus last said.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return verb(ctx, r, "RuntimeStatus", nothing{}, func(context.Context, nothing) (runtime.RuntimeStatus, error) {
-		r.m.lock()
-		defer r.m.unlock()
-		return r.m.mu.status, nil
-	})
+	return verb(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
+}
+
+func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus, error) {
+	r.m.lock()
+	defer r.m.unlock()
+	return r.m.mu.status, nil
 }
 
 // machine is what outlives the clients: the records, and the one clock by
@@ -191,8 +193,9 @@ func (m *machine) changedLocked(p *pod, c *container, at time.Time) {
 type nothing struct{}
 
 // verb is the frame of every call: a crash can be placed before it and, with
-// the effect done and the reply lost, after it; and it is observed.
-func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func(context.Context, Q) (R, error)) (R, error) {
+// the effect done and the reply lost, after it; and it is observed. What it
+// does is a method expression: a method value would be an allocation.
+func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R
 	err := r.crashPoint()
@@ -200,7 +203,7 @@ func verb[Q, R any](ctx context.Context, r *Runtime, name string, req Q, do func
 		err = ctx.Err()
 	}
 	if err == nil {
-		res, err = do(ctx, req)
+		res, err = do(r, ctx, req)
 		if lost := r.crashPoint(); lost != nil {
 			var none R
 			res, err = none, lost

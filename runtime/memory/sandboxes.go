@@ -16,18 +16,18 @@ import (
 
 // RunSandbox implements runtime.Sandboxes.
 func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	return verb(ctx, r, "RunSandbox", req, r.runSandbox)
+	return verb(ctx, r, "RunSandbox", req, (*Runtime).runSandbox)
 }
 
 // StopSandbox implements runtime.Sandboxes. It kills at once.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	_, err := verb(ctx, r, "StopSandbox", req, r.stopSandbox)
+	_, err := verb(ctx, r, "StopSandbox", req, (*Runtime).stopSandbox)
 	return err
 }
 
 // RemoveSandbox implements runtime.Sandboxes.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	_, err := verb(ctx, r, "RemoveSandbox", req, r.removeSandbox)
+	_, err := verb(ctx, r, "RemoveSandbox", req, (*Runtime).removeSandbox)
 	return err
 }
 

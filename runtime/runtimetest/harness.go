@@ -9,11 +9,16 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// T is what a case needs of *testing.T. FailNow ends the goroutine.
+// T is what a case needs of *testing.T. All methods are called from the
+// goroutine that runs the case.
 type T interface {
+	// Helper marks the caller as a helper of tests.
 	Helper()
+	// Errorf says what is wrong. FailNow follows.
 	Errorf(format string, args ...any)
+	// FailNow marks the test as failed and ends its goroutine.
 	FailNow()
+	// Skipf says why the case is skipped and ends its goroutine.
 	Skipf(format string, args ...any)
 }
 

@@ -1,0 +1,22 @@
+package memory
+
+// CommandRun is commandRun, for its table of examples.
+var CommandRun = commandRun
+
+// Waiters is how many wait for a change of any container or for events.
+func (r *Runtime) Waiters() int {
+	r.m.lock()
+	defer r.m.unlock()
+	n := len(r.m.mu.streams)
+	for _, c := range r.m.mu.containers {
+		n += len(c.waiters)
+	}
+	return n
+}
+
+// Planned is how many changes of state lie ahead.
+func (r *Runtime) Planned() int {
+	r.m.lock()
+	defer r.m.unlock()
+	return len(r.m.mu.next)
+}

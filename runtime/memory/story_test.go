@@ -1,0 +1,371 @@
+package memory_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// The stories of testdata, told in a bottle: each command is a call by a
+// client's process, and what it prints is what that and others bring about.
+// Times are since the beginning.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := newWorld()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return w.do(t, d)
+		})
+		w.client.Crash()
+		w.watcher.Crash()
+		require.Zero(t, w.machine.Waiters())
+	})
+}
+
+// world is a machine, a client that can crash, and one that watches.
+type world struct {
+	s       *turn.Scheduler
+	machine *memory.Runtime
+	client  *turn.Process
+	rt      *memory.Runtime // the client's view
+	watcher *turn.Process
+	began   time.Time
+	said    []line
+	names   map[string]string // of IDs
+	ids     map[string]string // by name
+}
+
+// line is something to print. Its text is asked for at the end of a command,
+// when all names are known.
+type line struct {
+	at    time.Duration
+	event bool
+	text  func() string
+}
+
+func newWorld() *world {
+	w := &world{began: time.Unix(1_700_000_000, 0).UTC(), names: map[string]string{}, ids: map[string]string{}}
+	w.s = turn.NewScheduler(1, w.began)
+	w.machine = memory.New(memory.Config{Clock: w.s.NewProcess().Clock(), Images: []string{"busybox"}})
+	w.restart()
+	w.watcher = w.s.NewProcess()
+	w.watcher.Go(func() {
+		for {
+			err := w.machine.On(w.watcher.Clock()).Events(context.Background(), w.event)
+			if errors.Is(err, turn.ErrCrashed) {
+				return
+			}
+			w.sayf("the event stream ends: %v", err)
+			_ = turn.Over(w.watcher.Clock()).Sleep(context.Background(), time.Second)
+		}
+	})
+	w.s.Settle()
+	return w
+}
+
+// restart gives the client a new process.
+func (w *world) restart() {
+	w.client = w.s.NewProcess()
+	w.rt = w.machine.On(w.client.Clock())
+}
+
+func (w *world) sayf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.said = append(w.said, line{w.s.Now().Sub(w.began), false, func() string { return text }})
+}
+
+func (w *world) event(e runtime.Event) {
+	w.said = append(w.said, line{w.s.Now().Sub(w.began), true, func() string {
+		what := w.names[e.ContainerID]
+		if what == "" {
+			what = string(e.UID)
+		}
+		return "event " + what
+	}})
+}
+
+// do runs one command of a story.
+func (w *world) do(t *testing.T, d *datadriven.TestData) string {
+	w.said = nil
+	switch d.Cmd {
+	case "parse":
+		return parse(d.Input)
+	case "command":
+		return commands(d.Input)
+	case "advance":
+		span, err := time.ParseDuration(d.CmdArgs[0].Key)
+		require.NoError(t, err)
+		w.s.RunUntil(w.s.Now().Add(span))
+	case "crash":
+		w.client.Crash()
+		w.restart()
+		w.s.Settle()
+	case "show":
+		return w.show(t)
+	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script":
+		w.trouble(t, d)
+	default:
+		call := w.call(t, d)
+		w.client.Go(func() { w.sayf("%s: %s", strings.Join(append([]string{d.Cmd}, args(d)...), " "), call()) })
+	}
+	w.s.Settle()
+	return w.printed()
+}
+
+// printed is what was said, sorted where the order is the scheduler's choice:
+// replies that come at one time, and whether they or the events come first.
+func (w *world) printed() string {
+	slices.SortStableFunc(w.said, func(a, b line) int {
+		order := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(number(a.event), number(b.event)))
+		if order == 0 && !a.event {
+			return cmp.Compare(a.text(), b.text())
+		}
+		return order
+	})
+	var out strings.Builder
+	for _, l := range w.said {
+		fmt.Fprintln(&out, l.at, l.text())
+	}
+	return out.String()
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func args(d *datadriven.TestData) (out []string) {
+	for _, a := range d.CmdArgs {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+func result(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "ok"
+}
+
+// call is the call that a command stands for.
+func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
+	var uid, name, image string
+	var attempt uint32
+	var grace, timeout int
+	d.MaybeScanArgs(t, "pod", &uid)
+	d.MaybeScanArgs(t, "name", &name)
+	d.MaybeScanArgs(t, "image", &image)
+	d.MaybeScanArgs(t, "grace", &grace)
+	d.MaybeScanArgs(t, "timeout", &timeout)
+	var n int
+	d.MaybeScanArgs(t, "attempt", &n)
+	attempt = uint32(n)
+	ref := runtime.PodRef{UID: types.UID(uid), Name: uid, Namespace: "default", Incarnation: 1}
+	if uid == "" {
+		ref = runtime.PodRef{}
+	}
+	sandboxKey, key := fmt.Sprintf("%s.%d", uid, attempt), uid+"/"+name
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	id := func(key string) string {
+		if id, ok := w.ids[key]; ok {
+			return id
+		}
+		return key
+	}
+	within := func(f func(context.Context) error) func() string {
+		return func() string {
+			if timeout > 0 {
+				ctx, cancel = turn.Over(w.client.Clock()).WithDeadline(ctx, w.s.Now().Add(time.Duration(timeout)*time.Second))
+			}
+			defer cancel()
+			return result(f(ctx))
+		}
+	}
+	switch d.Cmd {
+	case "sandbox":
+		req := runtime.RunSandboxRequest{Pod: ref, Attempt: attempt, Annotations: annotations(d.Input)}
+		req.Namespaces.HostNetwork = d.HasArg("host")
+		return within(func(ctx context.Context) error {
+			id, err := w.rt.RunSandbox(ctx, req)
+			w.name(sandboxKey, id)
+			return err
+		})
+	case "stop-sandbox":
+		return within(func(ctx context.Context) error {
+			return w.rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: id(sandboxKey)})
+		})
+	case "remove-sandbox":
+		return within(func(ctx context.Context) error {
+			return w.rt.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id(sandboxKey)})
+		})
+	case "create":
+		in := 0
+		d.MaybeScanArgs(t, "in", &in)
+		req := runtime.CreateContainerRequest{
+			Pod: ref, SandboxID: id(fmt.Sprintf("%s.%d", uid, in)), Name: name, Attempt: attempt,
+			Image: "busybox", Command: strings.Fields(d.Input),
+		}
+		return within(func(ctx context.Context) error {
+			id, err := w.rt.CreateContainer(ctx, req)
+			w.name(key, id)
+			return err
+		})
+	case "start":
+		return within(func(ctx context.Context) error {
+			return w.rt.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id(key)})
+		})
+	case "stop":
+		return within(func(ctx context.Context) error {
+			return w.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id(key), Grace: time.Duration(grace) * time.Second})
+		})
+	case "remove":
+		return within(func(ctx context.Context) error {
+			return w.rt.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id(key)})
+		})
+	case "pull":
+		return within(func(ctx context.Context) error {
+			_, err := w.rt.PullImage(ctx, runtime.PullImageRequest{Image: image, Pod: ref, Container: name})
+			return err
+		})
+	case "image":
+		return within(func(ctx context.Context) error {
+			_, err := w.rt.ImageStatus(ctx, runtime.ImageStatusRequest{Image: image, Pod: ref, Container: name})
+			return err
+		})
+	case "list":
+		return within(func(ctx context.Context) error {
+			_, err := w.rt.ListPods(ctx)
+			return err
+		})
+	}
+	d.Fatalf(t, "no such command")
+	return nil
+}
+
+func (w *world) name(key, id string) {
+	if id != "" {
+		w.ids[key], w.names[id] = id, key
+	}
+}
+
+func (w *world) trouble(t *testing.T, d *datadriven.TestData) {
+	key := ""
+	if len(d.CmdArgs) > 0 {
+		key = d.CmdArgs[0].Key
+	}
+	switch d.Cmd {
+	case "exit":
+		var code int
+		d.ScanArgs(t, "code", &code)
+		w.sayf("%s", result(w.machine.ExitContainer(w.ids[key], int32(code))))
+	case "lose":
+		w.sayf("%s", result(w.machine.LoseContainer(w.ids[key])))
+	case "lose-sandbox":
+		w.sayf("%s", result(w.machine.LoseSandbox(w.ids[key])))
+	case "kill-sandbox":
+		w.sayf("%s", result(w.machine.KillSandbox(w.ids[key])))
+	case "lose-all":
+		w.machine.LoseAll()
+	case "status":
+		w.machine.SetStatus(runtime.RuntimeStatus{
+			RuntimeReady: !d.HasArg("down"), NetworkReady: !d.HasArg("no-network"),
+			RuntimeMessage: "it is down", NetworkMessage: "no network plugin",
+		})
+	case "no-pull":
+		w.machine.FailPulls(key, errors.New("no such registry"))
+	case "break-events":
+		w.machine.BreakEvents(nil)
+	case "script":
+		script, err := memory.ParseScript(d.Input)
+		require.NoError(t, err)
+		w.machine.SetScript(memory.For{Name: key}, script)
+	}
+}
+
+// show prints the records as the machine's own client sees them.
+func (w *world) show(t *testing.T) string {
+	var out strings.Builder
+	list, err := w.machine.ListPods(t.Context())
+	require.NoError(t, err)
+	since := func(at time.Time) string {
+		if at.IsZero() {
+			return "-"
+		}
+		return at.Sub(w.began).String()
+	}
+	for _, p := range list {
+		st, err := w.machine.PodStatus(t.Context(), p.UID)
+		require.NoError(t, err)
+		for i, s := range st.Sandboxes {
+			require.Equal(t, p.Sandboxes[i], s.Sandbox)
+			fmt.Fprintf(&out, "%s ready=%v ips=%v\n", w.names[s.ID], s.Ready, s.IPs)
+		}
+		for i, c := range st.Containers {
+			require.Equal(t, p.Containers[i], c.Container)
+			fmt.Fprintf(&out, "  %s %d in %s: %s, created %s, ran %s to %s", c.Name, c.Attempt, w.names[c.SandboxID], c.State, since(c.CreatedAt), since(c.StartedAt), since(c.FinishedAt))
+			if c.State == runtime.StateExited {
+				fmt.Fprintf(&out, ", %s %d", c.Reason, c.ExitCode)
+			}
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+// annotations reads lines of a container's name and its script.
+func annotations(input string) map[string]string {
+	set := map[string]string{}
+	for line := range strings.Lines(input) {
+		if name, script, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			set[memory.AnnotationPrefix+name] = script
+		}
+	}
+	return set
+}
+
+// parse reads each line as a script and prints it as it was understood.
+func parse(input string) string {
+	var out strings.Builder
+	for line := range strings.Lines(input) {
+		script, err := memory.ParseScript(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			text, _, _ := strings.Cut(err.Error(), "; allowed are")
+			fmt.Fprintln(&out, text)
+			continue
+		}
+		fmt.Fprintln(&out, script)
+		again, err := memory.ParseScript(script.String())
+		if err != nil || again.String() != script.String() {
+			fmt.Fprintln(&out, "does not survive being written down:", again, err)
+		}
+	}
+	return out.String()
+}
+
+// commands prints what each line does, whose words are separated by | signs.
+func commands(input string) string {
+	if input == "" {
+		return memory.CommandRun(nil).String()
+	}
+	var out strings.Builder
+	for line := range strings.Lines(input) {
+		argv := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		fmt.Fprintln(&out, memory.CommandRun(argv))
+	}
+	return out.String()
+}
