@@ -63,7 +63,6 @@
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
-//   - podStatusFn amends the final status too (SP-15).
 //   - A pull ends with its sync (IM-7), and its failure says when to come back.
 //   - The reasons why containers wait are kept per pod and go with it, not in a
 //     cache of a thousand (SP-11).

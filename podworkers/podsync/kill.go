@@ -103,7 +103,8 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t target, grace time.Durati
 		grace = 0 // It was stopped before, on the runtime's word, and runs.
 	}
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Killing", "Stopping container %s: %s", t.name, t.why)
-	return s.do(ctx, Result{UID: v.pod.UID, Action: KillContainer, Target: t.name, Why: t.why}, func() error {
+	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
+		v.touched.Store(true)
 		err := s.ask(ctx, grace+s.cfg.CallTimeout, func(ctx context.Context) error {
 			return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: grace})
 		})
@@ -119,7 +120,8 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *visit) error {
 	errs := make([]error, len(v.status.Sandboxes))
 	turn.Each(s.turn, 0, len(errs), func(i int) {
 		id := v.status.Sandboxes[i].ID
-		errs[i] = s.do(ctx, Result{UID: v.pod.UID, Action: KillPodSandbox, Target: id}, func() error {
+		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: id}, func() error {
+			v.touched.Store(true)
 			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 				return s.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: id})
 			})

@@ -37,16 +37,19 @@ type Result struct {
 	Took   time.Duration
 }
 
-// changed tells that something was done for a pod, with whatever result: a call
-// that failed may have had an effect.
-func (s *Syncer) changed(uid types.UID) {
-	if s.cfg.Changed != nil {
-		s.cfg.Changed(uid)
+// changed tells that something was done for a pod, if something was: with
+// whatever result, as a call that failed may have had an effect. A pod that
+// only waits has not changed, or it would be looked at again and again.
+func (s *Syncer) changed(v *visit) {
+	if s.cfg.Changed != nil && v.touched.Load() {
+		s.cfg.Changed(v.pod.UID)
 	}
 }
 
-// do does one thing of a sync, and tells of it. It returns what f returns.
-func (s *Syncer) do(ctx context.Context, r Result, f func() error) error {
+// do does one thing of a sync, and tells of it. It returns what f returns. It
+// may be called concurrently for one visit.
+func (s *Syncer) do(ctx context.Context, v *visit, r Result, f func() error) error {
+	r.UID = v.pod.UID
 	began := s.turn.Now()
 	r.Err = f()
 	r.Took = s.turn.Now().Sub(began)

@@ -24,7 +24,7 @@ func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox st
 		v.explain(c.Name, err)
 		return err
 	}
-	err := s.do(ctx, Result{UID: v.pod.UID, Action: StartContainer, Target: c.Name, Why: string(st.Why)}, func() error {
+	err := s.do(ctx, v, Result{Action: StartContainer, Target: c.Name, Why: string(st.Why)}, func() error {
 		return s.bringUp(ctx, v, st, sandbox)
 	})
 	if !cut(ctx, err) {
@@ -72,7 +72,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 
 // create makes the container's record.
 func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContainerRequest) (id string, err error) {
-	err = s.commit(ctx, func(ctx context.Context) (err error) {
+	err = s.commit(ctx, v, func(ctx context.Context) (err error) {
 		id, err = s.cfg.Runtime.CreateContainer(ctx, req)
 		return err
 	})
@@ -86,7 +86,7 @@ func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContain
 
 // run starts a container that has a record.
 func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
-	err := s.commit(ctx, func(ctx context.Context) error {
+	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Syncer) failed(v *visit, err error) {
 
 // removeContainer drops the record of a container that does not run.
 func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) error {
-	return s.do(ctx, Result{UID: v.pod.UID, Action: RemoveContainer, Target: id, Why: why}, func() error {
-		return s.commit(ctx, func(ctx context.Context) error {
+	return s.do(ctx, v, Result{Action: RemoveContainer, Target: id, Why: why}, func() error {
+		return s.commit(ctx, v, func(ctx context.Context) error {
 			return s.cfg.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
 		})
 	})
@@ -113,8 +113,8 @@ func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) 
 
 // removeSandbox drops a sandbox that nobody uses.
 func (s *Syncer) removeSandbox(ctx context.Context, v *visit, id string) error {
-	return s.do(ctx, Result{UID: v.pod.UID, Action: RemovePodSandbox, Target: id, Why: "came late"}, func() error {
-		return s.commit(ctx, func(ctx context.Context) error {
+	return s.do(ctx, v, Result{Action: RemovePodSandbox, Target: id, Why: "came late"}, func() error {
+		return s.commit(ctx, v, func(ctx context.Context) error {
 			return s.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 		})
 	})

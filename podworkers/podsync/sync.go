@@ -34,7 +34,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if actions.Idle() {
 		return false, nil
 	}
-	defer s.changed(pod.UID)
+	defer s.changed(v)
 	err := s.act(ctx, v, &actions)
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
@@ -144,8 +144,8 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	err = s.do(ctx, Result{UID: v.pod.UID, Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
-		return because(ErrCreatePodSandbox, s.commit(ctx, func(ctx context.Context) (err error) {
+	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
+		return because(ErrCreatePodSandbox, s.commit(ctx, v, func(ctx context.Context) (err error) {
 			id, err = s.cfg.Runtime.RunSandbox(ctx, s.sandboxRequest(v, a.SandboxAttempt))
 			return err
 		}))

@@ -3,6 +3,7 @@ package podsync
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -47,6 +48,7 @@ type visit struct {
 	after  *runtime.PodStatus // what it showed after a kill
 	// explained says that a container waits for another reason than published.
 	explained bool
+	touched   atomic.Bool // a call was sent that may have changed the pod's records
 }
 
 // visit begins a call. status may be nil.
@@ -72,7 +74,8 @@ func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(contex
 // commit bounds a call of the runtime that, once sent, must not be given up
 // for a cancelled sync: half-done it would have to be looked for, and some
 // runtimes turn a cancelled start into a container that failed.
-func (s *Syncer) commit(ctx context.Context, call func(context.Context) error) error {
+func (s *Syncer) commit(ctx context.Context, v *visit, call func(context.Context) error) error {
+	v.touched.Store(true)
 	return s.ask(turn.Detach(ctx), s.cfg.CallTimeout, call)
 }
 

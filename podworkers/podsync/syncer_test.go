@@ -184,27 +184,8 @@ func TestChanged_SP13(t *testing.T) {
 		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []types.UID{"u"}, changed)
+	assert.Equal(t, []types.UID{"u"}, changed, "by the first sync, and not by those that found nothing to do")
 	assert.Equal(t, []string{"CreatePodSandbox no sandbox", "StartContainer sandbox is new"}, did)
-}
-
-// SL-31: the error says when the first of the waiting containers may start.
-func TestSyncPod_SL31_RetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem := memory.New(memory.Config{})
-		mem.FailPulls("bad:1", context.DeadlineExceeded)
-		syncer, _ := quiet(t, mem)
-		pod := plainPod(func(p *v1.Pod) {
-			p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=0s exit=1"}
-			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "b", Image: "bad:1"})
-		})
-		var err error
-		for range 3 {
-			_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
-		}
-		require.ErrorIs(t, err, podsync.ErrCrashLoopBackOff)
-		require.ErrorIs(t, err, podsync.ErrImagePullBackOff)
-	})
 }
 
 // F75, I30, I35, I37: the agent dies at every single step of a pod's beginning and

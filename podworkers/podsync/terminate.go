@@ -19,7 +19,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	v := s.visit(ctx, pod, podStatus)
 	s.publish(v, false, podStatusFn)
-	defer s.changed(pod.UID)
+	defer s.changed(v)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
 		if !cut(ctx, err) {
 			s.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "FailedToKillPod", "error killing pod: %v", err)
@@ -27,7 +27,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	v.status = v.after
-	s.publish(v, true, podStatusFn)
+	s.publish(v, true, nil) // What amended it before is kept, like all that was published.
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		return err
 	}
 	v := s.visit(ctx, orphan(runningPod), status)
-	defer s.changed(v.pod.UID)
+	defer s.changed(v)
 	grace := int64(1)
 	if err := s.killPod(ctx, v, &grace, "nobody wants the pod"); err != nil {
 		return err
