@@ -32,9 +32,9 @@ type Generator interface {
 	Run(ctx context.Context) error
 	// Relist is a single step for those who do not call Run: it lists all
 	// pods, inspects those that need it, each within its deadline, and
-	// returns when all of that is done. Its error is that of the listing,
-	// after which nothing has changed. ErrRunning: Run or another Relist is
-	// at work.
+	// returns when all of that is done. Its error is that of the listing, from
+	// which nothing has been concluded then; pods that were asked for are
+	// inspected all the same. ErrRunning: Run or another Relist is at work.
 	Relist(ctx context.Context) error
 	// RequestRelist asks for a look at one pod, soon. It never blocks. From
 	// then on a reader of this pod is answered only by an inspection begun
@@ -62,7 +62,8 @@ type Generator interface {
 	// status. An error is that of the observation, of ctx, or ErrStopped; the
 	// status is nil then. A mark from the future counts as Mark().
 	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
-	// Pods is the last successful listing, to be read only.
+	// Pods is the last successful listing, with every pod that was inspected
+	// since as that has shown it. It is to be read only.
 	Pods() []runtime.Pod
 }
 

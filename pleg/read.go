@@ -23,13 +23,6 @@ func (p *PLEG) Mark() uint64 {
 	return p.mu.table.number
 }
 
-// Pods implements Generator.
-func (p *PLEG) Pods() []runtime.Pod {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.table.list
-}
-
 // RequestRelist implements Generator.
 func (p *PLEG) RequestRelist(uid types.UID) {
 	if uid == "" {

@@ -29,7 +29,7 @@ func (r *rhythm) due(now time.Time, period, safety time.Duration) (bool, time.Ti
 		return false, time.Time{}
 	}
 	if r.ended.IsZero() {
-		r.listing = true
+		r.beginList(now)
 		return true, time.Time{}
 	}
 	if r.streamCovers(now) {
@@ -39,7 +39,7 @@ func (r *rhythm) due(now time.Time, period, safety time.Duration) (bool, time.Ti
 	if now.Before(at) {
 		return false, at
 	}
-	r.listing = true
+	r.beginList(now)
 	return true, time.Time{}
 }
 

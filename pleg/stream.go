@@ -27,7 +27,7 @@ func (p *PLEG) follow(ctx context.Context) {
 		if healthy {
 			pause = minPause
 		}
-		p.reportStream(err, pause, healthy)
+		p.reportStream(err, pause)
 		if p.turn.Sleep(ctx, pause) != nil {
 			return
 		}
@@ -70,7 +70,7 @@ func (p *PLEG) streamEnded() (healthy bool) {
 }
 
 // reportStream tells people of the first failure in a row, and hooks of all.
-func (p *PLEG) reportStream(err error, retryIn time.Duration, healthy bool) {
+func (p *PLEG) reportStream(err error, retryIn time.Duration) {
 	if retryIn == minPause {
 		p.cfg.Log.Warn("the runtime's stream of events has ended; it is opened again", "err", err)
 	}

@@ -33,6 +33,8 @@ type table struct {
 	number  uint64 // of the newest observation begun
 	listed  uint64 // of the newest listing that succeeded; 0 is none
 	list    []runtime.Pod
+	newest  uint64        // of the newest inspection that succeeded
+	merged  []runtime.Pod // list with what was inspected since; nil: to be made
 	records map[types.UID]*record
 
 	queue    []*record // owed inspections, first come first served
@@ -230,6 +232,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 		r.err = err
 	} else {
 		out.events, out.back = t.store(r, status)
+		t.newest, t.merged = max(t.newest, number), nil
 	}
 	r.suspect = hung
 	out.awake = r.release()
@@ -323,7 +326,7 @@ func (t *table) drop(r *record) {
 // of it.
 func (t *table) applyList(number uint64, next []runtime.Pod, changed []int, aligned bool) {
 	prev := t.list
-	t.list, t.listed = next, number
+	t.list, t.listed, t.merged = next, number, nil
 	if aligned {
 		for _, i := range changed {
 			if r := t.records[next[i].UID]; r != nil {

@@ -1,0 +1,145 @@
+package diff_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/pleg/internal/diff"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestStories runs the text stories. Commands:
+//
+//	compare   what is seen before, "--", what is seen now: the events
+//	amend     the same: the amended status, and who came back to life
+//	lists     two listings of pods: the places that changed
+//
+// A line is "sandbox ID ready|gone [ip=…] [inc=N] [host]" or
+// "container ID created|running|exited|unknown|9 [code=N]"; in a listing
+// "pod UID" begins a pod.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			before, now, _ := strings.Cut(d.Input+"\n", "--\n")
+			switch d.Cmd {
+			case "compare":
+				return compare(status(t, before), status(t, now))
+			case "amend":
+				return amend(status(t, before), status(t, now))
+			case "lists":
+				changed, aligned := diff.Lists(nil, listing(t, before), listing(t, now))
+				return fmt.Sprintf("aligned=%v changed=%v\n", aligned, changed)
+			}
+			t.Fatalf("unknown command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func compare(before, now *runtime.PodStatus) string {
+	names := map[diff.Events]string{diff.Started: "started", diff.Died: "died", diff.Removed: "removed", diff.Changed: "changed"}
+	events := diff.Compare(diff.Items(nil, before), diff.Items(nil, now))
+	var all []string
+	for _, e := range []diff.Events{diff.Started, diff.Died, diff.Removed, diff.Changed} {
+		if events&e != 0 {
+			all = append(all, names[e])
+		}
+	}
+	if len(all) == 0 {
+		all = []string{"nothing"}
+	}
+	return fmt.Sprintf("%s, equal=%v\n", strings.Join(all, " "), diff.Equal(before, now))
+}
+
+func amend(before, now *runtime.PodStatus) string {
+	amended, back := diff.Amend(before, now)
+	var b strings.Builder
+	for _, s := range amended.Sandboxes {
+		fmt.Fprintf(&b, "sandbox %s ready=%v ips=%v\n", s.ID, s.Ready, s.IPs)
+	}
+	for _, c := range amended.Containers {
+		fmt.Fprintf(&b, "container %s %v code=%d\n", c.ID, c.State, c.ExitCode)
+	}
+	fmt.Fprintf(&b, "copied=%v back=%v\n", amended != now, back)
+	return b.String()
+}
+
+func status(t *testing.T, text string) *runtime.PodStatus {
+	s := &runtime.PodStatus{UID: "a"}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		switch f[0] {
+		case "sandbox":
+			s.Sandboxes = append(s.Sandboxes, sandbox(t, f[1:]))
+		case "container":
+			s.Containers = append(s.Containers, container(t, f[1:]))
+		default:
+			t.Fatalf("bad line %q", line)
+		}
+	}
+	return s
+}
+
+func sandbox(t *testing.T, f []string) runtime.SandboxStatus {
+	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: f[0], Ready: f[1] == "ready"}}
+	for _, arg := range f[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "ip":
+			s.IPs = append(s.IPs, value)
+		case "inc":
+			scan(t, value, &s.Incarnation)
+		case "host":
+			s.HostNetwork = true
+		}
+	}
+	return s
+}
+
+func container(t *testing.T, f []string) runtime.ContainerStatus {
+	c := runtime.ContainerStatus{Container: runtime.Container{ID: f[0]}}
+	switch f[1] {
+	case "created":
+		c.State = runtime.StateCreated
+	case "running":
+		c.State = runtime.StateRunning
+	case "exited":
+		c.State = runtime.StateExited
+	case "unknown":
+	default:
+		scan(t, f[1], &c.State)
+	}
+	for _, arg := range f[2:] {
+		scan(t, strings.TrimPrefix(arg, "code="), &c.ExitCode)
+	}
+	return c
+}
+
+func listing(t *testing.T, text string) []runtime.Pod {
+	var pods []runtime.Pod
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if f[0] == "pod" {
+			pods = append(pods, runtime.Pod{UID: types.UID(f[1])})
+			continue
+		}
+		p := &pods[len(pods)-1]
+		if f[0] == "sandbox" {
+			p.Sandboxes = append(p.Sandboxes, sandbox(t, f[1:]).Sandbox)
+		} else {
+			p.Containers = append(p.Containers, container(t, f[1:]).Container)
+		}
+	}
+	return pods
+}
+
+func scan(t *testing.T, text string, into any) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, into); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+}

@@ -1,0 +1,55 @@
+package pleg
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// listed is a table that has seen one listing, of pods a and b.
+func listed() *table {
+	t := &table{records: map[types.UID]*record{}, limit: 1}
+	t.applyList(t.begin(), []runtime.Pod{{UID: "a"}, {UID: "b"}}, nil, false)
+	return t
+}
+
+// inspect takes a status in as an inspection of that pod has read it.
+func inspected(t *table, status *runtime.PodStatus) {
+	r := t.record(status.UID)
+	t.ask(r, t.number)
+	for {
+		taken, number := t.take()
+		if taken == nil {
+			return
+		}
+		t.finish(taken, number, map[bool]*runtime.PodStatus{true: status, false: {UID: taken.uid}}[taken == r], nil, false, r.window)
+	}
+}
+
+func podUIDs(t *table) (uids []types.UID) {
+	for _, p := range t.pods() {
+		uids = append(uids, p.UID)
+	}
+	return uids
+}
+
+// TestPods_ShowWhatWasInspectedSince: listings may be half a minute apart, and
+// a pod that was seen to be gone since then is no orphan to be killed.
+func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
+	tab := listed()
+	assert.Equal(t, []types.UID{"a", "b"}, podUIDs(tab), "the listing as it was")
+
+	ready := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}
+	inspected(tab, &runtime.PodStatus{UID: "b", Name: "bee", Sandboxes: []runtime.SandboxStatus{ready}})
+	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.pods(),
+		"a was looked at and is gone, b has a sandbox now")
+
+	inspected(tab, &runtime.PodStatus{UID: "c", Sandboxes: []runtime.SandboxStatus{ready}})
+	assert.Equal(t, []types.UID{"b", "c"}, podUIDs(tab), "a pod that no listing has shown yet")
+
+	tab.applyList(tab.begin(), []runtime.Pod{{UID: "d"}}, nil, false)
+	assert.Equal(t, []types.UID{"d"}, podUIDs(tab), "a newer listing counts again")
+}

@@ -1,0 +1,194 @@
+package pleg_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// history is one random history of pods, faults and readers in a bottle.
+type history struct {
+	rt      *rapid.T
+	b       *bottle
+	stream  *streamer
+	lies    bool // listings leave containers out
+	next    int
+	gone    map[types.UID]int32 // the last version in which a pod was empty
+	latest  map[types.UID]int32 // the newest version that Get has shown
+	replica map[types.UID]string
+	sub     *pleg.Subscription
+}
+
+var uids = []types.UID{"a", "b", "c", "d"}
+
+// TestProperty_I24_I25_I40: whatever happens to pods, calls and hints, no
+// answer is older than what was true when its reader made his mark, the cache
+// never goes back, every reader is answered, and once faults are over a
+// subscriber who looks only at what he is told to look at knows the truth.
+func TestProperty_I24_I25_I40(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := &history{
+			rt: rt, gone: map[types.UID]int32{}, latest: map[types.UID]int32{}, replica: map[types.UID]string{},
+			lies: rapid.Bool().Draw(rt, "lies"),
+		}
+		streams := rapid.Bool().Draw(rt, "streams")
+		h.b = newBottle(t, rapid.Uint64().Draw(rt, "seed"), func(clk clock.Clock) (pleg.Config, *world) {
+			h.stream = newStreamer(clk)
+			cfg := pleg.Config{Runtime: h.stream.world, MaxInspections: rapid.IntRange(1, 3).Draw(rt, "slots")}
+			if streams {
+				cfg.Runtime = h.stream
+			}
+			return cfg, h.stream.world
+		})
+		h.sub = h.b.pleg.Subscribe(h.follow)
+		h.b.run()
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			h.step()
+		}
+		h.settle()
+		h.b.ctx.Cancel(nil)
+		h.b.Settle()
+	})
+}
+
+// follow is the subscriber: he reads what he is told has changed.
+func (h *history) follow() {
+	for _, c := range h.sub.Take(nil) {
+		status, _ := h.b.pleg.Get(c.UID)
+		h.replica[c.UID] = show(status)
+	}
+}
+
+func (h *history) step() {
+	w := h.b.world
+	uid := rapid.SampledFrom(uids).Draw(h.rt, "uid")
+	switch rapid.SampledFrom([]string{"change", "change", "change", "wait", "wait", "read", "read", "poke", "fault", "lie", "slow", "end"}).Draw(h.rt, "op") {
+	case "change":
+		h.change(uid)
+	case "wait":
+		h.b.RunUntil(h.b.Now().Add(time.Duration(rapid.IntRange(0, 3000).Draw(h.rt, "ms")) * time.Millisecond))
+	case "read":
+		h.read(uid)
+	case "poke": // A hint, true or not.
+		if h.stream.sink != nil {
+			h.stream.sink(runtime.Event{UID: uid})
+		}
+	case "fault":
+		w.mu.hang[uid] = rapid.Bool().Draw(h.rt, "hang")
+		w.mu.fail[uid] = nil
+		if rapid.Bool().Draw(h.rt, "fail") {
+			w.mu.fail[uid] = runtime.ErrNotReady
+		}
+		w.mu.listErr = nil
+		if rapid.Bool().Draw(h.rt, "listErr") {
+			w.mu.listErr = runtime.ErrNotReady
+		}
+	case "lie":
+		if p := w.mu.pods[uid]; h.lies && p != nil && len(p.containers) > 0 {
+			id := p.containers[0].ID
+			w.mu.omit[id] = !w.mu.omit[id]
+		}
+	case "slow":
+		w.mu.listTakes = time.Duration(rapid.IntRange(0, 2000).Draw(h.rt, "list ms")) * time.Millisecond
+		w.mu.statusTakes = time.Duration(rapid.IntRange(0, 2000).Draw(h.rt, "status ms")) * time.Millisecond
+	case "end":
+		h.stream.ended.Signal()
+	}
+	h.monotone()
+}
+
+// change moves one container of a pod forward, or makes a new one.
+func (h *history) change(uid types.UID) {
+	w := h.b.world
+	if p := w.mu.pods[uid]; p != nil && len(p.containers) > 0 && rapid.Bool().Draw(h.rt, "old") {
+		c := rapid.SampledFrom(p.containers).Draw(h.rt, "container")
+		next := map[runtime.State]runtime.State{
+			runtime.StateCreated: runtime.StateRunning,
+			runtime.StateRunning: runtime.StateExited,
+		}[c.State] // Of an exited one: gone.
+		w.set(uid, c.ID, next)
+	} else {
+		h.next++
+		w.set(uid, fmt.Sprint("c", h.next), rapid.SampledFrom([]runtime.State{runtime.StateCreated, runtime.StateRunning}).Draw(h.rt, "state"))
+	}
+	if p := w.mu.pods[uid]; len(p.containers) == 0 {
+		h.gone[uid] = p.version
+	}
+}
+
+// read starts a reader, who checks how old his answer is.
+func (h *history) read(uid types.UID) {
+	var was int32
+	if p := h.b.world.mu.pods[uid]; p != nil {
+		was = p.version
+	}
+	if h.lies {
+		h.b.pleg.RequestRelist(uid) // Only then a listing is no answer.
+	}
+	mark := h.b.pleg.Mark()
+	h.b.process.Go(func() {
+		status, err := h.b.pleg.NewerThan(h.b.ctx, uid, mark)
+		if err == nil {
+			h.notOlder(uid, version(status), was, "answer")
+		}
+		h.b.world.note("answered")
+	})
+	h.b.world.note("asked")
+}
+
+// notOlder fails if a status, of which only the version is looked at, is older
+// than a version. An empty status is as new as the last time it was true.
+func (h *history) notOlder(uid types.UID, got, than int32, what string) int32 {
+	if got == 0 {
+		got = h.gone[uid]
+	}
+	if got < than {
+		h.rt.Errorf("%s about %s shows version %d, and %d was known", what, uid, got, than)
+	}
+	return got
+}
+
+// monotone checks that the cache has not gone back.
+func (h *history) monotone() {
+	for _, uid := range uids {
+		status, _ := h.b.pleg.Get(uid)
+		if version(status) == 0 && h.latest[uid] == 0 {
+			continue
+		}
+		h.latest[uid] = h.notOlder(uid, version(status), h.latest[uid], "Get")
+	}
+}
+
+// settle ends all faults, gives no more hints, and compares.
+func (h *history) settle() {
+	w := h.b.world
+	clear(w.mu.hang)
+	clear(w.mu.fail)
+	clear(w.mu.omit)
+	w.mu.listErr, w.mu.listTakes, w.mu.statusTakes = nil, 0, 0
+	h.b.RunUntil(h.b.Now().Add(2 * time.Minute))
+	for _, uid := range uids {
+		want := "[]"
+		if p := w.mu.pods[uid]; p != nil {
+			status, _ := w.PodStatus(h.b.ctx, uid)
+			want = show(status)
+		}
+		got, err := h.b.pleg.Get(uid)
+		if err != nil || show(got) != want {
+			h.rt.Errorf("%s is %s and is shown as %s, error %v", uid, want, show(got), err)
+		}
+		if told, ok := h.replica[uid]; ok && told != want || !ok && want != "[]" {
+			h.rt.Errorf("%s is %s and the subscriber was told %q", uid, want, told)
+		}
+	}
+	if asked, answered := w.calls("asked"), w.calls("answered"); asked != answered {
+		h.rt.Errorf("%d readers, %d answers", asked, answered)
+	}
+}

@@ -1,0 +1,476 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// lines is a transcript as it stands in a test.
+func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
+
+func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
+	b := plain(t, 1)
+	b.world.mu.listTakes = 300 * time.Millisecond
+	b.run()
+	b.at(4)
+	assert.Equal(t, lines(
+		" 0.000 list",
+		" 1.300 list",
+		" 2.600 list",
+		" 3.900 list",
+	), b.world.transcript())
+}
+
+func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
+	b := plain(t, 1)
+	b.run()
+	b.at(0.5)
+	b.world.set("a", "c", runtime.StateCreated)
+	b.at(1.5)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.at(2.5)
+	b.world.set("a", "c", runtime.StateExited)
+	b.world.set("a", "d", runtime.StateRunning)
+	b.at(4.5)
+	b.world.set("a", "c", runtime.StateUnknown)
+	b.world.set("a", "d", runtime.StateUnknown)
+	b.at(6.5)
+	assert.Equal(t, lines(
+		" 0.000 list",
+		" 1.000 list",
+		" 1.000 inspect a",
+		" 1.000 tell a PodSync", // Created: no event of the table, but not nothing.
+		" 2.000 list",
+		" 2.000 inspect a",
+		" 2.000 tell a ContainerStarted",
+		" 3.000 list",
+		" 3.000 inspect a",
+		" 3.000 tell a ContainerStarted|ContainerDied",
+		" 4.000 list",
+		" 5.000 list",
+		" 5.000 inspect a",
+		" 5.000 tell a ContainerDied|ContainerRemoved",
+		" 6.000 list",
+	), b.world.transcript())
+	status, err := b.pleg.Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, &runtime.PodStatus{UID: "a"}, status)
+}
+
+// A pod hangs, another dies, a third is waited for: neither the listings nor
+// the others are held up by anything.
+func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
+	for seed := range uint64(20) {
+		b := plain(t, seed)
+		b.world.set("a", "ca", runtime.StateRunning)
+		b.world.set("b", "cb", runtime.StateRunning)
+		b.world.mu.hang["a"] = true
+		b.run()
+		b.at(0.5)
+		require.Equal(t, lines(
+			" 0.000 inspect a",
+			" 0.000 inspect b",
+			" 0.000 list",
+			" 0.000 tell b ContainerStarted",
+		), sorted(b.world.transcript()), "seed %d", seed)
+		b.read(b.ctx, "a")
+		b.read(b.ctx, "b")
+		b.at(0.6)
+		b.world.set("b", "cb", runtime.StateExited)
+		b.at(2.5)
+		require.Equal(t, lines(
+			" 0.500 inspect b",
+			" 0.500 reader of b: [cb running]",
+			" 1.000 list",
+			" 1.000 inspect b",
+			" 1.000 tell b ContainerDied",
+			" 2.000 list",
+		), b.world.transcript(), "seed %d", seed)
+		b.at(9.5)
+		b.world.transcript()
+		// The reader came while the first inspection was under way, so only
+		// the second, which begins when that has failed, is for him.
+		b.at(10)
+		require.Contains(t, b.world.transcript(), lines("10.000 tell a PodSync", "10.000 inspect a"))
+		_, err := b.pleg.Get("a")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		b.world.do(func() { b.world.mu.hang["a"] = false })
+		b.at(19.5)
+		b.world.transcript()
+		b.at(21.5)
+		got := b.world.transcript()
+		require.Contains(t, got, "20.000 reader of a: pleg: inspect: context deadline exceeded\n")
+		require.Contains(t, got, "inspect a\n")
+		require.Contains(t, got, "tell a ContainerStarted\n", "seed %d: withheld until it could be read", seed)
+		healthy, err := b.pleg.Healthy()
+		require.True(t, healthy, "%v", err)
+	}
+}
+
+// However many pods hang, others find a slot.
+func TestRun_I39_ManyHungPods(t *testing.T) {
+	b := plain(t, 1)
+	for i := range 100 {
+		uid := types.UID(fmt.Sprintf("hung%02d", i))
+		b.world.set(uid, "c"+string(uid), runtime.StateRunning)
+		b.world.mu.hang[uid] = true
+	}
+	b.world.set("b", "cb", runtime.StateRunning)
+	b.run()
+	b.at(140) // Each of them has hung once.
+	b.world.transcript()
+	for at := 150.0; at < 160; at++ {
+		b.at(at)
+		b.world.transcript()
+		b.read(b.ctx, "b")
+		b.at(at)
+		assert.Contains(t, b.world.transcript(), fmt.Sprintf("%.3f reader of b: [cb running]", at))
+	}
+	assert.Equal(t, 8, b.world.mu.most)
+}
+
+func TestRun_F54_HungListHoldsUpNoReader(t *testing.T) {
+	b := plain(t, 1)
+	b.world.set("b", "cb", runtime.StateRunning)
+	b.run()
+	b.at(0.5)
+	b.world.mu.hangLists = true
+	b.at(60)
+	b.world.transcript()
+	b.read(b.ctx, "b")
+	b.at(60)
+	assert.Equal(t, lines("60.000 inspect b", "60.000 reader of b: [cb running]"), b.world.transcript())
+	healthy, err := b.pleg.Healthy()
+	require.True(t, healthy, "%v", err)
+	b.at(181)
+	_, err = b.pleg.Healthy()
+	require.EqualError(t, err, "pleg: the last listing that succeeded began 3m1s ago, threshold is 3m0s; "+
+		"a listing has been under way for 59s: pleg: list: context deadline exceeded")
+	b.world.mu.hangLists = false
+	b.at(243)
+	healthy, err = b.pleg.Healthy()
+	require.True(t, healthy, "%v", err)
+}
+
+func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
+	b := plain(t, 1)
+	_, err := b.pleg.Healthy()
+	require.EqualError(t, err, "pleg: no listing has succeeded yet; no listing has begun since")
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(0.5)
+	b.world.mu.listErr = runtime.ErrNotReady
+	b.world.mu.fail["a"] = runtime.ErrNotReady
+	b.world.transcript()
+	b.at(9.5)
+	assert.NotContains(t, b.world.transcript(), "tell")
+	status, err := b.pleg.Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "[c running]", show(status))
+	assert.Len(t, b.pleg.Pods(), 1)
+
+	b.read(b.ctx, "a")
+	b.at(9.5)
+	assert.Contains(t, b.world.transcript(), "reader of a: pleg: inspect: runtime: not ready")
+	status, err = b.pleg.Get("a")
+	require.ErrorIs(t, err, runtime.ErrNotReady)
+	assert.Equal(t, "[c running]", show(status), "the last that could be read")
+
+	b.world.mu.listErr, b.world.mu.fail["a"] = nil, nil
+	b.at(11)
+	assert.Contains(t, b.world.transcript(), "tell a PodSync")
+}
+
+func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
+	t.Run("success", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.set("a", "c", runtime.StateRunning)
+		b.read(b.ctx, "a")
+		b.at(0.5)
+		assert.Empty(t, b.world.transcript(), "B-161: nothing has been observed yet")
+		b.run()
+		b.at(0.5)
+		assert.Contains(t, b.world.transcript(), " 0.500 reader of a: [c running]\n")
+	})
+	t.Run("error", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.mu.fail["a"] = runtime.ErrNotReady
+		b.run()
+		b.read(b.ctx, "a")
+		b.at(0)
+		assert.Contains(t, b.world.transcript(), " 0.000 reader of a: pleg: inspect: runtime: not ready\n")
+	})
+	t.Run("ctx", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.mu.hang["a"] = true
+		b.run()
+		ctx := turn.NewContext(context.Background())
+		b.read(ctx, "a")
+		b.at(3)
+		b.world.transcript()
+		ctx.Cancel(context.Canceled)
+		b.at(3)
+		assert.Equal(t, " 3.000 reader of a: context canceled\n", b.world.transcript())
+	})
+	t.Run("deletion", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.set("a", "c", runtime.StateRunning)
+		b.world.mu.statusTakes = 100 * time.Millisecond
+		b.run()
+		b.at(0.5)
+		b.read(b.ctx, "a")
+		b.world.set("a", "c", runtime.StateUnknown)
+		b.at(0.6)
+		assert.Contains(t, b.world.transcript(), " 0.600 reader of a: []\n")
+	})
+	t.Run("end of Run", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.mu.hang["a"] = true
+		b.run()
+		b.read(context.Background(), "a")
+		b.at(3)
+		b.world.transcript()
+		b.ctx.Cancel(context.Canceled)
+		b.at(3)
+		assert.Equal(t, " 3.000 reader of a: pleg: stopped\n", b.world.transcript())
+		_, err := b.pleg.NewerThan(context.Background(), "a", b.pleg.Mark())
+		require.ErrorIs(t, err, pleg.ErrStopped)
+		assert.True(t, b.ran)
+		require.NoError(t, b.err, "cancellation is no error")
+		require.ErrorIs(t, b.pleg.Run(b.ctx), pleg.ErrStopped)
+	})
+	t.Run("crash", func(t *testing.T) {
+		b := plain(t, 1)
+		b.world.mu.hang["a"] = true
+		b.run()
+		b.read(b.ctx, "a")
+		b.at(3)
+		b.process.Crash()
+		assert.Contains(t, b.world.transcript(), "reader of a: turn: the process has crashed\n")
+		assert.Zero(t, b.process.Running())
+	})
+}
+
+// A mark that no observation has reached is not waited for in vain, and does
+// not make the loop spin.
+func TestNewerThan_MarkFromTheFuture(t *testing.T) {
+	b := plain(t, 1)
+	b.run()
+	b.at(0.5)
+	b.process.Go(func() {
+		_, err := b.pleg.NewerThan(b.ctx, "a", ^uint64(0))
+		b.world.note(fmt.Sprint("answered ", err))
+	})
+	b.at(0.5)
+	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.world.transcript())
+}
+
+// A listing that lags is no answer to somebody who has just acted on the pod
+// and said so.
+func TestRequestRelist_LaggingListDoesNotCount(t *testing.T) {
+	b := plain(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(0.5)
+	b.world.mu.frozen = b.world.listLocked()
+	b.world.set("a", "d", runtime.StateRunning)
+	b.world.mu.hang["a"] = true
+	b.pleg.RequestRelist("a")
+	b.read(b.ctx, "a")
+	b.at(5)
+	assert.NotContains(t, b.world.transcript(), "reader")
+	b.world.mu.hang["a"] = false
+	b.at(12)
+	assert.Contains(t, b.world.transcript(), "reader of a: pleg: inspect: context deadline exceeded")
+	b.read(b.ctx, "a")
+	b.at(12)
+	assert.Contains(t, b.world.transcript(), "reader of a: [c running, d running]")
+}
+
+// F93: ten thousand containers exit at the same instant.
+func TestRun_F93_Herd(t *testing.T) {
+	const n = 10_000
+	b := plain(t, 1)
+	for i := range n {
+		b.world.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateRunning)
+	}
+	b.run()
+	b.at(0.5)
+	second := b.pleg.Subscribe(nil)
+	assert.Len(t, second.Take(nil), n, "a subscription begins with what is known")
+	for i := range n {
+		b.world.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
+	}
+	b.world.mu.statusTakes = time.Millisecond
+	b.at(5)
+	changes := second.Take(nil)
+	require.Len(t, changes, n)
+	for _, c := range changes {
+		require.Equal(t, pleg.ContainerDied, c.Events)
+	}
+	assert.Equal(t, 8, b.world.mu.most)
+	// Those in flight while the next listing began may be too old for it.
+	assert.LessOrEqual(t, strings.Count(b.world.transcript(), "inspect"), 2*n+8*3)
+}
+
+func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
+	b := plain(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	slow := b.pleg.Subscribe(nil)
+	gone := b.pleg.Subscribe(nil)
+	gone.Close()
+	b.run()
+	b.at(0.5)
+	b.world.set("a", "c", runtime.StateExited)
+	b.world.set("b", "d", runtime.StateRunning)
+	b.at(1.5)
+	b.world.set("a", "c", runtime.StateUnknown)
+	b.at(2.5)
+	assert.Equal(t, []pleg.Change{
+		{UID: "a", Events: pleg.ContainerStarted | pleg.ContainerDied | pleg.ContainerRemoved},
+		{UID: "b", Events: pleg.ContainerStarted},
+	}, slow.Take(nil), "merged per pod, in order of the first change")
+	assert.Empty(t, slow.Take(nil))
+	assert.Empty(t, gone.Take(nil))
+	late := b.pleg.Subscribe(nil)
+	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.Take(nil))
+}
+
+// streaming is a bottle over a world with a stream.
+func streaming(t *testing.T, seed uint64) (*bottle, *streamer) {
+	var s *streamer
+	b := newBottle(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
+		s = newStreamer(clk)
+		return pleg.Config{Runtime: s}, s.world
+	})
+	return b, s
+}
+
+func TestRun_I49_HealthyStreamLeavesTheSafetyNet(t *testing.T) {
+	b, _ := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(11)
+	b.world.transcript()
+	b.at(131)
+	assert.Equal(t, lines(
+		"39.000 list", // Ten seconds have shown that the stream stands; the last listing before was at nine.
+		"69.000 list",
+		"99.000 list",
+		"129.000 list",
+	), b.world.transcript())
+}
+
+func TestRun_B212_EventsAreHintsAndNothingElse(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(15.5)
+	b.world.transcript()
+	b.world.set("a", "c", runtime.StateExited)
+	for _, at := range []time.Time{{}, start.Add(-time.Hour), start.Add(1000 * time.Hour)} { // F66
+		s.sink(runtime.Event{UID: "a", ContainerID: "c", At: at})
+	}
+	s.sink(runtime.Event{UID: "a", ContainerID: "no such"})
+	s.sink(runtime.Event{UID: "nobody"})
+	s.sink(runtime.Event{})
+	b.at(16.5)
+	assert.Equal(t, lines(
+		"15.500 inspect a",
+		"15.500 inspect nobody",
+		"15.500 tell a ContainerDied",
+	), sorted(b.world.transcript()))
+}
+
+// sorted sorts the lines of a transcript, for what happens at one instant.
+func sorted(transcript string) string {
+	return strings.Join(slices.Sorted(strings.Lines(transcript)), "")
+}
+
+// Five failures in a row disable nothing: the stream is opened for ever, ever
+// more patiently, and while it is down there are listings every second.
+func TestRun_F65_BrokenStream(t *testing.T) {
+	b, s := streaming(t, 1)
+	s.ended.Signal()
+	b.run()
+	for at := 0.0; at < 60; at += 0.05 {
+		b.at(at)
+		s.ended.Signal()
+	}
+	opened := s.count
+	assert.InDelta(t, 6+50/5, opened, 3, "100 ms, doubling to 5 s")
+	assert.InDelta(t, 60, b.world.calls("list"), 2)
+
+	// It stands again: one event shows that, and the pause is short again.
+	b.at(70)
+	for s.count == opened {
+		opened = s.count
+		b.at(b.Now().Sub(start).Seconds() + 1)
+	}
+	s.sink(runtime.Event{UID: "a"})
+	before := b.world.calls("list")
+	now := b.Now().Sub(start).Seconds()
+	b.at(now + 25)
+	assert.InDelta(t, 1, b.world.calls("list")-before, 1, "an event has shown that the stream is healthy")
+	b.world.transcript()
+	opened = s.count
+	s.ended.Signal()
+	b.at(now + 25.2)
+	assert.Equal(t, opened+1, s.count, "100 ms later it is open again")
+	assert.Contains(t, b.world.transcript(), "list", "what was lost meanwhile is listed")
+}
+
+func TestRun_F65_FloodOfOnePod(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(20)
+	before := b.world.calls("inspect a")
+	for i := range 10_000 {
+		b.RunUntil(start.Add(20*time.Second + time.Duration(i)*100*time.Microsecond))
+		s.sink(runtime.Event{UID: "a"})
+	}
+	b.at(22)
+	assert.LessOrEqual(t, b.world.calls("inspect a")-before, 13)
+	b.world.set("a", "c", runtime.StateExited)
+	s.sink(runtime.Event{UID: "a"})
+	b.at(23.1)
+	status, _ := b.pleg.Get("a")
+	assert.Equal(t, "[c exited]", show(status))
+}
+
+// A failed inspection is tried again after a second even if the next listing
+// is half a minute away.
+func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
+	b, s := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(20)
+	b.world.transcript()
+	b.world.set("a", "c", runtime.StateExited)
+	b.world.mu.fail["a"] = runtime.ErrNotReady
+	s.sink(runtime.Event{UID: "a"})
+	b.at(21.5)
+	b.world.mu.fail["a"] = nil
+	b.at(25)
+	assert.Equal(t, lines(
+		"20.000 inspect a",
+		"20.000 tell a PodSync",
+		"21.000 inspect a",
+		"22.000 inspect a",
+		"22.000 tell a ContainerDied",
+	), b.world.transcript())
+}

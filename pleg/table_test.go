@@ -1,0 +1,177 @@
+package pleg
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/pleg/internal/diff"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestTable runs the text stories about the cache and the queue: no runtime,
+// no time, no concurrency, every number visible. Commands:
+//
+//	begin                    number an observation
+//	list [n=N]               take a listing in; without n it begins here
+//	ask uid=U                RequestRelist
+//	read uid=U mark=N        a reader: answered or blocked
+//	take                     begin the next inspection
+//	finish uid=U n=N [err] [hung]   the answer to an inspection
+//	later                    the time for another attempt has come
+//	show                     all there is
+func TestTable(t *testing.T) {
+	datadriven.Walk(t, "testdata/table", func(t *testing.T, path string) {
+		s := &story{t: t, table: table{records: map[types.UID]*record{}, limit: 2, retryGap: time.Second}}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+type story struct {
+	t     *testing.T
+	table table
+}
+
+func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+	s.t = t
+	table := &s.table
+	var uid string
+	var n uint64
+	d.MaybeScanArgs(t, "uid", &uid)
+	d.MaybeScanArgs(t, "n", &n)
+	switch d.Cmd {
+	case "begin":
+		return fmt.Sprintf("#%d\n", table.begin())
+	case "list":
+		if n == 0 {
+			n = table.begin()
+		}
+		return s.list(n, pods(t, d.Input))
+	case "ask":
+		table.ask(table.record(types.UID(uid)), table.number)
+		return s.queue()
+	case "read":
+		var mark uint64
+		d.ScanArgs(t, "mark", &mark)
+		return s.read(types.UID(uid), mark)
+	case "take":
+		r, number := table.take()
+		if r == nil {
+			return "nothing\n"
+		}
+		return fmt.Sprintf("inspect %s #%d\n", r.uid, number)
+	case "finish":
+		var err error
+		if d.HasArg("err") || d.HasArg("hung") {
+			err = errors.New("boom")
+		}
+		return s.finish(types.UID(uid), n, d.Input, err, d.HasArg("hung"))
+	case "later":
+		table.retryLater()
+		return s.queue()
+	case "show":
+		return s.show()
+	}
+	t.Fatalf("unknown command %q", d.Cmd)
+	return ""
+}
+
+func (s *story) list(n uint64, next []runtime.Pod) string {
+	changed, aligned := diff.Lists(nil, s.table.list, next)
+	s.table.applyList(n, next, changed, aligned)
+	return fmt.Sprintf("#%d; %s", n, s.queue())
+}
+
+func (s *story) read(uid types.UID, mark uint64) string {
+	status, err, ok := s.table.look(uid, mark)
+	if ok {
+		return answer(status, err)
+	}
+	r := s.table.record(uid)
+	r.waiters = append(r.waiters, &waiter{mark: mark})
+	s.table.ask(r, mark)
+	return "blocked; " + s.queue()
+}
+
+func (s *story) finish(uid types.UID, n uint64, input string, err error, hung bool) string {
+	status := &runtime.PodStatus{UID: uid}
+	for _, p := range pods(s.t, "pod "+string(uid)+"\n"+input) {
+		for _, sb := range p.Sandboxes {
+			status.Sandboxes = append(status.Sandboxes, runtime.SandboxStatus{Sandbox: sb})
+		}
+		for _, c := range p.Containers {
+			status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c})
+		}
+	}
+	out := s.table.finish(s.table.record(uid), n, status, err, hung, time.Time{})
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v; ", out.events)
+	for _, w := range out.awake {
+		fmt.Fprintf(&b, "reader of #%d gets %s", w.mark, answer(w.status, w.err))
+	}
+	for _, id := range out.back {
+		fmt.Fprintf(&b, "%s is said to be back; ", id)
+	}
+	return b.String() + s.queue()
+}
+
+func answer(status *runtime.PodStatus, err error) string {
+	if err != nil {
+		return fmt.Sprintf("error %v\n", err)
+	}
+	return fmt.Sprintf("%v\n", diff.Items(nil, status))
+}
+
+func (s *story) queue() string {
+	var names []string
+	for _, r := range s.table.queue {
+		names = append(names, string(r.uid))
+	}
+	for _, r := range s.table.suspects {
+		names = append(names, string(r.uid)+"(hung)")
+	}
+	for _, r := range s.table.later {
+		names = append(names, string(r.uid)+"(later)")
+	}
+	return fmt.Sprintf("queue %v\n", names)
+}
+
+func (s *story) show() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "number=%d listed=%d\n", s.table.number, s.table.listed)
+	for _, uid := range slices.Sorted(maps.Keys(s.table.records)) {
+		r := s.table.records[uid]
+		fmt.Fprintf(&b, "%s %v done=%d want=%d err=%v\n", uid, r.items, r.done, r.want, r.err)
+	}
+	return b.String()
+}
+
+// pods reads a listing: "pod UID", then "sandbox ID ready|gone" and
+// "container ID created|running|exited".
+func pods(t *testing.T, text string) []runtime.Pod {
+	states := map[string]runtime.State{"created": runtime.StateCreated, "running": runtime.StateRunning, "exited": runtime.StateExited}
+	var pods []runtime.Pod
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		switch f[0] {
+		case "pod":
+			pods = append(pods, runtime.Pod{UID: types.UID(strings.Join(f[1:], ""))})
+		case "sandbox":
+			p := &pods[len(pods)-1]
+			p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{ID: f[1], Ready: f[2] == "ready"})
+		case "container":
+			p := &pods[len(pods)-1]
+			p.Containers = append(p.Containers, runtime.Container{ID: f[1], State: states[f[2]]})
+		default:
+			t.Fatalf("bad line %q", line)
+		}
+	}
+	return pods
+}

@@ -1,0 +1,317 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a runtime whose truth a test sets and whose lies it chooses. Each
+// pod has a version that rises with every change of it; an inspection shows it
+// as an exit code, so that a reader can tell how old his answer is.
+type world struct {
+	turn  turn.Turn
+	start time.Time
+	mu    struct {
+		sync.Mutex
+		pods        map[types.UID]*truth
+		order       []types.UID
+		omit        map[string]bool // containers that listings leave out
+		hang        map[types.UID]bool
+		fail        map[types.UID]error
+		listErr     error
+		hangLists   bool
+		listTakes   time.Duration
+		statusTakes time.Duration
+		frozen      []runtime.Pod // what lists show instead of the truth
+		calls       map[string]int
+		inspecting  map[types.UID]bool
+		most        int // inspections at a time, ever
+		transcript  strings.Builder
+	}
+}
+
+type truth struct {
+	version    int32
+	containers []runtime.Container
+}
+
+func newWorld(clk clock.Clock) *world {
+	w := &world{turn: turn.Over(clk)}
+	w.start = w.turn.Now()
+	w.mu.pods = map[types.UID]*truth{}
+	w.mu.omit = map[string]bool{}
+	w.mu.hang = map[types.UID]bool{}
+	w.mu.fail = map[types.UID]error{}
+	w.mu.calls = map[string]int{}
+	w.mu.inspecting = map[types.UID]bool{}
+	return w
+}
+
+// do changes the world, or looks at it, under its lock.
+func (w *world) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+// set gives a container of a pod a state; StateUnknown removes it.
+func (w *world) set(uid types.UID, id string, state runtime.State) {
+	w.do(func() {
+		p := w.mu.pods[uid]
+		if p == nil {
+			p = &truth{}
+			w.mu.pods[uid] = p
+		}
+		if !slices.Contains(w.mu.order, uid) {
+			w.mu.order = append(w.mu.order, uid)
+		}
+		p.version++
+		i := slices.IndexFunc(p.containers, func(c runtime.Container) bool { return c.ID == id })
+		switch {
+		case state == runtime.StateUnknown && i >= 0:
+			p.containers = slices.Delete(slices.Clone(p.containers), i, i+1)
+		case i >= 0:
+			p.containers = slices.Clone(p.containers)
+			p.containers[i].State = state
+		case state != runtime.StateUnknown:
+			p.containers = append(slices.Clone(p.containers), runtime.Container{ID: id, Name: id, State: state})
+		}
+		if len(p.containers) == 0 {
+			w.mu.order = slices.DeleteFunc(w.mu.order, func(u types.UID) bool { return u == uid })
+		}
+	})
+}
+
+func (w *world) ListPods(ctx context.Context) ([]runtime.Pod, error) {
+	w.note("list")
+	w.mu.Lock()
+	takes, hang := w.mu.listTakes, w.mu.hangLists
+	w.mu.Unlock()
+	if err := w.spend(ctx, takes, hang); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.listErr != nil {
+		return nil, w.mu.listErr
+	}
+	if w.mu.frozen != nil {
+		return w.mu.frozen, nil
+	}
+	return w.listLocked(), nil
+}
+
+func (w *world) listLocked() []runtime.Pod {
+	pods := []runtime.Pod{}
+	for _, uid := range w.mu.order {
+		p := runtime.Pod{UID: uid}
+		for _, c := range w.mu.pods[uid].containers {
+			if !w.mu.omit[c.ID] {
+				p.Containers = append(p.Containers, c)
+			}
+		}
+		if len(p.Containers) > 0 {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+func (w *world) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	w.note("inspect " + string(uid))
+	w.mu.Lock()
+	if w.mu.inspecting[uid] {
+		panic("two inspections of " + uid)
+	}
+	w.mu.inspecting[uid] = true
+	w.mu.most = max(w.mu.most, len(w.mu.inspecting))
+	takes, hang := w.mu.statusTakes, w.mu.hang[uid]
+	w.mu.Unlock()
+	err := w.spend(ctx, takes, hang)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.mu.inspecting, uid)
+	if err == nil {
+		err = w.mu.fail[uid]
+	}
+	if err != nil {
+		return nil, err
+	}
+	status := &runtime.PodStatus{UID: uid}
+	if p := w.mu.pods[uid]; p != nil {
+		for _, c := range p.containers {
+			status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c, Message: fmt.Sprint(p.version)})
+		}
+	}
+	return status, nil
+}
+
+// spend lets a call take its time, or all the time there is.
+func (w *world) spend(ctx context.Context, takes time.Duration, hang bool) error {
+	switch {
+	case hang:
+		if err := w.turn.NewLatch().Wait(ctx); err != nil {
+			return err
+		}
+	case takes > 0:
+		return w.turn.Sleep(ctx, takes)
+	}
+	return nil
+}
+
+// note counts a call and writes it into the transcript.
+func (w *world) note(what string) {
+	w.do(func() {
+		w.mu.calls[what]++
+		fmt.Fprintf(&w.mu.transcript, "%6.3f %s\n", w.turn.Now().Sub(w.start).Seconds(), what)
+	})
+}
+
+// calls is how often something was noted.
+func (w *world) calls(what string) (n int) {
+	w.do(func() { n = w.mu.calls[what] })
+	return n
+}
+
+// transcript returns what was noted since the last time.
+func (w *world) transcript() (s string) {
+	w.do(func() {
+		s = w.mu.transcript.String()
+		w.mu.transcript.Reset()
+	})
+	return s
+}
+
+// streamer is a world that tells of changes, as far as the test wants it.
+type streamer struct {
+	*world
+	ended turn.Event
+	sink  func(runtime.Event)
+	count int
+}
+
+func newStreamer(clk clock.Clock) *streamer {
+	w := newWorld(clk)
+	return &streamer{world: w, ended: w.turn.NewEvent()}
+}
+
+var errStream = errors.New("stream broke")
+
+func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
+	s.note("stream")
+	s.sink = sink
+	s.count++
+	if err := s.ended.Wait(ctx); err != nil {
+		return err
+	}
+	return errStream
+}
+
+// bottle is a PLEG in a bottle, with a subscriber who notes what he is told.
+type bottle struct {
+	*turn.Scheduler
+	process *turn.Process
+	world   *world
+	pleg    *pleg.PLEG
+	ctx     *turn.Context
+	sub     *pleg.Subscription
+	ran     bool
+	err     error
+}
+
+// newBottle makes a PLEG over a runtime that make builds, not yet running.
+func newBottle(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *world)) *bottle {
+	s := turn.NewScheduler(seed, start)
+	b := &bottle{Scheduler: s, process: s.NewProcess(), ctx: turn.NewContext(context.Background())}
+	clk := b.process.Clock()
+	c, w := cfg(clk)
+	c.Clock = clk
+	p, err := pleg.New(c)
+	require.NoError(t, err)
+	b.pleg, b.world = p, w
+	b.sub = p.Subscribe(func() {
+		for _, c := range b.sub.Take(nil) {
+			w.note(fmt.Sprintf("tell %s %v", c.UID, c.Events))
+		}
+	})
+	t.Cleanup(func() {
+		b.ctx.Cancel(context.Canceled)
+		b.Settle()
+		require.Zero(t, b.process.Running(), "coroutines left")
+	})
+	return b
+}
+
+// plain is a bottle over a world without a stream.
+func plain(t *testing.T, seed uint64) *bottle {
+	return newBottle(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
+		w := newWorld(clk)
+		return pleg.Config{Runtime: w}, w
+	})
+}
+
+func (b *bottle) run() {
+	b.process.Go(func() {
+		b.err = b.pleg.Run(b.ctx)
+		b.ran = true
+	})
+}
+
+// at runs the bottle until so many seconds after its start.
+func (b *bottle) at(seconds float64) {
+	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
+}
+
+// read has a reader note what he is told, and when.
+func (b *bottle) read(ctx context.Context, uid types.UID) {
+	mark := b.pleg.Mark()
+	b.process.Go(func() {
+		status, err := b.pleg.NewerThan(ctx, uid, mark)
+		if err != nil {
+			b.world.note(fmt.Sprintf("reader of %s: %v", uid, err))
+			return
+		}
+		b.world.note(fmt.Sprintf("reader of %s: %s", uid, show(status)))
+	})
+}
+
+// show is the containers of a status, and the version of what it shows.
+func show(status *runtime.PodStatus) string {
+	var parts []string
+	for _, c := range status.Containers {
+		parts = append(parts, c.ID+" "+c.State.String())
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// version is how old a status is; 0 if it shows nothing.
+func version(status *runtime.PodStatus) int32 {
+	if len(status.Containers) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(status.Containers[0].Message, 10, 32)
+	if err != nil {
+		panic(err)
+	}
+	return int32(n)
+}
