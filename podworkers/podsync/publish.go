@@ -15,6 +15,7 @@ func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc
 		Pod: v.pod, Runtime: v.status, Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
 		Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
 	})
+	v.dropReasons(&status)
 	if amend != nil {
 		amend(&status)
 	}
@@ -38,6 +39,21 @@ func (s *Syncer) published(v *visit) *v1.PodStatus {
 		return nil
 	}
 	return &status
+}
+
+// dropReasons forgets why a container waited that runs by now, though its start
+// seemed to have failed: how it ends later is another matter.
+func (v *visit) dropReasons(status *v1.PodStatus) {
+	if len(v.life.reasons) == 0 {
+		return
+	}
+	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].State.Running != nil {
+				delete(v.life.reasons, statuses[i].Name)
+			}
+		}
+	}
 }
 
 // explain notes why a container could not be started, or that it could.
