@@ -53,15 +53,18 @@ type verdict struct {
 const maxKeptEffects = 1024
 
 // applyLocked does, in their order, what the table's effects ask of the shell's
-// own memory, and collects the rest.
+// own memory, and collects the rest. What concerns the queue goes deepest, so
+// it is not one call deeper than need be: a runner's first stack is small.
 func (w *Workers) applyLocked(act *actions, v *verdict) {
 	for i := range w.mu.effects {
-		e := &w.mu.effects[i]
-		if e.Op == lifecycle.OpRequeue {
+		switch e := &w.mu.effects[i]; e.Op {
+		case lifecycle.OpRequeue:
 			w.requeueLocked(act, e, v)
-			continue
+		case lifecycle.OpUnqueue:
+			w.queue.Remove(e.UID)
+		default:
+			w.effectLocked(act, e)
 		}
-		w.effectLocked(act, e)
 	}
 	if cap(w.mu.effects) > maxKeptEffects {
 		w.mu.effects = nil
@@ -75,8 +78,6 @@ func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect) {
 		w.wakeLocked(act, w.recordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
 		act.add(e.Op).cancel = w.recordLocked(e.Ref).running.ctx
-	case lifecycle.OpUnqueue:
-		w.queue.Remove(e.UID)
 	case lifecycle.OpResolve:
 		w.resolveLocked(act, e)
 	case lifecycle.OpPhase:
