@@ -29,7 +29,9 @@
 //   - An older sandbox that became ready late, with nothing in it, is removed
 //     alone and does not cost the pod its containers (CA-1).
 //   - Whatever runs outside the current sandbox, the current life or the spec
-//     is killed. The kubelet leaves it, or fails to kill it (KC-16).
+//     is killed, and so is an older attempt beside a newer one. The kubelet
+//     leaves it, or fails to kill it (KC-16). As long as an attempt runs none
+//     is begun, whatever the newest record says.
 //   - A Never pod that lost its sandbox before all its containers had run is
 //     Failed with reason SandboxLost, and not Pending for ever (row P25).
 //   - A container without records that was published as ended stays ended if
