@@ -75,7 +75,7 @@ func fixture(rule string) House {
 	case "toplevel":
 		h.TopLevel = []string{"pleg", "go.mod"}
 	case "room":
-		h.Rooms = []Room{{"core", Pure, Floor1b}, {"cellar", Pure, Floor1b}, {"program", Main, Floor6}}
+		h.Rooms = []Room{{"core", Pure, Floor1b}, {"cellar", Pure, Floor1b}, {"program", Main, Floor6}, {"shows/*", Main, Floor6}, {"none/*", Main, Floor6}}
 	case "floor":
 		h.Stairs = []Stair{{"syncer", "shell", "it may"}, {"loop", "shell", "it might"}}
 	}

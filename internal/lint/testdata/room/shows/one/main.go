@@ -1,0 +1,2 @@
+// One is a program among any number.
+package main
