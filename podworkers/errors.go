@@ -57,6 +57,10 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
+// RetryAt is the time that the error names, for those who look for the mark
+// with errors.As.
+func (e *retryError) RetryAt() time.Time { return e.at }
+
 // isTerminal is true if no part of the error could be mended by a retry: of
 // several joined errors each must be marked.
 func isTerminal(err error) bool {

@@ -1,0 +1,277 @@
+package podworkerstest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// Rules are what every trace of a bottle keeps, whatever was told and however
+// the syncer behaved. The numbers are those of the invariants:
+//
+//	I1   two calls for one UID never overlap
+//	I2   no SyncPod begins after the pod was told to end
+//	I3   phases only go forward, and each is entered once
+//	I4   SyncTerminatedPod only after a stop that succeeded, or if nothing ever began
+//	I5   no pod is terminated while something of it may run
+//	I6   the grace never grows and is never below one second
+//	I8   the last content told is the last one synced (with Until)
+//	I10  SyncPod sees versions in order
+//	I11  of one full name at most one static pod may run
+//	I13  a new life begins only after the old one has ended, and stays alone
+//	I14  what only the runtime shows is never synced
+//	I17  a retry comes, and not before its time (the first half with Until)
+//	I18  after a success nothing is done before the resync, unless there is news
+type Rules struct {
+	// Retry is the policy that the workers were given.
+	Retry workqueue.Policy
+	// Until is when the trace was taken, if nothing was waiting then: no call
+	// blocked, and none was waiting for a slot or for an observation. Zero
+	// leaves the rules out that can only be judged at the end.
+	Until time.Duration
+}
+
+// Check returns an error that names every line of a trace that breaks a rule.
+func (r Rules) Check(events []Event) error {
+	c := checker{rules: r, pods: map[types.UID]*history{}}
+	for i, e := range events {
+		c.line = i
+		c.see(e)
+	}
+	if r.Until > 0 {
+		c.finish()
+	}
+	return errors.Join(c.errs...)
+}
+
+// checker walks along a trace.
+type checker struct {
+	rules Rules
+	line  int
+	pods  map[types.UID]*history
+	order []types.UID
+	errs  []error
+}
+
+// history is what the trace has shown of a UID since it was last forgotten.
+type history struct {
+	life
+	told     int64 // version of the last content
+	toldEnds bool  // it asked for the end, so it need not be synced
+	config   bool  // a source has spoken of it
+	fullName string
+	open     bool // a call has begun
+	free     bool // there was news since the last call began
+	earliest time.Duration
+	latest   time.Duration // zero: no retry is due
+}
+
+// life is what the trace has shown of one incarnation.
+type life struct {
+	incarnation uint64
+	phase       lifecycle.Phase
+	begun       bool // some call
+	mayRun      bool // a SyncPod has begun and no stop has succeeded since
+	stopped     bool
+	runtimeOnly bool // ended as a pod that only the runtime knew
+	grace       int64
+	synced      int64 // version of the last SyncPod
+}
+
+func (c *checker) fail(rule string, e Event, format string, args ...any) {
+	err := fmt.Errorf("%s: line %d: %s %s: %s: %s", rule, c.line, e.At, podColumn(e), e.text(), fmt.Sprintf(format, args...))
+	c.errs = append(c.errs, err)
+}
+
+func (c *checker) pod(uid types.UID) *history {
+	if c.pods[uid] == nil {
+		c.pods[uid] = &history{}
+		c.order = append(c.order, uid)
+	}
+	return c.pods[uid]
+}
+
+func (c *checker) see(e Event) {
+	switch e.What {
+	case Told:
+		c.tell(e)
+	case Begun:
+		c.begin(e)
+	case Ended:
+		c.end(e)
+	case Entered:
+		c.enter(e)
+	case Housekeeping:
+		for _, h := range c.pods {
+			h.free = true
+		}
+	case Forgotten:
+		if c.pod(e.UID).open {
+			c.fail("I21", e, "a call is still running")
+		}
+		c.pods[e.UID] = &history{}
+	case Crashed:
+		c.pods, c.order = map[types.UID]*history{}, nil
+	}
+}
+
+func (c *checker) tell(e Event) {
+	h := c.pod(e.UID)
+	h.free = true
+	if e.Running {
+		return
+	}
+	h.config = true
+	h.told, h.toldEnds = e.Version, e.Type == podworkers.SyncPodKill
+	if e.FullName != "" {
+		h.fullName = e.FullName
+	}
+}
+
+// live brings the history to the incarnation of an event.
+func (c *checker) live(h *history, e Event) {
+	switch {
+	case e.Incarnation == h.incarnation:
+		return
+	case e.Incarnation < h.incarnation:
+		c.fail("I13", e, "life %d has begun already", h.incarnation)
+	case h.incarnation != 0 && h.phase != lifecycle.Finished && !h.runtimeOnly:
+		c.fail("I13", e, "life %d is only %s", h.incarnation, h.phase)
+	}
+	h.life = life{incarnation: e.Incarnation}
+}
+
+func (c *checker) begin(e Event) {
+	h := c.pod(e.UID)
+	c.live(h, e)
+	if h.open {
+		c.fail("I1", e, "another call is running")
+	}
+	if !h.free && e.At < h.earliest {
+		c.fail("I17", e, "not before %s", h.earliest)
+	}
+	h.open, h.free, h.begun, h.latest = true, false, true, 0
+	if !h.config && e.Method != lifecycle.SyncTerminatingRuntimePod {
+		c.fail("I14", e, "no source has spoken of this pod")
+	}
+	switch e.Method {
+	case lifecycle.SyncPod:
+		c.beginSync(h, e)
+	case lifecycle.SyncTerminatingPod:
+		c.beginTerminating(h, e)
+	case lifecycle.SyncTerminatedPod:
+		if !h.stopped && (h.mayRun || h.phase != lifecycle.Terminated) {
+			c.fail("I4", e, "it was not stopped")
+		}
+	}
+}
+
+func (c *checker) beginSync(h *history, e Event) {
+	if h.phase != lifecycle.Syncing {
+		c.fail("I2", e, "the pod is %s", h.phase)
+	}
+	if e.Version < h.synced {
+		c.fail("I10", e, "version %d was synced before", h.synced)
+	}
+	h.synced, h.mayRun = e.Version, true
+	for _, uid := range c.order {
+		if o := c.pods[uid]; o != h && h.fullName != "" && o.fullName == h.fullName && o.mayRun {
+			c.fail("I11", e, "%s of the same full name may run", uid)
+		}
+	}
+}
+
+func (c *checker) beginTerminating(h *history, e Event) {
+	if h.phase != lifecycle.Terminating {
+		c.fail("I3", e, "the pod is %s", h.phase)
+	}
+	if !e.Grace.Set {
+		return
+	}
+	if e.Grace.Seconds < 1 || h.grace != 0 && e.Grace.Seconds > h.grace {
+		c.fail("I6", e, "the grace was %ds", h.grace)
+	}
+	h.grace = e.Grace.Seconds
+}
+
+func (c *checker) end(e Event) {
+	h := c.pod(e.UID)
+	h.open = false
+	if e.Err == nil && (e.Method == lifecycle.SyncTerminatingPod || e.Method == lifecycle.SyncTerminatingRuntimePod) {
+		h.stopped, h.mayRun = true, false
+		h.runtimeOnly = e.Method == lifecycle.SyncTerminatingRuntimePod
+		h.free = true
+	}
+	if e.Ends {
+		h.free = true
+	}
+	if h.free {
+		return
+	}
+	h.earliest, h.latest = e.At+c.delay(e, 0), e.At+c.delay(e, 1)
+}
+
+// delay is how long after a call the next one may come without news.
+func (c *checker) delay(e Event, random float64) time.Duration {
+	var (
+		outcome workqueue.Outcome
+		asked   interface {
+			error
+			RetryAt() time.Time
+		}
+	)
+	switch {
+	case e.Err == nil:
+		outcome = workqueue.Succeeded
+	case errors.Is(e.Err, runtime.ErrNetworkNotReady):
+		outcome = workqueue.FailedTransiently
+	case errors.As(e.Err, &asked) && random == 0:
+		return 0 // It may name any time.
+	case random > 0:
+		outcome = workqueue.Succeeded // No policy lets a pod wait for longer.
+	default:
+		outcome = workqueue.Failed
+	}
+	return c.rules.Retry.Delay(outcome, time.Time{}, time.Time{}, random)
+}
+
+func (c *checker) enter(e Event) {
+	h := c.pod(e.UID)
+	c.live(h, e)
+	if e.Phase <= h.phase {
+		c.fail("I3", e, "it was %s before", h.phase)
+	}
+	h.phase, h.free = e.Phase, true
+	if e.Phase == lifecycle.Terminated && h.mayRun {
+		c.fail("I5", e, "it was not stopped")
+	}
+	if e.Phase == lifecycle.Finished {
+		h.mayRun, h.latest = false, 0
+	}
+}
+
+// finish judges what must have happened by Until.
+func (c *checker) finish() {
+	for _, uid := range slices.Clone(c.order) {
+		h := c.pods[uid]
+		last := Event{At: c.rules.Until, UID: uid, Incarnation: h.incarnation}
+		syncing := h.begun && h.phase == lifecycle.Syncing
+		if syncing && !h.toldEnds && h.synced != h.told {
+			c.fail("I8", last, "version %d was told and %d synced last", h.told, h.synced)
+		}
+		if h.latest != 0 && h.latest < c.rules.Until {
+			c.fail("I17", last, "a retry was due at %s", h.latest)
+		}
+		if h.open {
+			c.fail("I19", last, "a call is still running")
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package podworkerstest
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// Config is what a Stepper is made of. The zero value is complete.
+type Config struct {
+	// Seed takes every decision that goroutines would leave to chance.
+	Seed uint64
+	// Start is the time at the beginning; zero is the first of January 2000.
+	Start time.Time
+	// Syncer makes the syncer under test, on the bottle's clock. nil is the
+	// Stepper's own Syncer.
+	Syncer func(clk clock.Clock) podworkers.PodSyncer
+	// Jitter is podworkers.Config.Jitter; nil is no jitter at all, so that
+	// times in a transcript are round.
+	Jitter func() float64
+	// These are podworkers.Config's.
+	Retry                     workqueue.Policy
+	MaxSyncs, MaxTerminations int
+	DrainTimeout              time.Duration
+	Log                       *slog.Logger
+}
+
+// Stepper is the workers of a node in a bottle: the production code, on one
+// thread, with a clock that only Advance moves, driven step by step. Nothing
+// happens between its calls. It is not safe for concurrent use.
+type Stepper struct {
+	// Workers are the workers under test. What is asked of them directly does
+	// not appear in the trace.
+	Workers *podworkers.Workers
+	// Syncer is what they call, unless Config.Syncer says otherwise.
+	Syncer *Syncer
+	// Cache is what they observe.
+	Cache *Cache
+	// Trace is what has happened.
+	Trace *Trace
+
+	config    Config
+	scheduler *turn.Scheduler
+	process   *turn.Process
+	stop      context.CancelFunc
+	ended     bool
+	err       error
+}
+
+// NewStepper makes workers and starts their Run, which takes its first step
+// with the first Step, Settle or Advance: what is told before that is told
+// before Run. Close ends it. A Config that makes no sense panics.
+func NewStepper(config Config) *Stepper {
+	if config.Start.IsZero() {
+		config.Start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if config.Jitter == nil {
+		config.Jitter = func() float64 { return 0 }
+	}
+	s := &Stepper{config: config, scheduler: turn.NewScheduler(config.Seed, config.Start)}
+	s.process = s.scheduler.NewProcess()
+	clk := s.process.Clock()
+	s.Trace, s.Cache, s.Syncer = NewTrace(clk), NewCache(clk), NewSyncer(clk)
+	s.launch()
+	return s
+}
+
+// launch starts workers in the present process.
+func (s *Stepper) launch() {
+	clk := s.process.Clock()
+	var syncer podworkers.PodSyncer = s.Syncer
+	if s.config.Syncer != nil {
+		syncer = s.config.Syncer(clk)
+	}
+	w, err := podworkers.New(podworkers.Config{
+		Syncer: s.Trace.Record(syncer), Cache: s.Cache, Clock: clk, Jitter: s.config.Jitter, Hooks: s.Trace.Hooks(),
+		Retry: s.config.Retry, MaxSyncs: s.config.MaxSyncs, MaxTerminations: s.config.MaxTerminations,
+		DrainTimeout: s.config.DrainTimeout, Log: s.config.Log,
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := turn.WithCancel(context.Background())
+	s.Workers, s.stop, s.ended, s.err = w, stop, false, nil
+	s.process.Go(func() {
+		s.err = w.Run(ctx)
+		s.ended = true
+	})
+}
+
+// Create tells the workers of new pods.
+func (s *Stepper) Create(pods ...*v1.Pod) { s.tell(podworkers.SyncPodCreate, pods) }
+
+// Update tells the workers that the content of pods may have changed.
+func (s *Stepper) Update(pods ...*v1.Pod) { s.tell(podworkers.SyncPodUpdate, pods) }
+
+func (s *Stepper) tell(t podworkers.SyncPodType, pods []*v1.Pod) {
+	for _, pod := range pods {
+		_ = s.UpdatePod(podworkers.UpdatePodOptions{UpdateType: t, Pod: pod})
+	}
+}
+
+// UpdatePod is Workers.UpdatePod with a line in the trace, and one more if the
+// update is refused.
+func (s *Stepper) UpdatePod(o podworkers.UpdatePodOptions) error {
+	e := told(o)
+	s.Trace.Add(e)
+	err := s.Workers.UpdatePod(o)
+	if err != nil {
+		s.Trace.Add(Event{What: Refused, UID: e.UID, Err: err})
+	}
+	return err
+}
+
+// Kill tells the workers to end a pod.
+func (s *Stepper) Kill(pod *v1.Pod) *podworkers.Completion {
+	return s.KillPod(podworkers.UpdatePodOptions{Pod: pod})
+}
+
+// KillWithin is Kill with a grace in seconds.
+func (s *Stepper) KillWithin(pod *v1.Pod, grace int64) *podworkers.Completion {
+	return s.KillPod(podworkers.UpdatePodOptions{
+		Pod:            pod,
+		KillPodOptions: &podworkers.KillPodOptions{PodTerminationGracePeriodSecondsOverride: &grace},
+	})
+}
+
+// KillRunning tells the workers to end a pod that only the runtime shows, as
+// it was observed just now.
+func (s *Stepper) KillRunning(running *runtime.Pod) *podworkers.Completion {
+	return s.KillPod(podworkers.UpdatePodOptions{RunningPod: running, Generation: s.Workers.Generation()})
+}
+
+// KillPod is Workers.Kill with a line in the trace.
+func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion {
+	o.UpdateType = podworkers.SyncPodKill
+	s.Trace.Add(told(o))
+	return s.Workers.Kill(o)
+}
+
+// told is the line of an update.
+func told(o podworkers.UpdatePodOptions) Event {
+	e := Event{What: Told, Type: o.UpdateType}
+	switch {
+	case o.Pod != nil:
+		e.UID, e.Version = o.Pod.UID, o.Pod.Generation
+		if podmanager.IsStaticPod(o.Pod) {
+			e.FullName = podmanager.FullName(o.Pod)
+		}
+	case o.RunningPod != nil:
+		e.UID, e.Running = o.RunningPod.UID, true
+	}
+	if k := o.KillPodOptions; k != nil && k.PodTerminationGracePeriodSecondsOverride != nil {
+		e.Grace = lifecycle.Seconds(*k.PodTerminationGracePeriodSecondsOverride)
+	}
+	return e
+}
+
+// SyncKnown is one round of housekeeping in which these pods, as of now, are
+// all that is wanted, and every source has been heard.
+func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorkerSync {
+	e := Event{What: Housekeeping}
+	for _, pod := range wanted {
+		e.Wanted = append(e.Wanted, pod.UID)
+	}
+	s.Trace.Add(e)
+	return s.Workers.SyncKnownPods(podworkers.KnownPods{
+		Desired: wanted, Generation: s.Workers.Generation(), AllSources: true,
+	})
+}
+
+// Step lets one of the coroutines that can go on do so, until it waits again;
+// the seed picks which. It is false if none can.
+func (s *Stepper) Step() bool { return s.scheduler.Step() }
+
+// Steps is the number of steps so far: the number by which to place a crash.
+func (s *Stepper) Steps() int { return s.scheduler.Steps() }
+
+// Settle steps until nothing can happen before time passes.
+func (s *Stepper) Settle() { s.scheduler.Settle() }
+
+// Advance lets time pass, with all that happens meanwhile.
+func (s *Stepper) Advance(d time.Duration) { s.scheduler.RunUntil(s.scheduler.Now().Add(d)) }
+
+// Now is the bottle's time.
+func (s *Stepper) Now() time.Time { return s.scheduler.Now() }
+
+// Float64 is a number in [0,1) from the bottle's seed.
+func (s *Stepper) Float64() float64 { return s.scheduler.Float64() }
+
+// Coroutines is how many the workers have: Run's, and one for each pod that is
+// busy.
+func (s *Stepper) Coroutines() int { return s.process.Running() }
+
+// Go runs f as a coroutine beside the workers. In it things can be waited for,
+// such as a Completion.
+func (s *Stepper) Go(f func(ctx context.Context)) {
+	s.process.Go(func() { f(context.Background()) })
+}
+
+// Stop tells Run to end, and settles.
+func (s *Stepper) Stop() {
+	s.Trace.Add(Event{What: Stopped})
+	s.stop()
+	s.Settle()
+}
+
+// Ended is what Run returned, and whether it has.
+func (s *Stepper) Ended() (error, bool) { return s.err, s.ended }
+
+// Crash ends the workers where they stand: whoever waits learns that the
+// process has crashed, and nothing of it goes on. Syncer, Cache and Trace live
+// on, as a runtime would.
+func (s *Stepper) Crash() {
+	if !s.process.Crashed() {
+		s.process.Crash()
+		s.Trace.Add(Event{What: Crashed})
+	}
+}
+
+// Restart starts new workers after a Crash or a Stop, in the same bottle. They
+// know nothing.
+func (s *Stepper) Restart() {
+	s.process.Crash()
+	s.process = s.scheduler.NewProcess()
+	s.Cache.on(s.process.Clock())
+	s.Syncer.on(s.process.Clock())
+	s.launch()
+}
+
+// Close ends everything in the bottle. It is called once, at the end.
+func (s *Stepper) Close() { s.process.Crash() }
+
+// Transcript is the trace as a table.
+func (s *Stepper) Transcript() string { return s.Trace.String() }
