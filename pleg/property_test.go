@@ -1,6 +1,7 @@
 package pleg_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 			h.step()
 		}
 		h.settle()
-		h.b.ctx.Cancel(nil)
+		h.b.ctx.Cancel(context.Canceled)
 		h.b.Settle()
 	})
 }
