@@ -30,7 +30,7 @@ type Loop struct {
 
 	mu struct {
 		sync.Mutex
-		dirty   bool      // something changed since the last cleanup
+		touched time.Time // the first change since the last cleanup; zero without one
 		entered time.Time // when the step in progress began; zero between steps
 	}
 	buffer []pleg.Change
@@ -47,7 +47,7 @@ func New(config Config) (*Loop, error) {
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
 	config.Updates.SetWake(l.wake.Signal)
-	l.mu.dirty = true // The first look around is due at once.
+	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
 }
 
@@ -95,8 +95,11 @@ func (l *Loop) Poke(uid types.UID) { l.pokes.Add(uid, struct{}{}) }
 // Touch says that something has changed which housekeeping should see: a
 // worker has finished, say. It never blocks and may be called from anywhere.
 func (l *Loop) Touch() {
+	now := l.turn.Now()
 	l.mu.Lock()
-	l.mu.dirty = true
+	if l.mu.touched.IsZero() {
+		l.mu.touched = now
+	}
 	l.mu.Unlock()
 	l.wake.Signal()
 }
@@ -156,20 +159,22 @@ func (l *Loop) sync(ctx context.Context, uid types.UID) {
 	}
 }
 
-// clean runs housekeeping if something changed and the last one is long enough
-// ago; otherwise it says when it should.
+// settle is how long a change waits for others that belong to it: a pod's end
+// reaches the loop from its worker, from the runtime and from its source, in
+// an order that is chance. What has become of it is looked at once.
+const settle = 100 * time.Millisecond
+
+// clean runs housekeeping if something changed, has settled, and the last one
+// is long enough ago; otherwise it says when it should.
 func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 	now := l.turn.Now()
+	at, wanted := l.cleanDue()
+	if !wanted || now.Before(at) {
+		return at, wanted
+	}
 	l.mu.Lock()
-	due := l.mu.dirty && !now.Before(l.cleanAt)
-	if due {
-		l.mu.dirty = false
-	}
-	again := l.mu.dirty
+	l.mu.touched = time.Time{}
 	l.mu.Unlock()
-	if !due {
-		return l.cleanAt, again
-	}
 	err := l.config.Handler.HandlePodCleanups(ctx)
 	done := l.turn.Now()
 	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
@@ -178,7 +183,18 @@ func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 		l.config.Log.Error("housekeeping failed and will be tried again", "err", err)
 		l.Touch()
 	}
+	return l.cleanDue()
+}
+
+// cleanDue says whether and when housekeeping is due.
+func (l *Loop) cleanDue() (at time.Time, wanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cleanAt, l.mu.dirty
+	if l.mu.touched.IsZero() {
+		return time.Time{}, false
+	}
+	if at = l.mu.touched.Add(settle); at.Before(l.cleanAt) {
+		at = l.cleanAt
+	}
+	return at, true
 }

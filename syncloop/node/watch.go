@@ -19,6 +19,10 @@ type PodState struct {
 	Pod *v1.Pod
 	// Terminating: the pod has been told to end and has not yet.
 	Terminating bool
+	// Version counts what has been said of the pod's status; 0 is nothing. If
+	// two states that Watch yields are more than one apart, others came
+	// between.
+	Version uint64
 	// Gone: the pod is neither wanted nor there any more. This is the last
 	// that is said of it.
 	Gone bool
@@ -71,12 +75,13 @@ type watcher struct {
 	event    interface{ Wait(context.Context) error }
 	changed  *dirty.Set[struct{}]
 	statuses *status.Subscription
+	newest   map[types.UID]status.Update
 	shown    map[types.UID]PodState
 }
 
 func (n *Node) watch() *watcher {
 	event := n.turn.NewEvent()
-	w := &watcher{event: event, shown: make(map[types.UID]PodState)}
+	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, event.Signal)
 	w.statuses = n.status.Subscribe(event.Signal)
 	for _, pod := range n.manager.GetPods() {
@@ -108,11 +113,12 @@ func (n *Node) changed(uid types.UID) {
 // states are the pods that look different from what was shown last.
 func (w *watcher) states(n *Node) []PodState {
 	for _, s := range w.statuses.Take(nil) {
+		w.newest[s.UID] = s
 		w.changed.Add(s.UID, struct{}{})
 	}
 	var states []PodState
 	for _, c := range w.changed.Take(nil) {
-		if state, ok := n.state(c.UID, w.shown[c.UID]); ok {
+		if state, ok := n.state(c.UID, w.newest[c.UID], w.shown[c.UID]); ok {
 			states = append(states, state)
 			w.remember(c.UID, state)
 		}
@@ -123,6 +129,7 @@ func (w *watcher) states(n *Node) []PodState {
 func (w *watcher) remember(uid types.UID, state PodState) {
 	if state.Gone {
 		delete(w.shown, uid)
+		delete(w.newest, uid)
 		return
 	}
 	w.shown[uid] = state
@@ -131,7 +138,7 @@ func (w *watcher) remember(uid types.UID, state PodState) {
 // state puts together what is known of a pod. A pod that is wanted no longer
 // keeps the shape in which it was shown last. It is not ok if there is nothing
 // to show, or nothing new.
-func (n *Node) state(uid types.UID, shown PodState) (PodState, bool) {
+func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodState, bool) {
 	pod, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
 		pod = shown.Pod
@@ -139,9 +146,14 @@ func (n *Node) state(uid types.UID, shown PodState) (PodState, bool) {
 	if pod == nil {
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
+	pod = pod.DeepCopy()
+	if newest.Version > 0 {
+		newest.Status.DeepCopyInto(&pod.Status)
+	}
 	view := n.workers.View(uid)
 	state := PodState{
-		Pod:         n.withStatus(pod),
+		Pod:         pod,
+		Version:     newest.Version,
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
 		Gone:        !wanted && !view.Known(),
 	}
@@ -149,5 +161,5 @@ func (n *Node) state(uid types.UID, shown PodState) (PodState, bool) {
 }
 
 func same(a, b PodState) bool {
-	return a.Terminating == b.Terminating && a.Gone == b.Gone && reflect.DeepEqual(a.Pod, b.Pod)
+	return a.Version == b.Version && a.Terminating == b.Terminating && a.Gone == b.Gone && reflect.DeepEqual(a.Pod, b.Pod)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -113,4 +115,13 @@ func names(ids map[string]string) []string {
 	}
 	sort.Strings(list)
 	return list
+}
+
+// pod is a pod with one container per command.
+func pod(name string, commands ...[]string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
+	for i, command := range commands {
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: fmt.Sprintf("c%d", i), Image: name + ":1", Command: command})
+	}
+	return p
 }

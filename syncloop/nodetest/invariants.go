@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // Check looks at a machine and returns what must never be true of it: two
@@ -52,18 +54,27 @@ func (tr *trace) checkMachine() {
 }
 
 // checkStatusLocked runs the status oracle over every status that a watcher
-// sees of one life of a pod.
-func (tr *trace) checkStatusLocked(pod *v1.Pod, gone bool) {
-	if gone {
-		delete(tr.mu.last, pod.UID)
-		return
-	}
-	if old := tr.mu.last[pod.UID]; old != nil && sameLife(old, &pod.Status) {
-		if err := status.CheckTransition(old, &pod.Status); err != nil {
-			tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
+// sees of one life of a pod, and over every step from one to the next that it
+// has not missed anything between.
+func (tr *trace) checkStatusLocked(state node.PodState) {
+	old, new := tr.mu.last[state.Pod.UID], state
+	tr.mu.last[state.Pod.UID] = new
+	var err error
+	switch {
+	case new.Gone:
+		delete(tr.mu.last, state.Pod.UID)
+		if old.Pod != nil {
+			err = status.CheckGone(&old.Pod.Status)
 		}
+	case new.Version == 0:
+	case old.Pod != nil && old.Version+1 == new.Version && sameLife(&old.Pod.Status, &new.Pod.Status):
+		err = errors.Join(status.CheckTransition(&old.Pod.Status, &new.Pod.Status), status.CheckStatus(new.Pod, &new.Pod.Status))
+	default:
+		err = status.CheckStatus(new.Pod, &new.Pod.Status)
 	}
-	tr.mu.last[pod.UID] = &pod.Status
+	if err != nil {
+		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
+	}
 }
 
 // sameLife: a status with another start time, or none any more, is the first

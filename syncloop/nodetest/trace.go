@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +31,7 @@ type trace struct {
 		names map[string]string // pod by UID, and what by ID
 		pods  map[string]*log
 		notes []line
-		last  map[types.UID]*v1.PodStatus
+		last  map[types.UID]node.PodState
 	}
 }
 
@@ -53,7 +52,7 @@ func newTrace(t testing.TB, now func() time.Time) *trace {
 	tr := &trace{t: t, now: now}
 	tr.mu.names = make(map[string]string)
 	tr.mu.pods = make(map[string]*log)
-	tr.mu.last = make(map[types.UID]*v1.PodStatus)
+	tr.mu.last = make(map[types.UID]node.PodState)
 	return tr
 }
 
@@ -137,15 +136,15 @@ func (tr *trace) follow(ctx context.Context, n *node.Node) {
 		if state.Gone {
 			text = "| gone"
 		}
-		tr.row(state.Pod, text, state.Gone)
+		tr.row(state, text)
 	}
 }
 
-func (tr *trace) row(pod *v1.Pod, text string, gone bool) {
+func (tr *trace) row(state node.PodState, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	at := tr.now().Sub(Epoch)
-	l := tr.logLocked(pod.Namespace + "/" + pod.Name)
+	l := tr.logLocked(state.Pod.Namespace + "/" + state.Pod.Name)
 	rows := l.rows
 	if len(rows) > 0 && rows[len(rows)-1].at == at {
 		rows = rows[:len(rows)-1]
@@ -154,7 +153,7 @@ func (tr *trace) row(pod *v1.Pod, text string, gone bool) {
 		rows = append(rows, line{at, text})
 	}
 	l.rows = rows
-	tr.checkStatusLocked(pod, gone)
+	tr.checkStatusLocked(state)
 }
 
 // Event implements the recorder of a node.
@@ -164,7 +163,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		tr.t.Errorf("nodetest: an event about nothing: %s %s", reason, message)
 		return
 	}
-	tr.did(m.GetNamespace()+"/"+m.GetName(), "event "+reason+": "+message)
+	tr.did(m.GetNamespace()+"/"+m.GetName(), "event "+reason+": "+oneLine(message))
 }
 
 // Eventf implements the recorder of a node.
@@ -180,7 +179,7 @@ func (tr *trace) call(c memory.Call) {
 		return
 	}
 	if c.Err != nil {
-		text += ": " + c.Err.Error()
+		text += ": " + oneLine(c.Err.Error())
 	}
 	tr.did(pod, text)
 	tr.checkMachine()
@@ -229,3 +228,5 @@ func (tr *trace) byIDLocked(verb, id string) (pod, text string) {
 	}
 	return pod, verb + " " + what
 }
+
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

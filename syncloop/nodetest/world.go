@@ -27,9 +27,9 @@ type World interface {
 	Node() *node.Node
 	// Machine is the runtime below it, for looking and for making trouble.
 	Machine() *memory.Runtime
-	// Set wants a pod, Drop wants it no more; a node that is started after a
-	// crash is told the same.
+	// Set wants a pod. A node that is started after a crash is told the same.
 	Set(pod *v1.Pod)
+	// Drop wants a pod no more.
 	Drop(uid types.UID)
 	// Run lets virtual time pass.
 	Run(d time.Duration)

@@ -1,0 +1,163 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// TestStories plays every story of testdata twice, in the bottle and under
+// goroutines, and compares the one transcript with the expected one. A story is
+// a block of commands, a line each:
+//
+//	set NAME [uid=U] [restart=P] [grace=N] [port=N] [script=S] [init=CMD]... CMD [| CMD]...
+//	                           spaces within an option are written _
+//	drop UID                   want it no more
+//	run DURATION               let time pass
+//	exit POD CONTAINER CODE    a container ends by itself
+//	lose POD CONTAINER         a container's record vanishes
+//	kill-sandbox POD           a sandbox dies under its containers
+//	runtime up|down            the runtime is ready, or not
+//	network up|down            the pod network is ready, or not
+//	pulls IMAGE ok|fail        whether an image can be pulled
+//
+// A pod's UID is its name unless it says otherwise, its containers are c0, c1
+// ..., and each has an image of its own.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			config := nodetest.Config{Seed: 1}
+			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
+			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
+			return nodetest.Play(t, config, func(w nodetest.World) {
+				for line := range strings.Lines(d.Input) {
+					command(t, w, strings.Fields(line))
+					w.Run(0) // One thing after the other: what happens at once is chance.
+				}
+			})
+		})
+	})
+}
+
+func command(t *testing.T, w nodetest.World, words []string) {
+	t.Helper()
+	switch verb, args := words[0], words[1:]; verb {
+	case "set":
+		w.Set(parsePod(t, args))
+	case "drop":
+		w.Drop(types.UID(args[0]))
+	case "run":
+		d, err := time.ParseDuration(args[0])
+		require.NoError(t, err)
+		w.Run(d)
+	case "exit":
+		code, err := strconv.Atoi(args[2])
+		require.NoError(t, err)
+		require.NoError(t, w.Machine().ExitContainer(newest(t, w, args[0], args[1]), int32(code)))
+	case "lose":
+		require.NoError(t, w.Machine().LoseContainer(newest(t, w, args[0], args[1])))
+	case "kill-sandbox":
+		require.NoError(t, w.Machine().KillSandbox(newestSandbox(t, w, args[0])))
+	case "runtime":
+		w.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: args[0] == "up", NetworkReady: true, RuntimeMessage: "it is down"})
+	case "network":
+		w.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: args[0] == "up", NetworkMessage: "no CNI"})
+	case "pulls":
+		var reason error
+		if args[1] == "fail" {
+			reason = fmt.Errorf("no such image %s", args[0])
+		}
+		w.Machine().FailPulls(args[0], reason)
+	default:
+		t.Fatalf("unknown command %q", verb)
+	}
+}
+
+func parsePod(t *testing.T, args []string) *v1.Pod {
+	t.Helper()
+	name := args[0]
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Annotations: map[string]string{}}}
+	rest := args[1:]
+	for len(rest) > 0 {
+		key, value, ok := strings.Cut(rest[0], "=")
+		if !ok {
+			break
+		}
+		rest = rest[1:]
+		value = strings.ReplaceAll(value, "_", " ")
+		switch key {
+		case "uid":
+			p.UID = types.UID(value)
+		case "restart":
+			p.Spec.RestartPolicy = v1.RestartPolicy(value)
+		case "grace":
+			n, err := strconv.ParseInt(value, 10, 64)
+			require.NoError(t, err)
+			p.Spec.TerminationGracePeriodSeconds = &n
+		case "init":
+			n := fmt.Sprintf("i%d", len(p.Spec.InitContainers))
+			p.Spec.InitContainers = append(p.Spec.InitContainers, container(name, n, strings.Fields(value)))
+		case "script":
+			p.Annotations["memory.podkeel.dev/c0"] = value
+		case "port":
+			n, err := strconv.Atoi(value)
+			require.NoError(t, err)
+			defer func() {
+				p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(n)}}
+			}()
+		default:
+			t.Fatalf("unknown option %q", key)
+		}
+	}
+	for i, words := range strings.Split(strings.Join(rest, " "), "|") {
+		p.Spec.Containers = append(p.Spec.Containers, container(name, fmt.Sprintf("c%d", i), strings.Fields(words)))
+	}
+	return p
+}
+
+// container has one word per argument; the rest of an sh -c is one argument.
+func container(pod, name string, words []string) v1.Container {
+	if len(words) > 2 && words[0] == "sh" {
+		words = []string{"sh", "-c", strings.Join(words[2:], " ")}
+	}
+	return v1.Container{Name: name, Image: pod + "-" + name + ":1", Command: words}
+}
+
+func newest(t *testing.T, w nodetest.World, pod, name string) string {
+	t.Helper()
+	id, attempt := "", -1
+	for _, p := range w.Machine().Look() {
+		for _, c := range p.Containers {
+			if p.Name == pod && c.Name == name && int(c.Attempt) > attempt {
+				id, attempt = c.ID, int(c.Attempt)
+			}
+		}
+	}
+	require.NotEmpty(t, id, "no container %s of pod %s", name, pod)
+	return id
+}
+
+func newestSandbox(t *testing.T, w nodetest.World, pod string) string {
+	t.Helper()
+	id, attempt := "", -1
+	for _, p := range w.Machine().Look() {
+		for _, s := range p.Sandboxes {
+			if p.Name == pod && int(s.Attempt) > attempt {
+				id, attempt = s.ID, int(s.Attempt)
+			}
+		}
+	}
+	require.NotEmpty(t, id, "no sandbox of pod %s", pod)
+	return id
+}
