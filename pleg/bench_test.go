@@ -3,8 +3,10 @@ package pleg_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,84 +14,85 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// instant is a runtime whose answers cost nothing: what is measured is ours.
-// Each listing is another slice with other strings, as a runtime returns that
-// decodes a reply, or the same one, as one returns that keeps it.
-type instant struct {
-	lists [2][]runtime.Pod
-	calls int
+// still is a runtime in which nothing happens, and which answers at once.
+type still struct{ pods [2][]runtime.Pod }
+
+var asked int
+
+func (s *still) ListPods(context.Context) ([]runtime.Pod, error) {
+	asked++
+	return s.pods[asked%2], nil
 }
 
-func newInstant(n int, fresh bool) *instant {
-	r := &instant{}
-	for i := range r.lists {
-		r.lists[i] = listing(n)
-	}
-	if !fresh {
-		r.lists[1] = r.lists[0]
-	}
-	return r
-}
-
-func listing(n int) []runtime.Pod {
-	pods := make([]runtime.Pod, n)
-	for i := range pods {
-		id := fmt.Sprintf("%064d", i)
-		pods[i] = runtime.Pod{
-			UID: types.UID(fmt.Sprintf("11111111-2222-3333-4444-%012d", i)), Name: "pod", Namespace: "default",
-			Sandboxes: []runtime.Sandbox{{ID: "s" + id, Ready: true}},
-			Containers: []runtime.Container{
-				{ID: "a" + id, Name: "app", SandboxID: "s" + id, State: runtime.StateRunning},
-				{ID: "b" + id, Name: "sidecar", SandboxID: "s" + id, State: runtime.StateRunning},
-			},
-		}
-	}
-	return pods
-}
-
-func (r *instant) ListPods(context.Context) ([]runtime.Pod, error) {
-	r.calls++
-	return r.lists[r.calls%2], nil
-}
-
-func (r *instant) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+func (s *still) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	i := slices.IndexFunc(s.pods[0], func(p runtime.Pod) bool { return p.UID == uid })
 	status := &runtime.PodStatus{UID: uid}
-	for _, p := range r.lists[0] {
-		if p.UID != uid {
-			continue
-		}
-		for _, s := range p.Sandboxes {
-			status.Sandboxes = append(status.Sandboxes, runtime.SandboxStatus{Sandbox: s})
-		}
-		for _, c := range p.Containers {
-			status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c})
-		}
+	for _, sb := range s.pods[0][i].Sandboxes {
+		status.Sandboxes = append(status.Sandboxes, runtime.SandboxStatus{Sandbox: sb})
+	}
+	for _, c := range s.pods[0][i].Containers {
+		status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c})
 	}
 	return status, nil
 }
 
-// BenchmarkRelistUnchanged is one relist of a node on which nothing happens.
-// "kept" and "decoded" say whether the strings of two listings share memory.
+// newStill has n pods, each with a sandbox and one or two containers, in two
+// listings that share nothing but strings.
+func newStill(n int) *still {
+	s := &still{}
+	for i := range n {
+		p := runtime.Pod{
+			UID:       types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)),
+			Sandboxes: []runtime.Sandbox{{ID: fmt.Sprintf("%064x", i), Ready: true}},
+		}
+		for j := range 1 + i%2 {
+			p.Containers = append(p.Containers, runtime.Container{ID: fmt.Sprintf("%062x%02x", i, j+1), State: runtime.StateRunning})
+		}
+		s.pods[0] = append(s.pods[0], p)
+		p.Sandboxes, p.Containers = slices.Clone(p.Sandboxes), slices.Clone(p.Containers)
+		s.pods[1] = append(s.pods[1], p)
+	}
+	return s
+}
+
+// BenchmarkRelistUnchanged is what an idle node costs per listing.
 func BenchmarkRelistUnchanged(b *testing.B) {
 	for _, n := range []int{110, 2500, 10000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) { relistUnchanged(b, newInstant(n, false)) })
-	}
-	for _, n := range []int{110, 2500, 10000} {
-		b.Run(fmt.Sprintf("decoded/n=%d", n), func(b *testing.B) { relistUnchanged(b, newInstant(n, true)) })
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			p, err := pleg.New(pleg.Config{Runtime: newStill(n)})
+			require.NoError(b, err)
+			require.NoError(b, p.Relist(b.Context()))
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = p.Relist(b.Context())
+			}
+		})
 	}
 }
 
-func relistUnchanged(b *testing.B, rt *instant) {
-	p, err := pleg.New(pleg.Config{Runtime: rt})
+// BenchmarkNewerThan is a reader whose answer is there.
+func BenchmarkNewerThan(b *testing.B) {
+	s := newStill(2500)
+	p, err := pleg.New(pleg.Config{Runtime: s})
 	require.NoError(b, err)
-	ctx := context.Background()
-	require.NoError(b, p.Relist(ctx)) // The first one inspects every pod.
-	require.NoError(b, p.Relist(ctx))
+	require.NoError(b, p.Relist(b.Context()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := p.Relist(ctx); err != nil {
-			b.Fatal(err)
-		}
+		_, _ = p.NewerThan(b.Context(), s.pods[0][7].UID, 0)
 	}
-	require.Len(b, p.Pods(), len(rt.lists[0]))
+}
+
+// I49: a listing with nothing new allocates the same few things (its deadline)
+// for any number of pods, and a reader whose answer is there nothing at all.
+func TestRelist_I49_NoAllocationPerPod(t *testing.T) {
+	allocs := func(n int) float64 {
+		p, err := pleg.New(pleg.Config{Runtime: newStill(n)})
+		require.NoError(t, err)
+		ctx := context.Background()
+		require.NoError(t, p.Relist(ctx))
+		return testing.AllocsPerRun(100, func() { _ = p.Relist(ctx) })
+	}
+	few := allocs(1)
+	assert.LessOrEqual(t, few, 8.0)
+	assert.Equal(t, few, allocs(1000))
 }

@@ -1,73 +1,99 @@
-// Package pleg generates pod lifecycle events: it observes a runtime, keeps the
-// newest status of every pod, and says which pods have changed.
+// Package pleg generates pod lifecycle events: it observes a runtime, keeps
+// the newest status of every pod, and says which pods have changed. It is the
+// only writer of what it keeps.
 //
-// There is one writer and there are many hints. A listing of all pods, now and
-// then, finds whatever has happened; events of the runtime, requests after a
-// sync and readers that wait only mark a pod, which is then inspected by
-// itself. Hints may be lost, doubled or late: that costs time, never truth.
+// # Two kinds of observation
 //
-//	listing ───────────┐
-//	runtime's events ──┤        bounded-parallel            ┌─▶ cache: Get, NewerThan, Pods
-//	RequestRelist ─────┼─ owed ─ inspections, each ─ status ┤
-//	waiting readers ───┘        with its deadline           └─▶ subscriptions: which pods changed
+// A listing shows all pods, shallowly. It is cheap, may lag, and decides only
+// who deserves a look. An inspection (PodStatus) shows one pod in full. Only
+// inspections fill the cache and make events.
+//
+// A pod is inspected if the listing disagrees with its cached status, if the
+// last inspection failed, or if somebody asked: a blocked reader,
+// RequestRelist, an event of the runtime. All of these are hints. They raise a
+// number and nothing else, so none can be lost by a full queue, and losing
+// every one of them costs time, never truth: the comparison of listing and
+// status is repeated until they agree.
+//
+//	          listing (every 1 s, or 30 s with a healthy stream of events)
+//	             │ disagrees with the cache
+//	events ──►   ▼                  at most 8 at a time, one per pod,
+//	readers ──► owed ──► inspection each with a deadline of its own
+//	requests ─►  ▲           │
+//	             └─ failed ──┤ 1 s later
+//	                         ├──► cache ──► readers
+//	                         └──► events ──► subscriptions
 //
 // # Freshness
 //
-// Every observation, a listing or an inspection, gets a number when it begins.
-// Whoever acts on a pod takes the Mark afterwards, and NewerThan gives only
-// what an observation begun after that has shown. A blocked reader is itself
-// the request for the inspection that releases it, so nobody waits for a
-// period to pass. A listing counts for every pod it agrees with and, because
-// absence from a successful listing is an observation, for every pod that
-// nobody has heard of. The cache never goes backwards: a late answer with a
-// lower number is dropped.
+// Observations are numbered when they begin. Mark returns the newest number;
+// NewerThan returns what an observation with a higher number has shown. So a
+// reader who takes his mark after he has changed something is never answered
+// by an observation that began before. A listing counts as an observation of
+// every pod whose cached status it agrees with, and of every pod it does not
+// show and nobody has asked for. As a listing may lag, whoever has just acted
+// on a pod calls RequestRelist before Mark: from then on only an inspection
+// counts. (A listing begun before the request never counts, nor does one while
+// an inspection is owed.)
 //
-// # Failure
+// # Delivery
 //
-// From a listing that fails nothing is concluded (B-172); Healthy says so after
-// a while. An inspection that fails wakes its readers with the error, keeps the
-// last good status, and is repeated. A pod whose inspection hangs degrades that
-// pod alone: each call has a deadline, and pods that hung last time share at
-// most half of the inspectors. A listing that omits a running container, or a
-// record that comes back to life, is settled by an inspection before anybody
-// hears of it.
-//
-// # Who waits for what
-//
-// Run's loop waits only for its own wake-up. The listing, each inspector and
-// the stream of events are members of its group. A subscription is a set of
-// pods: it cannot overflow, a slow subscriber delays nobody, and none can miss
-// a pod.
+// A Subscription holds every changed pod once, with what happened to it merged
+// into a set; the newest status is with Get. It cannot overflow and no consumer
+// is waited for. Any visible change of a status is announced: as Started, Died
+// or Removed by the table, otherwise as PodSync. An unchanged refresh is not.
 //
 // # Statements kept
 //
-// B-161 to B-168, B-172 to B-182, B-184, B-185, B-188 to B-190, B-192, B-194,
-// B-197, B-211 to B-213, B-215; invariants I24, I25, I39, I40, I48, I49.
+// B-161 to B-163, B-165, B-167, B-168 (cache); B-172 to B-182, B-184, B-185,
+// B-187 to B-190, B-192, B-194, B-197 (generic PLEG); B-211 to B-213 (one
+// writer, events are hints). D-5, D-6. I24, I25, I39, I40, I47, I48, I49. F54,
+// F60, F61, F62, F65, F66, F93.
 //
-// # Differences from the kubelet
+// # Differences from the kubelet, and why
 //
-//   - Freshness is a number, not a time (B-083, B-163, B-164): clocks of two
-//     sides need not agree, and the two comparisons are one
-//     (kubernetes/kubernetes#120942, 124297).
-//   - A blocked reader has a context, and causes the inspection it waits for
-//     (B-169, B-095: up to a second per phase; #124704).
-//   - Changed pods are a set, not a channel of 1000 events (B-186, B-195;
-//     #72482, #136408: events dropped on a full channel were lost for ever).
-//     Any number may subscribe.
-//   - Inspections run in parallel, with a deadline each, off the loop (B-191;
-//     #45419, #93886: one hung call stopped the node).
-//   - Events are computed from what an inspection has read, not from the
-//     listing alone (B-178): where they disagree the listing may lag.
-//   - The first failure of an inspection is told as PodSync, with the error in
-//     the cache (B-184 withholds everything until it succeeds; #24819).
-//   - A running container that is listed again as exited and then as running is
-//     ignored and logged; an unknown state is the state unknown. Nothing here
-//     panics on what a runtime says (B-177).
-//   - With a healthy stream of events listings are 30 s apart; the stream is
-//     opened again for ever, with backoff that a healthy stream resets
-//     (B-202, B-203, B-214; #129827: half a second without containerd turned it
-//     off for good). An event's time and contents are not believed (B-205 to
-//     B-208).
-//   - Watch conditions (B-199) and the EventedPLEG's ticker (B-208) have no
-//     counterpart: NewerThan covers what they were for.
+//   - Freshness is a number, not a time (B-162 to B-164, B-170, B-171, B-208):
+//     times of two clocks were compared, and bumped without looking, which
+//     started containers twice (#120942, #123087, #124297). "Newer" is strictly
+//     higher on every path.
+//   - A blocked reader is the request for a look, ends with his context, and
+//     gets ErrStopped when nothing will come any more (B-166, B-169, #124704).
+//     Waiting readers are answered by an inspection only, deletion included.
+//   - An error reaches a reader without a status; Get still shows the last
+//     status that could be read, beside the error.
+//   - Events are computed from the inspected status, not from the listing
+//     (B-175, B-178): a listing that leaves a container out for once would
+//     otherwise end it (F60). For the same reason a pod that is missing from a
+//     listing is inspected before it is gone (B-182); that is one call more
+//     per removed pod.
+//   - The old state of the comparison is the cached status, not the previous
+//     listing, so a hint that has been followed costs no second inspection and
+//     a listing that disagrees for ever is looked into for ever.
+//   - Changes go into sets, not into a channel of 1000 (B-186, B-195, B-209,
+//     B-210; #72482, #136408), and to any number of subscribers.
+//   - A failing inspection is announced once as PodSync, with the error in
+//     Get, instead of being silent (B-184, #24819); container events are still
+//     withheld until a status could be read. It is tried again after a second.
+//   - PodSync also tells of changes that the kubelet's table has no event for,
+//     as a created container or an address (B-178, ContainerChanged); an asked
+//     for inspection that shows nothing new makes no event (B-187).
+//   - Inspections run side by side with a deadline each (B-191; #45419,
+//     #93886). Pods that hung last time use at most half of the slots. The
+//     loop waits for none of them, nor for a hanging listing.
+//   - A created container and one of unknown state are one state of the table,
+//     as in the kubelet, but a value that does not exist is unknown too and
+//     panics nobody (B-177).
+//   - A container that was seen to exit stays exited, in events and in the
+//     status, whatever an inspection shows later (F61). Sandboxes may become
+//     ready again.
+//   - Addresses of a pod that has ended are kept for one life of its UID only
+//     (B-189).
+//   - The stream of events is opened again for ever, with a pause that doubles
+//     from 100 ms to 5 s and starts anew after an event or ten seconds of
+//     health (B-202, B-203, B-214; #129827). Any event is a hint, its type and
+//     its time are not looked at (B-204 to B-207, B-212, B-213). More than ten
+//     hints of one pod within a second are followed together.
+//   - The period is the safety net's 30 s only while a stream is healthy and a
+//     listing has succeeded since it was opened; otherwise 1 s.
+//   - There is no RuntimeCache (1.8): Pods is the last listing.
 package pleg

@@ -3,28 +3,80 @@ package pleg_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Look at a runtime once, and see what has changed.
+// onePod is the smallest runtime there is.
+type onePod struct{ exited atomic.Bool }
+
+func (o *onePod) container() runtime.Container {
+	if o.exited.Load() {
+		return runtime.Container{ID: "c1", State: runtime.StateExited}
+	}
+	return runtime.Container{ID: "c1", State: runtime.StateRunning}
+}
+
+func (o *onePod) ListPods(context.Context) ([]runtime.Pod, error) {
+	return []runtime.Pod{{UID: "web", Containers: []runtime.Container{o.container()}}}, nil
+}
+
+func (o *onePod) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	status := &runtime.PodStatus{UID: uid}
+	if uid == "web" {
+		status.Containers = []runtime.ContainerStatus{{Container: o.container()}}
+	}
+	return status, nil
+}
+
+// A program that has its own loop takes single steps; others call Run.
 func ExampleNew() {
-	ctx := context.Background()
-	rt := memory.New(memory.Config{})
-	p, _ := pleg.New(pleg.Config{Runtime: rt})
-	changed := p.Subscribe(nil)
-
-	pod := runtime.PodRef{UID: "1", Name: "web", Namespace: "default"}
-	sandbox, _ := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
-	_ = p.Relist(ctx)
-	fmt.Println(changed.Take(nil))
-
-	_ = rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox})
-	_ = p.Relist(ctx)
-	fmt.Println(changed.Take(nil))
+	node := &onePod{}
+	p, err := pleg.New(pleg.Config{Runtime: node})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	changes := p.Subscribe(nil)
+	step := func() {
+		err := p.Relist(context.Background())
+		fmt.Println(changes.Take(nil), err)
+	}
+	step()
+	step()
+	node.exited.Store(true)
+	step()
 	// Output:
-	// [{1 ContainerStarted}]
-	// [{1 ContainerDied}]
+	// [{web ContainerStarted}] <nil>
+	// [] <nil>
+	// [{web ContainerDied}] <nil>
+}
+
+// Whoever has changed a pod waits for an observation begun after that.
+func ExamplePLEG_NewerThan() {
+	node := &onePod{}
+	p, err := pleg.New(pleg.Config{Runtime: node})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- p.Run(ctx) }()
+
+	node.exited.Store(true) // What a sync does.
+	p.RequestRelist("web")
+	mark := p.Mark()
+	status, err := p.NewerThan(ctx, "web", mark) // Where the next one begins.
+	fmt.Println(status.Containers[0].State, err)
+
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// exited <nil>
+	// <nil>
 }

@@ -1,6 +1,7 @@
 package pleg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ func (p *PLEG) Relist(ctx context.Context) error {
 	defer p.exit(idle)
 	err := p.list(ctx)
 	p.inspectOwed(ctx)
-	return err
+	return cmp.Or(err, ctx.Err())
 }
 
 // list makes one global listing and takes it in. After an error nothing has

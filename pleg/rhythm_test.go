@@ -1,0 +1,58 @@
+package pleg
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// I48: a clock that is set back or jumps ahead neither stops the listings nor
+// brings more than one.
+func TestRhythm_I48_ClockJumps(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var r rhythm
+	list := func() bool { due, _ := r.due(now, time.Second, 30*time.Second); return due }
+	assert.True(t, list(), "the first is due at once")
+	assert.False(t, list(), "one at a time")
+	r.listed(now, now, 1)
+
+	now = now.Add(-time.Hour)
+	due, at := r.due(now, time.Second, 30*time.Second)
+	assert.False(t, due)
+	assert.Equal(t, now.Add(time.Second), at, "not in an hour and a second")
+	now = now.Add(24 * time.Hour)
+	assert.True(t, list())
+	r.listed(now, now, 2)
+	assert.False(t, list(), "a day that was skipped is one listing")
+}
+
+// B-174: health is the age of the last success, measured from its begin.
+func TestRhythm_B174_Healthy(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := rhythm{succeeded: now, ended: now.Add(time.Minute)}
+	ok, err := r.healthy(now.Add(3*time.Minute), 3*time.Minute)
+	assert.True(t, ok, "%v", err)
+	ok, err = r.healthy(now.Add(3*time.Minute+1), 3*time.Minute)
+	assert.False(t, ok)
+	assert.EqualError(t, err, "pleg: the last listing that succeeded began 3m0.000000001s ago, threshold is 3m0s; a listing ended 2m0.000000001s ago")
+	ok, _ = r.healthy(now.Add(-time.Hour), 3*time.Minute)
+	assert.True(t, ok, "a clock that was set back is no illness")
+}
+
+// A healthy stream makes up for listings only from the first one that began
+// after it stood.
+func TestRhythm_StreamCovers(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := rhythm{open: true, opened: now, heard: true, mark: 7, number: 7}
+	assert.False(t, r.streamCovers(now), "the listing began before")
+	r.number = 8
+	assert.True(t, r.streamCovers(now))
+	r.err = assert.AnError
+	assert.False(t, r.streamCovers(now), "the last listing failed")
+	r.err, r.heard = nil, false
+	assert.False(t, r.streamCovers(now.Add(healthyAfter-1)))
+	assert.True(t, r.streamCovers(now.Add(healthyAfter)))
+	r.open = false
+	assert.False(t, r.streamCovers(now.Add(healthyAfter)))
+}
