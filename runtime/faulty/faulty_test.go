@@ -141,13 +141,16 @@ func TestHang_EndsWithACrash(t *testing.T) {
 
 func TestLatency_PassesBeforeTheEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, faulty.Rule{Verb: faulty.StartContainer, Latency: 3 * time.Second})
+		b := newBed(t, faulty.Rule{Verb: faulty.StartContainer, Latency: 3 * time.Second},
+			faulty.Rule{Verb: faulty.ListImages, Latency: 3 * time.Second, Do: faulty.Fail})
 		began := time.Now()
 		b.runs(b.rt, "a", "main")
 		require.Equal(t, 3*time.Second, time.Since(began))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, b.rt.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: "none"}), context.DeadlineExceeded)
+		_, err := b.rt.ListImages(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 4*time.Second, time.Since(began))
 	})
 }
 
@@ -200,6 +203,28 @@ func TestOmit_OneContainer(t *testing.T) {
 	truth, err := b.machine.PodStatus(t.Context(), ref("a").UID)
 	require.NoError(t, err)
 	require.Len(t, truth.Containers, 2)
+	require.Equal(t, "main", truth.Containers[0].Name)
+	pods, err := b.machine.ListPods(t.Context())
+	require.NoError(t, err)
+	require.Len(t, pods[0].Containers, 2)
+	require.Equal(t, "main", pods[0].Containers[0].Name)
+	require.Equal(t, "other", pods[0].Containers[1].Name)
+}
+
+func TestOmit_CountsEachAnswerOnce(t *testing.T) {
+	b := newBed(t,
+		faulty.Rule{Verb: faulty.PodStatus, UID: ref("a").UID, Skip: 1, Times: 1, Do: faulty.Omit},
+		faulty.Rule{Verb: faulty.ListPods, Skip: 2, Times: 1, Do: faulty.Omit})
+	b.runs(b.rt, "a", "main")
+	var got []int
+	for range 4 {
+		st, err := b.rt.PodStatus(t.Context(), ref("a").UID)
+		require.NoError(t, err)
+		list, err := b.rt.ListPods(t.Context())
+		require.NoError(t, err)
+		got = append(got, len(st.Sandboxes), len(list))
+	}
+	require.Equal(t, []int{1, 1, 0, 1, 1, 0, 1, 1}, got)
 }
 
 func TestOmit_AllRulesHold(t *testing.T) {

@@ -230,6 +230,6 @@ func (m *machine) dropLocked(c *container, now time.Time) {
 	c.gone = true
 	m.planLocked(c, now)
 	delete(m.mu.containers, c.id)
-	c.pod.containers = slices.DeleteFunc(slices.Clone(c.pod.containers), func(o *container) bool { return o == c })
+	c.pod.containers = slices.DeleteFunc(c.pod.containers, func(o *container) bool { return o == c })
 	m.changedLocked(c.pod, c, now)
 }

@@ -45,9 +45,6 @@ func (r *Runtime) stream(ctx context.Context, sink func(runtime.Event)) error {
 		for _, e := range events {
 			sink(e)
 		}
-		if len(events) > 0 {
-			continue // The sink may have taken its time.
-		}
 		if err := wait(ctx, s.wake, next); err != nil {
 			return err
 		}

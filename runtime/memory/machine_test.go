@@ -106,6 +106,101 @@ func TestIdentity_DoesNotDependOnOtherPods(t *testing.T) {
 	require.Less(t, moved, n/10)
 }
 
+// All addresses are given out, each once, before there is none left; one that
+// is given back is there again.
+func TestAddresses_UntilNoneIsLeft(t *testing.T) {
+	r := memory.New(memory.Config{})
+	seen := map[string]bool{}
+	var last string
+	for i := range 256*254 - 1 { // without networks, broadcasts and the gateway
+		uid := types.UID(fmt.Sprintf("%05d", i))
+		id, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: runtime.PodRef{UID: uid}})
+		require.NoError(t, err)
+		st, err := r.PodStatus(t.Context(), uid)
+		require.NoError(t, err)
+		seen[st.Sandboxes[0].IPs[0]] = true
+		last = id
+	}
+	require.Len(t, seen, 256*254-1)
+	one := runtime.RunSandboxRequest{Pod: runtime.PodRef{UID: "one more"}}
+	_, err := r.RunSandbox(t.Context(), one)
+	require.ErrorContains(t, err, "no free address")
+	require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: last}))
+	_, err = r.RunSandbox(t.Context(), one)
+	require.NoError(t, err)
+}
+
+// Attempts that begin anew in a new sandbox are newer than the old ones, and
+// the order in which they are made does not matter.
+func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
+	r := memory.New(memory.Config{Images: []string{"busybox"}})
+	ref, _ := place(t, r, "a", nil)
+	var sandboxes []string
+	for _, attempt := range []uint32{2, 1, 3} {
+		id, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: ref, Attempt: attempt})
+		require.NoError(t, err)
+		sandboxes = append(sandboxes, id)
+	}
+	for i, id := range sandboxes {
+		for _, attempt := range []uint32{uint32(5 - i), uint32(4 - i), uint32(6 - i)} {
+			start(t, r, ref, id, "main", attempt)
+		}
+	}
+	st, err := r.PodStatus(t.Context(), ref.UID)
+	require.NoError(t, err)
+	var order []uint32
+	for _, s := range st.Sandboxes {
+		order = append(order, s.Attempt)
+	}
+	require.Equal(t, []uint32{3, 2, 1, 0}, order)
+	order = nil
+	for _, c := range st.Containers {
+		order = append(order, c.Attempt)
+	}
+	require.Equal(t, []uint32{4, 3, 2, 6, 5, 4, 5, 4, 3}, order)
+}
+
+func TestRequests_BelongToTheCaller(t *testing.T) {
+	r := memory.New(memory.Config{Images: []string{"busybox"}})
+	mine := map[string]string{"is": "mine", memory.AnnotationPrefix + "main": "run=5s"}
+	ref, sandbox := place(t, r, "a", mine)
+	command := []string{"false"}
+	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
+		Pod: ref, SandboxID: sandbox, Name: "other", Image: "busybox", Command: command, Annotations: mine,
+	})
+	require.NoError(t, err)
+	mine["is"], mine[memory.AnnotationPrefix+"other"], command[0] = "changed", "run=forever", "true"
+	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+	c := status(t, r, ref, id)
+	require.Equal(t, "mine", c.Annotations["is"])
+	require.Equal(t, int32(1), c.ExitCode)
+	st, err := r.PodStatus(t.Context(), ref.UID)
+	require.NoError(t, err)
+	require.Equal(t, "mine", st.Sandboxes[0].Annotations["is"])
+}
+
+// A pull for nobody in particular follows nobody's script; one for a pod's
+// container that is not named follows those of all, in order of name.
+func TestPullImage_ForWhom(t *testing.T) {
+	fails, err := memory.ParseScript("fail=image; run=forever")
+	require.NoError(t, err)
+	r := memory.New(memory.Config{})
+	r.SetScript(memory.For{Container: "z"}, fails)
+	_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox", Container: "z"})
+	require.NoError(t, err)
+	for i := range 8 {
+		ref, _ := place(t, r, fmt.Sprint(i), map[string]string{
+			memory.AnnotationPrefix + "b": fails.String(), memory.AnnotationPrefix + "a": fails.String(),
+		})
+		for _, name := range []string{"a", "b", "z"} {
+			_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox", Pod: ref})
+			require.ErrorContains(t, err, "the script of container "+name)
+		}
+		_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox", Pod: ref})
+		require.NoError(t, err)
+	}
+}
+
 func TestEvents_AnyNumberOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -135,6 +230,29 @@ func TestEvents_AnyNumberOfStreams(t *testing.T) {
 	})
 }
 
+// Events of one moment come in an order that does not depend on how the
+// containers were started.
+func TestEvents_OfOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var orders [2][]types.UID
+		for i := range orders {
+			r := memory.New(memory.Config{})
+			for k := range 20 {
+				if i == 1 {
+					k = 19 - k
+				}
+				ref, sandbox := place(t, r, fmt.Sprint(k), nil)
+				start(t, r, ref, sandbox, "main", 0, "sleep", "9")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_ = r.Events(ctx, func(e runtime.Event) { orders[i] = append(orders[i], e.UID) })
+			cancel()
+		}
+		require.Len(t, orders[0], 20)
+		require.Equal(t, orders[0], orders[1])
+	})
+}
+
 // What is over leaves nothing in the machine's plans.
 func TestPlans_EndWithTheirContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +264,9 @@ func TestPlans_EndWithTheirContainers(t *testing.T) {
 			require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
 			require.Zero(t, r.Planned())
 		}
-		start(t, r, ref, sandbox, "main", 50, "sleep", "1000h")
+		require.NoError(t, r.LoseContainer(start(t, r, ref, sandbox, "main", 50, "sleep", "1000h")))
+		require.Zero(t, r.Planned())
+		start(t, r, ref, sandbox, "main", 51, "sleep", "1000h")
 		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: "slow", Image: "busybox"})
 		require.NoError(t, err)
 		failed := make(chan error, 1)

@@ -152,7 +152,9 @@ func (m *machine) settleLocked(now time.Time) {
 	}
 }
 
-// planLocked puts c into the heap at the time of its next change of state.
+// planLocked puts c into the heap at the time of its next change of state. It
+// is called whenever that may have moved, which is also whenever c has changed
+// in a way that somebody may wait for.
 func (m *machine) planLocked(c *container, now time.Time) {
 	at := c.change(now)
 	switch {
@@ -166,7 +168,6 @@ func (m *machine) planLocked(c *container, now time.Time) {
 		c.next = at
 		heap.Fix(&m.mu.next, c.index)
 	}
-	// An earlier change than the one they wait for.
 	m.mu.wake = append(m.mu.wake, c.waiters...)
 	for _, s := range m.mu.streams {
 		m.mu.wake = append(m.mu.wake, s.wake)
@@ -181,7 +182,6 @@ func (m *machine) changedLocked(p *pod, c *container, at time.Time) {
 	e := runtime.Event{UID: p.ref.UID, At: at}
 	if c != nil {
 		e.ContainerID = c.id
-		m.mu.wake = append(m.mu.wake, c.waiters...)
 	}
 	for _, s := range m.mu.streams {
 		s.pending = append(s.pending, e)

@@ -133,7 +133,7 @@ func (m *machine) loseLocked(s *sandbox, now time.Time) {
 		}
 	}
 	m.downLocked(s, now)
-	p.sandboxes = slices.DeleteFunc(slices.Clone(p.sandboxes), func(o *sandbox) bool { return o == s })
+	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(o *sandbox) bool { return o == s })
 	delete(m.mu.sandboxes, s.id)
 	m.changedLocked(p, nil, now)
 	m.dropIfEmptyLocked(p)
