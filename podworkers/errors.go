@@ -41,7 +41,8 @@ func (e *terminalError) Unwrap() error { return e.err }
 
 // RetryAfter marks an error of a PodSyncer with the time before which a retry
 // is useless: when a backoff expires, say. Of several in one tree of errors
-// the earliest counts. A nil error stays nil.
+// the earliest counts; one that is past counts as a failure that passes soon. A
+// nil error stays nil.
 func RetryAfter(err error, at time.Time) error {
 	if err == nil {
 		return nil

@@ -248,6 +248,9 @@ func judge(j *job, terminal bool, err error) outcome {
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
 	j.verdict = verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
+	if o.result == lifecycle.FailedAsked && !o.retry.After(j.verdict.now) {
+		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
+	}
 	if j.called {
 		j.mark = w.config.Cache.Mark()
 	}

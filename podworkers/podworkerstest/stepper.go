@@ -172,7 +172,9 @@ func told(o podworkers.UpdatePodOptions) Event {
 func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorkerSync {
 	e := Event{What: Housekeeping}
 	for _, pod := range wanted {
-		e.Wanted = append(e.Wanted, pod.UID)
+		if pod != nil {
+			e.Wanted = append(e.Wanted, pod.UID)
+		}
 	}
 	s.Trace.Add(e)
 	return s.Workers.SyncKnownPods(podworkers.KnownPods{

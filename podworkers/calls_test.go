@@ -1,0 +1,321 @@
+package podworkers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
+	at := func(d time.Duration) time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d) }
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		err   error
+		after time.Duration
+	}{
+		"success":                      {nil, time.Minute},
+		"plain":                        {boom, 10 * time.Second},
+		"network":                      {fmt.Errorf("a: %w", errors.Join(boom, runtime.ErrNetworkNotReady)), time.Second},
+		"network wins":                 {errors.Join(podworkers.RetryAfter(boom, at(7*time.Second)), runtime.ErrNetworkNotReady), time.Second},
+		"asked":                        {podworkers.RetryAfter(boom, at(7*time.Second)), 7 * time.Second},
+		"asked, wrapped":               {fmt.Errorf("a: %w", podworkers.RetryAfter(boom, at(7*time.Second))), 7 * time.Second},
+		"asked, the earliest":          {errors.Join(podworkers.RetryAfter(boom, at(9*time.Second)), podworkers.RetryAfter(boom, at(7*time.Second))), 7 * time.Second},
+		"asked, nested":                {podworkers.RetryAfter(podworkers.RetryAfter(boom, at(7*time.Second)), at(9*time.Second)), 7 * time.Second},
+		"asked, beyond the resync":     {podworkers.RetryAfter(boom, at(time.Hour)), time.Minute},
+		"terminal":                     {fmt.Errorf("a: %w", podworkers.Terminal(boom)), time.Minute},
+		"terminal, both":               {errors.Join(podworkers.Terminal(boom), podworkers.Terminal(boom)), time.Minute},
+		"terminal and not":             {errors.Join(podworkers.Terminal(boom), boom), 10 * time.Second},
+		"cancelled, by no one we know": {fmt.Errorf("a: %w", context.Canceled), 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := bottle(t, Config{})
+			node.Syncer.Script("a", syncPod, Reply{Err: c.err}, Reply{})
+			node.Create(Pod("a"))
+			node.Advance(c.after - 1)
+			assert.Len(t, uidsOf(node), 1)
+			node.Advance(1)
+			assert.Len(t, uidsOf(node), 2, "due is due, not a moment later")
+		})
+	}
+}
+
+func TestRetry_TerminalAndRetryAfterKeepNil(t *testing.T) {
+	assert.NoError(t, podworkers.Terminal(nil))
+	assert.NoError(t, podworkers.RetryAfter(nil, time.Now()))
+	boom := errors.New("boom")
+	assert.ErrorIs(t, podworkers.Terminal(boom), boom)
+	assert.ErrorIs(t, podworkers.RetryAfter(boom, time.Now()), boom)
+}
+
+// A time that is past, or now, asks for a retry at once, for ever. That would
+// spin: it is a second.
+func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("boom"), time.Unix(0, 0))})
+	node.Create(Pod("a"))
+	node.Advance(10 * time.Second)
+	assert.Len(t, uidsOf(node), 11)
+}
+
+func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
+	node := bottle(t, Config{Jitter: func() float64 { return 0.5 }})
+	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
+	node.Create(Pod("a"))
+	node.Advance(12500*time.Millisecond - 1)
+	assert.Len(t, uidsOf(node), 1)
+	node.Advance(1)
+	assert.Len(t, uidsOf(node), 2)
+}
+
+func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})
+	node.Create(Pod("a", Version(1)))
+	node.Advance(9 * time.Second)
+	node.Update(Pod("a", Version(2)))
+	node.Advance(time.Minute)
+	expect(t, node, `
+		0s       a  create v1
+		0s       a  SyncPod create v1: boom
+		9s       a  update v2
+		9s       a  SyncPod update v2: ok
+		1m9s     a  SyncPod sync v2: ok
+	`)
+}
+
+// What one pod is due at must not be lost because Run sleeps until another's.
+func TestRetry_AnEarlierOneWakesRun(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("b", syncPod, Reply{Err: errors.New("boom")}, Reply{})
+	node.Create(Pod("a"))
+	node.Advance(30 * time.Second)
+	node.Create(Pod("b"))
+	node.Advance(15 * time.Second)
+	assert.Equal(t, []types.UID{"a", "b", "b"}, uidsOf(node))
+}
+
+func TestCancel_I20_OnlyWhatMustEndsACall(t *testing.T) {
+	short := int64(5)
+	for name, c := range map[string]struct {
+		method int
+		tell   func(node *Stepper)
+		ends   bool
+	}{
+		"update":            {1, func(n *Stepper) { n.Update(Pod("a", Grace(30), Version(2))) }, false},
+		"housekeeping":      {1, func(n *Stepper) { n.SyncKnown(Pod("a")) }, false},
+		"another pod":       {1, func(n *Stepper) { n.Create(Pod("b")); n.Kill(Pod("b")) }, false},
+		"kill":              {1, func(n *Stepper) { n.Kill(Pod("a", Grace(30))) }, true},
+		"deletion":          {1, func(n *Stepper) { n.Update(Pod("a", Grace(30), Deleted(30))) }, true},
+		"terminal phase":    {1, func(n *Stepper) { n.Update(Pod("a", Grace(30), Phase(v1.PodFailed))) }, true},
+		"orphan":            {1, func(n *Stepper) { n.SyncKnown() }, true},
+		"stop":              {1, func(n *Stepper) { n.Stop() }, true},
+		"the same kill":     {2, func(n *Stepper) { n.Kill(Pod("a", Grace(30))) }, false},
+		"a longer grace":    {2, func(n *Stepper) { n.KillWithin(Pod("a", Grace(30)), 60) }, false},
+		"a shorter grace":   {2, func(n *Stepper) { n.KillWithin(Pod("a", Grace(30)), short) }, true},
+		"a late update":     {2, func(n *Stepper) { n.Update(Pod("a", Grace(30))) }, false},
+		"a second create":   {2, func(n *Stepper) { n.Create(Pod("a", Grace(30))) }, false},
+		"deleted meanwhile": {2, func(n *Stepper) { n.Update(Pod("a", Grace(30), Deleted(2))) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := bottle(t, Config{})
+			node.Create(Pod("a", Grace(30)))
+			if c.method == 2 {
+				node.Settle()
+				node.Kill(Pod("a", Grace(30)))
+				node.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true}, Reply{})
+			} else {
+				node.Syncer.Script("a", syncPod, Reply{Blocks: true}, Reply{})
+			}
+			node.Settle()
+			c.tell(node)
+			node.Settle()
+			assert.Equal(t, c.ends, count(node, "context canceled") == 1, node.Transcript())
+		})
+	}
+}
+
+func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 30 * time.Second}, Reply{Takes: 5 * time.Second})
+	node.Create(Pod("a", Grace(30)))
+	node.Settle()
+	node.Kill(Pod("a", Grace(30)))
+	node.Advance(time.Second)
+	node.KillWithin(Pod("a", Grace(30)), 5)
+	node.Advance(5 * time.Second)
+	expect(t, node, `
+		0s       a  create
+		0s       a  SyncPod create: ok
+		0s       a  kill
+		0s       a  is terminating
+		0s       a  SyncTerminatingPod within 30s ...
+		1s       a  kill within 5s
+		1s       a  ... SyncTerminatingPod within 30s: context canceled, after 1s
+		1s       a  SyncTerminatingPod within 5s ...
+		6s       a  ... SyncTerminatingPod within 5s: ok, after 5s
+		6s       a  is terminated
+		6s       a  SyncTerminatedPod: ok
+		6s       a  is finished
+	`)
+}
+
+// The kill of a pod that waits for a fresh status must not call SyncPod first,
+// though the status comes in the same moment.
+func TestKill_I2_BeforeTheCall(t *testing.T) {
+	for seed := range uint64(20) {
+		node := bottle(t, Config{Seed: seed})
+		node.Cache.Takes(time.Second)
+		node.Create(Pod("a"))
+		node.Settle()
+		node.Go(func(context.Context) { node.Kill(Pod("a")) })
+		node.Advance(time.Minute)
+		assert.Equal(t, 0, count(node, "SyncPod"))
+		assert.Equal(t, 1, count(node, "is finished"))
+	}
+}
+
+func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
+	log := &lines{}
+	node := bottle(t, Config{Log: log.logger()})
+	node.Syncer.Script("bad", syncPod, Reply{Panic: "boom"}, Reply{})
+	node.Syncer.Script("bad", syncTerminatingPod, Reply{Panic: errors.New("boom")}, Reply{})
+	node.Syncer.Script("bad", syncTerminatedPod, Reply{Panic: "boom"}, Reply{})
+	node.Create(Pod("bad"), Pod("good"))
+	node.Advance(15 * time.Second)
+	node.Kill(Pod("bad"))
+	node.Advance(30 * time.Second)
+	assert.Equal(t, 3, count(node, "panicked"))
+	assert.Equal(t, 1, count(node, "bad   is finished"))
+	assert.Equal(t, 1, count(node, "good  SyncPod create: ok"))
+	require.Len(t, log.all(), 3, "once each")
+	assert.Contains(t, log.all()[0], `msg="a sync failed" stack=`)
+	assert.Contains(t, log.all()[0], `pod=default/bad uid=bad phase=SyncPod err="podworkers: SyncPod panicked: boom"`)
+}
+
+// The events that a recorder was given.
+type events struct{ list []string }
+
+func (e *events) Event(_ k8sruntime.Object, kind, reason, message string) {
+	e.list = append(e.list, kind+" "+reason+" "+message)
+}
+
+func (e *events) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	e.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Cache.Set(RunningStatus("a"))
+	node.Cache.Fail("a", errors.New("runtime is down"))
+	node.Create(Pod("a"))
+	node.Advance(15 * time.Second)
+	assert.Empty(t, uidsOf(node), "not synced")
+	var seen *runtime.PodStatus
+	node.Syncer.Script("a", syncTerminatingPod, Reply{Do: func(_ context.Context, c Call) { seen = c.Status }})
+	killed := node.Kill(Pod("a"))
+	node.Advance(time.Minute)
+	assert.Equal(t, RunningStatus("a"), seen, "what was last seen")
+	assert.NoError(t, killed.Err())
+	assertResolved(t, killed)
+	assert.Equal(t, 0, count(node, "SyncTerminatedPod"), "cleanup waits")
+	node.Cache.Fail("a", nil)
+	node.Advance(10 * time.Second)
+	assert.Equal(t, 1, count(node, "is finished"))
+}
+
+// A status that hangs must not hold up the kill's own wait.
+func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Cache.Hang("a")
+	node.Create(Pod("a"), Pod("b"))
+	node.Advance(time.Second)
+	assert.Equal(t, []types.UID{"b"}, uidsOf(node), "I39: nobody else waits")
+	node.Kill(Pod("a"))
+	node.Advance(time.Second)
+	assert.Equal(t, 0, count(node, "SyncTerminatingPod"), "it waits for its own")
+	node.Cache.Resume("a")
+	node.Settle()
+	assert.Equal(t, 1, count(node, "a  is finished"))
+}
+
+func TestSync_B079_AReplayHasTheMirrorThatWasSeen(t *testing.T) {
+	node := bottle(t, Config{})
+	var mirrors []*v1.Pod
+	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { mirrors = append(mirrors, c.Mirror) }})
+	mirror := Pod("a", UID("m"), Mirror())
+	_ = node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod("a", Static()), MirrorPod: mirror})
+	node.Settle()
+	_ = node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: Pod("a", Static())})
+	node.Settle()
+	node.Advance(time.Minute)
+	require.Len(t, mirrors, 3)
+	assert.Same(t, mirror, mirrors[0])
+	assert.Nil(t, mirrors[1], "an update speaks for itself")
+	assert.Same(t, mirror, mirrors[2], "a replay remembers")
+}
+
+func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
+	node := bottle(t, Config{})
+	var got []string
+	node.Syncer.Script("a", syncTerminatingPod, Reply{Err: errors.New("busy"), Do: func(_ context.Context, c Call) {
+		status := v1.PodStatus{}
+		if c.Amend != nil {
+			c.Amend(&status)
+		}
+		got = append(got, status.Reason)
+	}})
+	amend := func(reason string) *podworkers.KillPodOptions {
+		return &podworkers.KillPodOptions{Evict: true, PodStatusFunc: func(s *v1.PodStatus) { s.Reason = reason }}
+	}
+	node.Create(Pod("a"))
+	node.Settle()
+	node.Kill(Pod("a"))
+	node.Settle()
+	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("first")})
+	node.Settle()
+	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("second")})
+	node.Settle()
+	node.Update(Pod("a"))
+	node.Settle()
+	assert.Equal(t, []string{"", "first", "second", "second"}, got)
+	assert.True(t, node.Workers.View("a").ShouldPodContentBeRemoved(), "B-121: evicted")
+}
+
+func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Takes: 30 * time.Second}, Reply{})
+	node.Create(Pod("a", Version(1)))
+	node.Settle()
+	for i := range int64(9_999) {
+		_ = node.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: Pod("a", Version(i))})
+	}
+	node.Update(Pod("a", Version(9999)))
+	node.Advance(30 * time.Second)
+	expect(t, node, `
+		0s       a  create v1
+		0s       a  SyncPod create v1 ...
+		0s       a  update v9999
+		30s      a  ... SyncPod create v1: ok, after 30s
+		30s      a  SyncPod update v9999: ok
+	`)
+}
+
+func TestConfig_RetryIsUsed(t *testing.T) {
+	node := bottle(t, Config{Retry: workqueue.Policy{Resync: 5 * time.Second}})
+	node.Create(Pod("a"))
+	node.Advance(20 * time.Second)
+	assert.Len(t, uidsOf(node), 5)
+}
