@@ -99,11 +99,12 @@ func (r *Run) sleep(args []string) bool {
 		r.Exit = 1 // sleep: missing operand
 		return true
 	}
+	total += r.For.Seconds()
 	if total >= math.MaxInt64/float64(time.Second) {
 		r.Forever = true
 		return true
 	}
-	r.For += time.Duration(total * float64(time.Second))
+	r.For = time.Duration(total * float64(time.Second))
 	r.Exit = 0
 	return true
 }

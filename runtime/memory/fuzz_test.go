@@ -1,0 +1,40 @@
+package memory_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// Any text is a script or a sentence about it; a script survives being written
+// down and read again.
+func FuzzParseScript(f *testing.F) {
+	f.Add("fail=image; run=1m30s exit=1; run=forever exit=0; start-delay=1s ignore-term")
+	f.Add(";=; = run=;exit=256")
+	f.Fuzz(func(t *testing.T, text string) {
+		script, err := memory.ParseScript(text)
+		if err != nil {
+			require.ErrorIs(t, err, memory.ErrScript)
+			return
+		}
+		again, err := memory.ParseScript(script.String())
+		require.NoError(t, err)
+		require.Equal(t, script.String(), again.String())
+	})
+}
+
+// Any command is obvious or runs for ever; none takes less than no time.
+func FuzzCommand(f *testing.F) {
+	f.Add("sh\x00-c\x00trap '' TERM; sleep 1.5m; exit 300")
+	f.Add("sleep\x001e400\x00nan")
+	f.Add("sh\x00-c\x00sleep 9e9; sleep 9e9")
+	f.Fuzz(func(t *testing.T, words string) {
+		run := memory.CommandRun(strings.Split(words, "\x00"))
+		require.GreaterOrEqual(t, run.For, time.Duration(0))
+		require.True(t, run.Exit >= 0 && run.Exit <= 255)
+	})
+}
