@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// file is what is known of one manifest file.
+type file struct {
+	path string
+	// pods and good are of the last good version: its pods, and what it was
+	// like. Both stay while later versions are bad.
+	pods []*v1.Pod
+	good sum
+	// broken: what is there now is not the last good version, nor a new one.
+	broken bool
+	// known is the version last looked at; one like it is not parsed again.
+	known sum
+	// told is the trouble last reported, so that it is reported once.
+	told string
+}
+
+// sum identifies content, which alone decides whether a file has changed: not
+// its times, which lie (F34). The zero sum is that of nothing.
+type sum [sha256.Size]byte
+
+// blind reports a file that is wanted and of which no good version is known.
+func (f *file) blind() bool { return f.broken && f.good == sum{} }
+
+// look takes in the content of the file, and returns what people should be told.
+func (f *file) look(data []byte, node string) *Problem {
+	version := sum(sha256.Sum256(data))
+	switch version {
+	case f.good: // Also after trouble: the pods are the very same.
+		f.known, f.broken, f.told = version, false, ""
+		return nil
+	case f.known:
+		return nil
+	}
+	f.known = version
+	pods, err := load(data, node, f.path)
+	switch {
+	case err == nil:
+		f.pods, f.good, f.broken, f.told = pods, version, false, ""
+		return nil
+	case errors.Is(err, ErrEmpty) && len(f.pods) == 0:
+		// It holds no pod and never has, so nothing is missing (F1).
+		f.good, f.broken = version, false
+	default:
+		f.broken = true
+	}
+	return f.problem(fmt.Sprintf("%x", version), err)
+}
+
+// trouble takes in that the file cannot be read.
+func (f *file) trouble(err error) *Problem {
+	f.known = sum{} // Whatever is read next is looked at.
+	if errors.Is(err, ErrNotFile) && len(f.pods) == 0 {
+		f.broken = false // Nothing that could hold a pod.
+		return f.problem(err.Error(), err)
+	}
+	f.broken = true
+	if !errors.Is(err, ErrNotFile) {
+		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return f.problem(err.Error(), err)
+}
+
+// problem is nil if the same was told before.
+func (f *file) problem(key string, err error) *Problem {
+	if f.told == key {
+		return nil
+	}
+	f.told = key
+	p := &Problem{Path: f.path, Kept: f.broken && len(f.pods) > 0, Err: err}
+	var faults Faults
+	if errors.As(err, &faults) && len(faults) > 0 {
+		p.Line, p.Pod = faults[0].Line, faults[0].Pod
+	}
+	return p
+}
+
+// ignored are names that are nobody's manifest: hidden files, and what editors
+// leave behind (F9).
+func ignored(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return true
+	}
+	for _, end := range []string{"~", ".swp", ".tmp"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}

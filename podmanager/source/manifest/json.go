@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// readJSON makes a value of every document of a JSON stream. JSON is read as
+// such, not as YAML, which does not know all of its escapes.
+func readJSON(data []byte) (docs []*value, faults Faults) {
+	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
+	r.dec.UseNumber()
+	for {
+		v, err := r.read(1)
+		if errors.Is(err, io.EOF) {
+			return docs, r.faults
+		}
+		if err == nil {
+			err = v.bounded()
+		}
+		if err != nil {
+			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), syntax: true})
+		}
+		if v.kind != null {
+			docs = append(docs, v)
+		}
+	}
+}
+
+// jsonReader reads tokens and knows on which line it is.
+type jsonReader struct {
+	data   []byte
+	dec    *json.Decoder
+	at     int64 // offset up to which lines are counted
+	line   int
+	nodes  int
+	faults Faults
+}
+
+func (r *jsonReader) read(depth int) (*value, error) {
+	token, err := r.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	return r.value(token, depth)
+}
+
+// value reads the rest of the value that begins with token.
+func (r *jsonReader) value(token json.Token, depth int) (*value, error) {
+	v := &value{line: r.lineAt(r.dec.InputOffset())}
+	if r.nodes++; r.nodes > maxNodes {
+		return nil, fmt.Errorf("more than %d values", maxNodes)
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
+	}
+	var err error
+	switch t := token.(type) {
+	case nil:
+	case bool:
+		v.kind, v.text = boolean, strconv.FormatBool(t)
+	case string:
+		v.kind, v.text = text, t
+	case json.Number:
+		v.kind = number
+		v.text, err = canonicalNumber(string(t))
+	case json.Delim:
+		if t == '[' {
+			v.kind = list
+			err = r.list(v, depth)
+		} else {
+			v.kind = object
+			err = r.object(v, depth)
+		}
+	}
+	return v.seal(), err
+}
+
+func (r *jsonReader) list(v *value, depth int) error {
+	for r.dec.More() {
+		item, err := r.read(depth + 1)
+		if err != nil {
+			return unexpectedEnd(err)
+		}
+		v.items = append(v.items, item)
+	}
+	_, err := r.dec.Token()
+	return unexpectedEnd(err)
+}
+
+func (r *jsonReader) object(v *value, depth int) error {
+	seen := map[string]int{}
+	for r.dec.More() {
+		key, err := r.dec.Token()
+		if err != nil {
+			return unexpectedEnd(err)
+		}
+		name, line := key.(string), r.lineAt(r.dec.InputOffset())
+		child, err := r.read(depth + 1)
+		if err != nil {
+			return unexpectedEnd(err)
+		}
+		if seen[name] > 0 {
+			r.duplicate(name, line, seen[name])
+			continue
+		}
+		seen[name] = line
+		v.fields = append(v.fields, field{name, line, child})
+	}
+	_, err := r.dec.Token()
+	return unexpectedEnd(err)
+}
+
+func (r *jsonReader) duplicate(name string, line, first int) {
+	if len(r.faults) <= maxFaults {
+		reason := fmt.Sprintf("duplicate field %s (first on line %d)", quote(name), first)
+		r.faults = append(r.faults, Fault{Line: line, Reason: reason, syntax: true})
+	}
+}
+
+// unexpectedEnd tells the end of the file within a document from the one after it.
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// lineAt is asked with growing offsets only.
+func (r *jsonReader) lineAt(offset int64) int {
+	if offset > r.at {
+		r.line += bytes.Count(r.data[r.at:offset], []byte{'\n'})
+		r.at = offset
+	}
+	return r.line
+}
+
+func (r *jsonReader) errorLine(err error) int {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return r.lineAt(min(syntax.Offset, int64(len(r.data))))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.lineAt(int64(len(r.data)))
+	}
+	return r.line
+}

@@ -1,0 +1,121 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a Problem or a decoding error can be.
+var (
+	// ErrSyntax: the text is neither YAML nor JSON, or has duplicate fields,
+	// or is beyond the bounds.
+	ErrSyntax = errors.New("manifest: cannot be read as YAML or JSON")
+	// ErrInvalid: it can be read, but not as pods this node can run.
+	ErrInvalid = errors.New("manifest: invalid")
+	// ErrEmpty: there is no document in it. For a file that held a pod before
+	// it is as bad as any other fault.
+	ErrEmpty = errors.New("manifest: empty")
+	// ErrUnreadable: the file could not be read, or not in time.
+	ErrUnreadable = errors.New("manifest: cannot be read")
+	// ErrNotFile: a directory, pipe, socket or device. It is skipped.
+	ErrNotFile = errors.New("manifest: not a regular file")
+	// ErrDuplicate: an earlier file has a pod with this name or UID. The rest
+	// of the file counts.
+	ErrDuplicate = errors.New("manifest: duplicate pod")
+	// ErrListing: the directory, or the only file, could not be looked at, so
+	// nothing was learned and everything stays as it was.
+	ErrListing = errors.New("manifest: cannot be listed")
+	// ErrNoWatch: changes are not announced by the system, so they are found
+	// by the poll only.
+	ErrNoWatch = errors.New("manifest: cannot be watched")
+)
+
+// Problem is what people are told, once for each file and content.
+type Problem struct {
+	// Path is the file, or the directory.
+	Path string
+	// Line is where the first fault is; 0 if that cannot be said.
+	Line int
+	// Pod is the name in the manifest of the pod with the first fault, if
+	// that is known.
+	Pod string
+	// Kept: the last good version of the file stays in force.
+	Kept bool
+	// Err is one of the errors of this package, with the reason. For
+	// ErrSyntax and ErrInvalid it holds [Faults].
+	Err error
+}
+
+// String is the problem as one sentence, or one line for each fault.
+func (p Problem) String() string {
+	var faults Faults
+	if !errors.As(p.Err, &faults) {
+		return p.Path + ": " + strings.TrimPrefix(p.Err.Error(), "manifest: ")
+	}
+	lines := make([]string, 0, len(faults))
+	for _, f := range faults {
+		lines = append(lines, p.Path+": "+f.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Fault is one thing wrong in a manifest.
+type Fault struct {
+	// Line in the file; 0 if that cannot be said.
+	Line int
+	// Pod is the name in the manifest, if known.
+	Pod string
+	// Field is the path of the field, such as spec.containers[0].image; empty
+	// for faults of syntax.
+	Field string
+	// Reason says what the value is and what was expected.
+	Reason string
+
+	syntax bool
+}
+
+// String is the fault as one sentence.
+func (f Fault) String() string {
+	var s strings.Builder
+	if f.Line > 0 {
+		fmt.Fprintf(&s, "line %d: ", f.Line)
+	}
+	if f.Field != "" {
+		s.WriteString(f.Field + ": ")
+	}
+	s.WriteString(f.Reason)
+	return s.String()
+}
+
+// Faults is everything wrong in one manifest, as an error. It is ErrSyntax if
+// the text could not be read, and ErrInvalid otherwise.
+type Faults []Fault
+
+// maxFaults bounds how many faults of one file are listed.
+const maxFaults = 50
+
+// Error has one line for each fault.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fault.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is makes the error one of the two sentinels.
+func (f Faults) Is(target error) bool {
+	syntax := slices.ContainsFunc(f, func(f Fault) bool { return f.syntax })
+	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
+}
+
+// inOrder sorts faults by line and bounds their number.
+func (f Faults) inOrder() Faults {
+	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
+	if more := len(f) - maxFaults; more > 0 {
+		f = append(f[:maxFaults:maxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax})
+	}
+	return f
+}
