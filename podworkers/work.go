@@ -162,7 +162,11 @@ func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 // it waited. The look is a wait too, so that in a bottle others have their turn
 // just before each call, and nobody calls after a crash.
 func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
-	if err := w.turn.Sleep(j.ctx, 0); err != nil {
+	err = w.turn.Sleep(j.ctx, 0)
+	if err == nil {
+		err = j.ctx.Err() // It may have ended in others' turn.
+	}
+	if err != nil {
 		return false, err
 	}
 	j.called = true

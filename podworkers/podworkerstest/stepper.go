@@ -195,6 +195,9 @@ func (s *Stepper) Settle() { s.scheduler.Settle() }
 // Advance lets time pass, with all that happens meanwhile.
 func (s *Stepper) Advance(d time.Duration) { s.scheduler.RunUntil(s.scheduler.Now().Add(d)) }
 
+// Clock is the clock of the present workers, for what runs beside them.
+func (s *Stepper) Clock() clock.Clock { return s.process.Clock() }
+
 // Now is the bottle's time.
 func (s *Stepper) Now() time.Time { return s.scheduler.Now() }
 

@@ -1,0 +1,196 @@
+package podworkers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers"
+	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
+)
+
+// mostAtOnce is the highest number of calls of one class that ran at once.
+func mostAtOnce(node *Stepper, sync bool) (most int) {
+	running := 0
+	for _, e := range node.Trace.Events() {
+		switch {
+		case e.What == Begun && (e.Method == syncPod) == sync:
+			running++
+		case e.What == Ended && (e.Method == syncPod) == sync:
+			running--
+		}
+		most = max(most, running)
+	}
+	return most
+}
+
+func many(n int) (pods []*v1.Pod, names []types.UID) {
+	for i := range n {
+		name := fmt.Sprintf("p%02d", i)
+		pods = append(pods, Pod(name))
+		names = append(names, types.UID(name))
+	}
+	return pods, names
+}
+
+func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
+	node := bottle(t, Config{MaxSyncs: 3})
+	node.Syncer.Script("", syncPod, Reply{Takes: time.Second})
+	pods, names := many(30)
+	for _, pod := range pods {
+		node.Create(pod)
+		node.Settle()
+	}
+	node.Advance(10 * time.Second)
+	assert.Equal(t, 3, mostAtOnce(node, true))
+	assert.Equal(t, 30, count(node, ": ok, after 1s"), "all in the least time there is")
+	// Those that are handed a slot in the same moment go on in any order.
+	begun := uidsOf(node)
+	for i := 0; i < 30; i += 3 {
+		assert.ElementsMatch(t, names[i:i+3], begun[i:i+3])
+	}
+}
+
+func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
+	node := bottle(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node.Create(Pod("killed"))
+	node.Settle()
+	node.Syncer.Script("", syncPod, Reply{Blocks: true})
+	pods, _ := many(5)
+	node.Create(pods...)
+	node.Settle()
+	killed := node.Kill(Pod("killed"))
+	node.Settle()
+	assertResolved(t, killed)
+	require.NoError(t, killed.Err())
+
+	node = bottle(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node.Create(pods...)
+	node.Settle()
+	node.Syncer.Script("", syncTerminatingPod, Reply{Blocks: true})
+	for _, pod := range pods {
+		node.Kill(pod)
+	}
+	node.Settle()
+	node.Create(Pod("wanted"))
+	node.Settle()
+	assert.Equal(t, 1, count(node, "wanted  SyncPod create: ok"))
+	assert.Equal(t, 1, mostAtOnce(node, false))
+}
+
+// A slot that is given to one who gives up in the same moment goes to the next,
+// and is not lost.
+func TestSlots_HandOverMeetsCancellation(t *testing.T) {
+	for seed := range uint64(50) {
+		node := bottle(t, Config{MaxSyncs: 1, Seed: seed})
+		node.Syncer.Script("a", syncPod, Reply{Takes: time.Second})
+		node.Create(Pod("a"))
+		node.Settle()
+		node.Create(Pod("b"))
+		node.Settle()
+		node.Create(Pod("c"))
+		node.Settle()
+		node.Go(func(ctx context.Context) { // At the very moment in which a ends.
+			_ = turn.Over(node.Clock()).Sleep(ctx, time.Second)
+			node.Kill(Pod("b"))
+		})
+		node.Advance(2 * time.Second)
+		assert.Equal(t, 1, count(node, "c  SyncPod create: ok"), "seed %d\n%s", seed, node.Transcript())
+		node.Create(Pod("d"))
+		node.Settle()
+		assert.Equal(t, 1, count(node, "d  SyncPod create: ok"), "seed %d: the slot is free again", seed)
+	}
+}
+
+func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
+	node := bottle(t, Config{MaxSyncs: 1})
+	node.Cache.Hang("a")
+	node.Create(Pod("a"), Pod("b"))
+	node.Settle()
+	assert.Equal(t, []types.UID{"b"}, uidsOf(node))
+}
+
+// grace waits without its slot, in several parts of the call at once.
+func grace(node *Stepper, parts int, wait time.Duration) Reply {
+	return Reply{Do: func(ctx context.Context, _ Call) {
+		seam := turn.Over(node.Clock())
+		turn.Each(seam, 0, parts, func(i int) {
+			podworkers.WithoutSlot(ctx, func() { _ = seam.Sleep(ctx, wait*time.Duration(i+1)) })
+		})
+	}}
+}
+
+func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
+	node := bottle(t, Config{MaxTerminations: 1})
+	node.Syncer.Script("", syncTerminatingPod, grace(node, 3, 10*time.Second))
+	pods, _ := many(4)
+	node.Create(pods...)
+	node.Settle()
+	for _, pod := range pods {
+		node.Kill(pod)
+	}
+	node.Advance(29 * time.Second)
+	assert.Equal(t, 4, mostAtOnce(node, false), "all wait at once")
+	node.Advance(time.Second)
+	assert.Equal(t, 4, count(node, "is finished"))
+	// Whatever was given back and taken, in the end there is one slot.
+	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: time.Second})
+	mark := len(node.Trace.Events())
+	more := []*v1.Pod{Pod("x"), Pod("y"), Pod("z")}
+	node.Create(more...)
+	node.Settle()
+	for _, pod := range more {
+		node.Kill(pod)
+	}
+	node.Advance(time.Minute)
+	assert.Equal(t, 3, count(node, "ok, after 1s"))
+	late := &Stepper{Trace: traceOf(node.Trace.Events()[mark:])}
+	assert.Equal(t, 1, mostAtOnce(late, false), late.Transcript())
+}
+
+func traceOf(events []Event) *Trace {
+	trace := NewTrace(nil)
+	for _, e := range events {
+		trace.Add(e)
+	}
+	return trace
+}
+
+// What is left of a cancelled call is its way out: it stands in no line.
+func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
+	node := bottle(t, Config{MaxSyncs: 1})
+	node.Syncer.Script("a", syncPod, grace(node, 1, time.Hour))
+	node.Syncer.Script("b", syncPod, Reply{Blocks: true, Deaf: true})
+	node.Create(Pod("a"))
+	node.Settle()
+	node.Create(Pod("b"))
+	node.Settle()
+	killed := node.Kill(Pod("a"))
+	node.Settle()
+	assertResolved(t, killed)
+}
+
+func TestSlots_WithoutSlot_ElsewhereIsJustACall(t *testing.T) {
+	called := 0
+	podworkers.WithoutSlot(context.Background(), func() { called++ })
+	podworkers.WithoutSlot(podworkers.WithIncarnation(context.Background(), 1), func() { called++ })
+	assert.Equal(t, 2, called)
+}
+
+func TestSlots_APanicGivesTheSlotBack(t *testing.T) {
+	node := bottle(t, Config{MaxSyncs: 1})
+	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
+		podworkers.WithoutSlot(ctx, func() { panic("boom") })
+	}})
+	node.Create(Pod("a"), Pod("b"), Pod("c"))
+	node.Advance(30 * time.Second)
+	assert.Equal(t, 1, count(node, "b  SyncPod create: ok"))
+	assert.Equal(t, 1, count(node, "c  SyncPod create: ok"))
+}
