@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"errors"
 	"fmt"
 	"slices"
@@ -122,4 +124,15 @@ func (r *Runtime) Look() []runtime.Pod {
 		pods[i] = p.show(now)
 	}
 	return pods
+}
+
+// LookAt is Look for one pod; it has the UID and nothing else if there is none.
+func (r *Runtime) LookAt(uid types.UID) runtime.Pod {
+	m := r.m
+	now := m.lock()
+	defer m.unlock()
+	if p := m.mu.pods[uid]; p != nil {
+		return p.show(now)
+	}
+	return runtime.Pod{UID: uid}
 }

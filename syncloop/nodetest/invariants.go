@@ -5,26 +5,16 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Check looks at a machine and returns what must never be true of it: two
-// running containers of one name in a pod (I37), or two ready sandboxes.
-func Check(machine *memory.Runtime) error {
-	pods := machine.Look()
-	for i := range pods {
-		if err := checkPod(&pods[i]); err != nil {
-			return fmt.Errorf("pod %s/%s: %w", pods[i].Namespace, pods[i].Name, err)
-		}
-	}
-	return nil
-}
-
-func checkPod(pod *runtime.Pod) error {
+// Check returns what must never be true of a pod in a runtime: two running
+// containers of one name (I37), or two ready sandboxes.
+func Check(pod *runtime.Pod) error {
 	running := make(map[string]bool)
 	for _, c := range pod.Containers {
 		if c.State != runtime.StateRunning {
@@ -47,9 +37,11 @@ func checkPod(pod *runtime.Pod) error {
 	return nil
 }
 
-func (tr *trace) checkMachine() {
-	if err := Check(tr.machine); err != nil {
-		tr.t.Errorf("nodetest: at %s: %v", tr.now().Sub(Epoch), err)
+// checkMachine checks the pod that a call was made for.
+func (tr *trace) checkMachine(uid types.UID) {
+	pod := tr.machine.LookAt(uid)
+	if err := Check(&pod); err != nil {
+		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 	}
 }
 

@@ -28,7 +28,7 @@ type trace struct {
 
 	mu struct {
 		sync.Mutex
-		names map[string]string // pod by UID, and what by ID
+		made  map[string]object // by the ID that the runtime gave it
 		pods  map[string]*log
 		notes []line
 		last  map[types.UID]node.PodState
@@ -50,7 +50,7 @@ func (l line) String() string { return fmt.Sprintf("%10s  %s\n", l.at, l.text) }
 
 func newTrace(t testing.TB, now func() time.Time) *trace {
 	tr := &trace{t: t, now: now}
-	tr.mu.names = make(map[string]string)
+	tr.mu.made = make(map[string]object)
 	tr.mu.pods = make(map[string]*log)
 	tr.mu.last = make(map[types.UID]node.PodState)
 	return tr
@@ -171,62 +171,64 @@ func (tr *trace) Eventf(object k8sruntime.Object, eventtype, reason, format stri
 	tr.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
+// object is what a call is about: a container or a sandbox, or a pod as a whole.
+type object struct {
+	pod  runtime.PodRef
+	name string // of the container; empty for a sandbox
+}
+
+func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
+
 // call writes down a call that changed the runtime or failed to, and checks
-// what has become of the machine.
+// what has become of the pod.
 func (tr *trace) call(c memory.Call) {
-	pod, text := tr.describe(c)
+	about, text := tr.describe(c)
 	if text == "" {
 		return
 	}
 	if c.Err != nil {
 		text += ": " + oneLine(c.Err.Error())
 	}
-	tr.did(pod, text)
-	tr.checkMachine()
+	tr.did(about.String(), text)
+	tr.checkMachine(about.pod.UID)
 }
 
-// describe names the pod and the deed; no text for calls that only look.
-func (tr *trace) describe(c memory.Call) (pod, text string) {
+// describe says what a call is about and does; no text for calls that only
+// look.
+func (tr *trace) describe(c memory.Call) (about object, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	switch r := c.Request.(type) {
 	case runtime.RunSandboxRequest:
-		pod = r.Pod.Namespace + "/" + r.Pod.Name
+		about = tr.learnLocked(c.Result, object{pod: r.Pod})
 		text = fmt.Sprintf("RunSandbox attempt=%d", r.Attempt)
-		tr.learnLocked(c.Result, pod, "sandbox")
 	case runtime.CreateContainerRequest:
-		pod = r.Pod.Namespace + "/" + r.Pod.Name
+		about = tr.learnLocked(c.Result, object{r.Pod, r.Name})
 		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt)
-		tr.learnLocked(c.Result, pod, r.Name)
 	case runtime.PullImageRequest:
-		pod, text = r.Pod.Namespace+"/"+r.Pod.Name, "PullImage "+r.Image
+		about, text = object{pod: r.Pod}, "PullImage "+r.Image
 	case runtime.StartContainerRequest:
-		pod, text = tr.byIDLocked("StartContainer", r.ContainerID)
+		about = tr.mu.made[r.ContainerID]
+		text = "StartContainer " + about.name
 	case runtime.StopContainerRequest:
-		pod, text = tr.byIDLocked("StopContainer", r.ContainerID)
-		text += fmt.Sprintf(" grace=%s", r.Grace)
+		about = tr.mu.made[r.ContainerID]
+		text = fmt.Sprintf("StopContainer %s grace=%s", about.name, r.Grace)
 	case runtime.RemoveContainerRequest:
-		pod, text = tr.byIDLocked("RemoveContainer", r.ContainerID)
+		about = tr.mu.made[r.ContainerID]
+		text = "RemoveContainer " + about.name
 	case runtime.StopSandboxRequest:
-		pod, text = tr.byIDLocked("StopSandbox", r.SandboxID)
+		about, text = tr.mu.made[r.SandboxID], "StopSandbox"
 	case runtime.RemoveSandboxRequest:
-		pod, text = tr.byIDLocked("RemoveSandbox", r.SandboxID)
+		about, text = tr.mu.made[r.SandboxID], "RemoveSandbox"
 	}
-	return pod, text
+	return about, text
 }
 
-func (tr *trace) learnLocked(result any, pod, what string) {
+func (tr *trace) learnLocked(result any, o object) object {
 	if id, ok := result.(string); ok && id != "" {
-		tr.mu.names[id] = pod + " " + what
+		tr.mu.made[id] = o
 	}
-}
-
-func (tr *trace) byIDLocked(verb, id string) (pod, text string) {
-	pod, what, _ := strings.Cut(tr.mu.names[id], " ")
-	if what == "sandbox" {
-		return pod, verb
-	}
-	return pod, verb + " " + what
+	return o
 }
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
