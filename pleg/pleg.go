@@ -22,6 +22,9 @@ var (
 	ErrStopped = errors.New("pleg: stopped")
 	// ErrRunning is the answer to a Run or Relist beside another one.
 	ErrRunning = errors.New("pleg: running already")
+	// ErrUnobserved is what Get says of a pod that no observation has been
+	// made of: neither has it been inspected, nor does a listing speak for it.
+	ErrUnobserved = errors.New("pleg: not observed yet")
 )
 
 // Generator tells what has happened to pods in the runtime, and keeps what is
@@ -54,7 +57,8 @@ type Generator interface {
 	// Get returns what is cached of a pod, at once. The status is never nil
 	// and only to be read; that of an unknown pod has its UID and nothing
 	// else. An error means that the newest inspection failed: the status is
-	// then the last one that could be read.
+	// then the last one that could be read. Or it is ErrUnobserved: that
+	// nothing is cached then does not mean that nothing runs.
 	Get(uid types.UID) (*runtime.PodStatus, error)
 	// Mark is the number of the newest observation that has begun.
 	Mark() uint64

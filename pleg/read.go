@@ -12,7 +12,10 @@ import (
 func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	status, err, _ := p.mu.table.look(uid, 0)
+	status, err, observed := p.mu.table.look(uid, 0)
+	if err == nil && !observed {
+		err = ErrUnobserved
+	}
 	return status, err
 }
 

@@ -194,6 +194,25 @@ func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
 	assert.Contains(t, b.world.transcript(), "tell a PodSync")
 }
 
+// A caller who takes an empty answer for an empty pod would conclude, at the
+// start of an agent, that nothing runs.
+func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
+	b := plain(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.world.mu.hang["a"] = true
+	for _, uid := range []types.UID{"a", "nobody"} {
+		status, err := b.pleg.Get(uid)
+		require.ErrorIs(t, err, pleg.ErrUnobserved)
+		assert.Equal(t, &runtime.PodStatus{UID: uid}, status)
+	}
+	b.run()
+	b.at(0.5)
+	_, err := b.pleg.Get("a")
+	require.ErrorIs(t, err, pleg.ErrUnobserved, "it is listed, and its first inspection has not come back")
+	_, err = b.pleg.Get("nobody")
+	require.NoError(t, err, "absence from a listing is an observation")
+}
+
 func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 	t.Run("success", func(t *testing.T) {
 		b := plain(t, 1)

@@ -123,7 +123,7 @@ func TestRelist_CancelledConcludesNothing(t *testing.T) {
 		require.ErrorIs(t, p.Relist(ctx), context.DeadlineExceeded)
 		assert.Empty(t, sub.Take(nil))
 		_, err = p.Get("a")
-		require.NoError(t, err)
+		require.ErrorIs(t, err, pleg.ErrUnobserved)
 		w.do(func() { w.mu.hang["a"] = false })
 		require.NoError(t, p.Relist(t.Context()))
 		assert.Equal(t, []pleg.Change{{UID: "a", Events: pleg.ContainerStarted}}, sub.Take(nil))
