@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
@@ -208,11 +207,11 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 // The events that a recorder was given.
 type events struct{ list []string }
 
-func (e *events) Event(_ k8sruntime.Object, kind, reason, message string) {
+func (e *events) Event(_ k8sObject, kind, reason, message string) {
 	e.list = append(e.list, kind+" "+reason+" "+message)
 }
 
-func (e *events) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+func (e *events) Eventf(o k8sObject, kind, reason, format string, args ...any) {
 	e.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 

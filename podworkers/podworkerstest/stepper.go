@@ -10,9 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/turn"
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -114,11 +112,10 @@ func (s *Stepper) tell(t podworkers.SyncPodType, pods []*v1.Pod) {
 // UpdatePod is Workers.UpdatePod with a line in the trace, and one more if the
 // update is refused.
 func (s *Stepper) UpdatePod(o podworkers.UpdatePodOptions) error {
-	e := told(o)
-	s.Trace.Add(e)
+	s.Trace.Told(o)
 	err := s.Workers.UpdatePod(o)
 	if err != nil {
-		s.Trace.Add(Event{What: Refused, UID: e.UID, Err: err})
+		s.Trace.Add(Event{What: Refused, UID: told(o).UID, Err: err})
 	}
 	return err
 }
@@ -145,26 +142,8 @@ func (s *Stepper) KillRunning(running *runtime.Pod) *podworkers.Completion {
 // KillPod is Workers.Kill with a line in the trace.
 func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion {
 	o.UpdateType = podworkers.SyncPodKill
-	s.Trace.Add(told(o))
+	s.Trace.Told(o)
 	return s.Workers.Kill(o)
-}
-
-// told is the line of an update.
-func told(o podworkers.UpdatePodOptions) Event {
-	e := Event{What: Told, Type: o.UpdateType}
-	switch {
-	case o.Pod != nil:
-		e.UID, e.Version = o.Pod.UID, o.Pod.Generation
-		if podmanager.IsStaticPod(o.Pod) {
-			e.FullName = podmanager.FullName(o.Pod)
-		}
-	case o.RunningPod != nil:
-		e.UID, e.Running = o.RunningPod.UID, true
-	}
-	if k := o.KillPodOptions; k != nil && k.PodTerminationGracePeriodSecondsOverride != nil {
-		e.Grace = lifecycle.Seconds(*k.PodTerminationGracePeriodSecondsOverride)
-	}
-	return e
 }
 
 // SyncKnown is one round of housekeeping in which these pods, as of now, are

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -84,6 +85,27 @@ func (t *Trace) Add(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.events = append(t.mu.events, e)
+}
+
+// Told writes the line of an update that the workers are about to be given.
+func (t *Trace) Told(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
+
+// told is the line of an update.
+func told(o podworkers.UpdatePodOptions) Event {
+	e := Event{What: Told, Type: o.UpdateType}
+	switch {
+	case o.Pod != nil:
+		e.UID, e.Version = o.Pod.UID, o.Pod.Generation
+		if podmanager.IsStaticPod(o.Pod) {
+			e.FullName = podmanager.FullName(o.Pod)
+		}
+	case o.RunningPod != nil:
+		e.UID, e.Running = o.RunningPod.UID, true
+	}
+	if k := o.KillPodOptions; k != nil && k.PodTerminationGracePeriodSecondsOverride != nil {
+		e.Grace = lifecycle.Seconds(*k.PodTerminationGracePeriodSecondsOverride)
+	}
+	return e
 }
 
 // Events is a copy of everything so far.
