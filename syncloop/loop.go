@@ -46,8 +46,8 @@ func New(config Config) (*Loop, error) {
 	l.pokes = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
-	config.Updates.SetWake(l.wake.Signal)
-	l.mu.touched = t.Now() // There is a first look around in any case.
+	config.Updates.SetWake(l.Touch) // A source may have become complete without any change to take.
+	l.mu.touched = t.Now()          // There is a first look around in any case.
 	return l, nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,12 +62,25 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 }
 
 func manifestConfig(o options) manifest.Config {
-	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Log: o.log}
+	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Report: reporter(o.log)}
 	if o.manifests == "" {
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."
 	}
 	return c
+}
+
+// reporter tells people what is wrong with a manifest, a line for each fault.
+func reporter(log *slog.Logger) func(manifest.Problem) {
+	return func(p manifest.Problem) {
+		now := "nothing of this file runs"
+		if p.Kept {
+			now = "its last good version stays in force"
+		}
+		for line := range strings.SplitSeq(p.String(), "\n") {
+			log.Warn("a manifest can not be used", "fault", line, "now", now)
+		}
+	}
 }
 
 // bind takes the port now, so that a taken one is told before anything runs.

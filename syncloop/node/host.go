@@ -2,19 +2,42 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
 // Set wants this pod on the node from now on, in place of an earlier one of
-// its UID. The pod is copied; it needs a UID and a name. A pod with a deletion
-// timestamp is wanted no longer, but still shown until it has ended. Set never
-// blocks, and may be called before Run and from anywhere.
-func (n *Node) Set(pod *v1.Pod) error { return n.host.Set(pod) }
+// its UID. The pod is copied, and what it leaves out is filled in as the API
+// server would. It needs a UID and a name; the error, which is
+// source.ErrInvalid, names everything that is wrong with it, and nothing has
+// changed then. A pod with a deletion timestamp is wanted no longer, but still
+// shown until it has ended. Set never blocks, and may be called before Run and
+// from anywhere.
+func (n *Node) Set(pod *v1.Pod) error {
+	if pod == nil || pod.UID == "" {
+		return n.host.Set(pod) // It says what is missing.
+	}
+	pod = pod.DeepCopy()
+	manifest.Default(pod)
+	if err := validate(pod); err != nil {
+		return fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
+	}
+	return n.host.Set(pod)
+}
+
+// validate is the manifests' check, which is about pods that are not being
+// deleted.
+func validate(pod *v1.Pod) error {
+	living := *pod
+	living.DeletionTimestamp = nil
+	return manifest.Validate(&living)
+}
 
 // Drop wants the pod of this UID no longer: it is ended with its grace, and
 // then forgotten. Dropping an unknown pod does nothing. Drop never blocks, and

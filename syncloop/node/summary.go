@@ -13,6 +13,17 @@ type Summary struct {
 	Restarts int32
 }
 
+// String is the line as it is printed: "1/2 Running, 3 restarts".
+func (s Summary) String() string {
+	switch s.Restarts {
+	case 0:
+		return s.Ready + " " + s.Status
+	case 1:
+		return s.Ready + " " + s.Status + ", 1 restart"
+	}
+	return fmt.Sprintf("%s %s, %d restarts", s.Ready, s.Status, s.Restarts)
+}
+
 // Summarize says in a word how a pod is. terminating is what the pod's worker
 // says; a deletion timestamp counts as well.
 func Summarize(pod *v1.Pod, terminating bool) Summary {

@@ -1,0 +1,305 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func pod(name string, command ...string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "img:1", Command: command}}},
+	}
+}
+
+// running is a node that runs in a bubble until the test ends it.
+type running struct {
+	*node.Node
+	end  context.CancelFunc
+	over sync.WaitGroup
+	err  error
+}
+
+// run starts a node; it is called in a bubble.
+func run(t *testing.T, config node.Config) *running {
+	t.Helper()
+	n, err := node.New(config)
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	r := &running{Node: n, end: end}
+	r.over.Go(func() { r.err = n.Run(ctx) })
+	synctest.Wait()
+	return r
+}
+
+func (r *running) stop() error {
+	r.end()
+	r.over.Wait()
+	return r.err
+}
+
+// names are the containers that run on a machine, as pod/container.
+func names(machine *memory.Runtime) (list []string) {
+	for _, p := range machine.Look() {
+		for _, c := range p.Containers {
+			if c.State == runtime.StateRunning {
+				list = append(list, p.Name+"/"+c.Name)
+			}
+		}
+	}
+	return list
+}
+
+func TestNode_ReadyDoneErr(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, err := node.New(node.Config{})
+		require.NoError(t, err)
+		require.EqualError(t, n.Waiting(), "node: not every source of pods has been heard")
+		ctx, end := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
+		<-n.Ready()
+		assert.NoError(t, n.Waiting())
+		assert.NoError(t, n.Healthy())
+		end()
+		<-n.Done()
+		over.Wait()
+		assert.NoError(t, n.Err())
+		assert.ErrorIs(t, n.Run(t.Context()), node.ErrRan)
+	})
+}
+
+func TestNode_ConfigNamesEveryFault(t *testing.T) {
+	_, err := node.New(node.Config{MaxPods: -1, Relist: -1, Sources: map[string]source.Source{"api": nil}})
+	require.Error(t, err)
+	for _, fault := range []string{`the name "api" is taken by Set`, "Relist is negative", "MaxPods is negative"} {
+		assert.ErrorContains(t, err, fault)
+	}
+}
+
+// TestNode_SetBeforeRunAdopts: what was Set before Run goes on running over a
+// restart of the agent, the same container (I35); what was not is ended (I34).
+func TestNode_SetBeforeRunAdopts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		first := run(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Set(pod("keep", "serve")))
+		require.NoError(t, first.Set(pod("forget", "serve")))
+		synctest.Wait()
+		require.NoError(t, first.stop())
+		before := machine.Look()
+
+		n, err := node.New(node.Config{Runtime: machine})
+		require.NoError(t, err)
+		require.NoError(t, n.Set(pod("keep", "serve")))
+		ctx, end := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
+		time.Sleep(time.Minute)
+		after := machine.Look()
+		require.Len(t, after, 1, "the records of the other are gone too")
+		assert.Equal(t, before[1], after[0])
+		end()
+		over.Wait()
+	})
+}
+
+// TestNode_AwaitHost: nothing that runs is ended before the host program has
+// said everything (I47).
+func TestNode_AwaitHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		first := run(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Set(pod("a", "serve")))
+		require.NoError(t, first.Set(pod("b", "serve")))
+		synctest.Wait()
+		require.NoError(t, first.stop())
+
+		n := run(t, node.Config{Runtime: machine, AwaitHost: true})
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told anything yet")
+		require.NoError(t, n.Set(pod("a", "serve")))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told everything yet")
+		n.SetComplete()
+		n.SetComplete()
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"a/c"}, names(machine))
+		require.NoError(t, n.stop())
+	})
+}
+
+func TestNode_Drain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n := run(t, node.Config{Runtime: machine})
+		deaf := pod("deaf", "serve")
+		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
+		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+		require.NoError(t, n.Set(deaf))
+		require.NoError(t, n.Set(pod("web", "serve")))
+		synctest.Wait()
+
+		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := n.Drain(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "default/deaf has not ended")
+		assert.NotContains(t, err.Error(), "web")
+
+		begun := time.Now()
+		require.NoError(t, n.Drain(t.Context()))
+		assert.Equal(t, 15*time.Second, time.Since(begun), "the grace goes on counting")
+		assert.Empty(t, names(machine))
+
+		require.NoError(t, n.Set(pod("late", "serve")))
+		time.Sleep(time.Minute)
+		assert.Empty(t, names(machine))
+		for _, p := range n.Pods() {
+			if p.Name == "late" {
+				assert.Equal(t, "NodeShutdown", p.Status.Reason)
+			}
+		}
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_RunNamesTheStuck: a runtime that ignores cancellation holds up Run
+// for the drain timeout and no longer (I43).
+func TestNode_RunNamesTheStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "stuck", Latency: time.Hour}}})
+		require.NoError(t, err)
+		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), DrainTimeout: 10 * time.Second})
+		require.NoError(t, n.Set(pod("stuck", "serve")))
+		require.NoError(t, n.Set(pod("fine", "serve")))
+		synctest.Wait()
+		begun := time.Now()
+		err = n.stop()
+		require.ErrorIs(t, err, podworkers.ErrNotDrained)
+		assert.ErrorContains(t, err, "default/stuck")
+		assert.NotContains(t, err.Error(), "fine")
+		assert.Equal(t, 10*time.Second, time.Since(begun))
+		time.Sleep(2 * time.Hour) // What was left behind ends when its call does.
+	})
+}
+
+// TestNode_I39_HungPod: a pod whose runtime calls hang disturbs no other.
+func TestNode_I39_HungPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{UID: "hung", Do: faulty.Hang}}})
+		require.NoError(t, err)
+		n := run(t, node.Config{Runtime: rules.Wrap(machine, nil)})
+		require.NoError(t, n.Set(pod("hung", "serve")))
+		synctest.Wait()
+		for i := range 20 {
+			require.NoError(t, n.Set(pod(fmt.Sprintf("fine-%02d", i), "serve")))
+		}
+		synctest.Wait()
+		assert.Len(t, names(machine), 20, "at the same instant")
+		assert.ErrorIs(t, n.stop(), podworkers.ErrNotDrained, "a start that was sent is not taken back")
+		time.Sleep(time.Hour)
+	})
+}
+
+// TestNode_WatchShowsALife: every watcher sees the pod come and go, and the last
+// that is said of it is that it is gone.
+func TestNode_WatchShowsALife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{})
+		var seen []string
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for s := range n.Watch(ctx) {
+				seen = append(seen, fmt.Sprintf("%s %s gone=%t", s.Pod.Name, s.Summary(), s.Gone))
+			}
+		})
+		synctest.Wait()
+		require.NoError(t, n.Set(pod("web", "serve")))
+		time.Sleep(5 * time.Second)
+		n.Drop("web")
+		time.Sleep(time.Minute)
+		stop()
+		watching.Wait()
+		require.NotEmpty(t, seen)
+		assert.Contains(t, seen, "web 1/1 Running gone=false")
+		assert.Equal(t, "web 0/1 Error gone=true", seen[len(seen)-1])
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_ManyInOneProcess: nothing is shared but what is handed over.
+func TestNode_ManyInOneProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []*running
+		var machines []*memory.Runtime
+		for i := range 8 {
+			machines = append(machines, memory.New(memory.Config{}))
+			nodes = append(nodes, run(t, node.Config{Name: fmt.Sprint("n", i), Runtime: machines[i]}))
+			require.NoError(t, nodes[i].Set(pod(fmt.Sprint("pod-", i), "serve")))
+		}
+		synctest.Wait()
+		for i, n := range nodes {
+			assert.Equal(t, []string{fmt.Sprintf("pod-%d/c", i)}, names(machines[i]))
+			require.NoError(t, n.stop())
+		}
+	})
+}
+
+// TestNode_BadPods: what can not be run is refused with a sentence, and what
+// runs goes on.
+func TestNode_BadPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n := run(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		assert.ErrorIs(t, n.Set(nil), source.ErrInvalid)
+		assert.ErrorIs(t, n.Set(&v1.Pod{}), source.ErrInvalid)
+		twin := pod("web", "serve")
+		twin.UID = "another"
+		assert.ErrorIs(t, n.Set(twin), source.ErrInvalid)
+		bad := pod("bad", "serve")
+		bad.Spec.Containers = append(bad.Spec.Containers, bad.Spec.Containers[0])
+		bad.Spec.RestartPolicy = "Sometimes"
+		err := n.Set(bad)
+		assert.ErrorIs(t, err, source.ErrInvalid)
+		assert.ErrorContains(t, err, "spec.restartPolicy")
+		assert.ErrorContains(t, err, "spec.containers[1].name")
+		n.Drop("nobody")
+		probed := pod("probed", "serve")
+		probed.Spec.Containers[0].LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
+		require.NoError(t, n.Set(probed))
+		synctest.Wait()
+		assert.Equal(t, []string{"web/c"}, names(machine))
+		for _, p := range n.Pods() {
+			if p.Name == "probed" {
+				assert.Equal(t, v1.PodFailed, p.Status.Phase)
+				assert.Contains(t, p.Status.Message, "spec.containers[0].livenessProbe")
+			}
+		}
+		require.NoError(t, n.stop())
+	})
+}
