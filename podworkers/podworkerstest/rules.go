@@ -65,11 +65,12 @@ type checker struct {
 type history struct {
 	life
 	told     int64 // version of the last content
-	toldEnds bool  // it asked for the end, so it need not be synced
-	config   bool  // a source has spoken of it
+	toldType podworkers.SyncPodType
+	config   bool // a source has spoken of it
 	fullName string
 	open     bool // a call has begun
-	free     bool // there was news since the last call began
+	news     int  // what was told since the last call began
+	free     bool // the next call may begin at any time
 	earliest time.Duration
 	latest   time.Duration // zero: no retry is due
 }
@@ -112,6 +113,7 @@ func (c *checker) see(e Event) {
 	case Housekeeping:
 		for _, h := range c.pods {
 			h.free = true
+			h.news++
 		}
 	case Forgotten:
 		if c.pod(e.UID).open {
@@ -126,11 +128,12 @@ func (c *checker) see(e Event) {
 func (c *checker) tell(e Event) {
 	h := c.pod(e.UID)
 	h.free = true
+	h.news++
 	if e.Running {
 		return
 	}
 	h.config = true
-	h.told, h.toldEnds = e.Version, e.Type == podworkers.SyncPodKill
+	h.told, h.toldType = e.Version, e.Type
 	if e.FullName != "" {
 		h.fullName = e.FullName
 	}
@@ -158,7 +161,9 @@ func (c *checker) begin(e Event) {
 	if !h.free && e.At < h.earliest {
 		c.fail("I17", e, "not before %s", h.earliest)
 	}
-	h.open, h.free, h.begun, h.latest = true, false, true, 0
+	h.open, h.begun, h.latest = true, true, 0
+	h.free = !h.consumes(e)
+	h.news = 0
 	if !h.config && e.Method != lifecycle.SyncTerminatingRuntimePod {
 		c.fail("I14", e, "no source has spoken of this pod")
 	}
@@ -172,6 +177,16 @@ func (c *checker) begin(e Event) {
 			c.fail("I4", e, "it was not stopped")
 		}
 	}
+}
+
+// consumes is true if all that was told is surely in the call. What came after
+// the call's content was settled, while it waited for a status or a slot, will
+// need another one.
+func (h *history) consumes(e Event) bool {
+	if h.news == 1 {
+		return e.Method == lifecycle.SyncPod && e.Type == h.toldType && e.Version == h.told
+	}
+	return h.news == 0
 }
 
 func (c *checker) beginSync(h *history, e Event) {
@@ -264,7 +279,7 @@ func (c *checker) finish() {
 		h := c.pods[uid]
 		last := Event{At: c.rules.Until, UID: uid, Incarnation: h.incarnation}
 		syncing := h.begun && h.phase == lifecycle.Syncing
-		if syncing && !h.toldEnds && h.synced != h.told {
+		if syncing && h.toldType != podworkers.SyncPodKill && h.synced != h.told {
 			c.fail("I8", last, "version %d was told and %d synced last", h.told, h.synced)
 		}
 		if h.latest != 0 && h.latest < c.rules.Until {

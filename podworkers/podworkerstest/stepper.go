@@ -52,6 +52,7 @@ type Stepper struct {
 	scheduler *turn.Scheduler
 	process   *turn.Process
 	stop      context.CancelFunc
+	crashAt   int // zero: not at all
 	ended     bool
 	err       error
 }
@@ -163,16 +164,38 @@ func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorke
 
 // Step lets one of the coroutines that can go on do so, until it waits again;
 // the seed picks which. It is false if none can.
-func (s *Stepper) Step() bool { return s.scheduler.Step() }
+func (s *Stepper) Step() bool {
+	if s.crashAt > 0 && s.Steps() >= s.crashAt {
+		s.crashAt = 0
+		s.Crash()
+	}
+	return s.scheduler.Step()
+}
 
 // Steps is the number of steps so far: the number by which to place a crash.
 func (s *Stepper) Steps() int { return s.scheduler.Steps() }
 
+// CrashAt places a crash: as soon as so many steps have been made. The same
+// seed makes the same steps, so a crash can be placed at every one of them.
+func (s *Stepper) CrashAt(steps int) { s.crashAt = steps }
+
 // Settle steps until nothing can happen before time passes.
-func (s *Stepper) Settle() { s.scheduler.Settle() }
+func (s *Stepper) Settle() {
+	for s.Step() {
+	}
+}
 
 // Advance lets time pass, with all that happens meanwhile.
-func (s *Stepper) Advance(d time.Duration) { s.scheduler.RunUntil(s.scheduler.Now().Add(d)) }
+func (s *Stepper) Advance(d time.Duration) {
+	end := s.scheduler.Now().Add(d)
+	s.Settle()
+	for due, ok := s.scheduler.Next(); ok && !due.After(end); due, ok = s.scheduler.Next() {
+		s.scheduler.AdvanceTo(due)
+		s.Settle()
+	}
+	s.scheduler.AdvanceTo(end)
+	s.Settle()
+}
 
 // Clock is the clock of the present workers, for what runs beside them.
 func (s *Stepper) Clock() clock.Clock { return s.process.Clock() }
@@ -200,12 +223,15 @@ func (s *Stepper) Stop() {
 	s.Settle()
 }
 
+// Crashed is true from a Crash until Restart.
+func (s *Stepper) Crashed() bool { return s.process.Crashed() }
+
 // Ended is what Run returned, and whether it has.
 func (s *Stepper) Ended() (error, bool) { return s.err, s.ended }
 
 // Crash ends the workers where they stand: whoever waits learns that the
 // process has crashed, and nothing of it goes on. Syncer, Cache and Trace live
-// on, as a runtime would.
+// on, as a runtime would. See Restart.
 func (s *Stepper) Crash() {
 	if !s.process.Crashed() {
 		s.process.Crash()
