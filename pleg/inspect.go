@@ -90,9 +90,6 @@ func (p *PLEG) finish(r *record, number uint64, status *runtime.PodStatus, err e
 			s.dirty.Add(r.uid, out.events)
 		}
 	}
-	if err != nil {
-		p.wake.Signal() // Run's loop times the next attempt.
-	}
 	if out.onset {
 		p.cfg.Log.Warn("a pod cannot be inspected", "uid", r.uid, "err", err)
 	}

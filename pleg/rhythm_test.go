@@ -1,10 +1,15 @@
 package pleg
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // I48: a clock that is set back or jumps ahead neither stops the listings nor
@@ -38,6 +43,30 @@ func TestRhythm_B174_Healthy(t *testing.T) {
 	assert.EqualError(t, err, "pleg: the last listing that succeeded began 3m0.000000001s ago, threshold is 3m0s; a listing ended 2m0.000000001s ago")
 	ok, _ = r.healthy(now.Add(-time.Hour), 3*time.Minute)
 	assert.True(t, ok, "a clock that was set back is no illness")
+}
+
+// Readers who have gone leave nothing behind (D-5).
+func TestNewerThan_LeavesNothingBehind(t *testing.T) {
+	p, err := New(Config{Runtime: none{}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		_, err = p.NewerThan(ctx, "a", 0)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	assert.Empty(t, p.mu.table.records["a"].waiters)
+	require.NoError(t, p.Relist(t.Context()))
+	assert.Empty(t, p.mu.table.records)
+	assert.Empty(t, p.mu.table.queue)
+}
+
+// none is a runtime without pods.
+type none struct{}
+
+func (none) ListPods(context.Context) ([]runtime.Pod, error) { return nil, nil }
+func (none) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	return &runtime.PodStatus{UID: uid}, nil
 }
 
 // A healthy stream makes up for listings only from the first one that began

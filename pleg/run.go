@@ -43,7 +43,7 @@ func (p *PLEG) beat(ctx context.Context, group *turn.Group) error {
 	for r, number := p.take(); r != nil; r, number = p.take() {
 		group.Go(func() {
 			p.work(ctx, r, number)
-			p.wake.Signal()
+			p.wake.Signal() // A slot is free, and what has failed wants a time.
 		})
 	}
 	if until.IsZero() {

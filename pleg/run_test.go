@@ -368,6 +368,23 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.Take(nil))
 }
 
+func TestRequestRelist_LooksAtOnce(t *testing.T) {
+	b, _ := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(20)
+	b.world.transcript()
+	b.world.set("a", "c", runtime.StateExited)
+	b.pleg.RequestRelist("a")
+	b.pleg.RequestRelist("a")
+	b.pleg.RequestRelist("")
+	b.at(21)
+	assert.Equal(t, lines("20.000 inspect a", "20.000 tell a ContainerDied"), b.world.transcript())
+	b.pleg.RequestRelist("a")
+	b.at(21)
+	assert.Equal(t, lines("21.000 inspect a"), b.world.transcript(), "nothing new makes no event")
+}
+
 // streaming is a bottle over a world with a stream.
 func streaming(t *testing.T, seed uint64) (*bottle, *streamer) {
 	var s *streamer
