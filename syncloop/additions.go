@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
@@ -14,23 +15,35 @@ import (
 // first, each into the manager before anything else, then mirror pairing or
 // admission, then the worker.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
-	pods = slices.Clone(pods)
-	slices.SortStableFunc(pods, func(a, b *v1.Pod) int {
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	})
-	for _, pod := range pods {
+	others := h.activeBut(pods)
+	for _, pod := range oldestFirst(pods) {
 		h.config.Manager.AddPod(pod)
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
 			continue
 		}
-		delete(h.rejected, pod.UID) // A new addition is a new question.
-		if mustAdmit(pod) && !h.admit(pod) {
-			continue
+		h.add(pod, others)
+		if h.active(pod) {
+			others = append(others, pod)
 		}
-		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.update(podworkers.SyncPodCreate, pod, mirror)
 	}
+}
+
+func oldestFirst(pods []*v1.Pod) []*v1.Pod {
+	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+}
+
+// add gives a pod a worker, unless it is refused. Each addition is a new
+// question, whatever became of the UID before.
+func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod) {
+	delete(h.rejected, pod.UID)
+	if mustAdmit(pod) && !h.admit(pod, others) {
+		return
+	}
+	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+	h.update(podworkers.SyncPodCreate, pod, mirror)
 }
 
 // mustAdmit: a pod that is terminal or on its way out will not start anything,
@@ -51,8 +64,11 @@ func (h *Handlers) updateByMirror(mirror *v1.Pod) {
 
 // admit asks the chain. A refused pod stays in the manager and gets no worker
 // (SL-19).
-func (h *Handlers) admit(pod *v1.Pod) bool {
-	result := admit(h.config.Admit, PodAdmitAttributes{Pod: pod, OtherPods: h.activeBut(pod)})
+func (h *Handlers) admit(pod *v1.Pod, others []*v1.Pod) bool {
+	result, fault := admit(h.config.Admit, PodAdmitAttributes{Pod: pod, OtherPods: others})
+	if fault != nil {
+		h.config.Log.Error("an admission handler panicked", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", fault)
+	}
 	if !result.Admit {
 		h.reject(pod, result)
 	}
@@ -60,11 +76,17 @@ func (h *Handlers) admit(pod *v1.Pod) bool {
 }
 
 // reject latches the refusal and says so once (SL-20): the status is new, none
-// of the old one's conditions or container statuses are carried over.
+// of the old one's conditions or container statuses are carried over. What is
+// stored already was said of an earlier life of the UID and binds this one to
+// nothing.
 func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.rejected[pod.UID] = true
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
-	h.config.Status.SetPodStatus(pod, v1.PodStatus{
+	publish := h.config.Status.SetPodStatus
+	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier {
+		publish = h.config.Status.ReplacePodStatus
+	}
+	publish(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
 		QOSClass: pod.Status.QOSClass,
 		Reason:   result.Reason,
@@ -73,24 +95,30 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
 }
 
-// activeBut lists the pods that take up room on the node, without one (AD-3).
-func (h *Handlers) activeBut(pod *v1.Pod) []*v1.Pod {
+// activeBut lists the pods that take up room on the node, without some (AD-3).
+func (h *Handlers) activeBut(pods []*v1.Pod) []*v1.Pod {
+	without := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		without[pod.UID] = true
+	}
 	return slices.DeleteFunc(h.config.Manager.GetPods(), func(other *v1.Pod) bool {
-		return other.UID == pod.UID || !h.active(other)
+		return without[other.UID] || !h.active(other)
 	})
 }
 
-// active: not known to have terminated, and neither terminal nor rejected
-// unless it is still being terminated (HC-7).
+// active: the pod takes up room, or has a right to (HC-7). A rejected one has
+// none. Of a pod that has a worker only that knows: a stored status that says
+// terminal may be that of an earlier life, and a pod that waits for the end of
+// that life has been admitted.
 func (h *Handlers) active(pod *v1.Pod) bool {
 	if h.rejected[pod.UID] {
 		return false
 	}
 	view := h.config.Workers.View(pod.UID)
-	if view.IsPodKnownTerminated() {
-		return false
+	if !view.Known() {
+		return !h.terminal(pod)
 	}
-	return view.IsPodTerminationRequested() || !h.terminal(pod)
+	return view.RestartRequested() || !view.IsPodKnownTerminated()
 }
 
 // terminal looks at both statuses: the source's and our own.

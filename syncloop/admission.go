@@ -5,8 +5,11 @@ import (
 )
 
 // PodAdmitHandler decides whether a pod may run on this node. It is called on
-// the loop, once per pod when it arrives, and must not block.
+// the loop, by one goroutine, and must not block.
 type PodAdmitHandler interface {
+	// Admit is asked once about every pod that a source has begun to want,
+	// unless a handler before it in the chain has refused. A panic counts as
+	// a refusal.
 	Admit(attrs PodAdmitAttributes) PodAdmitResult
 }
 
@@ -21,7 +24,8 @@ func (f PodAdmitFunc) Admit(attrs PodAdmitAttributes) PodAdmitResult { return f(
 type PodAdmitAttributes struct {
 	// Pod asks to be admitted.
 	Pod *v1.Pod
-	// OtherPods are all pods that are active on the node, without Pod.
+	// OtherPods are all pods that are active on the node, without Pod: those
+	// that are wanted, were not rejected, and have not ended.
 	OtherPods []*v1.Pod
 }
 
@@ -38,12 +42,19 @@ type PodAdmitResult struct {
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// admit asks the chain in its order; the first refusal wins (AD-3).
-func admit(chain []PodAdmitHandler, attrs PodAdmitAttributes) PodAdmitResult {
+// admit asks the chain in its order; the first refusal wins (AD-3). A handler
+// that panics has admitted nothing; what it has to say is for the log.
+func admit(chain []PodAdmitHandler, attrs PodAdmitAttributes) (result PodAdmitResult, fault error) {
 	for _, h := range chain {
-		if result := h.Admit(attrs); !result.Admit {
-			return result
+		if fault = contain(func() { result = h.Admit(attrs) }); fault != nil {
+			return PodAdmitResult{
+				Reason:  "UnexpectedAdmissionError",
+				Message: "an admission handler failed; the node's log has the details",
+			}, fault
+		}
+		if !result.Admit {
+			return result, nil
 		}
 	}
-	return admitted
+	return admitted, nil
 }

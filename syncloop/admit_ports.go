@@ -54,8 +54,8 @@ func hostPorts(pod *v1.Pod) []hostPort {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			for _, p := range list[i].Ports {
-				if p.HostPort > 0 {
-					ports = append(ports, claim(p))
+				if c := claim(p, pod.Spec.HostNetwork); c.port > 0 {
+					ports = append(ports, c)
 				}
 			}
 		}
@@ -63,8 +63,13 @@ func hostPorts(pod *v1.Pod) []hostPort {
 	return ports
 }
 
-func claim(p v1.ContainerPort) hostPort {
+// claim is what a port takes of the host. In the host's network that is the
+// container's own port, whether the pod was defaulted to say so or not.
+func claim(p v1.ContainerPort, hostNetwork bool) hostPort {
 	h := hostPort{ip: p.HostIP, protocol: p.Protocol, port: p.HostPort}
+	if hostNetwork && h.port == 0 {
+		h.port = p.ContainerPort
+	}
 	if h.ip == "" || h.ip == "::" {
 		h.ip = anyIP
 	}

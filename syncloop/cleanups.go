@@ -2,6 +2,8 @@ package syncloop
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,22 +99,27 @@ func (h *Handlers) finishDeleted(pods []*v1.Pod, known map[types.UID]podworkers.
 	}
 }
 
-// killOrphans ends what runs without being known or wanted (B-132), as far as
-// the source it came from can be believed about what it wants.
+// killOrphans ends what runs without a worker and without a right to one
+// (B-132, HC-9).
 func (h *Handlers) killOrphans(running []runtime.Pod) {
 	for i := range running {
-		orphan := &running[i]
-		if !isRunning(orphan) || h.config.Workers.View(orphan.UID).Known() {
-			continue
+		if pod := &running[i]; isRunning(pod) && h.orphaned(pod) {
+			h.killOrphan(pod)
 		}
-		if _, wanted := h.config.Manager.GetPodByUID(orphan.UID); wanted && !h.rejected[orphan.UID] {
-			continue
-		}
-		if !h.believed(orphan) {
-			continue
-		}
-		h.killOrphan(orphan)
 	}
+}
+
+// orphaned: no worker sees to the pod, and it should not run. Of a pod that is
+// wanted we know ourselves whether it should: not if it was rejected, or is
+// over. Of any other the source it came from must say.
+func (h *Handlers) orphaned(pod *runtime.Pod) bool {
+	if h.config.Workers.View(pod.UID).Known() {
+		return false
+	}
+	if wanted, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
+		return !h.active(wanted)
+	}
+	return h.unwanted(pod)
 }
 
 func (h *Handlers) killOrphan(orphan *runtime.Pod) {
@@ -122,6 +129,9 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 		RunningPod:     orphan,
 		KillPodOptions: &podworkers.KillPodOptions{PodTerminationGracePeriodSecondsOverride: &grace},
 	})
+	if errors.Is(err, podworkers.ErrStopped) {
+		return
+	}
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
@@ -129,36 +139,47 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	h.config.Log.Info("ending a pod that nobody wants", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
-// believed: the source recorded on the pod's sandboxes is complete. A pod that
-// names no source waits until every source has spoken.
-func (h *Handlers) believed(pod *runtime.Pod) bool {
-	for _, sandbox := range pod.Sandboxes {
-		if source := sandbox.Annotations[podmanager.ConfigSourceAnnotation]; source != "" {
-			return h.config.Sources.Complete(source)
+// unwanted: the pod is not desired, and those who could desire it are complete:
+// the sources recorded on its sandboxes. If it names none, or none that the
+// node has, it may be anybody's.
+func (h *Handlers) unwanted(pod *runtime.Pod) bool {
+	if _, wanted := h.config.Manager.GetPodByUID(pod.UID); wanted {
+		return false
+	}
+	names := h.config.Sources.Names()
+	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cameFrom(pod, name) })
+	if len(owners) == 0 {
+		owners = names
+	}
+	for _, name := range owners {
+		if !h.config.Sources.Complete(name) {
+			return false
 		}
 	}
-	return h.config.Sources.AllSeen()
+	return true
+}
+
+func cameFrom(pod *runtime.Pod, source string) bool {
+	return slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
+		return s.Annotations[podmanager.ConfigSourceAnnotation] == source
+	})
 }
 
 // discard hands over the pods whose content is of no use any more. Whoever
-// removes it asks again, at that moment, whether that is still so.
+// removes it asks again, at that moment, whether that is still so. What a pod
+// leaves behind tells that it has run, and keeps it from running twice: it
+// stays as long as its source may only have failed to mention it.
 func (h *Handlers) discard(pods []runtime.Pod) {
 	var gone []types.UID
 	for i := range pods {
-		if !isRunning(&pods[i]) && h.discardable(pods[i].UID) {
-			gone = append(gone, pods[i].UID)
+		pod := &pods[i]
+		if !isRunning(pod) && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) {
+			gone = append(gone, pod.UID)
 		}
 	}
 	if len(gone) > 0 {
 		h.config.Discard(gone)
 	}
-}
-
-func (h *Handlers) discardable(uid types.UID) bool {
-	if _, wanted := h.config.Manager.GetPodByUID(uid); wanted {
-		return false
-	}
-	return h.config.Workers.View(uid).ShouldPodContentBeRemoved()
 }
 
 func runs(pods []runtime.Pod, uid types.UID) bool {

@@ -29,11 +29,13 @@ type HandlersConfig struct {
 	Sources sources
 	// Admit is asked in order for every new pod; nil admits all.
 	Admit []PodAdmitHandler
-	// Discard is told the pods of which nothing is needed any more, whenever
-	// there are any. It must not block; see Cleaner. nil keeps everything.
+	// Discard is told the pods of which nothing is needed any more, at each
+	// housekeeping that finds some. It must not block, and whoever removes
+	// something asks again right before; gc.Pods.Discard does both. nil keeps
+	// everything.
 	Discard func(pods []types.UID)
 	// Mirrors deletes mirror pods that have lost their static pod; nil keeps
-	// them. It must not block.
+	// them.
 	Mirrors MirrorClient
 	// Recorder receives events; nil drops them.
 	Recorder recorder
@@ -46,12 +48,15 @@ type HandlersConfig struct {
 // MirrorClient removes the API's reflections of static pods.
 type MirrorClient interface {
 	// DeleteMirrorPod asks for the mirror pod of a full name to be deleted.
-	// It is called at each housekeeping that finds the orphan, on the loop.
+	// It is called on the loop, at each housekeeping that finds the orphan,
+	// and must not block. While nothing changes there is no housekeeping, so
+	// retries are the client's business.
 	DeleteMirrorPod(fullName string)
 }
 
 type statuses interface {
 	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
+	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
 	RemoveOrphanedStatuses(keep map[types.UID]bool)
 }
@@ -61,6 +66,7 @@ type observed interface {
 }
 
 type sources interface {
+	Names() []string
 	Complete(source string) bool
 	AllSeen() bool
 }
@@ -110,7 +116,8 @@ func (c *HandlersConfig) complete() error {
 }
 
 // update sends one update to the workers. What they refuse is a fault of the
-// program or of its shutdown: it is said, and the pod stays as it is.
+// program: it is said, and the pod stays as it is. Nothing has to be said of
+// workers that have stopped, since the loop is about to.
 func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: kind,
@@ -118,7 +125,7 @@ func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 		Pod:        pod,
 		MirrorPod:  mirror,
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, podworkers.ErrStopped) {
 		h.config.Log.Error("a pod could not be handed to its worker", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	}
 }

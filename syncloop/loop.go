@@ -33,7 +33,9 @@ type Loop struct {
 		touched time.Time // the first change since the last cleanup; zero without one
 		entered time.Time // when the step in progress began; zero between steps
 	}
-	buffer []pleg.Change
+	// What was taken in a step; kept for the next one.
+	changed []pleg.Change
+	poked   []dirty.Entry[struct{}]
 }
 
 // New makes a loop. It runs nothing until Run or Step is called.
@@ -43,11 +45,13 @@ func New(config Config) (*Loop, error) {
 	}
 	t := turn.Over(config.Clock)
 	l := &Loop{config: config, turn: t, wake: t.NewEvent()}
-	l.pokes = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, l.wake.Signal)
+	l.pokes = dirty.New[struct{}](nil, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
-	config.Updates.SetWake(l.Touch) // A source may have become complete without any change to take.
-	l.mu.touched = t.Now()          // There is a first look around in any case.
+	// Each word of a source is a change, even if there is nothing to take: the
+	// source may have become complete.
+	config.Updates.SetWake(l.Touch)
+	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
 }
 
@@ -55,34 +59,40 @@ func New(config Config) (*Loop, error) {
 // then. It is called once.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.changes.Close()
-	for {
-		next, timed := l.Step(ctx)
-		var err error
-		if timed {
-			_, err = l.wake.WaitUntil(ctx, next)
-		} else {
-			err = l.wake.Wait(ctx)
-		}
-		if err != nil {
-			return nil
+	for ctx.Err() == nil {
+		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {
+			break
 		}
 	}
+	return nil
+}
+
+// pause waits until there may be something to do. It fails when Run is to end.
+// What has woken the loop during the step before ends the wait at once.
+func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
+	if !timed {
+		return l.wake.Wait(ctx)
+	}
+	_, err := l.wake.WaitUntil(ctx, next)
+	return err
 }
 
 // Step does all that is to be done now, in a fixed order: desire, changes in
 // the runtime, probe results, pokes, housekeeping. It returns when the next
-// step is due even if nothing happens; false if that is never.
+// step is due even if nothing happens; false if that is never. It is for those
+// who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.enter(l.turn.Now())
 	defer l.enter(time.Time{})
 	for _, update := range l.config.Updates.Take() {
+		l.note()
 		l.dispatch(ctx, update)
-		l.Touch()
 	}
-	l.buffer = l.changes.Take(l.buffer[:0])
-	l.observe(ctx, l.buffer)
+	l.changed = l.changes.Take(l.changed[:0])
+	l.observe(ctx, l.changed)
 	l.probed(ctx)
-	for _, poke := range l.pokes.Take(nil) {
+	l.poked = l.pokes.Take(l.poked)
+	for _, poke := range l.poked {
 		l.sync(ctx, poke.UID)
 	}
 	return l.clean(ctx)
@@ -95,13 +105,19 @@ func (l *Loop) Poke(uid types.UID) { l.pokes.Add(uid, struct{}{}) }
 // Touch says that something has changed which housekeeping should see: a
 // worker has finished, say. It never blocks and may be called from anywhere.
 func (l *Loop) Touch() {
+	l.note()
+	l.wake.Signal()
+}
+
+// note is Touch from within a step, which looks at the time before it ends and
+// need not be woken for another.
+func (l *Loop) note() {
 	now := l.turn.Now()
 	l.mu.Lock()
 	if l.mu.touched.IsZero() {
 		l.mu.touched = now
 	}
 	l.mu.Unlock()
-	l.wake.Signal()
 }
 
 // Healthy fails while one step has been going on for longer than StuckAfter.
@@ -130,15 +146,24 @@ func (l *Loop) dispatch(ctx context.Context, update source.PodUpdate) {
 	}
 	switch update.Op {
 	case source.ADD:
-		l.config.Handler.HandlePodAdditions(ctx, update.Pods)
+		l.handle(ctx, l.config.Handler.HandlePodAdditions, update.Pods)
 	case source.UPDATE, source.DELETE:
-		l.config.Handler.HandlePodUpdates(ctx, update.Pods)
+		l.handle(ctx, l.config.Handler.HandlePodUpdates, update.Pods)
 	case source.REMOVE:
-		l.config.Handler.HandlePodRemoves(ctx, update.Pods)
+		l.handle(ctx, l.config.Handler.HandlePodRemoves, update.Pods)
 	case source.RECONCILE:
-		l.config.Handler.HandlePodReconcile(ctx, update.Pods)
+		l.handle(ctx, l.config.Handler.HandlePodReconcile, update.Pods)
 	default:
 		l.config.Log.Error("a source sent an operation that the loop does not take", "source", update.Source, "op", update.Op)
+	}
+}
+
+// handle calls a handler. If that panics the call is lost, and housekeeping,
+// which compares the whole picture, is asked to make it good.
+func (l *Loop) handle(ctx context.Context, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
+	if err := contain(func() { handler(ctx, pods) }); err != nil {
+		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
+		l.note()
 	}
 }
 
@@ -146,7 +171,7 @@ func (l *Loop) dispatch(ctx context.Context, update source.PodUpdate) {
 // lost records needs no sync (SL-9); one that nobody wants is housekeeping's.
 func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
-		l.Touch()
+		l.note()
 		if c.Events != pleg.ContainerRemoved {
 			l.sync(ctx, c.UID)
 		}
@@ -155,7 +180,7 @@ func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
 
 func (l *Loop) sync(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
-		l.config.Handler.HandlePodSyncs(ctx, []*v1.Pod{pod})
+		l.handle(ctx, l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
 	}
 }
 
@@ -175,13 +200,16 @@ func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 	l.mu.Lock()
 	l.mu.touched = time.Time{}
 	l.mu.Unlock()
-	err := l.config.Handler.HandlePodCleanups(ctx)
+	var err error
+	if panicked := contain(func() { err = l.config.Handler.HandlePodCleanups(ctx) }); panicked != nil {
+		err = panicked
+	}
 	done := l.turn.Now()
 	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
 	l.config.Hooks.Cleanup(done.Sub(now), err)
 	if err != nil {
 		l.config.Log.Error("housekeeping failed and will be tried again", "err", err)
-		l.Touch()
+		l.note()
 	}
 	return l.cleanDue()
 }

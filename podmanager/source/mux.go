@@ -134,6 +134,15 @@ func (m *Mux) Complete(source string) bool {
 	return false
 }
 
+// Names are the names of all sources, sorted. The slice is the caller's.
+func (m *Mux) Names() []string {
+	names := make([]string, 0, len(m.inboxes))
+	for _, in := range m.inboxes {
+		names = append(names, in.name)
+	}
+	return names
+}
+
 // AllSeen reports whether every source has delivered and the consumer has taken
 // something of each (CF-9). Without sources it is true.
 func (m *Mux) AllSeen() bool {

@@ -96,6 +96,7 @@ func TestAllSeen_CF9_NeedsSnapshotAndTakeOfEverySource(t *testing.T) {
 		m := running(t, source.Config{Sources: map[string]source.Source{"file": file, "web": web}})
 
 		file.sink.Set(source.Snapshot{})
+		assert.Equal(t, []string{"file", "web"}, m.Names())
 		assert.False(t, m.Complete("file"), "sent, not taken")
 		m.Take()
 		assert.True(t, m.Complete("file"), "a source speaks for its own pods, whatever the others do")

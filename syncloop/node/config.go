@@ -33,8 +33,8 @@ type Config struct {
 	AwaitHost bool
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
-	// Admit is asked after the built-in handlers: pod count, host ports,
-	// powers that the runtime lacks.
+	// Admit is asked after the built-in handlers: names, pod count, host
+	// ports, powers that the runtime lacks.
 	Admit []syncloop.PodAdmitHandler
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int

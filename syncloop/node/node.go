@@ -178,6 +178,7 @@ func (n *Node) buildLoop() (err error) {
 func (n *Node) admission() []syncloop.PodAdmitHandler {
 	return slices.Concat([]syncloop.PodAdmitHandler{
 		n.draining,
+		syncloop.AdmitNames(),
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		syncloop.AdmitHostPorts(),
 		admitPowers(n.config.Recorder),
