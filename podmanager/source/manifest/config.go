@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 )
 
@@ -57,8 +56,8 @@ func (c *Config) complete() error {
 	c.NodeName = strings.ToLower(c.NodeName)
 	if c.NodeName == "" {
 		fault("NodeName is empty")
-	} else if complaints := validation.IsDNS1123Subdomain(c.NodeName); len(complaints) > 0 {
-		fault("NodeName %s: %s", quote(c.NodeName), strings.Join(complaints, "; "))
+	} else if len(dnsSubdomain.complaints(c.NodeName)) > 0 {
+		fault("NodeName %s: expected %s", quote(c.NodeName), dnsSubdomain.expected)
 	}
 	if err := c.completePath(); err != nil {
 		fault("%v", err)

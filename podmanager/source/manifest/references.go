@@ -30,7 +30,7 @@ type refs struct{ findings }
 // object adds a finding if there is a reference.
 func (f *refs) object(refers bool, at *fieldPath, what string) {
 	if refers {
-		f.add(at, "refers to %s: expected no reference to an object of the API, since a static pod cannot have any", what)
+		f.add(at, "refers to %s: expected none, since a static pod has no objects of an API server", what)
 	}
 }
 

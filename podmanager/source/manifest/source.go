@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -28,7 +27,7 @@ type Source struct {
 	last  source.Snapshot
 	told  told
 
-	newWatcher func() (*fsnotify.Watcher, error)
+	newAnnouncer func() (*announcer, error)
 }
 
 // New makes a Source. It touches no file and starts nothing. An error is
@@ -38,12 +37,12 @@ func New(cfg Config) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		cfg:        cfg,
-		place:      osPlace{cfg.Path},
-		slow:       newPatience(cfg.ReadTimeout),
-		files:      map[string]*file{},
-		told:       told{},
-		newWatcher: fsnotify.NewWatcher,
+		cfg:          cfg,
+		place:        osPlace{cfg.Path},
+		slow:         newPatience(cfg.ReadTimeout),
+		files:        map[string]*file{},
+		told:         told{},
+		newAnnouncer: newAnnouncer,
 	}
 	if cfg.FS != nil {
 		s.place = fsPlace{cfg.FS, cfg.Path}

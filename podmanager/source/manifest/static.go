@@ -1,8 +1,8 @@
 package manifest
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
-	"hash/fnv"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,15 +58,15 @@ func identify(d document, node, path string) {
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// staticUID is 128 bits of the document in canonical form, the node, and the
+// staticUID is 128 bits of a hash of the document in canonical form, the node, and the
 // file. No Go type is part of it, so a new version of a library restarts
 // nothing (kubernetes/kubernetes#67537).
 func staticUID(canonical []byte, node, path string) types.UID {
-	h := fnv.New128a()
+	h := sha256.New()
 	h.Write(canonical)
 	h.Write([]byte("host:" + node))
 	h.Write([]byte("file:" + path))
-	return types.UID(hex.EncodeToString(h.Sum(nil)))
+	return types.UID(hex.EncodeToString(h.Sum(nil)[:16]))
 }
 
 // sameness finds pods of one file that cannot both run.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Validate checks a pod that has its defaults: everything a node can get wrong
@@ -35,18 +34,6 @@ func validate(pod *v1.Pod) findings {
 	return f
 }
 
-// dnsName adds what the validation library says of a name. Its sentences say
-// what is expected.
-func (f *findings) dnsName(at *fieldPath, name string, check func(string) []string) {
-	if name == "" {
-		f.add(at, "missing: expected a name")
-		return
-	}
-	for _, complaint := range check(name) {
-		f.add(at, "%s: %s", quote(name), complaint)
-	}
-}
-
 // maxAnnotations is the total size of annotations, as in the API (F14).
 const maxAnnotations = 256 << 10
 
@@ -54,20 +41,18 @@ const maxAnnotations = 256 << 10
 const maxUID = 128
 
 func (f *findings) metadata(pod *v1.Pod, at *fieldPath) {
-	f.dnsName(at.field("name"), pod.Name, validation.IsDNS1123Subdomain)
-	f.dnsName(at.field("namespace"), pod.Namespace, validation.IsDNS1123Label)
+	f.named(at.field("name"), pod.Name, dnsSubdomain)
+	f.named(at.field("namespace"), pod.Namespace, dnsLabel)
 	if !safeUID(string(pod.UID)) {
 		f.add(at.field("uid"), "%s: expected at most %d letters, digits, '-', '_' and '.', beginning with a letter or digit", quote(string(pod.UID)), maxUID)
 	}
 	for _, key := range sortedKeys(pod.Labels) {
-		f.qualified(at.field("labels").entry(key), key)
-		for _, complaint := range validation.IsValidLabelValue(pod.Labels[key]) {
-			f.add(at.field("labels").entry(key), "%s: %s", quote(pod.Labels[key]), complaint)
-		}
+		f.keeps(at.field("labels").entry(key), key, qualifiedName)
+		f.keeps(at.field("labels").entry(key), pod.Labels[key], labelValue)
 	}
 	size := 0
 	for _, key := range sortedKeys(pod.Annotations) {
-		f.qualified(at.field("annotations").entry(key), strings.ToLower(key))
+		f.keeps(at.field("annotations").entry(key), strings.ToLower(key), qualifiedName)
 		size += len(key) + len(pod.Annotations[key])
 	}
 	if size > maxAnnotations {
@@ -75,12 +60,6 @@ func (f *findings) metadata(pod *v1.Pod, at *fieldPath) {
 	}
 	if pod.DeletionTimestamp != nil {
 		f.add(at.field("deletionTimestamp"), "set: expected none, since a pod of a manifest ends when the manifest goes")
-	}
-}
-
-func (f *findings) qualified(at *fieldPath, key string) {
-	for _, complaint := range validation.IsQualifiedName(key) {
-		f.add(at, "%s: %s", quote(key), complaint)
 	}
 }
 
@@ -115,11 +94,13 @@ func oneOf[T ~string](f *findings, at *fieldPath, got T, allowed ...T) {
 	if slices.Contains(allowed, got) {
 		return
 	}
-	words := make([]string, len(allowed))
-	for i, a := range allowed {
-		words[i] = string(a)
+	var words []string
+	for _, a := range allowed {
+		if a != "" { // Nothing said is nothing wrong.
+			words = append(words, string(a))
+		}
 	}
-	f.add(at, "%s: expected %s", quote(string(got)), strings.Join(words, ", "))
+	f.add(at, "%s: expected one of %s", quote(string(got)), strings.Join(words, ", "))
 }
 
 // within wants a number that is at least least, and so small that adding it to
@@ -133,14 +114,14 @@ func within[T int32 | int64](f *findings, at *fieldPath, got *T, least T) {
 func (f *findings) hostNames(spec *v1.PodSpec, at *fieldPath) {
 	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
 		if name.value != "" {
-			f.dnsName(at.field(name.field), name.value, validation.IsDNS1123Label)
+			f.named(at.field(name.field), name.value, dnsLabel)
 		}
 	}
 	for i, alias := range spec.HostAliases {
 		at := at.field("hostAliases").at(i)
 		f.ip(at.field("ip"), alias.IP)
 		for j, name := range alias.Hostnames {
-			f.dnsName(at.field("hostnames").at(j), name, validation.IsDNS1123Subdomain)
+			f.named(at.field("hostnames").at(j), name, dnsSubdomain)
 		}
 	}
 	if spec.DNSConfig != nil {

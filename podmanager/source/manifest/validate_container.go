@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // containers checks all containers of a pod, and what they must not share.
@@ -40,7 +39,7 @@ func sidecar(c *v1.Container) bool {
 }
 
 func (f *findings) container(c *v1.Container, volumes map[string]bool, names map[string]*fieldPath, at *fieldPath) {
-	f.dnsName(at.field("name"), c.Name, validation.IsDNS1123Label)
+	f.named(at.field("name"), c.Name, dnsLabel)
 	if first, ok := names[c.Name]; ok && c.Name != "" {
 		f.add(at.field("name"), "%s: %s has the same name", quote(c.Name), first)
 	} else {
@@ -124,9 +123,7 @@ func (f *findings) ports(ports []v1.ContainerPort, at *fieldPath) {
 		if p.Name == "" {
 			continue
 		}
-		for _, complaint := range validation.IsValidPortName(p.Name) {
-			f.add(at.field("name"), "%s: %s", quote(p.Name), complaint)
-		}
+		f.keeps(at.field("name"), p.Name, portName)
 		f.unique(at.field("name"), p.Name, seen, i, "ports")
 	}
 }
@@ -153,7 +150,7 @@ func (f *findings) hostPorts(c *v1.Container, hostNetwork bool, taken map[string
 func (f *findings) env(env []v1.EnvVar, at *fieldPath) {
 	for i, e := range env {
 		at := at.at(i)
-		f.dnsName(at.field("name"), e.Name, validation.IsRelaxedEnvVarName)
+		f.named(at.field("name"), e.Name, envName)
 		if e.ValueFrom == nil {
 			continue
 		}
@@ -168,12 +165,8 @@ func (f *findings) env(env []v1.EnvVar, at *fieldPath) {
 			"secretKeyRef":     e.ValueFrom.SecretKeyRef != nil,
 			"fileKeyRef":       e.ValueFrom.FileKeyRef != nil,
 		})
-		if ref := e.ValueFrom.FieldRef; ref != nil && ref.FieldPath == "" {
-			f.add(from.fields("fieldRef", "fieldPath"), "missing: expected a field such as metadata.name")
-		}
-		if ref := e.ValueFrom.ResourceFieldRef; ref != nil && ref.Resource == "" {
-			f.add(from.fields("resourceFieldRef", "resource"), "missing: expected a resource such as limits.cpu")
-		}
+		f.fieldRef(e.ValueFrom.FieldRef, from.field("fieldRef"), envFields)
+		f.resourceFieldRef(e.ValueFrom.ResourceFieldRef, from.field("resourceFieldRef"))
 	}
 }
 

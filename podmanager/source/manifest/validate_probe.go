@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // probes checks the probes and hooks of one container.
@@ -82,7 +81,7 @@ func (f *findings) http(get *v1.HTTPGetAction, at *fieldPath) {
 	f.portRef(get.Port, at.field("port"))
 	oneOf(f, at.field("scheme"), get.Scheme, v1.URISchemeHTTP, v1.URISchemeHTTPS)
 	for i, header := range get.HTTPHeaders {
-		f.dnsName(at.field("httpHeaders").at(i).field("name"), header.Name, validation.IsHTTPHeaderName)
+		f.named(at.field("httpHeaders").at(i).field("name"), header.Name, headerName)
 		if strings.ContainsAny(header.Value, "\r\n") {
 			f.add(at.field("httpHeaders").at(i).field("value"), "%s: expected one line", quote(header.Value))
 		}
@@ -98,7 +97,5 @@ func (f *findings) portRef(port intstr.IntOrString, at *fieldPath) {
 		}
 		return
 	}
-	for _, complaint := range validation.IsValidPortName(port.StrVal) {
-		f.add(at, "%s: %s", quote(port.StrVal), complaint)
-	}
+	f.keeps(at, port.StrVal, portName)
 }

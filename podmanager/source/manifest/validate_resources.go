@@ -28,7 +28,7 @@ func (f *findings) resources(r *v1.ResourceRequirements, at *fieldPath) {
 func (f *findings) quantities(list v1.ResourceList, at *fieldPath) {
 	for _, name := range sortedKeys(list) {
 		quantity, at := list[name], at.entry(string(name))
-		f.qualified(at, string(name))
+		f.keeps(at, string(name), qualifiedName)
 		if native(name) && !hugePages(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
 			f.add(at, "unknown resource: expected cpu, memory, ephemeral-storage, hugepages-... or a name with a domain")
 		}

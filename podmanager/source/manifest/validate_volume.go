@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // volumes checks the volumes of a pod and returns their names.
@@ -13,7 +12,7 @@ func (f *findings) volumes(volumes []v1.Volume, at *fieldPath) map[string]bool {
 	seen, names := map[string]int{}, map[string]bool{}
 	for i := range volumes {
 		v, at := &volumes[i], at.at(i)
-		f.dnsName(at.field("name"), v.Name, validation.IsDNS1123Label)
+		f.named(at.field("name"), v.Name, dnsLabel)
 		f.unique(at.field("name"), v.Name, seen, i, "volumes")
 		names[v.Name] = true
 		f.exactlyOne(at, "a source", given(v.VolumeSource))
@@ -113,6 +112,8 @@ func (f *findings) files(files []v1.DownwardAPIVolumeFile, at *fieldPath) {
 		f.exactlyOne(at, "a source", map[string]bool{
 			"fieldRef": file.FieldRef != nil, "resourceFieldRef": file.ResourceFieldRef != nil,
 		})
+		f.fieldRef(file.FieldRef, at.field("fieldRef"), fileFields)
+		f.resourceFieldRef(file.ResourceFieldRef, at.field("resourceFieldRef"))
 	}
 }
 

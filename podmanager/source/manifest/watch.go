@@ -12,15 +12,32 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
+// announcer is the system's way to say that something has changed: fsnotify, or
+// what a test puts in its place.
+type announcer struct {
+	add, remove func(dir string) error
+	close       func() error
+	events      <-chan fsnotify.Event
+	errors      <-chan error
+}
+
+func newAnnouncer() (*announcer, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return &announcer{add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors}, nil
+}
+
 // watch is the system's word that something in a directory has changed. It is a
 // hint and nothing more: each one leads to a full scan, and the poll beneath
 // finds what it misses (F35).
 type watch struct {
 	dir     string
 	only    string // the name of the only file, or empty
-	new     func() (*fsnotify.Watcher, error)
-	watcher *fsnotify.Watcher // nil while the system grants none
-	watched fs.FileInfo       // the directory it is on
+	new     func() (*announcer, error)
+	system  *announcer  // nil while the system grants none
+	watched fs.FileInfo // the directory it is on
 }
 
 // watchFor makes the watch for the path, once it is known what that is: of a
@@ -30,9 +47,9 @@ func (s *Source) watchFor() *watch {
 		return nil
 	}
 	if s.kind == single {
-		return &watch{dir: filepath.Dir(s.cfg.Path), only: filepath.Base(s.cfg.Path), new: s.newWatcher}
+		return &watch{dir: filepath.Dir(s.cfg.Path), only: filepath.Base(s.cfg.Path), new: s.newAnnouncer}
 	}
-	return &watch{dir: s.cfg.Path, new: s.newWatcher}
+	return &watch{dir: s.cfg.Path, new: s.newAnnouncer}
 }
 
 // keepWatch ensures the watch and tells, once, if there is none.
@@ -53,15 +70,15 @@ func (s *Source) keepWatch(ctx context.Context, w *watch) {
 // already. It is called before each scan, so that what changes after the scan
 // is announced.
 func (s *Source) ensure(ctx context.Context, w *watch) error {
-	if w.watcher == nil {
-		watcher, err := w.new()
+	if w.system == nil {
+		system, err := w.new()
 		if err != nil {
 			return err
 		}
-		w.watcher = watcher
+		w.system = system
 	}
-	watcher, dir, watched := w.watcher, w.dir, w.watched // The call may outlive this one.
-	info, err := s.slow.ask(ctx, "\x00watch", func() (any, error) { return rewatch(watcher, dir, watched) })
+	system, dir, watched := w.system, w.dir, w.watched // The call may outlive this one.
+	info, err := s.slow.ask(ctx, "\x00watch", func() (any, error) { return system.rewatch(dir, watched) })
 	if err != nil {
 		w.watched = nil
 		return err
@@ -71,7 +88,7 @@ func (s *Source) ensure(ctx context.Context, w *watch) error {
 }
 
 // rewatch watches dir unless that is the directory already watched.
-func rewatch(w *fsnotify.Watcher, dir string, watched fs.FileInfo) (fs.FileInfo, error) {
+func (a *announcer) rewatch(dir string, watched fs.FileInfo) (fs.FileInfo, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -79,24 +96,24 @@ func rewatch(w *fsnotify.Watcher, dir string, watched fs.FileInfo) (fs.FileInfo,
 	if watched != nil && os.SameFile(info, watched) {
 		return info, nil
 	}
-	_ = w.Remove(dir) // It may be on a directory that was moved away.
-	return info, w.Add(dir)
+	_ = a.remove(dir) // It may be on a directory that was moved away.
+	return info, a.add(dir)
 }
 
 // events is where news comes from; nil, which is never ready, without a watch.
-func (w *watch) events() chan fsnotify.Event {
-	if w == nil || w.watcher == nil {
+func (w *watch) events() <-chan fsnotify.Event {
+	if w == nil || w.system == nil {
 		return nil
 	}
-	return w.watcher.Events
+	return w.system.events
 }
 
 // errors is where overflows and the like come from.
-func (w *watch) errors() chan error {
-	if w == nil || w.watcher == nil {
+func (w *watch) errors() <-chan error {
+	if w == nil || w.system == nil {
 		return nil
 	}
-	return w.watcher.Errors
+	return w.system.errors
 }
 
 // matters reports whether an event can be about a manifest.
@@ -116,7 +133,7 @@ func (w *watch) matters(e fsnotify.Event) bool {
 }
 
 func (w *watch) close() {
-	if w != nil && w.watcher != nil {
-		_ = w.watcher.Close() // There is nobody to tell that it cannot be closed.
+	if w != nil && w.system != nil {
+		_ = w.system.close() // There is nobody to tell that it cannot be closed.
 	}
 }

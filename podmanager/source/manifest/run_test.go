@@ -1,0 +1,239 @@
+package manifest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
+)
+
+// sink is a channel of snapshots as text.
+type sink chan string
+
+func (s sink) Set(snapshot source.Snapshot) {
+	text := strings.Join(names(snapshot), " ")
+	for _, p := range snapshot.Pods {
+		text += " " + p.Spec.Containers[0].Image
+	}
+	s <- text
+}
+
+// run runs the source of d until the test ends.
+func (d *dir) run() sink {
+	s := make(sink, 1000)
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan error)
+	go func() { done <- d.source.Run(ctx, s) }()
+	d.t.Cleanup(func() {
+		cancel()
+		assert.NoError(d.t, <-done)
+	})
+	return s
+}
+
+// TestRun_CF15_SystemAnnouncesChanges: real files, the system's own news, and a
+// period too long to help.
+func TestRun_CF15_SystemAnnouncesChanges(t *testing.T) {
+	d := newDir(t)
+	d.open(manifest.Config{Path: d.path, Period: 24 * time.Hour})
+	got := d.run()
+	assert.Equal(t, "", <-got, "at once, even if there is nothing")
+	d.write("a", podYAML("a", "one"))
+	assert.Equal(t, "a-n1 one", <-got)
+	d.write("a", podYAML("a", "two"))
+	assert.Equal(t, "a-n1 two", <-got)
+	d.write("new", podYAML("a", "three"))
+	require.NoError(t, os.Rename(d.file("new"), d.file("a")))
+	assert.Equal(t, "a-n1 three", <-got, "F34: renamed over")
+	d.remove("a")
+	assert.Equal(t, "", <-got)
+}
+
+func TestRun_SingleFileIsReplacedByRename(t *testing.T) {
+	d := newDir(t, "web.yaml")
+	d.write("web.yaml", podYAML("web", "one"))
+	d.open(manifest.Config{Path: d.file("web.yaml"), Period: 24 * time.Hour})
+	got := d.run()
+	assert.Equal(t, "web-n1 one", <-got)
+	d.write(".new", podYAML("web", "two"))
+	require.NoError(t, os.Rename(d.file(".new"), d.file("web.yaml")))
+	assert.Equal(t, "web-n1 two", <-got)
+}
+
+// TestRun_F35_PollBeneath: a system that grants no watch is told once, and the
+// period finds what changes.
+func TestRun_F35_PollBeneath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t)
+		d.source.WatchWith(nil, nil, errors.New("too many open files"))
+		got := d.run()
+		synctest.Wait()
+		assert.Equal(t, "", <-got)
+		d.write("a", podYAML("a", "one"))
+		began := time.Now()
+		assert.Equal(t, "a-n1 one", <-got)
+		assert.Equal(t, 20*time.Second, time.Since(began))
+		time.Sleep(time.Hour)
+		require.Len(t, d.problems, 1)
+		assert.ErrorIs(t, d.problems[0].Err, manifest.ErrNoWatch)
+		assert.ErrorContains(t, d.problems[0].Err, "too many open files")
+		assert.Empty(t, got, "nothing is handed over that has not changed")
+	})
+}
+
+// TestRun_F35_OverflowIsAFullScan: what was lost is found.
+func TestRun_F35_OverflowIsAFullScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t)
+		lost := make(chan error)
+		d.source.WatchWith(nil, lost, nil)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		d.write("a", podYAML("a", "one"))
+		began := time.Now()
+		lost <- fsnotify.ErrEventOverflow
+		assert.Equal(t, "a-n1 one", <-got)
+		assert.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// TestRun_F33_RewrittenAThousandTimes a second: it is read about once a second,
+// and within one of the last write the last version is there.
+func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t)
+		events := make(chan fsnotify.Event)
+		d.source.WatchWith(events, nil, nil)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		for i := range 5000 {
+			d.write("a", podYAML("a", fmt.Sprint("v", i)))
+			events <- fsnotify.Event{Name: d.file("a"), Op: fsnotify.Write}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		last, n := "", len(got)
+		for range n {
+			last = <-got
+		}
+		assert.Equal(t, "a-n1 v4999", last)
+		assert.LessOrEqual(t, n, 6)
+	})
+}
+
+// TestRun_F9_NewsOfTemporaryFilesIsNoNews, so an open editor costs nothing. The
+// link that a config map's volume is switched with is news.
+func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t)
+		events := make(chan fsnotify.Event)
+		d.source.WatchWith(events, nil, nil)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		d.write("a", podYAML("a", "one"))
+		began := time.Now()
+		events <- fsnotify.Event{Name: d.file(".a.swp")}
+		assert.Equal(t, "a-n1 one", <-got)
+		assert.Equal(t, 20*time.Second, time.Since(began))
+		synctest.Wait()
+		d.write("a", podYAML("a", "two"))
+		began = time.Now()
+		events <- fsnotify.Event{Name: d.file("..data")}
+		assert.Equal(t, "a-n1 two", <-got)
+		assert.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// TestRun_I47_NothingIsHandedOverBeforeTheFirstListing, so that the source
+// does not count as heard.
+func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := fstest.MapFS{}
+		d := &dir{t: t, path: "."}
+		d.open(manifest.Config{FS: files, Path: "later"})
+		got := d.run()
+		time.Sleep(time.Hour)
+		assert.Empty(t, got)
+		files["later/a"] = &fstest.MapFile{Data: []byte(podYAML("a", "one"))}
+		assert.Equal(t, "a-n1 one", <-got)
+		delete(files, "later/a")
+		time.Sleep(time.Hour)
+		assert.Empty(t, got, "an fs.FS has no directory left then")
+	})
+}
+
+// TestScan_F36_HungRead: the others are not held up for longer than the timeout,
+// and not at all the next time; the hung one is never read twice at once; when
+// its read returns, it counts.
+func TestScan_F36_HungRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang, reads := make(chan struct{}), 0
+		files := brokenFS{fstest.MapFS{}, "b", func() error {
+			reads++
+			<-hang
+			return nil
+		}}
+		for _, name := range []string{"a", "b", "c"} {
+			files.MapFS[name] = &fstest.MapFile{Data: []byte(podYAML(name, "i"))}
+		}
+		d := &dir{t: t, path: "."}
+		d.open(manifest.Config{FS: files, Path: "."})
+		began := time.Now()
+		assert.Equal(t, "a-n1 c-n1 incomplete [b:0 unreadable]", d.scan())
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.Equal(t, "a-n1 c-n1 incomplete", d.scan())
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.Equal(t, 1, reads)
+		close(hang)
+		synctest.Wait()
+		assert.Equal(t, "a-n1 b-n1 c-n1", d.scan())
+	})
+}
+
+// TestScan_F36_ManyHungReads: patience wears thin, so the one file that is fine
+// is there within seconds.
+func TestScan_F36_ManyHungReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		files := hungFS{fstest.MapFS{"z": {Data: []byte(podYAML("z", "i"))}}, hang}
+		for i := range 200 {
+			files.MapFS[fmt.Sprintf("a%03d", i)] = &fstest.MapFile{Data: []byte("x")}
+		}
+		d := &dir{t: t, path: "."}
+		d.open(manifest.Config{FS: files, Path: "."})
+		began := time.Now()
+		assert.True(t, strings.HasPrefix(d.scan(), "z-n1 incomplete"))
+		assert.Less(t, time.Since(began), 10*time.Second)
+		close(hang)
+	})
+}
+
+// hungFS is a file system that hangs but for one file.
+type hungFS struct {
+	fstest.MapFS
+	hang chan struct{}
+}
+
+func (h hungFS) Open(name string) (fs.File, error) {
+	if name != "." && name != "z" {
+		<-h.hang
+	}
+	return h.MapFS.Open(name)
+}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package manifest_test
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestScan_F31_NotFiles are skipped and told once; nothing waits for a writer,
+// and nothing is missing for them.
+func TestScan_F31_NotFiles(t *testing.T) {
+	d := newDir(t)
+	t.Chdir(d.path) // The path of a socket has to be short.
+	require.NoError(t, syscall.Mkfifo("fifo", 0o600))
+	socket, err := net.Listen("unix", "socket")
+	require.NoError(t, err)
+	defer socket.Close()
+	require.NoError(t, os.Mkdir("x.yaml", 0o700))
+	require.NoError(t, os.Symlink("/dev/zero", "zero"))
+	require.NoError(t, os.Symlink("fifo", "tofifo"))
+	d.write("a", podYAML("a", "i"))
+	assert.Equal(t, "a-n1 [fifo:0 not a file] [socket:0 not a file] [tofifo:0 not a file] [x.yaml:0 not a file] [zero:0 not a file]", d.scan())
+	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a pipe")
+	assert.EqualError(t, d.problems[4].Err, "manifest: not a regular file: a device")
+	assert.Equal(t, "a-n1", d.scan())
+
+	d.remove("a")
+	require.NoError(t, syscall.Mkfifo("a", 0o600))
+	assert.Equal(t, "a-n1 [a:0 not a file kept]", d.scan(), "it was a file with a pod: that is not an answer")
+}
+
+// TestScan_F30_Links: followed to regular files wherever they are; one that
+// leads nowhere is broken, not gone.
+func TestScan_F30_Links(t *testing.T) {
+	d := newDir(t)
+	outside := newDir(t)
+	outside.write("target", podYAML("a", "i"))
+	require.NoError(t, os.Symlink(outside.file("target"), d.file("a")))
+	require.NoError(t, os.Symlink("loop", d.file("loop")))
+	assert.Equal(t, "a-n1 incomplete [loop:0 unreadable]", d.scan())
+	d.remove("loop")
+
+	outside.remove("target")
+	assert.Equal(t, "a-n1 [a:0 unreadable kept]", d.scan(), "dangling")
+	assert.Equal(t, "a-n1", d.scan())
+	d.remove("a")
+	assert.Equal(t, "", d.scan(), "the link itself is gone")
+	require.NoError(t, os.Symlink("nowhere", d.file("b")))
+	assert.Equal(t, "incomplete [b:0 unreadable]", d.scan())
+}
+
+// TestScan_F30_ConfigMapVolume: a link to a directory of versions is switched.
+func TestScan_F30_ConfigMapVolume(t *testing.T) {
+	d := newDir(t)
+	version := func(name, image string) {
+		require.NoError(t, os.Mkdir(d.file(name), 0o700))
+		d.write(name+"/web.yaml", podYAML("web", image))
+		require.NoError(t, os.Symlink(name, d.file("..data_tmp")))
+		require.NoError(t, os.Rename(d.file("..data_tmp"), d.file("..data")))
+	}
+	version("..1", "one")
+	require.NoError(t, os.Symlink("..data/web.yaml", d.file("web.yaml")))
+	assert.Equal(t, "web-n1", d.scan())
+	version("..2", "two")
+	d.remove("..1")
+	snapshot, err := d.source.Scan(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "two", snapshot.Pods[0].Spec.Containers[0].Image)
+	assert.Empty(t, d.problems)
+}
+
+// TestScan_F29_PermissionLost is an error, of a file or of the directory.
+func TestScan_F29_PermissionLost(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("nothing is forbidden to root")
+	}
+	d := newDir(t)
+	d.write("a", podYAML("a", "i"))
+	d.scan()
+	require.NoError(t, os.Chmod(d.file("a"), 0))
+	assert.Equal(t, "a-n1 [a:0 unreadable kept]", d.scan())
+	require.NoError(t, os.Chmod(d.path, 0))
+	defer func() { require.NoError(t, os.Chmod(d.path, 0o700)) }()
+	assert.Equal(t, "a-n1 error [.:0 listing kept]", d.scan())
+}
