@@ -46,8 +46,8 @@
 // # Statements kept
 //
 // B-161 to B-163, B-165, B-167, B-168 (cache); B-172 to B-182, B-184, B-185,
-// B-187 to B-190, B-192, B-194, B-197 (generic PLEG); B-211 to B-213 (one
-// writer, events are hints). D-5, D-6. I24, I25, I39, I40, I47, I48, I49. F54,
+// B-187 to B-190, B-192, B-194, B-197 (generic PLEG); B-211 to B-213, B-215
+// (one writer, events are hints). D-5, D-6. I24, I25, I39, I40, I47, I48, I49. F54,
 // F60, F61, F62, F65, F66, F93.
 //
 // # Differences from the kubelet, and why
@@ -95,5 +95,12 @@
 //     hints of one pod within a second are followed together.
 //   - The period is the safety net's 30 s only while a stream is healthy and a
 //     listing has succeeded since it was opened; otherwise 1 s.
-//   - There is no RuntimeCache (1.8): Pods is the last listing.
+//   - Get says ErrUnobserved where the kubelet's cache gives an empty status
+//     for a pod that nobody has looked at yet (1.7): at the start of an agent
+//     nothing must follow from that (I47).
+//   - There is no RuntimeCache (1.8), which is three seconds old. Pods is the
+//     newest listing with every pod inspected since as that has shown it, for
+//     with a healthy stream the listing itself may be half a minute old.
+//   - Watch conditions (B-199) and the ticker of the EventedPLEG (B-208) have no
+//     counterpart: NewerThan does what they were for.
 package pleg

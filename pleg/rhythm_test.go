@@ -35,7 +35,9 @@ func TestRhythm_I48_ClockJumps(t *testing.T) {
 // B-174: health is the age of the last success, measured from its begin.
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := rhythm{succeeded: now, ended: now.Add(time.Minute)}
+	var r rhythm
+	r.beginList(now)
+	r.listed(now, now.Add(time.Minute), 1) // It took a minute (B-173).
 	ok, err := r.healthy(now.Add(3*time.Minute), 3*time.Minute)
 	assert.True(t, ok, "%v", err)
 	ok, err = r.healthy(now.Add(3*time.Minute+1), 3*time.Minute)
