@@ -29,6 +29,10 @@
 //   - A UID whose name or namespace changes is removed and added: the full name
 //     is the identity that locks, mirrors and directories are keyed by, and no
 //     update can move it. The kubelet does not look.
+//   - So is one whose spec changes where an API server would not let it: images,
+//     grace, deadline, tolerations and ephemeral containers may change, the rest
+//     makes it another pod (F18). The kubelet, which an API server protects,
+//     would go on with half of the change.
 //   - Pods without UID or name, and a second pod of one UID, are rejected and
 //     reported like a second pod of one name. The kubelet lets the last of one
 //     UID win.

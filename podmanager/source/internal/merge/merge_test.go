@@ -72,6 +72,12 @@ func set(t *testing.T, pod *v1.Pod, key, value string) {
 		pod.Namespace = value
 	case "image":
 		pod.Spec.Containers[0].Image = value
+	case "command":
+		pod.Spec.Containers[0].Command = []string{value}
+	case "spec-grace":
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		require.NoError(t, err)
+		pod.Spec.TerminationGracePeriodSeconds = &seconds
 	case "label":
 		pod.Labels = map[string]string{"l": value}
 	case "owner":

@@ -93,9 +93,9 @@ func (p *Picture) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 }
 
 // carry makes the entry of a pod in the picture after p: one that p has under
-// the same name keeps its arrival.
+// the same name, and that is still the same pod, keeps its arrival.
 func (p *Picture) carry(pod *v1.Pod, number uint64, now time.Time) entry {
-	if e, ok := p.find(pod.UID); ok && fullNameOf(e.pod) == fullNameOf(pod) {
+	if e, ok := p.find(pod.UID); ok && fullNameOf(e.pod) == fullNameOf(pod) && !rebuilt(e.pod, pod) {
 		return entry{pod, e.arrived, e.seen}
 	}
 	return entry{pod, number, now}
