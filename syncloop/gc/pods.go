@@ -18,26 +18,35 @@ import (
 
 // Defaults of PodsConfig.
 const (
-	// DefaultRetry is how long a failed removal waits for the next try: the
-	// pod workers' own error backoff.
-	DefaultRetry = 10 * time.Second
+	// DefaultRetry is how long a removal that failed waits for the next try.
+	DefaultRetry = workqueue.DefaultBackoffInitial
+	// DefaultMaxRetry is what that wait doubles up to.
+	DefaultMaxRetry = workqueue.DefaultBackoffMax
 	// DefaultCallTimeout bounds each call to the runtime.
 	DefaultCallTimeout = 2 * time.Minute
+	// DefaultMaxRemovals is how many pods are removed at once.
+	DefaultMaxRemovals = 4
 )
 
 // PodsConfig is what Pods need. Runtime and Removable are required.
 type PodsConfig struct {
 	// Runtime is asked what there is and told to remove it.
 	Runtime remover
-	// Removable is asked right before each removal. It must be safe for
-	// concurrent use and must not block.
+	// Removable is asked right before each removal. It is called concurrently
+	// and must not block.
 	Removable func(uid types.UID) bool
-	// Removed, if set, is called after all records of a pod are gone.
+	// Removed, if set, is called after all records of a pod are gone,
+	// concurrently. It must not block.
 	Removed func(uid types.UID)
-	// Retry is how long a failed removal waits; zero is DefaultRetry.
-	Retry time.Duration
+	// Retry is how long a removal that failed waits for the next try; zero is
+	// DefaultRetry. It doubles with each failure, up to MaxRetry; zero is
+	// DefaultMaxRetry.
+	Retry, MaxRetry time.Duration
 	// CallTimeout bounds each call; zero is DefaultCallTimeout.
 	CallTimeout time.Duration
+	// MaxRemovals is how many pods are removed at once; zero is
+	// DefaultMaxRemovals.
+	MaxRemovals int
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
@@ -49,7 +58,8 @@ type remover interface {
 	RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error
 }
 
-// Pods removes the records of pods that are gone.
+// Pods removes the records of pods that are gone. Discard may be called from
+// anywhere, before Run and after it as well.
 type Pods struct {
 	config PodsConfig
 	turn   turn.Turn
@@ -57,8 +67,15 @@ type Pods struct {
 	queue  *workqueue.Queue
 	mu     struct {
 		sync.Mutex
-		queued map[types.UID]bool // handed over and not removed yet
+		pods map[types.UID]leftover // handed over and not removed yet
 	}
+}
+
+// leftover is a pod that is to be removed.
+type leftover struct {
+	waiting bool // in the queue; otherwise it is being removed
+	failed  workqueue.Backoff
+	why     string // it failed last
 }
 
 // NewPods makes a collector. It runs nothing until Run is called.
@@ -69,82 +86,115 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	t := turn.Over(config.Clock)
 	p := &Pods{config: config, turn: t, wake: t.NewEvent()}
 	p.queue = workqueue.New(workqueue.Config{Clock: config.Clock, Notify: p.wake.Signal})
-	p.mu.queued = make(map[types.UID]bool)
+	p.mu.pods = make(map[types.UID]leftover)
 	return p, nil
 }
 
-func (c *PodsConfig) complete() error {
-	var errs []error
-	if c.Runtime == nil {
-		errs = append(errs, errors.New("gc: PodsConfig.Runtime is missing"))
-	}
-	if c.Removable == nil {
-		errs = append(errs, errors.New("gc: PodsConfig.Removable is missing"))
-	}
-	if c.Removed == nil {
-		c.Removed = func(types.UID) {}
-	}
-	if c.Retry == 0 {
-		c.Retry = DefaultRetry
-	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = DefaultCallTimeout
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
-}
-
-// Discard hands over pods whose records may go. It never blocks, may be called
-// from anywhere, and a pod that is waiting already keeps its place and its
-// backoff.
+// Discard hands over pods whose records may go. It never blocks, and a pod
+// that waits already keeps its place and its backoff.
 func (p *Pods) Discard(uids []types.UID) {
 	for _, uid := range uids {
-		p.mu.Lock()
-		waiting := p.mu.queued[uid]
-		p.mu.queued[uid] = true
-		p.mu.Unlock()
-		if !waiting {
+		if p.add(uid) {
 			p.queue.Enqueue(uid, 0)
 		}
 	}
 }
 
-// Run removes what is handed over until ctx ends, and returns nil then.
-func (p *Pods) Run(ctx context.Context) error {
-	for {
-		p.Step(ctx)
-		var err error
-		if next, ok := p.queue.Next(); ok {
-			_, err = p.wake.WaitUntil(ctx, next)
-		} else {
-			err = p.wake.Wait(ctx)
-		}
-		if err != nil {
-			return nil
-		}
+// add reports whether the pod is to be queued. One that is being removed is:
+// that removal may have seen less than there is now.
+func (p *Pods) add(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.mu.pods[uid]
+	if l.waiting {
+		return false
 	}
+	l.waiting = true
+	p.mu.pods[uid] = l
+	return true
 }
 
-// Step tries to remove every pod that is due.
-func (p *Pods) Step(ctx context.Context) {
-	for _, uid := range p.queue.GetWork() {
-		if ctx.Err() != nil {
-			return
+// Run removes what is handed over until ctx ends, and returns nil then. A call
+// to the runtime that removes something is not cut short by that, only by its
+// own timeout. Run is called once.
+func (p *Pods) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		p.Step(ctx)
+		if p.pause(ctx) != nil {
+			break
 		}
-		if err := p.remove(ctx, uid); err != nil {
-			p.config.Log.Warn("what is left of a pod could not be removed and will be tried again", "uid", uid, "after", p.config.Retry, "err", err)
-			p.queue.Enqueue(uid, p.config.Retry)
-			continue
-		}
-		p.mu.Lock()
-		delete(p.mu.queued, uid)
-		p.mu.Unlock()
 	}
+	return nil
+}
+
+func (p *Pods) pause(ctx context.Context) error {
+	next, ok := p.queue.Next()
+	if !ok {
+		return p.wake.Wait(ctx)
+	}
+	_, err := p.wake.WaitUntil(ctx, next)
+	return err
+}
+
+// Step tries to remove every pod that is due, several at once, and returns
+// when it has.
+func (p *Pods) Step(ctx context.Context) {
+	due := p.queue.GetWork()
+	turn.Each(p.turn, p.config.MaxRemovals, len(due), func(i int) {
+		if ctx.Err() == nil {
+			p.try(ctx, due[i])
+		}
+	})
+}
+
+// try removes a pod, now or later.
+func (p *Pods) try(ctx context.Context, uid types.UID) {
+	p.begin(uid)
+	err := p.remove(ctx, uid)
+	if ctx.Err() != nil {
+		return // There will be no later.
+	}
+	if err == nil {
+		p.done(uid)
+		return
+	}
+	delay, news := p.failed(uid, err)
+	p.queue.Enqueue(uid, delay)
+	level := slog.LevelDebug
+	if news {
+		level = slog.LevelWarn
+	}
+	p.config.Log.Log(ctx, level, "what is left of a pod could not be removed and will be tried again", "uid", uid, "after", delay, "err", err)
+}
+
+func (p *Pods) begin(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.mu.pods[uid]
+	l.waiting = false
+	p.mu.pods[uid] = l
+}
+
+func (p *Pods) done(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.pods[uid].waiting { // It was handed over again meanwhile.
+		p.mu.pods[uid] = leftover{waiting: true}
+		return
+	}
+	delete(p.mu.pods, uid)
+}
+
+// failed says when to try again, and whether the reason is a new one.
+func (p *Pods) failed(uid types.UID, err error) (delay time.Duration, news bool) {
+	policy := workqueue.ImagePull{Initial: p.config.Retry, Max: p.config.MaxRetry}
+	now := p.turn.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.mu.pods[uid]
+	l := leftover{waiting: true, failed: policy.Failed(old.failed, now), why: err.Error()}
+	p.mu.pods[uid] = l
+	return l.failed.Delay, l.why != old.why
 }
 
 // remove drops the sandboxes of a pod, oldest first so that a crash in the
@@ -155,16 +205,36 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
+	if runs(status) {
+		return nil // Whoever handed it over did not know; to end it gently is not for us.
+	}
 	for i := len(status.Sandboxes) - 1; i >= 0; i-- {
-		if !p.config.Removable(uid) {
+		if ctx.Err() != nil || !p.config.Removable(uid) {
 			return nil
 		}
 		if err := p.drop(ctx, status.Sandboxes[i].ID); err != nil {
 			return err
 		}
 	}
-	p.config.Removed(uid)
+	if p.config.Removed != nil {
+		p.config.Removed(uid)
+	}
 	return nil
+}
+
+// runs: a container runs, or may run, or a sandbox is ready.
+func runs(status *runtime.PodStatus) bool {
+	for i := range status.Sandboxes {
+		if status.Sandboxes[i].Ready {
+			return true
+		}
+	}
+	for i := range status.Containers {
+		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
@@ -187,4 +257,37 @@ func (p *Pods) drop(ctx context.Context, id string) error {
 		return fmt.Errorf("gc: remove sandbox %s: %w", id, err)
 	}
 	return nil
+}
+
+func (c *PodsConfig) complete() error {
+	var errs []error
+	fault := func(is bool, what string) {
+		if is {
+			errs = append(errs, errors.New("gc: PodsConfig."+what))
+		}
+	}
+	fault(c.Runtime == nil, "Runtime is missing")
+	fault(c.Removable == nil, "Removable is missing")
+	fault(c.Retry < 0, "Retry is negative")
+	fault(c.MaxRetry < 0, "MaxRetry is negative")
+	fault(c.CallTimeout < 0, "CallTimeout is negative")
+	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
+	orDefault(&c.Retry, DefaultRetry)
+	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
+	orDefault(&c.CallTimeout, DefaultCallTimeout)
+	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
 }
