@@ -7,12 +7,15 @@
 //	pleg ───── changes ──▶│                      ├─▶ admission (new pods only)
 //	prober ─── results ──▶│ Loop ──▶ SyncHandler ┼─▶ podworkers (never waits)
 //	anyone ─── Poke ─────▶│                      ├─▶ status (rejections)
-//	a period after change ┘                      └─▶ gc (what may go)
+//	after a change ───────┘                      └─▶ gc (what may go)
 //
 // Everything that wakes the loop is level-triggered: a set or a difference that
 // the loop takes when it comes to it. Nothing can be lost, nobody who brings
 // something is ever blocked, and a loop with nothing to do does nothing, for
 // hours. All handlers run on the loop's goroutine, in the fixed order of Step.
+// One that panics loses that call; the loop goes on, and housekeeping, which
+// compares the whole picture, makes it good. An admission handler that panics
+// has refused.
 //
 // # Housekeeping
 //
@@ -25,14 +28,32 @@
 // orphans, or the pod of a re-used UID would be taken for an orphan
 // (kubernetes/kubernetes#113145).
 //
+// It runs a moment after something has changed (a source spoke, a pod moved in
+// the runtime, a worker finished), at most once per period, again after a
+// period if it failed, and never when nothing has changed.
+//
 // Who may conclude what from absence: a source that is complete, about its own
-// pods; all sources together, about statuses, mirrors and records.
+// pods; all sources together, once each has spoken, about statuses and mirrors.
+// A pod whose sandboxes name no source, or one that the node does not have any
+// more, may be anybody's: it is ended when all sources are complete. What is
+// left of a pod goes when both are given, since a source with a broken file is
+// heard, and the pod in that file must not run a second time.
+//
+// # Rejected pods
+//
+// A refusal is latched: neither an update, nor a sync, nor housekeeping starts
+// the pod, and it takes up no room in the eyes of admission. The latch ends
+// when the source removes the pod, or adds it anew, which is a new question. A
+// deletion timestamp gives the pod a worker that finds nothing to stop and lets
+// it go. If the pod runs, from before the agent was started, it is ended like
+// an orphan.
 //
 // # Statements kept
 //
-// B-128 to B-134, B-138 to B-143, B-218; SL-1, SL-7 to SL-10, SL-12, SL-13,
-// SL-15 to SL-21, SL-23 to SL-26; HC-2, HC-5 to HC-10, HC-12; AD-3; CF-9 as far
-// as the consumer is concerned.
+// B-128 to B-134, B-138 to B-143, B-218; SL-1, SL-7 to SL-9, SL-12, SL-13,
+// SL-15 to SL-21, SL-23 to SL-26; HC-1, HC-2, HC-6 to HC-10, HC-12; AD-3; CF-9
+// as far as the consumer is concerned. Of the invariants: I40, I42 as far as one
+// run of the agent can keep it, I47, I49, I50; F19 to F22.
 //
 // # Differences from the kubelet
 //
@@ -43,24 +64,35 @@
 //   - There is no sync tick and no work queue here (B-144, SL-11): the workers
 //     own their retries, so those of pods that left the configuration are not
 //     dropped (kubernetes/kubernetes#107483).
-//   - Housekeeping runs a period after something changed, not every period: an
-//     idle node has nothing to compare.
+//   - Housekeeping runs when something has changed, not every period: an idle
+//     node has nothing to compare.
 //   - Housekeeping does not wait for every source (B-128, SL-14): each source
 //     that is complete can be believed about its own pods
 //     (kubernetes/kubernetes#105543, 112814). The source of an orphan is read
-//     from its sandbox. Only what concerns UIDs that nobody knows waits for
-//     all: the answers of podworkers, statuses, mirrors and records.
+//     from its sandbox.
 //   - A removal is acted on at once (B-141 waits for all sources): it is a fact
 //     that its source has stated, not an absence that somebody concluded.
 //   - A pod that comes back under a UID whose former life still ends is asked
 //     for admission like any other new pod (SL-18 lets it pass unasked).
-//   - A rejection is latched here, so that neither updates nor housekeeping
-//     start the pod; it ends with the pod's removal, and a deletion timestamp
-//     gives the pod a worker that lets it go.
+//   - A rejection is latched here. In the kubelet it is the status Failed, and
+//     an update of the pod starts a worker all the same.
+//   - A pod that has a worker is active until that knows it to have terminated,
+//     whatever its stored status says (HC-7 asks the status as well): that may
+//     be of an earlier life of the UID, and a pod that waits for the end of that
+//     life has been admitted.
+//   - A pod that is wanted and over, and runs without a worker, is ended like an
+//     orphan but for the source, as it is for the kubelet (B-132, not HC-9).
+//   - A verdict on readiness or startup is written down for a pod that has left
+//     the configuration and still runs; only the sync is left out (SL-13).
+//   - A full name is not both a static pod's and another's at once (F19):
+//     AdmitNames refuses the later one. The kubelet runs both.
+//   - Host ports of init containers count as well, and in the host's network
+//     every port of a container.
 //   - Reconcile syncs every pod with readiness gates (SL-25 first computes
 //     whether its Ready condition would change).
 //   - Loop health is about a step that does not end; no step for five minutes
 //     (B-145, SL-4) is how an idle node should be.
-//   - Dead containers are not removed one by one (SL-10, the second half of
-//     B-143): records go with their pod, by package gc.
+//   - Dead containers are not removed one by one, nor those of evicted pods
+//     (SL-10, the second halves of B-143, B-218 and SL-25): records go with
+//     their pod, by package gc.
 package syncloop

@@ -22,10 +22,14 @@ const (
 
 // ProbeResult is the newest verdict of one probe of one container.
 type ProbeResult struct {
-	UID         types.UID
+	// UID of the pod.
+	UID types.UID
+	// ContainerID is written as in the pod's status.
 	ContainerID string
-	Probe       ProbeKind
-	Success     bool
+	// Probe says which of the container's probes it is.
+	Probe ProbeKind
+	// Success is the verdict.
+	Success bool
 }
 
 // probeKey: results of the same probe of the same container replace each other.
@@ -80,7 +84,8 @@ func (p *probeResults) take() []ProbeResult {
 }
 
 // probed acts on verdicts (SL-12, SL-13): a liveness success changes nothing,
-// the other two are first written down and then acted on.
+// the other two are first written down and then acted on. Written down also for
+// a pod that is wanted no more: it may still run, and be ready or not.
 func (l *Loop) probed(ctx context.Context) {
 	for _, r := range l.probes.take() {
 		switch {
