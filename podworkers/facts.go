@@ -13,45 +13,40 @@ import (
 // describe turns an update into the words of the table. Only a pod that is
 // first seen in a terminal phase needs to know whether its containers are
 // gone, and the answer must not wait (B-005, B-010).
-func (w *Workers) describe(o *UpdatePodOptions) (lifecycle.Update, error) {
-	u := lifecycle.Update{Type: o.UpdateType}
+func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
+	u.Type = o.UpdateType
 	switch {
 	case o.Pod != nil:
 		o.RunningPod = nil // B-002
-		u.UID = o.Pod.UID
-		u.Subject = lifecycle.ConfigPod
-		u.Facts = facts(o.Pod)
+		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod
+		facts(o.Pod, &u.Facts)
 		if u.Facts.TerminalPhase {
 			status, err := w.config.Cache.Get(o.Pod.UID)
 			u.Quiet = err == nil && quiet(status)
 		}
 	case o.RunningPod != nil:
-		u.UID = o.RunningPod.UID
-		u.Subject = lifecycle.RuntimePod
+		u.UID, u.Subject = o.RunningPod.UID, lifecycle.RuntimePod
 		u.AsOf = o.Generation
 	default:
-		return u, fmt.Errorf("podworkers: %w: it has neither Pod nor RunningPod", ErrInvalid)
+		return fmt.Errorf("podworkers: %w: it has neither Pod nor RunningPod", ErrInvalid)
 	}
 	if o.KillPodOptions != nil {
 		u.Kill = killOptions(o.KillPodOptions)
 	}
-	return u, nil
+	return nil
 }
 
-func facts(pod *v1.Pod) lifecycle.Facts {
+func facts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
-	f := lifecycle.Facts{
-		Origin:        source,
-		Deleted:       pod.DeletionTimestamp != nil,
-		TerminalPhase: pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded,
-		SpecGrace:     grace(pod.Spec.TerminationGracePeriodSeconds),
-		DeletionGrace: grace(pod.DeletionGracePeriodSeconds),
-	}
+	f.Origin = source
+	f.Deleted = pod.DeletionTimestamp != nil
+	f.TerminalPhase = pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded
+	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)
+	f.DeletionGrace = grace(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
 		f.Static = true
 		f.FullName = podmanager.FullName(pod)
 	}
-	return f
 }
 
 func killOptions(o *KillPodOptions) lifecycle.KillOptions {

@@ -12,20 +12,21 @@ import (
 
 // UpdatePod implements PodWorkers.
 func (w *Workers) UpdatePod(options UpdatePodOptions) error {
-	u, err := w.describe(&options)
-	if err != nil {
+	var u lifecycle.Update
+	if err := w.describe(&options, &u); err != nil {
 		return err
 	}
-	return w.accept(&options, u, nil)
+	return w.accept(&options, &u, nil)
 }
 
 // Kill implements PodWorkers.
 func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	c := newCompletion(w.turn)
 	options.UpdateType = SyncPodKill
-	u, err := w.describe(&options)
+	var u lifecycle.Update
+	err := w.describe(&options, &u)
 	if err == nil {
-		err = w.accept(&options, u, c)
+		err = w.accept(&options, &u, c)
 	}
 	if err != nil {
 		c.resolve(err)
@@ -35,7 +36,7 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 
 // accept puts an update before the table and does what the table says. With a
 // completion the update is a kill.
-func (w *Workers) accept(options *UpdatePodOptions, u lifecycle.Update, kill *Completion) error {
+func (w *Workers) accept(options *UpdatePodOptions, u *lifecycle.Update, kill *Completion) error {
 	var act actions
 	w.mu.Lock()
 	accepted, err := w.decideLocked(u, kill != nil)
@@ -53,11 +54,11 @@ func (w *Workers) accept(options *UpdatePodOptions, u lifecycle.Update, kill *Co
 	return err
 }
 
-func (w *Workers) decideLocked(u lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
+func (w *Workers) decideLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
 	if kill {
-		accepted, err = w.mu.table.Kill(u, &w.mu.effects)
+		accepted, err = w.mu.table.Kill(*u, &w.mu.effects)
 	} else {
-		accepted, err = w.mu.table.Update(u, &w.mu.effects)
+		accepted, err = w.mu.table.Update(*u, &w.mu.effects)
 	}
 	if errors.Is(err, lifecycle.ErrShutdown) {
 		return accepted, ErrStopped
