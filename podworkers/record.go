@@ -70,7 +70,13 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 		r.next.renew(o)
 		return
 	}
-	r.renew(o)
+	// What comes while a successor waits and is not queued is the end of both.
+	// It speaks of the successor's pod, with which the present incarnation,
+	// that has yet to stop its own containers, has nothing to do, unless that
+	// is known from the runtime alone.
+	if r.next == nil || r.pod == nil {
+		r.renew(o)
+	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
 		r.amend = &amendment{accepted.Generation, o.KillPodOptions.PodStatusFunc}
 	}

@@ -68,6 +68,7 @@ type entry struct {
 	pod      *v1.Pod // as it was last handed in; read only
 	status   *v1.PodStatus
 	version  uint64
+	life     uint64
 	finished bool
 }
 
@@ -228,7 +229,11 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	if old != nil {
 		version = old.version
 	}
+	if old != nil {
+		next.life = old.life
+	}
 	if p.anew {
+		next.life++
 		old = nil
 	}
 	if old != nil {

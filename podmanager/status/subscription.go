@@ -18,6 +18,9 @@ type Update struct {
 	// Version counts the accepted statuses of the pod. It never goes down, and
 	// is zero if the status was removed.
 	Version uint64
+	// Life counts the lives of the UID: ReplacePodStatus begins another, to
+	// which what was said of the one before means nothing.
+	Life uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
 	// Finished: the pod has been terminated; nothing of it runs.
@@ -84,7 +87,7 @@ func (sub *Subscription) Take(buf []Update) []Update {
 		if e := sub.store.get(changed.UID); e == nil {
 			u.Removed = true
 		} else {
-			u.Pod, u.Version, u.Finished = e.pod, e.version, e.finished
+			u.Pod, u.Version, u.Life, u.Finished = e.pod, e.version, e.life, e.finished
 			u.Status = *e.status.DeepCopy()
 		}
 		buf = append(buf, u)

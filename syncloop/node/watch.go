@@ -23,6 +23,9 @@ type PodState struct {
 	// two states that Watch yields are more than one apart, others came
 	// between.
 	Version uint64
+	// Life counts the lives of the pod's UID, as far as its status has begun
+	// them: statuses of different lives have nothing to do with each other.
+	Life uint64
 	// Gone: the pod is neither wanted nor there any more. This is the last
 	// that is said of it.
 	Gone bool
@@ -154,6 +157,7 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 	state := PodState{
 		Pod:         pod,
 		Version:     newest.Version,
+		Life:        newest.Life,
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
 		Gone:        !wanted && !view.Known(),
 	}

@@ -69,7 +69,7 @@ func (b *Bottle) Start() {
 
 // Crash throws the node away where it stands. The machine lives on.
 func (b *Bottle) Crash() {
-	b.trace.note("the agent crashes")
+	b.trace.crashed()
 	b.process.Crash()
 	b.process, b.node = nil, nil
 }

@@ -12,6 +12,9 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	n := c.Node
 	n.Clock = clk
 	n.Runtime = rt
+	if c.Wrap != nil {
+		n.Runtime = c.Wrap(rt, clk)
+	}
 	n.Recorder = t
 	if n.Jitter == nil {
 		n.Jitter = func() float64 { return 0 }

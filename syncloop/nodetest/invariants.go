@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -59,7 +58,7 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 			err = status.CheckGone(&old.Pod.Status)
 		}
 	case new.Version == 0:
-	case old.Pod != nil && old.Version+1 == new.Version && sameLife(&old.Pod.Status, &new.Pod.Status):
+	case old.Pod != nil && old.Version+1 == new.Version && old.Life == new.Life:
 		err = errors.Join(status.CheckTransition(&old.Pod.Status, &new.Pod.Status), status.CheckStatus(new.Pod, &new.Pod.Status))
 	default:
 		err = status.CheckStatus(new.Pod, &new.Pod.Status)
@@ -67,10 +66,4 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 	if err != nil {
 		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
 	}
-}
-
-// sameLife: a status with another start time, or none any more, is the first
-// of a new life of the UID.
-func sameLife(old, new *v1.PodStatus) bool {
-	return old.StartTime == nil || new.StartTime != nil && new.StartTime.Equal(old.StartTime)
 }

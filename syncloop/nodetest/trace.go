@@ -85,10 +85,13 @@ func (l *log) merged() []line {
 	return all
 }
 
-func (tr *trace) note(text string) {
+// crashed notes a crash. The statuses of the node are lost with it, so that
+// those to come follow nothing.
+func (tr *trace) crashed() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), text})
+	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
+	clear(tr.mu.last)
 }
 
 // did writes down one thing that was done. Stops of one instant, which are made

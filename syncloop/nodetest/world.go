@@ -6,7 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -15,6 +17,10 @@ import (
 type Config struct {
 	// Seed decides the order of what happens at once, in a bottle.
 	Seed uint64
+	// Wrap, if set, puts something between the node and the machine: trouble by
+	// rule, say (faulty.Faults has a method of this shape). It is called for
+	// every node that is started.
+	Wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime
 	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
 	// are the world's; a nil Jitter is none at all.
 	Node node.Config

@@ -1,0 +1,95 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// static is a static pod as a file source would hand it over: each version of
+// its manifest has a UID of its own.
+func static(version int, grace int64) *v1.Pod {
+	p := pod("static", []string{"serve", fmt.Sprint(version)})
+	p.UID = types.UID(fmt.Sprintf("static-%d", version))
+	p.Spec.TerminationGracePeriodSeconds = &grace
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+	return p
+}
+
+// atMostOne counts how many UIDs run under the full name and fails for more
+// than one (I11).
+func atMostOne(t *testing.T, b *nodetest.Bottle) (uid types.UID) {
+	t.Helper()
+	for _, p := range b.Machine().Look() {
+		for _, c := range p.Containers {
+			if c.State == runtime.StateRunning {
+				require.Empty(t, uid, "two pods of one full name run at %s", b.Now())
+				uid = p.UID
+			}
+		}
+	}
+	return uid
+}
+
+// TestStatic_F17_I11_RewrittenThreeHundredTimes: the manifest of a static pod
+// changes ten times a second while the first version still terminates. Never
+// do two of them run, and in the end the last one does.
+func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	const last = 300
+	for version := 1; version <= last; version++ {
+		require.NoError(t, files.Replace([]*v1.Pod{static(version, 20)}))
+		for until := b.Now().Add(100 * time.Millisecond); b.Now().Before(until); {
+			b.StepUntil(until)
+			atMostOne(t, b)
+		}
+	}
+	b.Run(time.Minute)
+	assert.Equal(t, types.UID("static-300"), atMostOne(t, b))
+	b.Run(time.Minute)
+	assert.Len(t, b.Machine().Look(), 1, "nothing is left of the others")
+	b.Stop()
+}
+
+// TestStatic_I12_HandOver: the successor starts the moment the containers of
+// the one before have stopped, not at a poll.
+func TestStatic_I12_HandOver(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+	b.Run(5 * time.Second)
+	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+	b.Run(6999 * time.Millisecond)
+	assert.Equal(t, types.UID("static-1"), atMostOne(t, b), "it has its grace")
+	b.Run(time.Millisecond)
+	assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
+	b.Stop()
+}
+
+// TestStatic_SameUID: a manifest with a UID of its own that leaves and comes
+// back is a new life under the old UID (F15).
+func TestStatic_SameUID(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	for range 3 {
+		require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
+		b.Run(time.Second)
+		require.NoError(t, files.Replace(nil))
+		b.Run(time.Second)
+	}
+	require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
+	b.Run(3 * time.Second)
+	assert.Equal(t, types.UID("static-1"), atMostOne(t, b))
+	b.Stop()
+}

@@ -1,0 +1,183 @@
+package syncloop_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// TestStories runs testdata. Each block is a story of Handlers in a world of
+// their own, a command a line; below each stands all that they did. See
+// command for the words.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w := newWorld()
+			var b strings.Builder
+			for line := range strings.Lines(d.Input) {
+				words := strings.Fields(line)
+				fmt.Fprintln(&b, strings.Join(words, " "))
+				for _, note := range append(w.command(t, words), w.took()...) {
+					fmt.Fprintln(&b, "  "+note)
+				}
+			}
+			return b.String()
+		})
+	})
+}
+
+// command does one line of a story:
+//
+//	add|update|remove|reconcile POD [| POD]...   desire changes; see parsePod
+//	sync UID...                                  these should be looked at
+//	cleanup                                      housekeeping
+//	work UID [completed|failed]                  the worker does a piece of work
+//	stop                                         the workers have stopped
+//	runtime [UID=running|exited|unknown|ready[@SOURCE]]...   what the runtime shows
+//	source NAME unseen|incomplete|complete       how a source is
+//	status UID PHASE                             a sync has stored a status
+//	max N                                        admission: so many pods
+//	panic                                        admission: a handler is broken
+func (w *world) command(t *testing.T, words []string) []string {
+	t.Helper()
+	ctx := context.Background()
+	switch verb, args := words[0], words[1:]; verb {
+	case "add":
+		w.handlers.HandlePodAdditions(ctx, parsePods(t, args))
+	case "update":
+		w.handlers.HandlePodUpdates(ctx, parsePods(t, args))
+	case "remove":
+		w.handlers.HandlePodRemoves(ctx, parsePods(t, args))
+	case "reconcile":
+		w.handlers.HandlePodReconcile(ctx, parsePods(t, args))
+	case "sync":
+		w.handlers.HandlePodSyncs(ctx, parsePods(t, strings.Split(strings.Join(args, " | "), " ")))
+	case "cleanup":
+		if err := w.handlers.HandlePodCleanups(ctx); err != nil {
+			t.Fatal(err)
+		}
+	case "work":
+		result := lifecycle.Succeeded
+		if len(args) > 1 {
+			result = map[string]lifecycle.Result{"completed": lifecycle.Completed, "failed": lifecycle.Failed}[args[1]]
+		}
+		return []string{w.workers.work(types.UID(args[0]), result)}
+	case "stop":
+		w.workers.down = true
+	case "runtime":
+		w.running = nil
+		for _, arg := range args {
+			w.running = append(w.running, parseRunning(t, arg))
+		}
+	case "source":
+		delete(w.sources.unseen, args[0])
+		delete(w.sources.incomplete, args[0])
+		switch args[1] {
+		case "unseen":
+			w.sources.unseen[args[0]] = true
+		case "incomplete":
+			w.sources.incomplete[args[0]] = true
+		}
+	case "status":
+		w.status.byUID[types.UID(args[0])] = v1.PodStatus{Phase: v1.PodPhase(args[1])}
+	case "max":
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.chain = append(w.chain, syncloop.AdmitPodCount(n))
+	case "panic":
+		w.chain = append(w.chain, syncloop.PodAdmitFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult { panic("oh") }))
+	default:
+		t.Fatalf("unknown command %q", verb)
+	}
+	return nil
+}
+
+func parsePods(t *testing.T, words []string) (pods []*v1.Pod) {
+	for len(words) > 0 {
+		end := slices.Index(words, "|")
+		if end < 0 {
+			return append(pods, parsePod(t, words))
+		}
+		pods = append(pods, parsePod(t, words[:end]))
+		words = words[end+1:]
+	}
+	return pods
+}
+
+// parsePod reads a pod: its UID, and its name too unless it says otherwise,
+// then name=, source= (api), created= (a number), phase=, mirror, deleted,
+// gated.
+func parsePod(t *testing.T, words []string) *v1.Pod {
+	t.Helper()
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		UID: types.UID(words[0]), Name: words[0], Namespace: "ns",
+		Annotations: map[string]string{podmanager.ConfigSourceAnnotation: "api"},
+	}}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "name":
+			p.Name = value
+		case "source":
+			p.Annotations[podmanager.ConfigSourceAnnotation] = value
+		case "created":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.CreationTimestamp = metav1.Unix(int64(n), 0)
+		case "phase":
+			p.Status.Phase = v1.PodPhase(value)
+		case "qos":
+			p.Status.QOSClass = v1.PodQOSClass(value)
+			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady}}
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c"}}
+		case "mirror":
+			p.Annotations[podmanager.ConfigMirrorAnnotation] = "x"
+		case "deleted":
+			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		case "gated":
+			p.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "g"}}
+		default:
+			t.Fatalf("unknown word %q", word)
+		}
+	}
+	return p
+}
+
+// parseRunning reads UID=STATE[@SOURCE]; "ready" is a sandbox without
+// containers that is ready.
+func parseRunning(t *testing.T, word string) runtime.Pod {
+	t.Helper()
+	uid, rest, _ := strings.Cut(word, "=")
+	state, source, sourced := strings.Cut(rest, "@")
+	p := runtime.Pod{UID: types.UID(uid), Name: uid, Namespace: "ns"}
+	sandbox := runtime.Sandbox{ID: "s", Ready: state == "ready"}
+	if sourced {
+		sandbox.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}
+	}
+	p.Sandboxes = []runtime.Sandbox{sandbox}
+	states := map[string]runtime.State{"running": runtime.StateRunning, "exited": runtime.StateExited, "unknown": runtime.StateUnknown}
+	if s, ok := states[state]; ok {
+		p.Containers = []runtime.Container{{ID: "c", State: s}}
+	} else if state != "ready" {
+		t.Fatalf("unknown state %q", state)
+	}
+	return p
+}

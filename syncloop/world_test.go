@@ -1,0 +1,211 @@
+package syncloop_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// world is what Handlers act on: each part writes down what it is told.
+type world struct {
+	notes    []string
+	manager  *manager
+	workers  *workers
+	status   *statuses
+	sources  *sources
+	running  []runtime.Pod
+	chain    []syncloop.PodAdmitHandler
+	handlers *syncloop.Handlers
+}
+
+func newWorld() *world {
+	w := &world{}
+	w.manager = &manager{Store: podmanager.New(), world: w}
+	w.workers = &workers{world: w, table: lifecycle.New()}
+	w.status = &statuses{world: w, byUID: map[types.UID]v1.PodStatus{}}
+	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
+	ask := syncloop.PodAdmitFunc(w.admit)
+	var err error
+	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
+		Admit: []syncloop.PodAdmitHandler{ask}, Discard: w.discard, Mirrors: w, Recorder: w,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
+func (w *world) note(format string, args ...any) {
+	w.notes = append(w.notes, fmt.Sprintf(format, args...))
+}
+
+// took is what was written down since the last time.
+func (w *world) took() []string {
+	notes := w.notes
+	w.notes = nil
+	return notes
+}
+
+// admit notes who is asked about whom, and passes the question on.
+func (w *world) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	w.note("Admit %s, beside %s", attrs.Pod.UID, uids(attrs.OtherPods))
+	for _, h := range w.chain {
+		if r := h.Admit(attrs); !r.Admit {
+			return r
+		}
+	}
+	return syncloop.PodAdmitResult{Admit: true}
+}
+
+func (w *world) Pods() []runtime.Pod                                      { return w.running }
+func (w *world) discard(gone []types.UID)                                 { w.note("Discard %v", gone) }
+func (w *world) DeleteMirrorPod(fullName string)                          { w.note("DeleteMirrorPod %s", fullName) }
+func (w *world) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+func (w *world) Event(o k8sruntime.Object, kind, reason, message string) {
+	w.note("Event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
+}
+
+type manager struct {
+	*podmanager.Store
+	*world
+}
+
+func (m *manager) AddPod(pod *v1.Pod)    { m.note("AddPod %s", pod.UID); m.Store.AddPod(pod) }
+func (m *manager) UpdatePod(pod *v1.Pod) { m.note("UpdatePod %s", pod.UID); m.Store.UpdatePod(pod) }
+func (m *manager) RemovePod(pod *v1.Pod) { m.note("RemovePod %s", pod.UID); m.Store.RemovePod(pod) }
+
+// workers are a table without runners: its answers are the real ones, and its
+// work is done when the story says so.
+type workers struct {
+	*world
+	table *lifecycle.Table
+	out   lifecycle.Effects
+	down  bool
+}
+
+func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
+	if w.down {
+		return podworkers.ErrStopped
+	}
+	u := lifecycle.Update{Type: o.UpdateType, Quiet: true}
+	if o.Pod == nil {
+		w.note("worker of %s: %s what runs, grace %d, as of %d", o.RunningPod.UID, o.UpdateType,
+			*o.KillPodOptions.PodTerminationGracePeriodSecondsOverride, o.Generation)
+		u.UID, u.Subject, u.AsOf = o.RunningPod.UID, lifecycle.RuntimePod, o.Generation
+	} else {
+		mirror := ""
+		if o.MirrorPod != nil {
+			mirror = ", mirror " + string(o.MirrorPod.UID)
+		}
+		w.note("worker of %s: %s%s", o.Pod.UID, o.UpdateType, mirror)
+		u.UID, u.Subject, u.Facts = o.Pod.UID, lifecycle.ConfigPod, lifecycle.Facts{
+			FullName:      podmanager.FullName(o.Pod),
+			Origin:        o.Pod.Annotations[podmanager.ConfigSourceAnnotation],
+			Static:        podmanager.IsStaticPod(o.Pod),
+			Deleted:       o.Pod.DeletionTimestamp != nil,
+			TerminalPhase: o.Pod.Status.Phase == v1.PodFailed || o.Pod.Status.Phase == v1.PodSucceeded,
+		}
+	}
+	_, err := w.table.Update(u, &w.out)
+	return err
+}
+
+func (w *workers) Kill(podworkers.UpdatePodOptions) *podworkers.Completion {
+	panic("handlers have nobody to wait for")
+}
+
+func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podworkers.PodWorkerSync {
+	var spare []string
+	for _, origin := range w.table.Origins() {
+		if !known.Authoritative(origin) {
+			spare = append(spare, origin)
+		}
+	}
+	picture := lifecycle.Known{Generation: known.Generation, Spare: spare, AllSources: known.AllSources}
+	for _, pod := range known.Desired {
+		picture.Desired = append(picture.Desired, pod.UID)
+	}
+	w.note("SyncKnownPods %s as of %d, all sources %t, sparing %v", uids(known.Desired), known.Generation, known.AllSources, spare)
+	result := map[types.UID]podworkers.PodWorkerSync{}
+	for _, s := range w.table.SyncKnown(picture, nil, &w.out) {
+		result[s.UID] = podworkers.PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}
+	}
+	return result
+}
+
+func (w *workers) Generation() uint64                { return w.table.Generation() }
+func (w *workers) View(uid types.UID) lifecycle.View { return w.table.View(uid) }
+func (w *workers) IsPodForMirrorPodTerminatingByFullName(fullName string) bool {
+	return w.table.Owner(fullName).IsPodForMirrorPodTerminating()
+}
+
+// work does one piece of a pod's work and says which it was.
+func (w *workers) work(uid types.UID, result lifecycle.Result) string {
+	ref, ok := w.table.Find(uid)
+	if !ok {
+		return "unknown"
+	}
+	work, ok := w.table.Take(ref)
+	if !ok {
+		return "idle"
+	}
+	w.table.Done(work.Ref, work.Incarnation, result, &w.out)
+	return work.Kind.String()
+}
+
+type statuses struct {
+	*world
+	byUID map[types.UID]v1.PodStatus
+}
+
+func (s *statuses) set(verb string, pod *v1.Pod, status v1.PodStatus) {
+	s.note("%s %s: %s %s %q %s, %d conditions, %d containers", verb, pod.UID, status.Phase, status.Reason,
+		status.Message, status.QOSClass, len(status.Conditions), len(status.ContainerStatuses))
+	s.byUID[pod.UID] = status
+}
+
+func (s *statuses) SetPodStatus(pod *v1.Pod, status v1.PodStatus) { s.set("SetPodStatus", pod, status) }
+func (s *statuses) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s.set("ReplacePodStatus", pod, status)
+}
+
+func (s *statuses) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
+	status, ok := s.byUID[uid]
+	return status, ok
+}
+
+func (s *statuses) RemoveOrphanedStatuses(keep map[types.UID]bool) {
+	s.note("RemoveOrphanedStatuses but %v", slices.Sorted(maps.Keys(keep)))
+	maps.DeleteFunc(s.byUID, func(uid types.UID, _ v1.PodStatus) bool { return !keep[uid] })
+}
+
+type sources struct {
+	names              []string
+	incomplete, unseen map[string]bool
+}
+
+func (s *sources) Names() []string { return slices.Clone(s.names) }
+func (s *sources) AllSeen() bool   { return len(s.unseen) == 0 }
+func (s *sources) Complete(name string) bool {
+	return slices.Contains(s.names, name) && !s.unseen[name] && !s.incomplete[name]
+}
+
+func uids(pods []*v1.Pod) string {
+	names := make([]string, len(pods))
+	for i, pod := range pods {
+		names[i] = string(pod.UID)
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
