@@ -34,7 +34,7 @@
 //
 // # Bounds
 //
-// A file has at most 10 MiB, 500,000 values (aliases written out) and 100 levels; a
+// A file has at most 10 MiB, 200,000 values (aliases written out) and 100 levels; a
 // directory 10,000 names ([Config.MaxFiles]); a read takes at most five seconds
 // ([Config.ReadTimeout]), and eight are under way at once. Beyond a bound it is
 // an error, with the consequences above. The files of a directory are hashed at every

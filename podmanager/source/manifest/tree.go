@@ -50,7 +50,7 @@ type field struct {
 // Bounds on a document, so that a small file cannot become a large tree (F4).
 const (
 	maxDepth = 100     // a pod needs under 20
-	maxNodes = 500_000 // with aliases written out
+	maxNodes = 200_000 // with aliases written out
 )
 
 // get returns the field with this name, or nil. nil has no fields.

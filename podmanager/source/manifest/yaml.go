@@ -63,6 +63,7 @@ func syntaxFault(err error) Fault {
 // yamlReader turns one document's nodes into values.
 type yamlReader struct {
 	anchors map[*yaml.Node]*value // nil while the anchored node is being read
+	merged  int                   // fields that merge keys have brought in so far
 	faults  Faults
 }
 
@@ -145,6 +146,10 @@ func (r *yamlReader) mapping(n *yaml.Node, v *value, depth int) {
 		}
 	}
 	for _, m := range merged {
+		if r.merged += len(m.fields); r.merged > maxNodes {
+			r.fault(n, "more than %d fields from merge keys", maxNodes)
+			return
+		}
 		for _, f := range m.fields {
 			if seen[f.name] == 0 {
 				seen[f.name] = f.line

@@ -1,0 +1,141 @@
+package manifest_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
+)
+
+// TestDecode_F4_Bombs are rejected quickly and without much memory.
+func TestDecode_F4_Bombs(t *testing.T) {
+	laughs := "a0: &a0 [lol]\n"
+	for i := range 20 {
+		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","))
+	}
+	merged := "a0: &a0 {k: v}\n"
+	for i := range 20 {
+		merged += fmt.Sprintf("a%d: &a%d {<<: [%s], x%d: *a%d, y%d: *a%d}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","), i, i, i, i)
+	}
+	chain := "a0: &a0 {k: v}\n"
+	for i := range 200 {
+		chain += fmt.Sprintf("a%d: &a%d {k: *a%d}\n", i+1, i+1, i)
+	}
+	growing := "a0: &a0 {k: v}\n"
+	for i := range 20_000 {
+		growing += fmt.Sprintf("a%d: &a%d {<<: *a%d, x%d: 1}\n", i+1, i+1, i, i)
+	}
+	block := ""
+	for i := range 1000 {
+		block += strings.Repeat(" ", i) + "a:\n"
+	}
+	for name, bomb := range map[string]string{
+		"aliases of aliases": laughs,
+		"merges of merges":   merged,
+		"a chain of aliases": chain,
+		"growing merges":     growing,
+		"just not commas":    "[" + strings.Repeat("a,", 199_990) + "]",
+		"deep flow":          strings.Repeat("[", 9999),
+		"deep closed flow":   strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
+		"deep block":         block,
+		"deep JSON":          strings.Repeat(`{"a":`, 9999),
+		"deep JSON lists":    strings.Repeat(`[`, 1<<20),
+		"commas":             "[" + strings.Repeat(",", 1<<20) + "]",
+		"documents":          strings.Repeat("---\na\n", 1<<18),
+		"dashes":             strings.Repeat("- ", 1<<19) + "a",
+		"question marks":     strings.Repeat("? ", 1<<19) + "a",
+		"anchors":            strings.Repeat("&a ", 1<<18) + "a",
+		"tags":               strings.Repeat("!a ", 1<<18) + "a",
+		"braces":             strings.Repeat("{", 1<<16),
+		"quotes":             strings.Repeat("'", 1<<20+1),
+		"unknown fields":     "apiVersion: v1\nkind: Pod\n" + manyFields(20_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			_, err := manifest.Decode([]byte(bomb))
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			require.Error(t, err)
+			assert.Less(t, len(err.Error()), 20_000, "the message is bounded too")
+			// It takes a tenth of a second at most, but machines differ, and
+			// so does the race detector. Memory is the same everywhere.
+			assert.Less(t, took, 10*time.Second)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
+			t.Logf("%v, %d MiB: %.100s", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, err)
+		})
+	}
+}
+
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "x%d: 1\n", i)
+	}
+	return b.String()
+}
+
+// TestDecode_F13_ThousandContainers is large, and fine.
+func TestDecode_F13_ThousandContainers(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  - {name: c%d, image: i}\n", i)
+	}
+	pods, err := manifest.Decode([]byte(b.String()))
+	require.NoError(t, err)
+	assert.Len(t, pods[0].Spec.Containers, 1000)
+}
+
+// TestDecode_F14_LargeParts: many variables and a long command are read; more
+// variables than can be handled, and more annotations than the API allows, are
+// one clear fault.
+func TestDecode_F14_LargeParts(t *testing.T) {
+	pods, err := manifest.Decode(manyVariables(20_000))
+	require.NoError(t, err)
+	assert.Len(t, pods[0].Spec.Containers[0].Env, 20_000)
+
+	_, err = manifest.Decode(manyVariables(100_000))
+	assert.EqualError(t, err, "more than 200000 fields, items and lines")
+
+	_, err = manifest.Decode([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: \"" + strings.Repeat("x", 1<<20) + "\"}}\nspec: {containers: [{name: c, image: i}]}\n"))
+	assert.EqualError(t, err, "line 3: metadata.annotations: 1048577 bytes in all: expected at most 262144")
+}
+
+func manyVariables(n int) []byte {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: i\n    command: [\"" + strings.Repeat("x", 1<<20) + "\"]\n    env:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "    - {name: V%d, value: x}\n", i)
+	}
+	return []byte(b.String())
+}
+
+// TestDecode_F10_LongNames do not fill the log.
+func TestDecode_F10_LongNames(t *testing.T) {
+	_, err := manifest.Decode([]byte(podYAML(strings.Repeat("n", 10_000), "i")))
+	require.ErrorIs(t, err, manifest.ErrInvalid)
+	assert.Less(t, len(err.Error()), 300)
+}
+
+// TestDecode_ManyFaults are listed up to a bound, and it is said that there are more.
+func TestDecode_ManyFaults(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n")
+	for range 100 {
+		b.WriteString("  - {}\n")
+	}
+	_, err := manifest.Decode([]byte(b.String()))
+	var faults manifest.Faults
+	require.ErrorAs(t, err, &faults)
+	assert.Len(t, faults, 51)
+	assert.Equal(t, "and more, 200 faults at least", faults[50].String())
+	assert.Equal(t, manifest.Fault{Line: 6, Pod: "p", Field: "spec.containers[0].name", Reason: "missing: expected a name"}, faults[0])
+}

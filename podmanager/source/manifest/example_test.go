@@ -1,0 +1,49 @@
+package manifest_test
+
+import (
+	"context"
+	"fmt"
+	"testing/fstest"
+
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
+)
+
+// A source can be asked once, without a Mux and without Run: to check a
+// directory, say.
+func ExampleNew() {
+	files := fstest.MapFS{
+		"web.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}]}\n")},
+		"bad.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec:\n  containers:\n  - name: c\n    Image: nginx\n")},
+	}
+	s, err := manifest.New(manifest.Config{
+		FS: files, Path: ".", NodeName: "Edge-1",
+		Report: func(p manifest.Problem) { fmt.Println(p) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	snapshot, err := s.Scan(context.Background())
+	for _, pod := range snapshot.Pods {
+		fmt.Println(pod.Namespace, pod.Name, pod.UID)
+	}
+	fmt.Println(snapshot.Incomplete, err)
+	// Output:
+	// bad.yaml: line 7: spec.containers[0].Image: unknown field (did you mean "image"?)
+	// default web-edge-1 c4f2e97a3759bb22d08250254a2376a3
+	// true <nil>
+}
+
+// Decode is for programs that get manifests from elsewhere and hand the pods
+// over themselves.
+func ExampleDecode() {
+	pods, err := manifest.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "job"},
+		"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox:1.37"}]}}`))
+	fmt.Println(pods[0].Name, pods[0].Spec.Containers[0].ImagePullPolicy, err)
+
+	_, err = manifest.Decode([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec: {restartPolicy: Sometimes}\n"))
+	fmt.Println(err)
+	// Output:
+	// job IfNotPresent <nil>
+	// line 4: spec.restartPolicy: "Sometimes": expected one of Always, OnFailure, Never
+	// line 4: spec.containers: missing: expected at least one container
+}
