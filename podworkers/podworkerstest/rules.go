@@ -219,6 +219,9 @@ func (c *checker) beginTerminating(h *history, e Event) {
 
 func (c *checker) end(e Event) {
 	h := c.pod(e.UID)
+	if !h.open {
+		return // It was crashed.
+	}
 	h.open = false
 	if e.Err == nil && (e.Method == lifecycle.SyncTerminatingPod || e.Method == lifecycle.SyncTerminatingRuntimePod) {
 		h.stopped, h.mayRun = true, false

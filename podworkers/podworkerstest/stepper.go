@@ -234,8 +234,8 @@ func (s *Stepper) Ended() (error, bool) { return s.err, s.ended }
 // on, as a runtime would. See Restart.
 func (s *Stepper) Crash() {
 	if !s.process.Crashed() {
-		s.process.Crash()
 		s.Trace.Add(Event{What: Crashed})
+		s.process.Crash()
 	}
 }
 

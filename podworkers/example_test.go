@@ -1,0 +1,75 @@
+package podworkers_test
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// printer is a PodSyncer that only says what it would do.
+type printer struct{ synced chan struct{} }
+
+func (p printer) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
+	fmt.Println("start", pod.Name, "because of", t)
+	close(p.synced)
+	return false, nil
+}
+
+func (p printer) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus, grace *int64, _ podworkers.PodStatusFunc) error {
+	fmt.Println("stop", pod.Name, "within", *grace, "seconds")
+	return nil
+}
+
+func (p printer) SyncTerminatingRuntimePod(_ context.Context, pod *runtime.Pod) error { return nil }
+
+func (p printer) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
+	return nil
+}
+
+// nothing is a cache for those who have no runtime: nothing is ever seen of a
+// pod, and every look is a new one.
+type nothing struct{}
+
+func (nothing) Get(uid types.UID) (*runtime.PodStatus, error) {
+	return &runtime.PodStatus{UID: uid}, nil
+}
+func (nothing) Mark() uint64 { return 0 }
+func (c nothing) NewerThan(_ context.Context, uid types.UID, _ uint64) (*runtime.PodStatus, error) {
+	return c.Get(uid)
+}
+
+func ExampleNew() {
+	syncer := printer{make(chan struct{})}
+	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: nothing{}})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- workers.Run(ctx) }()
+
+	grace := int64(30)
+	web := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "0815"},
+		Spec:       v1.PodSpec{TerminationGracePeriodSeconds: &grace},
+	}
+	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: web})
+	<-syncer.synced
+
+	killed := workers.Kill(podworkers.UpdatePodOptions{Pod: web})
+	fmt.Println("stopped:", killed.Wait(ctx) == nil)
+
+	stop()
+	fmt.Println("ended:", <-ended == nil)
+	// Output:
+	// start web because of create
+	// stop web within 30 seconds
+	// stopped: true
+	// ended: true
+}

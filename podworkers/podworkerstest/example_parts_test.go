@@ -1,0 +1,110 @@
+package podworkerstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podworkerstest"
+)
+
+// A seed is a bug report: it says which of two things came first.
+func ExampleNewStepper() {
+	for seed := range uint64(3) {
+		node := podworkerstest.NewStepper(podworkerstest.Config{Seed: seed})
+		node.Create(podworkerstest.Pod("a"), podworkerstest.Pod("b"), podworkerstest.Pod("c"))
+		node.Settle()
+		var order []types.UID
+		for _, e := range node.Trace.Events() {
+			if e.What == podworkerstest.Begun {
+				order = append(order, e.UID)
+			}
+		}
+		fmt.Println(order)
+		node.Close()
+	}
+	// Output:
+	// [c b a]
+	// [c a b]
+	// [a b c]
+}
+
+// A crash is placed at a step, and new workers are started on the same world.
+func ExampleStepper_CrashAt() {
+	node := podworkerstest.NewStepper(podworkerstest.Config{})
+	defer node.Close()
+	node.Syncer.Script("web", lifecycle.SyncPod, podworkerstest.Reply{Takes: 5 * time.Second})
+	node.CrashAt(3)
+	node.Create(podworkerstest.Pod("web"))
+	node.Advance(time.Minute)
+	node.Restart()
+	node.Create(podworkerstest.Pod("web"))
+	node.Advance(time.Minute)
+	fmt.Print(node.Transcript())
+	// Output:
+	// 0s       web  create
+	// 0s       web  SyncPod create ...
+	// 0s            crash
+	// 0s       web  ... SyncPod create: turn: the process has crashed, after 0s
+	// 1m0s     web  create
+	// 1m0s     web  SyncPod create ...
+	// 1m5s     web  ... SyncPod create: ok, after 5s
+}
+
+func ExampleNewSyncer() {
+	syncer := podworkerstest.NewSyncer(nil)
+	syncer.Script("job", lifecycle.SyncPod,
+		podworkerstest.Reply{Err: errors.New("no image yet")}, // the first call
+		podworkerstest.Reply{Ends: true})                      // all others
+	for range 3 {
+		fmt.Println(syncer.SyncPod(context.Background(), podworkers.SyncPodSync, podworkerstest.Pod("job"), nil, nil))
+	}
+	// Output:
+	// false no image yet
+	// true <nil>
+	// true <nil>
+}
+
+func ExampleNewCache() {
+	cache := podworkerstest.NewCache(nil)
+	cache.Set(podworkerstest.RunningStatus("web"))
+	status, err := cache.NewerThan(context.Background(), "web", cache.Mark())
+	fmt.Println(status.Containers[0].State, err)
+
+	cache.Fail("web", errors.New("runtime is down"))
+	_, err = cache.NewerThan(context.Background(), "web", cache.Mark())
+	fmt.Println(err)
+	// Output:
+	// running <nil>
+	// runtime is down
+}
+
+// Among goroutines a Trace records a syncer, and the hooks of the workers.
+func ExampleNewTrace() {
+	trace := podworkerstest.NewTrace(nil)
+	syncer := trace.Record(podworkerstest.NewSyncer(nil))
+	_ = syncer.SyncTerminatedPod(context.Background(), podworkerstest.Pod("web"), nil)
+	for _, e := range trace.Events() {
+		fmt.Println(e.UID, e.Method, e.What == podworkerstest.Ended)
+	}
+	// Output:
+	// web SyncTerminatedPod false
+	// web SyncTerminatedPod true
+}
+
+// What a trace must keep, and what it says if it does not.
+func ExampleRules_Check() {
+	err := podworkerstest.Rules{}.Check([]podworkerstest.Event{
+		{What: podworkerstest.Told, UID: "web", Type: podworkers.SyncPodCreate},
+		{What: podworkerstest.Begun, UID: "web", Incarnation: 1, Method: lifecycle.SyncPod},
+		{What: podworkerstest.Begun, UID: "web", Incarnation: 1, Method: lifecycle.SyncPod},
+	})
+	fmt.Println(err)
+	// Output:
+	// I1: line 2: 0s web: SyncPod sync: another call is running
+}
