@@ -43,13 +43,20 @@ type pull struct {
 // first one that this process sees takes up the newest that has records, as it
 // may be its own from before a restart; a later one gets a higher number than
 // any record, so that records of the lives before it are nobody's.
-func (s *Syncer) live(uid types.UID, worker uint64, status *runtime.PodStatus) *life {
+//
+// Records of a pod of another shape are not those of the pod before a restart:
+// it was replaced meanwhile, under its UID.
+func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *life {
+	uid := pod.UID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.mu.lives[uid]
 	switch {
 	case l == nil:
 		l = &life{worker: worker, number: max(plan.NewestLife(status), 1)}
+		if len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, l.number, pod) {
+			l.number++
+		}
 		s.mu.lives[uid] = l
 	case l.worker != worker || l.ended:
 		l = &life{worker: worker, number: max(plan.NewestLife(status), l.number) + 1, fresh: true, visits: l.visits}

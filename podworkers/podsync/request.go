@@ -32,6 +32,9 @@ const (
 	// AnnotationSource, on a sandbox, names the source that the pod came from.
 	// A sandbox without it is of a pod that did not say.
 	AnnotationSource = "podkeel.dev/source"
+	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
+	// change during the life of the pod it was made for.
+	AnnotationPodHash = plan.PodHashAnnotation
 	// AnnotationSpecHash, on a container, is the versioned hash of what forces
 	// a restart when it changes.
 	AnnotationSpecHash = plan.HashAnnotation
@@ -59,6 +62,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequ
 	if source, err := podmanager.PodSource(v.pod); err == nil {
 		req.Annotations[AnnotationSource] = source
 	}
+	req.Annotations[AnnotationPodHash] = plan.PodHash(v.pod)
 	if spec.SecurityContext != nil {
 		for _, sysctl := range spec.SecurityContext.Sysctls {
 			if req.Sysctls == nil {

@@ -61,8 +61,15 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// act does what was decided: ends what must end, then starts.
+// act does what was decided: ends what must end, then starts. Where nothing
+// runs, ending is only tidying up before a new sandbox, and waits until that can
+// be made: otherwise each retry would tidy up again.
 func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
+	if a.CreateSandbox != "" && !runs(v.status) {
+		if err := s.ready(ctx, v); err != nil {
+			return err
+		}
+	}
 	if err := s.clear(ctx, v, a); err != nil {
 		return err
 	}
@@ -158,4 +165,19 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	}
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create the sandbox: %v", err)
 	return "", err
+}
+
+// runs: something of the pod runs, or may.
+func runs(status *runtime.PodStatus) bool {
+	for i := range status.Containers {
+		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
+			return true
+		}
+	}
+	for i := range status.Sandboxes {
+		if status.Sandboxes[i].Ready {
+			return true
+		}
+	}
+	return false
 }
