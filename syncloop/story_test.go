@@ -43,9 +43,10 @@ func TestStories(t *testing.T) {
 // command does one line of a story:
 //
 //	add|update|remove|reconcile POD [| POD]...   desire changes; see parsePod
-//	sync UID...                                  these should be looked at
+//	sync POD [| POD]...                          these should be looked at
 //	cleanup                                      housekeeping
 //	work UID [completed|failed]                  the worker does a piece of work
+//	deaf UID                                     the worker refuses the next update
 //	stop                                         the workers have stopped
 //	runtime [UID=running|exited|unknown|ready[@SOURCE]]...   what the runtime shows
 //	source NAME unseen|incomplete|complete       how a source is
@@ -65,7 +66,7 @@ func (w *world) command(t *testing.T, words []string) []string {
 	case "reconcile":
 		w.handlers.HandlePodReconcile(ctx, parsePods(t, args))
 	case "sync":
-		w.handlers.HandlePodSyncs(ctx, parsePods(t, strings.Split(strings.Join(args, " | "), " ")))
+		w.handlers.HandlePodSyncs(ctx, parsePods(t, args))
 	case "cleanup":
 		if err := w.handlers.HandlePodCleanups(ctx); err != nil {
 			t.Fatal(err)
@@ -76,6 +77,8 @@ func (w *world) command(t *testing.T, words []string) []string {
 			result = map[string]lifecycle.Result{"completed": lifecycle.Completed, "failed": lifecycle.Failed}[args[1]]
 		}
 		return []string{w.workers.work(types.UID(args[0]), result)}
+	case "deaf":
+		w.workers.deaf[types.UID(args[0])] = true
 	case "stop":
 		w.workers.down = true
 	case "runtime":

@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -32,14 +33,14 @@ type world struct {
 func newWorld() *world {
 	w := &world{}
 	w.manager = &manager{Store: podmanager.New(), world: w}
-	w.workers = &workers{world: w, table: lifecycle.New()}
+	w.workers = &workers{world: w, table: lifecycle.New(), deaf: map[types.UID]bool{}}
 	w.status = &statuses{world: w, byUID: map[types.UID]v1.PodStatus{}}
 	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
 	ask := syncloop.PodAdmitFunc(w.admit)
 	var err error
 	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		Admit: []syncloop.PodAdmitHandler{ask}, Discard: w.discard, Mirrors: w, Recorder: w,
+		Admit: []syncloop.PodAdmitHandler{ask}, Discard: w.discard, Mirrors: w, Recorder: w, Log: w.log(),
 	})
 	if err != nil {
 		panic(err)
@@ -49,6 +50,26 @@ func newWorld() *world {
 
 func (w *world) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
+}
+
+// log notes what is said to people as errors.
+func (w *world) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: slog.LevelError,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			text, _, _ := strings.Cut(a.Value.String(), "\n") // The rest is a stack.
+			return slog.String(a.Key, text)
+		},
+	}))
+}
+
+// Write implements io.Writer for the log.
+func (w *world) Write(line []byte) (int, error) {
+	w.note("log: %s", strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // took is what was written down since the last time.
@@ -86,6 +107,11 @@ func (m *manager) AddPod(pod *v1.Pod)    { m.note("AddPod %s", pod.UID); m.Store
 func (m *manager) UpdatePod(pod *v1.Pod) { m.note("UpdatePod %s", pod.UID); m.Store.UpdatePod(pod) }
 func (m *manager) RemovePod(pod *v1.Pod) { m.note("RemovePod %s", pod.UID); m.Store.RemovePod(pod) }
 
+func (m *manager) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphans []string) {
+	m.note("GetPodsAndMirrorPods")
+	return m.Store.GetPodsAndMirrorPods()
+}
+
 // workers are a table without runners: its answers are the real ones, and its
 // work is done when the story says so.
 type workers struct {
@@ -93,11 +119,16 @@ type workers struct {
 	table *lifecycle.Table
 	out   lifecycle.Effects
 	down  bool
+	deaf  map[types.UID]bool // to the next update of these
 }
 
 func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 	if w.down {
 		return podworkers.ErrStopped
+	}
+	if o.Pod != nil && w.deaf[o.Pod.UID] {
+		delete(w.deaf, o.Pod.UID)
+		return podworkers.ErrInvalid
 	}
 	u := lifecycle.Update{Type: o.UpdateType, Quiet: true}
 	if o.Pod == nil {
@@ -145,7 +176,11 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 	return result
 }
 
-func (w *workers) Generation() uint64                { return w.table.Generation() }
+func (w *workers) Generation() uint64 {
+	w.note("Generation is %d", w.table.Generation())
+	return w.table.Generation()
+}
+
 func (w *workers) View(uid types.UID) lifecycle.View { return w.table.View(uid) }
 func (w *workers) IsPodForMirrorPodTerminatingByFullName(fullName string) bool {
 	return w.table.Owner(fullName).IsPodForMirrorPodTerminating()

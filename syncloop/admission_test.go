@@ -1,0 +1,160 @@
+package syncloop_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+func named(name, source string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
+	if source != "" {
+		p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}
+	}
+	return p
+}
+
+func TestAdmitPodCount_AD5(t *testing.T) {
+	full := syncloop.PodAdmitAttributes{Pod: named("new", "api"), OtherPods: make([]*v1.Pod, syncloop.DefaultMaxPods)}
+	for _, test := range []struct {
+		max, others int
+		want        string
+	}{
+		{1, 0, ""},
+		{2, 1, ""},
+		{2, 2, "OutOfpods: the node runs 2 pods and takes at most 2"},
+		{2, 3, "OutOfpods: the node runs 3 pods and takes at most 2"},
+		{0, syncloop.DefaultMaxPods - 1, ""},
+		{0, syncloop.DefaultMaxPods, "OutOfpods: the node runs 110 pods and takes at most 110"},
+	} {
+		attrs := syncloop.PodAdmitAttributes{Pod: full.Pod, OtherPods: full.OtherPods[:test.others]}
+		assert.Equal(t, test.want, verdict(syncloop.AdmitPodCount(test.max).Admit(attrs)), "%d of %d", test.others, test.max)
+	}
+}
+
+func verdict(r syncloop.PodAdmitResult) string {
+	if r.Admit {
+		return r.Reason + r.Message
+	}
+	return r.Reason + ": " + r.Message
+}
+
+// port is "8080", "udp:8080" or "10.0.0.1:8080" in words.
+type port struct {
+	ip       string
+	protocol v1.Protocol
+	host     int32
+	own      int32
+}
+
+func withPorts(pod *v1.Pod, init bool, ports ...port) *v1.Pod {
+	c := v1.Container{}
+	for _, p := range ports {
+		c.Ports = append(c.Ports, v1.ContainerPort{HostIP: p.ip, Protocol: p.protocol, HostPort: p.host, ContainerPort: p.own})
+	}
+	if init {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+	} else {
+		pod.Spec.Containers = append(pod.Spec.Containers, c)
+	}
+	return pod
+}
+
+func TestAdmitHostPorts_AD5(t *testing.T) {
+	one := func(p port) *v1.Pod { return withPorts(named("new", "api"), false, p) }
+	hostNetwork := func(p *v1.Pod) *v1.Pod { p.Spec.HostNetwork = true; return p }
+	for name, test := range map[string]struct {
+		held *v1.Pod
+		want *v1.Pod
+		deny string
+	}{
+		"the same":                     {one(port{host: 80}), one(port{host: 80}), "0.0.0.0:80/TCP"},
+		"another port":                 {one(port{host: 80}), one(port{host: 81}), ""},
+		"no host port":                 {one(port{own: 80}), one(port{own: 80}), ""},
+		"another protocol":             {one(port{host: 53, protocol: "UDP"}), one(port{host: 53}), ""},
+		"TCP said and not said":        {one(port{host: 53, protocol: "TCP"}), one(port{host: 53}), "0.0.0.0:53/TCP"},
+		"another address":              {one(port{host: 80, ip: "10.0.0.1"}), one(port{host: 80, ip: "10.0.0.2"}), ""},
+		"the same address":             {one(port{host: 80, ip: "10.0.0.1"}), one(port{host: 80, ip: "10.0.0.1"}), "10.0.0.1:80/TCP"},
+		"any address is held":          {one(port{host: 80}), one(port{host: 80, ip: "10.0.0.1"}), "10.0.0.1:80/TCP"},
+		"any address is wanted":        {one(port{host: 80, ip: "10.0.0.1"}), one(port{host: 80}), "0.0.0.0:80/TCP"},
+		"any address of IPv6":          {one(port{host: 80, ip: "::"}), one(port{host: 80, ip: "10.0.0.1"}), "10.0.0.1:80/TCP"},
+		"an init container holds it":   {withPorts(named("a", "api"), true, port{host: 80}), one(port{host: 80}), "0.0.0.0:80/TCP"},
+		"an init container wants it":   {one(port{host: 80}), withPorts(named("a", "api"), true, port{host: 80}), "0.0.0.0:80/TCP"},
+		"the second of two":            {one(port{host: 80}), withPorts(named("a", "api"), false, port{host: 81}, port{host: 80}), "0.0.0.0:80/TCP"},
+		"held through the host's net":  {hostNetwork(one(port{own: 80})), one(port{host: 80, own: 8080}), "0.0.0.0:80/TCP"},
+		"wanted through the host's":    {one(port{host: 80}), hostNetwork(one(port{own: 80})), "0.0.0.0:80/TCP"},
+		"both in the host's net":       {hostNetwork(one(port{own: 80})), hostNetwork(one(port{own: 80})), "0.0.0.0:80/TCP"},
+		"the host's net and a private": {hostNetwork(one(port{own: 80})), one(port{own: 80}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.held.Name = "holder"
+			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{named("idle", "api"), test.held}}
+			want := ""
+			if test.deny != "" {
+				want = "NodePorts: host port " + test.deny + " is taken by pod ns/holder"
+			}
+			assert.Equal(t, want, verdict(syncloop.AdmitHostPorts().Admit(attrs)))
+		})
+	}
+}
+
+func TestAdmitNames_F19(t *testing.T) {
+	elsewhere := named("web", "api")
+	elsewhere.Namespace = "other"
+	for name, test := range map[string]struct {
+		held, want *v1.Pod
+		deny       string
+	}{
+		"a static pod after another":  {named("web", "api"), named("web", "file"), `source "api"`},
+		"another after a static pod":  {named("web", "file"), named("web", "api"), `source "file"`},
+		"one that does not say":       {named("web", ""), named("web", "file"), "unknown source"},
+		"two static pods take turns":  {named("web", "file"), named("web", "http"), ""},
+		"two of the API":              {named("web", "api"), named("web", "api"), ""},
+		"another name":                {named("web", "api"), named("db", "file"), ""},
+		"the name in another's space": {elsewhere, named("web", "file"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := ""
+			if test.deny != "" {
+				want = "NameConflict: the name ns/web is taken by a pod of " + test.deny
+			}
+			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{named("idle", "api"), test.held}}
+			assert.Equal(t, want, verdict(syncloop.AdmitNames().Admit(attrs)))
+		})
+	}
+}
+
+func ExampleAdmitPodCount() {
+	two := syncloop.AdmitPodCount(2)
+	running := []*v1.Pod{named("web", "api"), named("db", "api")}
+	fmt.Println(two.Admit(syncloop.PodAdmitAttributes{Pod: named("job", "api"), OtherPods: running[:1]}).Admit)
+	refused := two.Admit(syncloop.PodAdmitAttributes{Pod: named("job", "api"), OtherPods: running})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output:
+	// true
+	// OutOfpods - the node runs 2 pods and takes at most 2
+}
+
+func ExampleAdmitHostPorts() {
+	web := named("web", "api")
+	web.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080}}}}
+	proxy := named("proxy", "file")
+	proxy.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080, HostIP: "127.0.0.1"}}}}
+	refused := syncloop.AdmitHostPorts().Admit(syncloop.PodAdmitAttributes{Pod: proxy, OtherPods: []*v1.Pod{web}})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: NodePorts - host port 127.0.0.1:8080/TCP is taken by pod ns/web
+}
+
+func ExampleAdmitNames() {
+	refused := syncloop.AdmitNames().Admit(syncloop.PodAdmitAttributes{
+		Pod: named("web", "file"), OtherPods: []*v1.Pod{named("web", "api")},
+	})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: NameConflict - the name ns/web is taken by a pod of source "api"
+}
