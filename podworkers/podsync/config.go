@@ -54,6 +54,9 @@ type Config struct {
 	// Creating, starting and removing run until it ends even when the sync is
 	// cancelled. Default two minutes.
 	CallTimeout time.Duration
+	// PullTimeout bounds one pull of an image, so that one which hangs is tried
+	// again one day. Default one hour.
+	PullTimeout time.Duration
 	// CrashLoop is the delay between restarts of a container. The zero value
 	// has the kubelet's numbers.
 	CrashLoop workqueue.CrashLoop
@@ -61,6 +64,9 @@ type Config struct {
 	// kubelet's numbers.
 	ImagePull workqueue.ImagePull
 }
+
+// DefaultPullTimeout is Config.PullTimeout if that is zero.
+const DefaultPullTimeout = time.Hour
 
 // DefaultCallTimeout is Config.CallTimeout if that is zero.
 const DefaultCallTimeout = 2 * time.Minute
@@ -108,11 +114,17 @@ func (c *Config) complete() error {
 	if c.CallTimeout < 0 {
 		faults = append(faults, fmt.Errorf("CallTimeout is negative: %s", c.CallTimeout))
 	}
+	if c.PullTimeout < 0 {
+		faults = append(faults, fmt.Errorf("PullTimeout is negative: %s", c.PullTimeout))
+	}
 	if len(faults) > 0 {
 		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
 	}
 	if c.CallTimeout == 0 {
 		c.CallTimeout = DefaultCallTimeout
+	}
+	if c.PullTimeout == 0 {
+		c.PullTimeout = DefaultPullTimeout
 	}
 	if c.RuntimeName == "" {
 		c.RuntimeName = "podkeel"

@@ -59,7 +59,7 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 }
 
 // pull fetches an image, unless the last failure was too recent. It takes as
-// long as it takes, and ends with ctx.
+// long as it takes, within Config.PullTimeout, and ends with ctx.
 func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string) (resolvedImage, error) {
 	past, now := v.life.pulls[name], s.turn.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
@@ -71,7 +71,10 @@ func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name strin
 	var ref string
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		ref, err = s.cfg.Runtime.PullImage(ctx, runtime.PullImageRequest{Image: name, Pod: v.ref(), Container: c.Name})
+		err = s.ask(ctx, s.cfg.PullTimeout, func(ctx context.Context) error {
+			ref, err = s.cfg.Runtime.PullImage(ctx, runtime.PullImageRequest{Image: name, Pod: v.ref(), Container: c.Name})
+			return err
+		})
 	})
 	if err != nil {
 		return resolvedImage{}, s.pullFailed(ctx, v, name, err)

@@ -57,7 +57,7 @@ func live(t *testing.T, seed uint64) string {
 	}
 	faults.Clear()
 	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
-	h.b.Run(15 * time.Minute) // Longer than any backoff.
+	h.b.Run(70 * time.Minute) // Longer than any backoff, and than a pull may hang.
 	h.judge()
 	h.b.Stop()
 	return h.b.Transcript()
