@@ -1,0 +1,565 @@
+package syncloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bench is a loop with all that it is connected to. The handler writes down
+// what it is called for, and when, and does what the test says meanwhile.
+type bench struct {
+	turn    turn.Turn
+	begun   time.Time
+	loop    *syncloop.Loop
+	desired *podmanager.Store
+	pleg    *pleg.PLEG
+	stream  *stream
+	machine *machine
+
+	mu struct {
+		sync.Mutex
+		lines []string
+		on    map[string]func() error // by the word for a call
+		steps int
+	}
+}
+
+func newBench(clk clock.Clock) *bench {
+	b := &bench{turn: turn.Over(clk), desired: podmanager.New(), machine: &machine{}}
+	b.begun = b.turn.Now()
+	b.mu.on = map[string]func() error{}
+	b.stream = &stream{bench: b}
+	var err error
+	if b.pleg, err = pleg.New(pleg.Config{Runtime: b.machine, Clock: clk}); err != nil {
+		panic(err)
+	}
+	b.loop, err = syncloop.New(syncloop.Config{
+		Handler: b, Updates: b.stream, Desired: b.desired, Changes: b.pleg, Readiness: b, Clock: clk,
+		Hooks: syncloop.Hooks{Cleanup: func(took time.Duration, err error) {
+			if err != nil {
+				line, _, _ := strings.Cut(err.Error(), "\n")
+				b.note("cleanup failed after %s: %s", took, line)
+			}
+		}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// want makes pods known, past the loop.
+func (b *bench) want(uids ...types.UID) {
+	for _, uid := range uids {
+		b.desired.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}})
+	}
+}
+
+func (b *bench) note(format string, args ...any) {
+	at := b.turn.Now().Sub(b.begun).Seconds()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%.1f ", at)+fmt.Sprintf(format, args...))
+}
+
+// transcript is what was written down since the last time.
+func (b *bench) transcript() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines := b.mu.lines
+	b.mu.lines = nil
+	return lines
+}
+
+// steps is how many the loop has begun.
+func (b *bench) steps() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.steps
+}
+
+// on says what else a call does, once.
+func (b *bench) on(word string, f func() error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.on[word] = f
+}
+
+func (b *bench) called(word string, pods []*v1.Pod) error {
+	if pods == nil {
+		b.note("%s", word)
+	} else {
+		b.note("%s %s", word, uids(pods))
+	}
+	b.mu.Lock()
+	f := b.mu.on[word]
+	delete(b.mu.on, word)
+	b.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+func (b *bench) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
+	_ = b.called("additions", pods)
+}
+func (b *bench) HandlePodUpdates(_ context.Context, pods []*v1.Pod) { _ = b.called("updates", pods) }
+func (b *bench) HandlePodRemoves(_ context.Context, pods []*v1.Pod) { _ = b.called("removes", pods) }
+func (b *bench) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
+	_ = b.called("reconcile", pods)
+}
+func (b *bench) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { _ = b.called("syncs", pods) }
+func (b *bench) HandlePodCleanups(context.Context) error          { return b.called("cleanups", nil) }
+
+func (b *bench) SetContainerReadiness(uid types.UID, id string, ready bool) {
+	b.note("readiness %s/%s %t", uid, id, ready)
+}
+
+func (b *bench) SetContainerStartup(uid types.UID, id string, started bool) {
+	b.note("startup %s/%s %t", uid, id, started)
+}
+
+// stream is a source.Mux of which the test says what there is to take.
+type stream struct {
+	bench *bench
+	mu    sync.Mutex
+	wake  func()
+	next  []source.PodUpdate
+}
+
+func (s *stream) SetWake(wake func()) { s.wake = wake }
+
+func (s *stream) Take() []source.PodUpdate {
+	s.bench.mu.Lock()
+	s.bench.mu.steps++
+	s.bench.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.next
+	s.next = nil
+	return next
+}
+
+// bring is what a source says; with nothing it only speaks.
+func (s *stream) bring(updates ...source.PodUpdate) {
+	s.mu.Lock()
+	s.next = append(s.next, updates...)
+	s.mu.Unlock()
+	s.wake()
+}
+
+func update(op source.PodOperation, uids ...types.UID) source.PodUpdate {
+	u := source.PodUpdate{Op: op, Source: "api"}
+	for _, uid := range uids {
+		u.Pods = append(u.Pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+	}
+	return u
+}
+
+// machine is a runtime that only shows something.
+type machine struct {
+	mu   sync.Mutex
+	pods []runtime.Pod
+}
+
+// shows makes every pod have one container in a state; "gone" is none.
+func (m *machine) shows(states ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pods = nil
+	for _, s := range states {
+		uid, word, _ := strings.Cut(s, "=")
+		p := runtime.Pod{UID: types.UID(uid)}
+		if word != "gone" {
+			state := map[string]runtime.State{"running": runtime.StateRunning, "exited": runtime.StateExited}[word]
+			p.Containers = []runtime.Container{{ID: "c", Name: "c", State: state}}
+		}
+		m.pods = append(m.pods, p)
+	}
+}
+
+func (m *machine) ListPods(context.Context) ([]runtime.Pod, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pods, nil
+}
+
+func (m *machine) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	status := &runtime.PodStatus{UID: uid}
+	for _, p := range m.pods {
+		if p.UID == uid {
+			for _, c := range p.Containers {
+				status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c})
+			}
+		}
+	}
+	return status, nil
+}
+
+// bottle is a bench in one thread.
+type bottle struct {
+	*bench
+	*turn.Scheduler
+	process *turn.Process
+	ctx     context.Context
+	end     context.CancelFunc
+	ran     bool
+}
+
+func newBottle(t *testing.T) *bottle {
+	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b.process = b.NewProcess()
+	b.bench = newBench(b.process.Clock())
+	b.ctx, b.end = turn.WithCancel(t.Context())
+	t.Cleanup(func() {
+		b.end()
+		b.Settle()
+		assert.Zero(t, b.process.Running(), "nothing is left behind")
+	})
+	return b
+}
+
+func (b *bottle) run() {
+	b.process.Go(func() {
+		_ = b.loop.Run(b.ctx)
+		b.ran = true
+	})
+	b.Settle()
+}
+
+// at runs the bottle until so many seconds after its start.
+func (b *bottle) at(seconds float64) {
+	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
+}
+
+// relist has the PLEG look at the machine.
+func (b *bottle) relist(t *testing.T) {
+	var err error
+	b.process.Go(func() { err = b.pleg.Relist(b.ctx) })
+	b.Settle()
+	require.NoError(t, err)
+}
+
+// All that can wake the loop has come before it steps: one step takes it all,
+// in this order, and whoever is not wanted is not synced (SL-9, SL-13).
+func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
+	b := newBottle(t)
+	b.want("changed", "probed", "poked", "lost")
+	b.machine.shows("lost=exited")
+	b.relist(t)
+	b.loop.Step(b.ctx)
+	b.transcript()
+
+	b.loop.Poke("nobody")
+	b.loop.Poke("poked")
+	b.loop.Poke("poked")
+	b.loop.Probed(syncloop.ProbeResult{UID: "probed", ContainerID: "c", Probe: syncloop.Liveness})
+	b.machine.shows("lost=gone", "stranger=running", "changed=running")
+	b.relist(t)
+	b.at(10)
+	b.stream.bring(
+		update(source.REMOVE, "a"), update(source.ADD, "b", "c"), update(source.UPDATE, "d"), update(source.DELETE, "e"),
+		update(source.RECONCILE, "f"), update(source.SET, "g"), update(source.ADD),
+	)
+	b.at(11)
+	next, timed := b.loop.Step(b.ctx)
+	assert.Equal(t, []string{
+		"11.0 removes [a]",
+		"11.0 additions [b c]",
+		"11.0 updates [d]",
+		"11.0 updates [e]",
+		"11.0 reconcile [f]",
+		"11.0 syncs [changed]",
+		"11.0 syncs [probed]",
+		"11.0 syncs [poked]",
+		"11.0 cleanups",
+	}, b.transcript())
+	assert.False(t, timed, "there is nothing to wait for, but %s", next)
+	assert.Equal(t, 2, b.steps())
+}
+
+// SL-12: a liveness success is nothing; the other results are first written
+// down. SL-13: a pod that is wanted no more is not synced, but may still be
+// ready or not. Of several results of one probe the newest counts, in the place
+// of the first.
+func TestProbed_SL12_SL13(t *testing.T) {
+	b := newBottle(t)
+	b.want("a", "b")
+	b.loop.Step(b.ctx)
+	for _, r := range []syncloop.ProbeResult{
+		{UID: "a", ContainerID: "c1", Probe: syncloop.Readiness},
+		{UID: "b", ContainerID: "c1", Probe: syncloop.Startup, Success: true},
+		{UID: "a", ContainerID: "c1", Probe: syncloop.Startup},
+		{UID: "a", ContainerID: "c2", Probe: syncloop.Readiness},
+		{UID: "gone", ContainerID: "c1", Probe: syncloop.Readiness, Success: true},
+		{UID: "gone", ContainerID: "c1", Probe: syncloop.Liveness},
+		{UID: "b", ContainerID: "c1", Probe: syncloop.Liveness, Success: true},
+		{UID: "b", ContainerID: "c2", Probe: syncloop.Liveness},
+		{UID: "a", ContainerID: "c1", Probe: syncloop.Readiness, Success: true},
+	} {
+		b.loop.Probed(r)
+	}
+	b.loop.Step(b.ctx)
+	b.loop.Step(b.ctx)
+	assert.Equal(t, []string{
+		"0.0 readiness a/c1 true", "0.0 syncs [a]",
+		"0.0 startup b/c1 true", "0.0 syncs [b]",
+		"0.0 startup a/c1 false", "0.0 syncs [a]",
+		"0.0 readiness a/c2 false", "0.0 syncs [a]",
+		"0.0 readiness gone/c1 true",
+		"0.0 syncs [b]",
+	}, b.transcript())
+}
+
+// Housekeeping comes a moment after a change and looks at all that belongs to
+// it; then not before its period is over, and not at all without a change.
+func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
+	b := newBottle(t)
+	b.run()
+	b.at(10)
+	assert.Equal(t, []string{"0.1 cleanups"}, b.transcript(), "the first look around")
+
+	b.loop.Touch()
+	b.at(10.05)
+	b.loop.Touch()
+	b.at(11)
+	b.loop.Touch() // Too early for another.
+	b.at(11.5)
+	b.loop.Touch()
+	b.at(20)
+	assert.Equal(t, []string{"10.1 cleanups", "12.1 cleanups"}, b.transcript())
+
+	b.stream.bring()
+	b.at(21)
+	assert.Equal(t, []string{"20.1 cleanups"}, b.transcript(), "a source has become complete, and nothing else is new")
+
+	b.machine.shows("stranger=running")
+	b.relist(t)
+	b.at(30)
+	assert.Equal(t, []string{"22.1 cleanups"}, b.transcript(), "what nobody wants is for housekeeping")
+}
+
+// A housekeeping that fails, or panics, is repeated after a period, for as long
+// as it fails (I50).
+func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
+	b := newBottle(t)
+	b.on("cleanups", func() error { return errors.New("no") })
+	b.run()
+	b.at(1)
+	b.on("cleanups", func() error { panic("oh") })
+	b.at(10)
+	assert.Equal(t, []string{
+		"0.1 cleanups", "0.1 cleanup failed after 0s: no",
+		"2.1 cleanups", "2.1 cleanup failed after 0s: syncloop: panic: oh",
+		"4.1 cleanups",
+	}, b.transcript())
+}
+
+// The period is between the end of one housekeeping and the next, so that slow
+// ones leave time for the rest.
+func TestRun_B135_SlowHousekeeping(t *testing.T) {
+	b := newBottle(t)
+	b.on("cleanups", func() error {
+		b.loop.Touch() // What changes meanwhile may not have been seen.
+		return b.turn.Sleep(b.ctx, 5*time.Second)
+	})
+	b.run()
+	b.at(60)
+	assert.Equal(t, []string{"0.1 cleanups", "7.1 cleanups"}, b.transcript())
+}
+
+// A handler that panics loses its call, not the loop, and has housekeeping look
+// at what it should have done (I50).
+func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
+	b := newBottle(t)
+	b.want("a")
+	b.run()
+	b.at(10)
+	b.transcript()
+	b.on("additions", func() error { panic("oh") })
+	b.on("syncs", func() error { panic("oh") })
+	b.stream.bring(update(source.ADD, "a"), update(source.UPDATE, "a"))
+	b.Settle()
+	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.transcript())
+	b.at(20)
+	b.transcript()
+	b.loop.Poke("a")
+	b.at(30)
+	assert.Equal(t, []string{"20.0 syncs [a]", "20.1 cleanups"}, b.transcript(), "a sync alone is no change")
+}
+
+// What comes while the loop steps is not lost, whoever brings it: not even the
+// step's own handlers.
+func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
+	b := newBottle(t)
+	b.want("a", "b", "c")
+	b.run()
+	b.at(10)
+	b.transcript()
+	b.on("syncs", func() error {
+		b.loop.Poke("b")
+		b.loop.Probed(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
+		b.stream.bring(update(source.ADD, "d"))
+		return nil
+	})
+	b.on("cleanups", func() error {
+		b.loop.Touch()
+		b.loop.Poke("c")
+		return nil
+	})
+	b.loop.Poke("a")
+	b.at(30)
+	assert.Equal(t, []string{
+		"10.0 syncs [a]", "10.0 additions [d]", "10.0 syncs [c]", "10.0 syncs [b]",
+		"10.1 cleanups", "10.1 syncs [c]", "12.1 cleanups",
+	}, b.transcript())
+}
+
+// A change costs two steps, one for itself and one for housekeeping; an hour
+// without one costs none.
+func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
+	b := newBottle(t)
+	b.want("a")
+	b.run()
+	b.at(60)
+	idle := b.steps()
+	assert.Equal(t, 2, idle)
+	b.at(3660)
+	assert.Equal(t, idle, b.steps(), "an hour of nothing")
+	b.stream.bring(update(source.ADD, "a"))
+	b.at(3720)
+	assert.Equal(t, idle+2, b.steps())
+	_, armed := b.Next()
+	assert.False(t, armed, "no timer either")
+}
+
+// B-145: a step that does not end is unhealthy; none for hours is not.
+func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
+	b := newBottle(t)
+	b.run()
+	b.at(7200)
+	require.NoError(t, b.loop.Healthy(), "idle")
+	b.on("syncs", func() error { return b.turn.Sleep(b.ctx, time.Hour) })
+	b.want("a")
+	b.loop.Poke("a")
+	b.at(7200 + 300)
+	require.NoError(t, b.loop.Healthy(), "five minutes are allowed")
+	b.at(7200 + 301)
+	require.EqualError(t, b.loop.Healthy(), "syncloop: a step has been going on for 5m1s")
+	b.at(7200 + 3601)
+	require.NoError(t, b.loop.Healthy())
+}
+
+// Run ends with its context, between steps, and wants to hear nothing more.
+func TestRun_EndsWithItsContext(t *testing.T) {
+	b := newBottle(t)
+	b.want("a")
+	b.run()
+	b.at(10)
+	b.end()
+	b.Settle()
+	require.True(t, b.ran)
+	b.transcript()
+	steps := b.steps()
+	b.loop.Poke("a")
+	b.loop.Touch()
+	b.machine.shows("a=running")
+	b.ctx = context.Background()
+	b.relist(t)
+	b.at(20)
+	assert.Empty(t, b.transcript())
+	b.loop.Step(b.ctx)
+	assert.Equal(t, []string{"20.0 syncs [a]", "20.0 cleanups"}, b.transcript(), "the poke, not the change: the subscription is closed")
+	assert.Equal(t, steps+1, b.steps())
+}
+
+func TestRun_AnEndedContextBeginsNothing(t *testing.T) {
+	b := newBottle(t)
+	b.end()
+	b.run()
+	assert.True(t, b.ran)
+	assert.Zero(t, b.steps())
+}
+
+// A crash ends the loop where it waits.
+func TestRun_CrashUnwinds(t *testing.T) {
+	b := newBottle(t)
+	b.run()
+	b.at(1)
+	b.process.Crash()
+	assert.True(t, b.ran)
+}
+
+// The same under goroutines, with many who bring something at once: each is
+// heard after it spoke last.
+func TestRun_I40_Goroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running, pokers sync.WaitGroup
+		running.Go(func() { assert.NoError(t, b.loop.Run(ctx)) })
+		for i := range 20 {
+			uid := types.UID(fmt.Sprint("pod-", i))
+			b.want(uid)
+			pokers.Go(func() {
+				for n := range 50 {
+					b.loop.Poke(uid)
+					b.loop.Probed(syncloop.ProbeResult{UID: uid, Probe: syncloop.Readiness, Success: n == 49})
+					b.loop.Touch()
+				}
+			})
+		}
+		pokers.Wait()
+		synctest.Wait()
+		heard := b.transcript()
+		for i := range 20 {
+			last := ""
+			for _, line := range heard {
+				if strings.Contains(line, fmt.Sprintf("readiness pod-%d/", i)) {
+					last = line
+				}
+			}
+			assert.Equal(t, fmt.Sprintf("0.0 readiness pod-%d/ true", i), last)
+			assert.Contains(t, heard, fmt.Sprintf("0.0 syncs [pod-%d]", i))
+		}
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{"0.1 cleanups"}, b.transcript())
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestNew_NamesEveryFault(t *testing.T) {
+	_, err := syncloop.New(syncloop.Config{HousekeepingPeriod: -1, StuckAfter: -1})
+	require.EqualError(t, err, "syncloop: Config.Handler is missing\nsyncloop: Config.Updates is missing\n"+
+		"syncloop: Config.Desired is missing\nsyncloop: Config.Changes is missing\n"+
+		"syncloop: Config.HousekeepingPeriod is negative\nsyncloop: Config.StuckAfter is negative")
+	_, err = syncloop.NewHandlers(syncloop.HandlersConfig{})
+	require.EqualError(t, err, "syncloop: HandlersConfig.Manager is missing\nsyncloop: HandlersConfig.Workers is missing\n"+
+		"syncloop: HandlersConfig.Status is missing\nsyncloop: HandlersConfig.Runtime is missing\nsyncloop: HandlersConfig.Sources is missing")
+}
