@@ -204,6 +204,24 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	assert.Contains(t, log.all()[0], `pod=default/bad uid=bad phase=SyncPod err="podworkers: SyncPod panicked: boom"`)
 }
 
+// A wait that was asked for is for the debug log; a failure beside it is not.
+func TestComplain_AWaitIsNoError(t *testing.T) {
+	log := &lines{}
+	node := bottle(t, Config{Log: log.logger()})
+	wait := podworkers.RetryAfter(errors.New("back-off"), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+	node.Syncer.Script("a", syncPod,
+		Reply{Err: fmt.Errorf("c: %w", wait)},
+		Reply{Err: errors.Join(wait, errors.New("boom"))},
+		Reply{Err: errors.Join(wait, wait)},
+		Reply{})
+	node.Create(Pod("a"))
+	node.Advance(10 * time.Minute)
+	assert.Equal(t, 3, count(node, "back-off"))
+	require.Len(t, log.all(), 1)
+	assert.Contains(t, log.all()[0], `level=ERROR msg="a sync failed"`)
+	assert.Contains(t, log.all()[0], "boom")
+}
+
 // The events that a recorder was given.
 type events struct{ list []string }
 

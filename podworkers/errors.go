@@ -65,15 +65,26 @@ func (e *retryError) RetryAt() time.Time { return e.at }
 // isTerminal is true if no part of the error could be mended by a retry: of
 // several joined errors each must be marked.
 func isTerminal(err error) bool {
-	switch e := err.(type) {
-	case *terminalError:
+	return every(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
+}
+
+// isWait is true if each part of the error only says when to come back.
+func isWait(err error) bool {
+	return every(err, func(err error) bool { _, ok := err.(*retryError); return ok })
+}
+
+// every is true if the mark is found in each branch of the tree of errors.
+func every(err error, marked func(error) bool) bool {
+	if marked(err) {
 		return true
+	}
+	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return isTerminal(e.Unwrap())
+		return every(e.Unwrap(), marked)
 	case interface{ Unwrap() []error }:
 		parts := e.Unwrap()
 		for _, part := range parts {
-			if !isTerminal(part) {
+			if !every(part, marked) {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -202,16 +203,20 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
-// complain logs the error of a call, once.
+// complain logs the error of a call, once. That a pod has to wait, as for the
+// end of a backoff, is nothing to worry about.
 func (w *Workers) complain(j *job, err error) {
 	if j.interrupted(err) {
 		return
 	}
-	log := w.config.Log
+	log, level := w.config.Log, slog.LevelError
 	if p := (*panicError)(nil); errors.As(err, &p) {
 		log = log.With("stack", p.stack)
 	}
-	log.Error("a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	if isWait(err) {
+		level = slog.LevelDebug
+	}
+	log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 }
 
 // report tells the hook of a call.
