@@ -216,7 +216,7 @@ func TestComplain_AWaitIsNoError(t *testing.T) {
 		Reply{})
 	node.Create(Pod("a"))
 	node.Advance(10 * time.Minute)
-	assert.Equal(t, 3, count(node, "back-off"))
+	assert.Equal(t, 4, count(node, "back-off"), "two of them in the third")
 	require.Len(t, log.all(), 1)
 	assert.Contains(t, log.all()[0], `level=ERROR msg="a sync failed"`)
 	assert.Contains(t, log.all()[0], "boom")
