@@ -10,8 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// admitPowers refuses a pod that asks for what the node's syncer can not do, with the field's name. What is merely without effect is said in a
-// warning event, once per admission.
+// admitPowers refuses a pod that asks for what the node's syncer can not do,
+// with the field's name. What is merely without effect is said in a warning
+// event, once per admission.
 func admitPowers(events recorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod)
