@@ -1,0 +1,443 @@
+package gc_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/gc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bench is a collector on a machine in memory that makes trouble by rule. What
+// the machine is asked, and what is told, is written down.
+type bench struct {
+	turn    turn.Turn
+	begun   time.Time
+	machine *memory.Runtime
+	faults  *faulty.Faults
+	pods    *gc.Pods
+
+	mu struct {
+		sync.Mutex
+		lines []string
+		keep  map[types.UID]bool
+		asked func(types.UID) // when Removable is
+	}
+}
+
+func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
+	b := &bench{turn: turn.Over(own), machine: memory.New(memory.Config{Clock: machine})}
+	b.begun = b.turn.Now()
+	b.mu.keep = map[types.UID]bool{}
+	var err error
+	if b.faults, err = faulty.New(faulty.Config{}); err != nil {
+		panic(err)
+	}
+	config := gc.PodsConfig{
+		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b}, Clock: own,
+		Removable: b.removable, Removed: func(uid types.UID) { b.note("removed %s", uid) },
+		Log: slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})),
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	if b.pods, err = gc.NewPods(config); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// removable is what a node answers: not wanted, and over.
+func (b *bench) removable(uid types.UID) bool {
+	b.mu.Lock()
+	asked := b.mu.asked
+	b.mu.Unlock()
+	if asked != nil {
+		asked(uid)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.mu.keep[uid]
+}
+
+func (b *bench) keep(uid types.UID, keep bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.keep[uid] = keep
+}
+
+func (b *bench) note(format string, args ...any) {
+	at := b.turn.Now().Sub(b.begun).Seconds()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%g ", at)+fmt.Sprintf(format, args...))
+}
+
+// Write implements io.Writer for the log: only its people's level is noted.
+func (b *bench) Write(line []byte) (int, error) {
+	b.note("%s", line[:len(line)-1])
+	return len(line), nil
+}
+
+func (b *bench) transcript() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines := b.mu.lines
+	b.mu.lines = nil
+	return lines
+}
+
+// dead makes a pod with so many sandboxes, all stopped, each with a container.
+func (b *bench) dead(t *testing.T, uid types.UID, attempts int) {
+	t.Helper()
+	for n := range attempts {
+		b.stop(t, b.alive(t, uid, n))
+	}
+}
+
+func (b *bench) alive(t *testing.T, uid types.UID, attempt int) (sandbox string) {
+	t.Helper()
+	ctx := context.Background()
+	pod := runtime.PodRef{UID: uid, Name: string(uid), Namespace: "ns"}
+	sandbox, err := b.machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod, Attempt: uint32(attempt)})
+	require.NoError(t, err)
+	image, err := b.machine.PullImage(ctx, runtime.PullImageRequest{Image: "i"})
+	require.NoError(t, err)
+	id, err := b.machine.CreateContainer(ctx, runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "c", Attempt: uint32(attempt), Image: "i", ImageRef: image})
+	require.NoError(t, err)
+	require.NoError(t, b.machine.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+	return sandbox
+}
+
+func (b *bench) stop(t *testing.T, sandbox string) {
+	t.Helper()
+	require.NoError(t, b.machine.StopSandbox(context.Background(), runtime.StopSandboxRequest{SandboxID: sandbox}))
+}
+
+// left is how many sandboxes each pod has.
+func (b *bench) left() string {
+	var left []string
+	for _, p := range b.machine.Look() {
+		left = append(left, fmt.Sprintf("%s:%d", p.UID, len(p.Sandboxes)))
+	}
+	slices.Sort(left)
+	return fmt.Sprint(left)
+}
+
+// spy notes removals, by the attempt of the sandbox.
+type spy struct {
+	runtime.Runtime
+	*bench
+}
+
+func (s spy) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
+	name := req.SandboxID
+	for _, p := range s.machine.Look() {
+		for _, sandbox := range p.Sandboxes {
+			if sandbox.ID == req.SandboxID {
+				name = fmt.Sprintf("%s/%d", p.UID, sandbox.Attempt)
+			}
+		}
+	}
+	s.note("remove %s", name)
+	return s.Runtime.RemoveSandbox(ctx, req)
+}
+
+// bottle is a bench in one thread.
+type bottle struct {
+	*bench
+	*turn.Scheduler
+	process *turn.Process
+	end     context.CancelFunc
+	ran     bool
+}
+
+func newBottle(t *testing.T, change ...func(*gc.PodsConfig)) *bottle {
+	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b.process = b.NewProcess()
+	b.bench = newBench(b.NewProcess().Clock(), b.process.Clock(), change...)
+	var ctx context.Context
+	ctx, b.end = turn.WithCancel(t.Context())
+	b.process.Go(func() {
+		assert.NoError(t, b.pods.Run(ctx))
+		b.ran = true
+	})
+	b.Settle()
+	t.Cleanup(func() {
+		b.end()
+		b.RunUntil(b.Now().Add(time.Hour))
+		assert.Zero(t, b.process.Running(), "nothing is left behind")
+	})
+	return b
+}
+
+func (b *bottle) at(seconds float64) {
+	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
+}
+
+func (b *bottle) rule(t *testing.T, r faulty.Rule) (remove func()) {
+	t.Helper()
+	remove, err := b.faults.Add(r)
+	require.NoError(t, err)
+	return remove
+}
+
+// The oldest sandbox goes first; its containers go with it. What was handed
+// over twice is removed once.
+func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 3)
+	b.dead(t, "b", 1)
+	b.dead(t, "kept", 1)
+	b.keep("kept", true)
+	b.pods.Discard([]types.UID{"a", "kept", "a", "unknown"})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(100)
+	assert.ElementsMatch(t, []string{"0 remove a/0", "0 remove a/1", "0 remove a/2", "0 removed a", "0 removed unknown"}, b.transcript())
+	assert.Equal(t, "[b:1 kept:1]", b.left())
+	_, armed := b.Next()
+	assert.False(t, armed, "and then nothing")
+}
+
+// A removal that fails is tried again after 10 s, doubling to 5 minutes, for
+// ever; what is handed over again keeps its place. People are told once, and
+// again when the reason is another.
+func TestPods_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 2)
+	heal := b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(5)
+	b.pods.Discard([]types.UID{"a"})
+	b.at(160)
+	warning := `level=WARN msg="what is left of a pod could not be removed and will be tried again" uid=a after=%s err="gc: %s"`
+	removing := "remove sandbox " + b.machine.Look()[0].Sandboxes[1].ID + ": faulty: injected: RemoveSandbox"
+	assert.Equal(t, []string{
+		"0 remove a/0", "0 " + fmt.Sprintf(warning, "10s", removing),
+		"10 remove a/0", "30 remove a/0", "70 remove a/0", "150 remove a/0",
+	}, b.transcript())
+	heal()
+	looking := b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail})
+	b.at(1300)
+	assert.Equal(t, []string{"310 " + fmt.Sprintf(warning, "5m0s", "look at the pod: faulty: injected: PodStatus")}, b.transcript(), "160 s, then 300 s each")
+	looking()
+	b.at(1600)
+	assert.Equal(t, []string{"1510 remove a/0", "1510 remove a/1", "1510 removed a"}, b.transcript())
+
+	// What failed before is forgotten with the pod.
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1611)
+	assert.Contains(t, b.transcript(), "1610 removed a", "10 s again")
+}
+
+// The UID comes back between two removals: what is left is left.
+func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 3)
+	asked := 0
+	b.mu.asked = func(types.UID) {
+		if asked++; asked == 2 {
+			b.keep("a", true)
+		}
+	}
+	b.pods.Discard([]types.UID{"a"})
+	b.at(100)
+	assert.Equal(t, []string{"0 remove a/0"}, b.transcript(), "and it is not said to be removed")
+	assert.Equal(t, "[a:2]", b.left())
+
+	b.keep("a", false)
+	b.pods.Discard([]types.UID{"a"})
+	b.at(200)
+	assert.Equal(t, []string{"100 remove a/1", "100 remove a/2", "100 removed a"}, b.transcript(), "it can be handed over again")
+}
+
+// Wanted again while it waits for another try.
+func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	b.transcript()
+	b.keep("a", true)
+	b.at(100)
+	assert.Empty(t, b.transcript())
+	assert.Equal(t, "[a:1]", b.left())
+	_, armed := b.Next()
+	assert.False(t, armed)
+}
+
+// Whoever handed it over had an old picture: a pod that runs is not for this
+// package to end.
+func TestPods_APodThatRunsIsKept(t *testing.T) {
+	b := newBottle(t)
+	sandbox := b.alive(t, "a", 0)
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	assert.Empty(t, b.transcript())
+	b.stop(t, sandbox)
+	b.at(2)
+	b.pods.Discard([]types.UID{"a"})
+	b.at(3)
+	assert.Equal(t, []string{"2 remove a/0", "2 removed a"}, b.transcript())
+}
+
+// A reply that was lost has done its work: the next try finds nothing.
+func TestPods_LostReply(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.FailDone, Times: 1})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(20)
+	assert.Contains(t, b.transcript(), "10 removed a")
+	assert.Equal(t, "[]", b.left())
+}
+
+// A pod whose removal hangs holds up nobody who is due with it, and the next
+// ones for one timeout at most (I39).
+func TestPods_I39_AHungRemoval(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.dead(t, "b", 1)
+	b.dead(t, "c", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, UID: "a", Do: faulty.Hang, Times: 1})
+	b.pods.Discard([]types.UID{"a", "b"})
+	b.at(1)
+	b.pods.Discard([]types.UID{"c"})
+	b.at(200)
+	var removed []string
+	for _, line := range b.transcript() {
+		var at float64
+		var uid string
+		if n, _ := fmt.Sscanf(line, "%g removed %s", &at, &uid); n == 2 {
+			removed = append(removed, line)
+		}
+	}
+	assert.Equal(t, []string{"0 removed b", "120 removed c", "130 removed a"}, removed)
+}
+
+// No more than MaxRemovals at once.
+func TestPods_MaxRemovals(t *testing.T) {
+	b := newBottle(t, func(c *gc.PodsConfig) { c.MaxRemovals = 2 })
+	uids := []types.UID{"a", "b", "c", "d", "e"}
+	for _, uid := range uids {
+		b.dead(t, uid, 1)
+	}
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second})
+	b.pods.Discard(uids)
+	for i, left := range []int{5, 3, 1, 0} {
+		b.at(float64(i) + 0.5)
+		assert.Len(t, b.machine.Look(), left, "after %d.5 s", i)
+	}
+}
+
+// What is handed over while it is being removed is looked at once more: that
+// removal may have seen less than there is now.
+func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second, Times: 1})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(0.5)
+	b.stop(t, b.alive(t, "a", 1))
+	b.pods.Discard([]types.UID{"a"})
+	b.at(5)
+	assert.Equal(t, "[]", b.left())
+}
+
+// A removal that was sent is not cut short by the end of Run; nothing else is
+// begun.
+func TestPods_RemovalOutlivesItsContext(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 2)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: 10 * time.Second})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	b.end()
+	b.at(5)
+	assert.False(t, b.ran, "Run waits for it")
+	b.at(20)
+	assert.True(t, b.ran)
+	assert.Equal(t, []string{"0 remove a/0"}, b.transcript())
+	assert.Equal(t, "[a:1]", b.left())
+}
+
+// A look is cut short, on the other hand.
+func TestPods_ALookEndsWithItsContext(t *testing.T) {
+	b := newBottle(t)
+	b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Hang})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	b.end()
+	b.Settle()
+	assert.True(t, b.ran)
+	assert.Empty(t, b.transcript(), "and nobody complains")
+}
+
+func TestPods_CrashUnwinds(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Minute})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	b.process.Crash()
+	assert.True(t, b.ran)
+	assert.Equal(t, "[a:1]", b.left())
+}
+
+// The same under goroutines, handed over by many at once.
+func TestPods_Goroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(clock.RealClock{}, clock.RealClock{})
+		var uids []types.UID
+		for i := range 20 {
+			uids = append(uids, types.UID(fmt.Sprint("pod-", i)))
+			b.dead(t, uids[i], 2)
+		}
+		_, err := b.faults.Add(faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 7})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, b.pods.Run(ctx)) })
+		for range 5 {
+			running.Go(func() { b.pods.Discard(uids) })
+		}
+		time.Sleep(time.Hour)
+		assert.Equal(t, "[]", b.left())
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestNewPods_NamesEveryFault(t *testing.T) {
+	_, err := gc.NewPods(gc.PodsConfig{Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
+	require.EqualError(t, err, "gc: PodsConfig.Runtime is missing\ngc: PodsConfig.Removable is missing\n"+
+		"gc: PodsConfig.Retry is negative\ngc: PodsConfig.MaxRetry is negative\n"+
+		"gc: PodsConfig.CallTimeout is negative\ngc: PodsConfig.MaxRemovals is negative")
+}
