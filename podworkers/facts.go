@@ -16,8 +16,7 @@ import (
 func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 	u.Type = o.UpdateType
 	switch {
-	case o.Pod != nil:
-		o.RunningPod = nil // B-002
+	case o.Pod != nil: // It wins (B-002).
 		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod
 		facts(o.Pod, &u.Facts)
 		if u.Facts.TerminalPhase {

@@ -16,7 +16,7 @@ type record struct {
 	// next is the content of the incarnation that waits for this one to end.
 	next *content
 	// amend changes the final status; the last function that came counts.
-	amend *amendment
+	amend PodStatusFunc
 	// mark is the newest observation that was begun when the last call of the
 	// syncer ended: a later one is fresh.
 	mark uint64
@@ -34,12 +34,6 @@ type content struct {
 	mirror     *v1.Pod   // of the newest update, nil if it had none
 	lastMirror *v1.Pod   // of the newest update that had one, for replays
 	since      time.Time // StartTime of the oldest update not yet run
-}
-
-// amendment is a PodStatusFunc with the generation of its update.
-type amendment struct {
-	generation uint64
-	f          PodStatusFunc
 }
 
 // renew takes over the newest update of the same incarnation (B-051, B-052,
@@ -78,7 +72,7 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 		r.renew(o)
 	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
-		r.amend = &amendment{accepted.Generation, o.KillPodOptions.PodStatusFunc}
+		r.amend = o.KillPodOptions.PodStatusFunc
 	}
 }
 

@@ -160,15 +160,6 @@ func TestUpdate_F87_Nonsense(t *testing.T) {
 	assert.Empty(t, node.Transcript())
 }
 
-// A cache and a syncer that know of nothing but nil.
-func TestObserve_NoStatusIsAnEmptyOne(t *testing.T) {
-	node := bottle(t, Config{})
-	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { _ = c.Status.Containers }})
-	node.Create(Pod("a"))
-	node.Settle()
-	assert.Equal(t, 1, count(node, "ok"))
-}
-
 func TestCompletion_I44_EveryWayOut(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {

@@ -78,8 +78,8 @@ func (w *Workers) jobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	if j.mirror == nil && todo.Type == SyncPodSync {
 		j.mirror = r.lastMirror
 	}
-	if todo.Amends != 0 && r.amend != nil && r.amend.generation == todo.Amends {
-		j.amend = r.amend.f
+	if todo.Amends != 0 {
+		j.amend = r.amend
 	}
 	ctx.incarnation = todo.Incarnation
 	ctx.slot.slots = w.slotsOf(todo.Kind)

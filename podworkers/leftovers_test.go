@@ -1,0 +1,106 @@
+package podworkers_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
+	cri "github.com/podkeel/podkeel/runtime"
+)
+
+// I22: of a finished pod nothing is kept but that it is, and of a content that
+// is not wanted any more nothing at all.
+func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
+	w, err := podworkers.New(podworkers.Config{Syncer: quick{}, Cache: &instant{}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	var old []weak.Pointer[v1.Pod]
+	for _, version := range []int64{1, 2, 3} {
+		pod := Pod("a", Version(version))
+		old = append(old, weak.Make(pod))
+		require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod}))
+		if version != 1 { // The second waits for the first, and is killed before its turn.
+			require.NoError(t, w.Kill(podworkers.UpdatePodOptions{Pod: Pod("a")}).Wait(ctx))
+		}
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	runtime.GC()
+	for i, pod := range old {
+		assert.Nil(t, pod.Value(), "version %d", i+1)
+	}
+	runtime.KeepAlive(w)
+}
+
+func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Create(Pod("a"), Pod("b"))
+	node.Settle()
+	assert.Equal(t, 2, node.Workers.Queued())
+	node.Kill(Pod("a"))
+	node.Settle()
+	assert.Equal(t, 1, node.Workers.Queued())
+	node.SyncKnown()
+	node.Settle()
+	node.SyncKnown()
+	assert.Zero(t, node.Workers.Queued())
+}
+
+// What a call has left behind ends with it.
+func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
+	node := bottle(t, Config{})
+	var left context.Context
+	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) { left = ctx }})
+	node.Create(Pod("a"))
+	node.Settle()
+	assert.ErrorIs(t, left.Err(), context.Canceled)
+}
+
+// blank is a cache whose author took "nothing is known" for nil.
+type blank struct{}
+
+func (blank) Get(types.UID) (*cri.PodStatus, error) { return nil, nil }
+func (blank) Mark() uint64                          { return 0 }
+func (blank) NewerThan(context.Context, types.UID, uint64) (*cri.PodStatus, error) {
+	return nil, nil
+}
+
+func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
+	node := bottle(t, Config{})
+	syncer := NewSyncer(node.Clock())
+	var seen []*cri.PodStatus
+	syncer.Script("", 0, Reply{Do: func(_ context.Context, c Call) { seen = append(seen, c.Status) }})
+	w, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: blank{}, Clock: node.Clock()})
+	require.NoError(t, err)
+	node.Go(func(ctx context.Context) { _ = w.Run(ctx) })
+	require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{Pod: Pod("a")}))
+	require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{Pod: Pod("over", Phase(v1.PodFailed))}))
+	assert.True(t, w.View("over").IsPodKnownTerminated())
+	node.Advance(time.Second)
+	assert.ElementsMatch(t, []*cri.PodStatus{{UID: "a"}, {UID: "over"}}, seen)
+}
+
+// B-013: the kill of what runs, decided upon what is known now, ends the pod
+// that is known by that UID, by the way that its content asks for.
+func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Create(Pod("a"))
+	node.Settle()
+	killed := node.KillRunning(Running("a"))
+	node.Settle()
+	assertResolved(t, killed)
+	require.NoError(t, killed.Err())
+	assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
+	assert.True(t, node.Workers.View("a").Deleted(), "B-014")
+}

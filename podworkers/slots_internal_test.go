@@ -1,0 +1,33 @@
+package podworkers
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// Whatever the parts of a sync do, it never holds two slots, and none when it
+// is over.
+func TestLease_HoldsOneSlotAtMost(t *testing.T) {
+	ctx := context.Background()
+	s := newSlots(turn.Over(clock.RealClock{}), 2)
+	l := &lease{slots: s}
+	require.NoError(t, l.begin(ctx))
+	require.NoError(t, l.regain(ctx), "another part has come back first")
+	assert.Equal(t, 1, s.mu.free)
+	l.without(ctx, func() {
+		assert.Equal(t, 2, s.mu.free)
+		l.without(ctx, func() { assert.Equal(t, 2, s.mu.free, "nested") })
+		assert.Equal(t, 2, s.mu.free, "the outer one still waits")
+	})
+	assert.Equal(t, 1, s.mu.free)
+	l.end()
+	assert.Equal(t, 2, s.mu.free)
+	l.without(ctx, func() {}) // Somebody whom the sync has left behind.
+	assert.Equal(t, 2, s.mu.free)
+}
