@@ -24,13 +24,15 @@ const DefaultDrainTimeout = 30 * time.Second
 type Config struct {
 	// Syncer does the work.
 	Syncer PodSyncer
-	// Cache shows what the runtime shows: a pleg.PLEG.
+	// Cache shows what the runtime shows: a pleg.PLEG, or anything with the
+	// methods Get, Mark and NewerThan. Numbers are those of observations; a
+	// higher one began later.
 	Cache statusCache
 	// Retry is how long to wait after a sync; zero fields are the kubelet's.
 	Retry workqueue.Policy
 	// MaxSyncs bounds how many SyncPod calls run at once, MaxTerminations how
 	// many calls of the other three, each first come first served; 0 is no
-	// bound. See WithoutSlot.
+	// bound. A slot is held during the call only, and not in WithoutSlot.
 	MaxSyncs, MaxTerminations int
 	// DrainTimeout is how long Run waits at its end for syncs that ignore
 	// their context; zero is DefaultDrainTimeout, negative is for ever.
@@ -71,9 +73,19 @@ type Synced struct {
 	Err         error
 }
 
+// statusCache shows what the runtime shows. All methods are called concurrently,
+// and never with a lock held. A nil status is an empty one.
 type statusCache interface {
+	// Get returns what was observed last, without waiting. It is called for a
+	// pod first seen in a terminal phase, and for one that is to be stopped
+	// while NewerThan fails.
 	Get(uid types.UID) (*runtime.PodStatus, error)
+	// Mark is the number of the newest observation that has begun. It is asked
+	// for after every call of the syncer.
 	Mark() uint64
+	// NewerThan waits until there is an observation of the pod with a higher
+	// number than mark, or an error, or ctx ends. It is called before every
+	// call of the syncer. Who observes nothing answers at once.
 	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
 }
 

@@ -20,27 +20,29 @@ import (
 // I22: of a finished pod nothing is kept but that it is, and of a content that
 // is not wanted any more nothing at all.
 func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
-	w, err := podworkers.New(podworkers.Config{Syncer: quick{}, Cache: &instant{}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	var old []weak.Pointer[v1.Pod]
-	for _, version := range []int64{1, 2, 3} {
-		pod := Pod("a", Version(version))
-		old = append(old, weak.Make(pod))
-		require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod}))
-		if version != 1 { // The second waits for the first, and is killed before its turn.
-			require.NoError(t, w.Kill(podworkers.UpdatePodOptions{Pod: Pod("a")}).Wait(ctx))
-		}
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
+	pod := func(version int64) (*v1.Pod, weak.Pointer[v1.Pod]) {
+		p := Pod("a", Version(version))
+		return p, weak.Make(p)
 	}
-	cancel()
-	require.NoError(t, <-ended)
+	first, weakFirst := pod(1)
+	node.Create(first)
+	node.Settle()
+	node.Kill(first)
+	node.Settle()
+	second, weakSecond := pod(2)
+	node.Create(second) // It waits for the first to end,
+	third, weakThird := pod(3)
+	node.Kill(third) // and is not wanted any more.
+	node.Settle()
 	runtime.GC()
-	for i, pod := range old {
-		assert.Nil(t, pod.Value(), "version %d", i+1)
-	}
-	runtime.KeepAlive(w)
+	assert.Nil(t, weakSecond.Value(), "what waited")
+	node.Advance(5 * time.Second)
+	runtime.GC()
+	assert.Nil(t, weakFirst.Value(), "what was replaced")
+	assert.Nil(t, weakThird.Value(), "what has finished")
+	assert.True(t, node.Workers.View("a").Known())
 }
 
 func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
