@@ -20,7 +20,8 @@ import (
 // Config says what a node is made of. The zero value is a complete node: an
 // in-memory runtime, pods handed over with Set, the kubelet's numbers.
 type Config struct {
-	// Name is the node's name, as pods see it; empty is "localhost".
+	// Name is the node's name in lower case, which pods that are Set get as
+	// their spec.nodeName; empty is "localhost".
 	Name string
 	// Runtime runs the containers; nil is a new runtime in memory.
 	Runtime runtime.Runtime
@@ -33,8 +34,8 @@ type Config struct {
 	AwaitHost bool
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
-	// Admit is asked after the built-in handlers: names, pod count, host
-	// ports, powers that the runtime lacks.
+	// Admit is asked after the built-in handlers: draining, names, pod count,
+	// host ports, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int
@@ -58,7 +59,8 @@ type Config struct {
 	Log *slog.Logger
 	// Recorder receives events; nil drops them. client-go's recorder fits.
 	Recorder recorder
-	// Hooks of the workers are called as well as the node's own.
+	// Hooks are those of the workers; each is called after the node has seen
+	// to the same thing itself.
 	Hooks podworkers.Hooks
 }
 
@@ -77,13 +79,19 @@ func (c *Config) complete() error {
 	if _, taken := c.Sources[hostSource]; taken {
 		errs = append(errs, fmt.Errorf("node: Config.Sources: the name %q is taken by Set", hostSource))
 	}
-	for name, d := range map[string]time.Duration{"Resync": c.Resync, "Relist": c.Relist, "Housekeeping": c.Housekeeping} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("node: Config.%s is negative", name))
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxPods", int64(c.MaxPods)},
+		{"MaxSyncs", int64(c.MaxSyncs)},
+		{"Resync", int64(c.Resync)},
+		{"Relist", int64(c.Relist)},
+		{"Housekeeping", int64(c.Housekeeping)},
+	} {
+		if field.value < 0 {
+			errs = append(errs, fmt.Errorf("node: Config.%s is negative", field.name))
 		}
-	}
-	if c.MaxPods < 0 {
-		errs = append(errs, errors.New("node: Config.MaxPods is negative"))
 	}
 	if c.Name == "" {
 		c.Name = "localhost"

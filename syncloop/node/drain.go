@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/podkeel/podkeel/podworkers"
@@ -11,29 +12,48 @@ import (
 )
 
 // Drain ends all pods of the node, each within its grace, and returns when
-// none runs any more. New pods are refused from then on. It needs a running
-// node and leaves it running: end Run's context afterwards. If ctx ends first
-// the error names the pods that are still ending, and they go on doing so.
+// none runs any more, those that were dropped before included. New pods are
+// refused from then on. It needs a running node and leaves it running: end
+// Run's context afterwards. If ctx ends first the error names the pods that are
+// still ending, and they go on doing so. It may be called again, to go on
+// waiting.
 func (n *Node) Drain(ctx context.Context) error {
 	n.draining.begin()
-	type kill struct {
-		name string
-		done *podworkers.Completion
-	}
-	var kills []kill
-	for _, pod := range n.manager.GetPods() {
-		if n.workers.View(pod.UID).Known() {
-			done := n.workers.Kill(podworkers.UpdatePodOptions{Pod: pod})
-			kills = append(kills, kill{pod.Namespace + "/" + pod.Name, done})
-		}
-	}
 	var errs []error
-	for _, k := range kills {
-		if err := k.done.Wait(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("node: pod %s has not ended: %w", k.name, err))
+	for _, e := range slices.Concat(n.endWanted(), n.endings()) {
+		if err := e.done.Wait(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("node: pod %s has not ended: %w", e.name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ending is a pod that has been told to end.
+type ending struct {
+	name string
+	done *podworkers.Completion
+}
+
+// endWanted tells every pod to end that is wanted and has a worker.
+func (n *Node) endWanted() (all []ending) {
+	for _, pod := range n.manager.GetPods() {
+		if n.workers.View(pod.UID).Known() {
+			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(podworkers.UpdatePodOptions{Pod: pod})})
+		}
+	}
+	return all
+}
+
+// endings are the pods that run and are wanted no longer. They have been told
+// to end already, and are told nothing new.
+func (n *Node) endings() (all []ending) {
+	for _, pod := range n.pleg.Pods() {
+		_, wanted := n.manager.GetPodByUID(pod.UID)
+		if !wanted && n.workers.View(pod.UID).IsPodTerminationRequested() {
+			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(podworkers.UpdatePodOptions{RunningPod: &pod})})
+		}
+	}
+	return all
 }
 
 // draining refuses new pods once it has begun.

@@ -14,7 +14,7 @@ import (
 
 // Set wants this pod on the node from now on, in place of an earlier one of
 // its UID. The pod is copied, and what it leaves out is filled in as the API
-// server would. It needs a UID and a name; the error, which is
+// server would, the node's name included. It needs a UID and a name; the error, which is
 // source.ErrInvalid, names everything that is wrong with it, and nothing has
 // changed then. A pod with a deletion timestamp is wanted no longer, but still
 // shown until it has ended. Set never blocks, and may be called before Run and
@@ -25,6 +25,9 @@ func (n *Node) Set(pod *v1.Pod) error {
 	}
 	pod = pod.DeepCopy()
 	manifest.Default(pod)
+	if pod.Spec.NodeName == "" {
+		pod.Spec.NodeName = n.config.Name
+	}
 	if err := validate(pod); err != nil {
 		return fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
 	}
@@ -49,15 +52,19 @@ func (n *Node) Drop(uid types.UID) { n.host.Drop(uid) }
 // do nothing.
 func (n *Node) SetComplete() { n.held.release() }
 
-// held passes on another source, whose pictures count as incomplete until it
-// is released.
+// held passes on another source, whose snapshots count as incomplete until it
+// is released. Like source.Handle it hands over one snapshot at a time, the
+// newest last, so that a release beside a Set brings back nothing older.
 type held struct {
 	source.Source
 	mu struct {
 		sync.Mutex
 		released bool
 		sink     source.Sink
+		heard    bool // the source has said something: last counts
 		last     source.Snapshot
+		// handing: a goroutine is handing over; changed: it must do so again.
+		handing, changed bool
 	}
 }
 
@@ -78,20 +85,39 @@ func (h *held) Run(ctx context.Context, sink source.Sink) error {
 // Set implements source.Sink.
 func (h *held) Set(s source.Snapshot) {
 	h.mu.Lock()
-	h.mu.last = s
-	s.Incomplete = s.Incomplete || !h.mu.released
-	sink := h.mu.sink
+	h.mu.last, h.mu.heard = s, true
 	h.mu.Unlock()
-	sink.Set(s)
+	h.handOver()
 }
 
 func (h *held) release() {
 	h.mu.Lock()
-	again := !h.mu.released && h.mu.sink != nil
+	again := !h.mu.released
 	h.mu.released = true
-	last := h.mu.last
 	h.mu.Unlock()
 	if again {
-		h.Set(last)
+		h.handOver()
 	}
+}
+
+// handOver gives the sink the newest snapshot, or leaves that to the goroutine
+// that is doing it already. A source that has said nothing yet has not said
+// that it wants nothing.
+func (h *held) handOver() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.changed = h.mu.heard
+	if h.mu.handing {
+		return
+	}
+	h.mu.handing = true
+	for h.mu.changed {
+		h.mu.changed = false
+		sink, s := h.mu.sink, h.mu.last
+		s.Incomplete = s.Incomplete || !h.mu.released
+		h.mu.Unlock()
+		sink.Set(s)
+		h.mu.Lock()
+	}
+	h.mu.handing = false
 }

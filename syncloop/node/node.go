@@ -128,7 +128,7 @@ func (n *Node) buildWork() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.config.Hooks.Synced},
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced},
 	})
 	return err
 }
@@ -227,7 +227,8 @@ func (n *Node) Ready() <-chan struct{} { return n.ready.Done() }
 // Done is closed when Run has ended.
 func (n *Node) Done() <-chan struct{} { return n.done.Done() }
 
-// Err is what Run returned; nil before it has.
+// Err is what Run has returned, or, while it comes to its end because a part
+// has failed, why. It is nil for a node that is well.
 func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -302,6 +303,15 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.changed(uid)
 	if n.config.Hooks.Phase != nil {
 		n.config.Hooks.Phase(uid, incarnation, phase)
+	}
+}
+
+// synced: a sync that left the status as it was may still have been of a pod
+// that is wanted in another form.
+func (n *Node) synced(s podworkers.Synced) {
+	n.changed(s.UID)
+	if n.config.Hooks.Synced != nil {
+		n.config.Hooks.Synced(s)
 	}
 }
 

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -91,11 +92,17 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 }
 
 func TestNode_ConfigNamesEveryFault(t *testing.T) {
-	_, err := node.New(node.Config{MaxPods: -1, Relist: -1, Sources: map[string]source.Source{"api": nil}})
-	require.Error(t, err)
-	for _, fault := range []string{`the name "api" is taken by Set`, "Relist is negative", "MaxPods is negative"} {
-		assert.ErrorContains(t, err, fault)
-	}
+	_, err := node.New(node.Config{
+		MaxPods: -1, MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1, Sources: map[string]source.Source{"api": nil},
+	})
+	require.EqualError(t, err, strings.Join([]string{
+		`node: Config.Sources: the name "api" is taken by Set`,
+		"node: Config.MaxPods is negative",
+		"node: Config.MaxSyncs is negative",
+		"node: Config.Resync is negative",
+		"node: Config.Relist is negative",
+		"node: Config.Housekeeping is negative",
+	}, "\n"), "always in this order")
 }
 
 // TestNode_SetBeforeRunAdopts: what was Set before Run goes on running over a
@@ -185,6 +192,28 @@ func TestNode_Drain(t *testing.T) {
 	})
 }
 
+// TestNode_DrainAwaitsWhatWasDropped: a pod that is on its way out already still
+// has its grace, and Drain waits for it.
+func TestNode_DrainAwaitsWhatWasDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n := run(t, node.Config{Runtime: machine})
+		deaf := pod("deaf", "serve")
+		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
+		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+		require.NoError(t, n.Set(deaf))
+		time.Sleep(time.Second)
+		n.Drop(deaf.UID)
+		time.Sleep(5 * time.Second)
+
+		begun := time.Now()
+		require.NoError(t, n.Drain(t.Context()))
+		assert.Equal(t, 15*time.Second, time.Since(begun), "the grace goes on counting")
+		assert.Empty(t, names(machine))
+		require.NoError(t, n.stop())
+	})
+}
+
 // TestNode_RunNamesTheStuck: a runtime that ignores cancellation holds up Run
 // for the drain timeout and no longer (I43).
 func TestNode_RunNamesTheStuck(t *testing.T) {
@@ -247,6 +276,33 @@ func TestNode_WatchShowsALife(t *testing.T) {
 		require.NotEmpty(t, seen)
 		assert.Contains(t, seen, "web 1/1 Running gone=false")
 		assert.Equal(t, "web 0/1 Error gone=true", seen[len(seen)-1])
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_WatchShowsWhatIsWanted: a new label changes nothing that runs, and is
+// shown all the same.
+func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{Name: "Edge-1"})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		time.Sleep(5 * time.Second)
+		var labels []string
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for s := range n.Watch(ctx) {
+				labels = append(labels, s.Pod.Labels["tier"]+"@"+s.Pod.Spec.NodeName)
+			}
+		})
+		synctest.Wait()
+		labelled := pod("web", "serve")
+		labelled.Labels = map[string]string{"tier": "front"}
+		require.NoError(t, n.Set(labelled))
+		time.Sleep(5 * time.Second)
+		stop()
+		watching.Wait()
+		assert.Equal(t, []string{"@edge-1", "front@edge-1"}, labels)
 		require.NoError(t, n.stop())
 	})
 }

@@ -116,7 +116,11 @@ func (n *Node) changed(uid types.UID) {
 // states are the pods that look different from what was shown last.
 func (w *watcher) states(n *Node) []PodState {
 	for _, s := range w.statuses.Take(nil) {
-		w.newest[s.UID] = s
+		if s.Removed {
+			delete(w.newest, s.UID) // It may be seen off already, and nobody would come for it.
+		} else {
+			w.newest[s.UID] = s
+		}
 		w.changed.Add(s.UID, struct{}{})
 	}
 	var states []PodState
