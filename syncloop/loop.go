@@ -85,7 +85,6 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.enter(l.turn.Now())
 	defer l.enter(time.Time{})
 	for _, update := range l.config.Updates.Take() {
-		l.note()
 		l.dispatch(ctx, update)
 	}
 	l.changed = l.changes.Take(l.changed[:0])

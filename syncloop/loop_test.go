@@ -336,6 +336,20 @@ func TestProbed_SL12_SL13(t *testing.T) {
 	}, b.transcript())
 }
 
+// A verdict wakes the loop, and the same one again is another.
+func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
+	b := newBottle(t)
+	b.want("a")
+	b.run()
+	b.at(10)
+	b.transcript()
+	for range 2 {
+		b.loop.Probed(syncloop.ProbeResult{UID: "a", ContainerID: "c", Probe: syncloop.Liveness})
+		b.Settle()
+		assert.Equal(t, []string{"10.0 syncs [a]"}, b.transcript())
+	}
+}
+
 // Housekeeping comes a moment after a change and looks at all that belongs to
 // it; then not before its period is over, and not at all without a change.
 func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
@@ -454,6 +468,10 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	b.stream.bring(update(source.ADD, "a"))
 	b.at(3720)
 	assert.Equal(t, idle+2, b.steps())
+	b.machine.shows("a=running")
+	b.relist(t)
+	b.at(3780)
+	assert.Equal(t, idle+4, b.steps())
 	_, armed := b.Next()
 	assert.False(t, armed, "no timer either")
 }
