@@ -68,6 +68,30 @@ func TestHandle_RefusesNonsense(t *testing.T) {
 	})
 }
 
+// sinkFunc is a sink that is its Set.
+type sinkFunc func(source.Snapshot)
+
+func (f sinkFunc) Set(s source.Snapshot) { f(s) }
+
+// TestHandle_ChangeDuringAHandOver comes right after it, and in order: the sink
+// is never called twice at once.
+func TestHandle_ChangeDuringAHandOver(t *testing.T) {
+	h := source.NewHandle()
+	var got []int
+	busy := false
+	require.NoError(t, h.Run(t.Context(), sinkFunc(func(s source.Snapshot) {
+		assert.False(t, busy)
+		busy = true
+		if len(s.Pods) < 3 {
+			id := fmt.Sprint("p", len(s.Pods))
+			assert.NoError(t, h.Set(pod(id, id, "v1")))
+		}
+		got = append(got, len(s.Pods))
+		busy = false
+	})))
+	assert.Equal(t, []int{0, 1, 2, 3}, got)
+}
+
 // TestHandle_ConcurrentCallsLoseNothing: whoever hands over last hands over
 // everything.
 func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {

@@ -21,14 +21,14 @@ const readers = 8
 type patience struct {
 	limit   time.Duration
 	pending map[string]*call
-	late    int // calls given up in this scan
+	since   time.Time // when this batch began
+	late    int       // calls of this batch given up
 }
 
 // call is one call under way.
 type call struct {
 	key    string
 	began  time.Time
-	late   bool // it was given up before: it is looked at, not waited for
 	result chan answer
 }
 
@@ -51,7 +51,7 @@ func (p *patience) ask(ctx context.Context, key string, f func() (any, error)) (
 // each makes a call for every key, several at once, and hands on the answers in
 // order. It returns early only when the context ends.
 func (p *patience) each(ctx context.Context, keys []string, f func(key string) (any, error), got func(key string, value any, err error)) error {
-	p.late = 0
+	p.since, p.late = time.Now(), 0
 	var window []*call
 	for next := 0; next < len(keys) || len(window) > 0; {
 		for ; next < len(keys) && len(window) < readers; next++ {
@@ -98,18 +98,16 @@ func (p *patience) wait(ctx context.Context, c *call) answer {
 		return a
 	default:
 	}
-	if c.late {
-		return answer{err: errSlow}
-	}
-	timer := time.NewTimer(p.left(c))
+	timer := time.NewTimer(p.left(c)) // At once for one that was given up before.
 	defer timer.Stop()
 	select {
 	case a := <-c.result:
 		delete(p.pending, c.key)
 		return a
 	case <-timer.C:
-		c.late = true
-		p.late++
+		if !c.began.Before(p.since) {
+			p.late++
+		}
 		return answer{err: errSlow}
 	case <-ctx.Done():
 		return answer{err: ctx.Err()}

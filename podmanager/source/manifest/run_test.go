@@ -72,6 +72,41 @@ func TestRun_SingleFileIsReplacedByRename(t *testing.T) {
 	d.write(".new", podYAML("web", "two"))
 	require.NoError(t, os.Rename(d.file(".new"), d.file("web.yaml")))
 	assert.Equal(t, "web-n1 two", <-got)
+	d.remove("web.yaml")
+	assert.Equal(t, "", <-got)
+	d.write("web.yaml", podYAML("web", "three"))
+	assert.Equal(t, "web-n1 three", <-got)
+}
+
+// TestRun_F29_WatchFollowsThePath: it is put on the directory that is there now,
+// and left alone while that is the same.
+func TestRun_F29_WatchFollowsThePath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t, "m")
+		require.NoError(t, os.Mkdir(d.file("m"), 0o700))
+		news := &manifest.News{Events: make(chan fsnotify.Event)}
+		d.source.WatchWith(news)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		again := []string{"remove " + d.file("m"), "add " + d.file("m")}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, again, news.Calls, "the same for a minute")
+
+		require.NoError(t, os.Rename(d.file("m"), d.file("away")))
+		require.NoError(t, os.Mkdir(d.file("m"), 0o700))
+		d.write("m/a", podYAML("a", "one"))
+		assert.Equal(t, "a-n1 one", <-got)
+		synctest.Wait()
+		assert.Len(t, news.Calls, 4, "another directory")
+
+		// The system drops the watch of a directory that is moved, even if it
+		// is moved back before anybody looks.
+		news.Events <- fsnotify.Event{Name: d.file("m"), Op: fsnotify.Rename}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Len(t, news.Calls, 6)
+	})
 }
 
 // TestRun_F35_PollBeneath: a system that grants no watch is told once, and the
@@ -79,7 +114,7 @@ func TestRun_SingleFileIsReplacedByRename(t *testing.T) {
 func TestRun_F35_PollBeneath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
-		d.source.WatchWith(nil, nil, errors.New("too many open files"))
+		d.source.WatchWith(&manifest.News{Err: errors.New("too many open files")})
 		got := d.run()
 		synctest.Wait()
 		assert.Equal(t, "", <-got)
@@ -100,7 +135,7 @@ func TestRun_F35_OverflowIsAFullScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		lost := make(chan error)
-		d.source.WatchWith(nil, lost, nil)
+		d.source.WatchWith(&manifest.News{Errors: lost})
 		got := d.run()
 		assert.Equal(t, "", <-got)
 		synctest.Wait()
@@ -118,12 +153,13 @@ func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		events := make(chan fsnotify.Event)
-		d.source.WatchWith(events, nil, nil)
+		d.source.WatchWith(&manifest.News{Events: events})
 		got := d.run()
 		assert.Equal(t, "", <-got)
 		synctest.Wait()
 		for i := range 2000 {
-			d.write("a", podYAML("a", fmt.Sprint("v", i)))
+			d.write(".a", podYAML("a", fmt.Sprint("v", i)))
+			require.NoError(t, os.Rename(d.file(".a"), d.file("a")), "whole, since it may be read at this moment")
 			events <- fsnotify.Event{Name: d.file("a"), Op: fsnotify.Write}
 			time.Sleep(time.Millisecond)
 		}
@@ -134,6 +170,7 @@ func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
 			last = <-got
 		}
 		assert.Equal(t, "a-n1 v1999", last)
+		assert.GreaterOrEqual(t, n, 2, "it does not wait for the end")
 		assert.LessOrEqual(t, n, 3)
 	})
 }
@@ -144,7 +181,7 @@ func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		events := make(chan fsnotify.Event)
-		d.source.WatchWith(events, nil, nil)
+		d.source.WatchWith(&manifest.News{Events: events})
 		got := d.run()
 		assert.Equal(t, "", <-got)
 		synctest.Wait()
@@ -167,7 +204,7 @@ func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
 func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t, "later")
-		d.source.WatchWith(nil, nil, errors.New("no watch"))
+		d.source.WatchWith(&manifest.News{Err: errors.New("no watch")})
 		got := d.run()
 		time.Sleep(time.Hour)
 		assert.Empty(t, got)

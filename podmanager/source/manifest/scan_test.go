@@ -99,7 +99,10 @@ func TestScan_F2_LastGoodVersionStays(t *testing.T) {
 			assert.Equal(t, d.file("a"), d.problems[0].Path)
 			assert.Equal(t, "a-n1 z-n1", d.scan(), "told once")
 			d.write("a", podYAML("a", "i"))
-			assert.Equal(t, "a-n1 z-n1", d.scan(), "the last good version is back")
+			again, err := d.source.Scan(t.Context())
+			require.NoError(t, err)
+			assert.Same(t, before.Pods[0], again.Pods[0], "the last good version is back, and not even parsed")
+			assert.Equal(t, "a-n1 z-n1", d.scan())
 			d.write("a", bad)
 			assert.Len(t, strings.Fields(d.scan()), 5, "the content has changed, so it is told again")
 			d.write("a", podYAML("new", "i"))
@@ -125,6 +128,20 @@ func TestScan_I47_BrokenFromTheStartIsIncomplete(t *testing.T) {
 	assert.Equal(t, "a-n1 b-n1 [a:2 invalid kept]", d.scan(), "now there is a last good version")
 	d.remove("a")
 	assert.Equal(t, "b-n1", d.scan())
+}
+
+// TestScan_F31_BrokenThenNoFileThenBroken: what is no file holds no pod, but the
+// same bad file after it does again.
+func TestScan_F31_BrokenThenNoFileThenBroken(t *testing.T) {
+	d := newDir(t)
+	d.write("a", "kind: Po")
+	assert.Equal(t, "incomplete [a:1 invalid]", d.scan())
+	d.remove("a")
+	require.NoError(t, os.Mkdir(d.file("a"), 0o700))
+	assert.Equal(t, "[a:0 not a file]", d.scan())
+	d.remove("a")
+	d.write("a", "kind: Po")
+	assert.Equal(t, "incomplete [a:1 invalid]", d.scan())
 }
 
 // TestScan_F1_EmptyFileThatNeverHeldAPod is ignored, and said once.
@@ -305,6 +322,31 @@ func TestScan_F36_ErrorMidway(t *testing.T) {
 	assert.EqualError(t, d.problems[0].Err, "manifest: cannot be read: input/output error")
 	trouble = nil
 	assert.Equal(t, "a-n1", d.scan())
+}
+
+// vanishingFS loses a file just before it is opened.
+type vanishingFS struct {
+	fstest.MapFS
+	armed *bool
+}
+
+func (v vanishingFS) Open(name string) (fs.File, error) {
+	if *v.armed && name == "a" {
+		delete(v.MapFS, "a")
+	}
+	return v.MapFS.Open(name)
+}
+
+// TestScan_F30_VanishedSinceTheListing: the next listing says whether it is
+// gone, and nobody is bothered.
+func TestScan_F30_VanishedSinceTheListing(t *testing.T) {
+	armed := false
+	d := &dir{t: t, path: "."}
+	d.open(manifest.Config{FS: vanishingFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}}, &armed}, Path: "."})
+	assert.Equal(t, "a-n1", d.scan())
+	armed = true
+	assert.Equal(t, "a-n1", d.scan())
+	assert.Equal(t, "", d.scan())
 }
 
 // TestScan_PanicOfAFileSystem is one file's trouble.

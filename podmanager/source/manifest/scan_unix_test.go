@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
 // TestScan_F31_NotFiles are skipped and told once; nothing waits for a writer,
@@ -33,6 +35,24 @@ func TestScan_F31_NotFiles(t *testing.T) {
 	d.remove("a")
 	require.NoError(t, syscall.Mkfifo("a", 0o600))
 	assert.Equal(t, "a-n1 [a:0 not a file kept]", d.scan(), "it was a file with a pod: that is not an answer")
+}
+
+// TestScan_F31_SinglePathIsNoFile: whoever names a pipe has made a mistake, and
+// nothing follows from that.
+func TestScan_F31_SinglePathIsNoFile(t *testing.T) {
+	d := newDir(t, "fifo")
+	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
+	assert.Equal(t, "error [fifo:0 not a file]", d.scan())
+}
+
+// TestOpen_F31_DoesNotWait for somebody to write, should a file have become a
+// pipe since it was looked at.
+func TestOpen_F31_DoesNotWait(t *testing.T) {
+	d := newDir(t)
+	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
+	f, err := manifest.OpenFile(d.file("fifo"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
 }
 
 // TestScan_F30_Links: followed to regular files wherever they are; one that
