@@ -157,7 +157,7 @@ func (t *Table) note(r *record, u *Update) {
 func (t *Table) learn(r *record, f *Facts) {
 	r.fallback = f.DeletionGrace.effective()
 	if r.fallback == 0 {
-		r.fallback = f.SpecGrace.effective()
+		r.fallback = max(f.SpecGrace.effective(), minGrace)
 	}
 	if r.origin == 0 || t.origins[r.origin-1] != f.Origin {
 		r.origin = t.origin(f.Origin)

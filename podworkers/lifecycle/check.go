@@ -56,7 +56,7 @@ func (t *Table) fault(r *record, inLine bool) string {
 		return "I8: its update waits for nothing"
 	case r.stage == syncing && has(deleted|evicted):
 		return "I9: it is wanted and not wanted"
-	case r.stage.ending() && r.grace == 0 && !r.implicit:
+	case r.stage.ending() && r.grace == 0:
 		return "I6: no grace"
 	case tickets > 0 && !r.stage.ending():
 		return "I44: a kill is not answered"

@@ -22,7 +22,8 @@ func (g Grace) String() string {
 	return fmt.Sprintf("%ds", g.Seconds)
 }
 
-// effective is g as records hold it: at least minGrace, 0 for unset.
+// effective is g as records hold it: at least minGrace, 0 for unset. No number
+// is too large or too small: a table never computes with it.
 func (g Grace) effective() int64 {
 	if !g.Set {
 		return 0

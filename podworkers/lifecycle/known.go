@@ -30,7 +30,8 @@ type PodState struct {
 // every pod that it still knows afterwards, in the order of Ref.Index, and
 // returns that. Pods that are not in the picture are told to end, and
 // forgotten once they are finished. It is called by housekeeping, every few
-// seconds, and costs one look-up per desired pod and one step per known one.
+// seconds, and costs one look-up per desired pod and one step for each of the
+// pods that were ever known at the same time.
 func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState {
 	t.synced = t.synced || known.AllSources
 	t.epoch++

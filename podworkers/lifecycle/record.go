@@ -10,7 +10,7 @@ type Ref struct{ slot, version uint32 }
 // keep its own side of the record in a slice. It is never 0.
 func (r Ref) Index() int { return int(r.slot) }
 
-// record is one pod. It holds values only, no content and no time. About 120
+// record is one pod. It holds values only, no content and no time. About 100
 // bytes: there may be a hundred thousand of them, nearly all idle.
 type record struct {
 	uid         types.UID
@@ -18,7 +18,7 @@ type record struct {
 	generation  uint64 // of the current content
 	incarnation uint64
 	grace       int64 // effective, in seconds; 0: not settled
-	fallback    int64 // what the content says about grace; 0: nothing
+	fallback    int64 // what the content says about grace; 0: there is no content
 	rare        *rare // nil for nearly all
 	slot        uint32
 	version     uint32

@@ -36,12 +36,7 @@ var syncPodTypeNames = [...]string{
 }
 
 // String returns the kubelet's name of the reason, "unknown" for any other value.
-func (t SyncPodType) String() string {
-	if int(t) < len(syncPodTypeNames) {
-		return syncPodTypeNames[t]
-	}
-	return "unknown"
-}
+func (t SyncPodType) String() string { return name(syncPodTypeNames[:], int(t)) }
 
 // Subject says what an update speaks of.
 type Subject uint8

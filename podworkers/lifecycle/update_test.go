@@ -87,6 +87,9 @@ func distinct[E interface {
 }](t *testing.T, first, end E) {
 	t.Helper()
 	seen := map[string]bool{}
+	for e := E(0); e < first; e++ {
+		assert.Equal(t, "unknown", e.String(), "%T 0 is none of them", e)
+	}
 	for e := first; e <= end; e++ {
 		assert.NotEmpty(t, e.String())
 		assert.False(t, seen[e.String()], "%T %s", e, e)
