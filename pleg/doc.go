@@ -101,6 +101,10 @@
 //   - There is no RuntimeCache (1.8), which is three seconds old. Pods is the
 //     newest listing with every pod inspected since as that has shown it, for
 //     with a healthy stream the listing itself may be half a minute old.
+//   - Run is called once and ends with its context; a second one is an error
+//     (B-196). There are no gauges (B-198): Hooks see every observation.
+//   - A request is skipped for no listing (B-193): who has asked is answered by
+//     an inspection.
 //   - Watch conditions (B-199) and the ticker of the EventedPLEG (B-208) have no
 //     counterpart: NewerThan does what they were for.
 package pleg

@@ -51,8 +51,8 @@ type Generator interface {
 	Healthy() (bool, error)
 	// Subscribe opens a view of what changes. It begins with every pod known
 	// so far. wake, if not nil, is called when the view turns from empty to
-	// non-empty, by whoever found the change, with no lock held; it must not
-	// block.
+	// non-empty, by whoever found the change, with no lock held, and perhaps
+	// before Subscribe returns; it must not block.
 	Subscribe(wake func()) *Subscription
 	// Get returns what is cached of a pod, at once. The status is never nil
 	// and only to be read; that of an unknown pod has its UID and nothing

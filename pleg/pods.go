@@ -34,9 +34,9 @@ func (t *table) merge() []runtime.Pod {
 	for i := range t.list {
 		r := t.records[t.list[i].UID]
 		switch {
-		case r == nil || r.index != i || !t.supersedes(r):
+		case r == nil || !t.supersedes(r):
 			merged = append(merged, t.list[i])
-		case !diff.Empty(r.status):
+		case r.index == i && !diff.Empty(r.status): // Once, if it is listed twice.
 			merged = append(merged, shallow(r.status))
 		}
 	}
@@ -50,10 +50,9 @@ func (t *table) merge() []runtime.Pod {
 	return merged
 }
 
-// supersedes: the pod's status was read after the listing had begun.
-func (t *table) supersedes(r *record) bool {
-	return r.done > t.listed && r.err == nil && r.status != nil
-}
+// supersedes: the pod's status was read after the listing had begun. That a
+// later inspection has failed takes nothing away from it.
+func (t *table) supersedes(r *record) bool { return r.read > t.listed }
 
 // shallow is a pod's status in the form of a listing.
 func shallow(status *runtime.PodStatus) runtime.Pod {

@@ -47,9 +47,25 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.pods(),
 		"a was looked at and is gone, b has a sandbox now")
 
+	a := tab.records["a"]
+	tab.ask(a, tab.number)
+	_, number := tab.take()
+	tab.finish(a, number, nil, runtime.ErrNotReady, false, a.window)
+	tab.merged = nil
+	assert.Equal(t, []types.UID{"b"}, podUIDs(tab), "that it can not be read again does not bring it back")
+
 	inspected(tab, &runtime.PodStatus{UID: "c", Sandboxes: []runtime.SandboxStatus{ready}})
 	assert.Equal(t, []types.UID{"b", "c"}, podUIDs(tab), "a pod that no listing has shown yet")
 
 	tab.applyList(tab.begin(), []runtime.Pod{{UID: "d"}}, nil, false)
 	assert.Equal(t, []types.UID{"d"}, podUIDs(tab), "a newer listing counts again")
+}
+
+// TestPods_F62_ListedTwice: what was inspected since takes the place of both.
+func TestPods_F62_ListedTwice(t *testing.T) {
+	tab := &table{records: map[types.UID]*record{}, limit: 1}
+	tab.applyList(tab.begin(), []runtime.Pod{{UID: "a"}, {UID: "b"}, {UID: "a"}}, nil, false)
+	assert.Equal(t, []types.UID{"a", "b", "a"}, podUIDs(tab), "the listing as it was")
+	inspected(tab, &runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s"}}}})
+	assert.Equal(t, []types.UID{"a"}, podUIDs(tab), "b was looked at too, and is gone")
 }

@@ -57,7 +57,8 @@ type record struct {
 	status *runtime.PodStatus // the newest that could be read; nil is none
 	items  []diff.Item        // of status: what events were made of
 	err    error              // of the newest inspection
-	done   uint64
+	done   uint64             // the newest inspection
+	read   uint64             // the newest that succeeded: it has read status
 	want   uint64
 
 	index   int    // in the listing; -1: not listed
@@ -232,6 +233,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 		r.err = err
 	} else {
 		out.events, out.back = t.store(r, status)
+		r.read = number
 		t.newest, t.merged = max(t.newest, number), nil
 	}
 	r.suspect = hung
