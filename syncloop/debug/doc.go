@@ -1,7 +1,7 @@
 // Package debug answers questions about a node over HTTP:
 //
 //	/healthz   "ok", or 503 with what is wrong, a line each
-//	/readyz    "ok" once every source has been heard and the runtime seen
+//	/readyz    "ok" for a node that is ready, or 503 with what it waits for
 //	/pods      every pod of the node with its newest status, a v1.PodList in JSON
 //
 // It is an http.Handler and nothing more: who listens, and where, is the

@@ -21,7 +21,7 @@ type Config struct {
 	Ready func() error
 }
 
-// New makes the handler.
+// New makes the handler. It starts nothing; the error names what is missing.
 func New(config Config) (http.Handler, error) {
 	if config.Pods == nil || config.Healthy == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Pods, Healthy and Ready are all needed")

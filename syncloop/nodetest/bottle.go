@@ -13,7 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Bottle is a World in one thread.
+// Bottle is a World in one thread: nothing in it moves but in Run, Settle, the
+// Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
+// not by what runs in the bottle.
 type Bottle struct {
 	t         testing.TB
 	config    Config
@@ -28,8 +30,9 @@ type Bottle struct {
 	wanted  []*v1.Pod
 }
 
-// New makes a bottle and starts a node in it. Nothing has happened yet: that
-// takes Run or Step.
+// New makes a bottle and starts a node in it, and fails the test if its Config
+// is wrong. Nothing has happened yet: that takes Run or Step. Stop the bottle at
+// the end.
 func New(t testing.TB, config Config) *Bottle {
 	t.Helper()
 	b := &Bottle{t: t, config: config, scheduler: turn.NewScheduler(config.Seed, Epoch)}
@@ -42,7 +45,7 @@ func New(t testing.TB, config Config) *Bottle {
 }
 
 // Start starts a node on the machine, and tells it everything that is wanted.
-// It is called after Crash or Stop.
+// It is called after Crash or Stop; New has called it already.
 func (b *Bottle) Start() {
 	b.t.Helper()
 	if b.process != nil {
@@ -67,16 +70,21 @@ func (b *Bottle) Start() {
 	})
 }
 
-// Crash throws the node away where it stands. The machine lives on.
+// Crash throws the node away where it stands. The machine lives on, and time
+// may pass before another node is started.
 func (b *Bottle) Crash() {
+	b.t.Helper()
+	b.mustRun()
 	b.trace.crashed()
 	b.process.Crash()
 	b.process, b.node = nil, nil
 }
 
-// Stop ends the node's context and lets it come to its end.
+// Stop ends the node's context and lets it come to its end, which may take
+// time. The test fails if it does not end, or leaves something running.
 func (b *Bottle) Stop() {
 	b.t.Helper()
+	b.mustRun()
 	b.end()
 	for !b.ended && b.Step() {
 	}
@@ -90,6 +98,13 @@ func (b *Bottle) Stop() {
 	b.process, b.node = nil, nil
 }
 
+func (b *Bottle) mustRun() {
+	b.t.Helper()
+	if b.process == nil {
+		b.t.Fatal("nodetest: no node runs")
+	}
+}
+
 // Node implements World. It is nil after Crash and Stop.
 func (b *Bottle) Node() *node.Node { return b.node }
 
@@ -99,7 +114,8 @@ func (b *Bottle) Machine() *memory.Runtime { return b.machine }
 // Now is the bottle's time.
 func (b *Bottle) Now() time.Time { return b.scheduler.Now() }
 
-// Set implements World.
+// Set implements World. Without a node it is remembered for the next one. A pod
+// that a node does not take fails the test.
 func (b *Bottle) Set(pod *v1.Pod) {
 	b.t.Helper()
 	b.forget(pod.UID)
@@ -134,8 +150,12 @@ func (b *Bottle) forget(uid types.UID) {
 }
 
 // Go runs f as a coroutine of the node's process: for calls that wait, such as
-// Drain.
-func (b *Bottle) Go(f func()) { b.process.Go(f) }
+// Drain. It begins with the next step, and ends with a crash.
+func (b *Bottle) Go(f func()) {
+	b.t.Helper()
+	b.mustRun()
+	b.process.Go(f)
+}
 
 // Run implements World.
 func (b *Bottle) Run(d time.Duration) { b.scheduler.RunUntil(b.scheduler.Now().Add(d)) }
@@ -157,7 +177,8 @@ func (b *Bottle) Step() bool {
 	return true
 }
 
-// StepUntil is Step, but time does not pass beyond t.
+// StepUntil is Step, but time does not pass beyond t, which is not in the past:
+// if nothing happens until then, it is t afterwards.
 func (b *Bottle) StepUntil(t time.Time) {
 	if b.scheduler.Step() {
 		return

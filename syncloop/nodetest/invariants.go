@@ -11,8 +11,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Check returns what must never be true of a pod in a runtime: two running
-// containers of one name (I37), or two ready sandboxes.
+// Check returns an error for a pod that shows what a runtime must never be
+// driven to: two running containers of one name (I37), or two ready sandboxes.
+// It looks at the pod alone and may be called from anywhere.
 func Check(pod *runtime.Pod) error {
 	running := make(map[string]bool)
 	for _, c := range pod.Containers {

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -81,7 +82,7 @@ func (tr *trace) String() string {
 // merged puts the rows of an instant behind what was done in it.
 func (l *log) merged() []line {
 	all := slices.Concat(l.did, l.rows)
-	slices.SortStableFunc(all, func(a, b line) int { return int(a.at - b.at) })
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 

@@ -33,13 +33,16 @@ type World interface {
 	Node() *node.Node
 	// Machine is the runtime below it, for looking and for making trouble.
 	Machine() *memory.Runtime
-	// Set wants a pod. A node that is started after a crash is told the same.
+	// Set wants a pod, in place of an earlier one of its UID. A node that is
+	// started after a crash is told the same.
 	Set(pod *v1.Pod)
 	// Drop wants a pod no more.
 	Drop(uid types.UID)
-	// Run lets virtual time pass.
+	// Run does all that can be done now, and lets virtual time pass.
 	Run(d time.Duration)
-	// Transcript is all that has happened, pod by pod.
+	// Transcript is all that has happened so far, pod by pod in order of name:
+	// when, since Epoch; each call that changes the runtime, each event, and
+	// behind a "|" how the pod looked at the end of that instant.
 	Transcript() string
 }
 
