@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,18 +212,21 @@ func TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted(t *testing.T) {
 func TestRun_I50_PanicOfASourceIsContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error
+		var log strings.Builder
 		other := &script{}
 		m := running(t, source.Config{
 			Sources: map[string]source.Source{
 				"bad":  runFunc(func(context.Context, source.Sink) error { panic("boo") }),
 				"file": other,
 			},
+			Log:   slog.New(slog.NewTextHandler(&log, nil)),
 			Hooks: source.Hooks{Failed: func(_ string, err error) { failed = err }},
 		})
 		other.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v1")}})
 		assert.Equal(t, []string{"file ADD a"}, told(m.Take()))
 		require.ErrorIs(t, failed, source.ErrPanicked)
 		assert.EqualError(t, failed, "source: panicked: boo")
+		assert.Contains(t, log.String(), "mux_test.go", "the log says where")
 	})
 }
 

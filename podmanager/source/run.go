@@ -58,14 +58,23 @@ func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 		}
 		if text := err.Error(); !told[text] && len(told) < maxTold {
 			told[text] = true
-			m.cfg.Log.Error("A source failed and keeps its last state", "source", in.name, "err", err)
-			m.cfg.Hooks.Failed(in.name, err)
+			m.tell(in.name, err)
 		}
 		if m.turn.Sleep(ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+// tell says that a source has failed, and of a panic where.
+func (m *Mux) tell(name string, err error) {
+	attrs := []any{"source", name, "err", err}
+	if p := (*panicked)(nil); errors.As(err, &p) {
+		attrs = append(attrs, "stack", string(p.stack))
+	}
+	m.cfg.Log.Error("A source failed and keeps its last state", attrs...)
+	m.cfg.Hooks.Failed(name, err)
 }
 
 // ErrPanicked is what a panic of a source has become.

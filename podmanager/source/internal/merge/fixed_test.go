@@ -1,0 +1,70 @@
+package merge_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
+)
+
+// TestDiff_F18_WhatMakesAnotherPod: each thing that may change under a UID is an
+// UPDATE, and everything else a REMOVE and an ADD.
+func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*v1.PodSpec)
+		want   string
+	}{
+		{"image", func(s *v1.PodSpec) { s.Containers[0].Image = "v2" }, "update"},
+		{"pull policy", func(s *v1.PodSpec) { s.Containers[0].ImagePullPolicy = v1.PullAlways }, "update"},
+		{"image of an init container", func(s *v1.PodSpec) { s.InitContainers[0].Image = "v2" }, "update"},
+		{"its pull policy", func(s *v1.PodSpec) { s.InitContainers[0].ImagePullPolicy = v1.PullAlways }, "update"},
+		{"grace", func(s *v1.PodSpec) { s.TerminationGracePeriodSeconds = new(int64(5)) }, "update"},
+		{"deadline", func(s *v1.PodSpec) { s.ActiveDeadlineSeconds = new(int64(5)) }, "update"},
+		{"tolerations", func(s *v1.PodSpec) { s.Tolerations = []v1.Toleration{{Key: "k"}} }, "update"},
+		{"ephemeral containers", func(s *v1.PodSpec) { s.EphemeralContainers = make([]v1.EphemeralContainer, 1) }, "update"},
+		{"scheduling gates", func(s *v1.PodSpec) { s.SchedulingGates = make([]v1.PodSchedulingGate, 1) }, "update"},
+		{"node", func(s *v1.PodSpec) { s.NodeName = "n" }, "update"},
+
+		{"command", func(s *v1.PodSpec) { s.Containers[0].Command = []string{"c"} }, "another"},
+		{"env", func(s *v1.PodSpec) { s.Containers[0].Env = []v1.EnvVar{{Name: "A"}} }, "another"},
+		{"resources", func(s *v1.PodSpec) {
+			s.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+		}, "another"},
+		{"one container more", func(s *v1.PodSpec) { s.Containers = append(s.Containers, v1.Container{Name: "d"}) }, "another"},
+		{"an init container's command", func(s *v1.PodSpec) { s.InitContainers[0].Command = []string{"c"} }, "another"},
+		{"restart policy", func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever }, "another"},
+		{"host network", func(s *v1.PodSpec) { s.HostNetwork = true }, "another"},
+		{"a volume", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{{Name: "v"}} }, "another"},
+		{"one quantity in another form", func(s *v1.PodSpec) {
+			s.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1000m")}
+		}, "nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a"}}
+			before.Spec.InitContainers = []v1.Container{{Name: "i", Image: "v1"}}
+			before.Spec.Containers = []v1.Container{{Name: "c", Image: "v1", Resources: v1.ResourceRequirements{
+				Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
+			}}}
+			now := before.DeepCopy()
+			tc.change(&now.Spec)
+			untouched := now.DeepCopy()
+			var none *merge.Picture
+			first := none.Next([]*v1.Pod{before}, epoch)
+			c := merge.Diff(first, first.Next([]*v1.Pod{now}, epoch), "file")
+			got := "nothing"
+			switch {
+			case len(c.Update) == 1 && len(c.Remove)+len(c.Add) == 0:
+				got = "update"
+			case len(c.Remove) == 1 && len(c.Add) == 1 && len(c.Update) == 0:
+				got = "another"
+			}
+			assert.Equal(t, tc.want, got)
+			assert.Equal(t, untouched, now, "comparing changes nothing")
+		})
+	}
+}
