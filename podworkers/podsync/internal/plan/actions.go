@@ -127,7 +127,7 @@ func (d *decision) replaceSandbox() {
 	for i := range d.Pod.Spec.Containers {
 		c := &d.Pod.Spec.Containers[i]
 		rec := newest(d.Status, d.Incarnation, anySandbox, c.Name)
-		if !done(d.Pod, rec) && (rec != nil || !d.endedBefore(c.Name)) {
+		if !d.done(c, rec) {
 			regular = append(regular, d.start(c, WhyNewSandbox))
 		}
 	}
@@ -143,9 +143,21 @@ func (d *decision) replaceSandbox() {
 }
 
 // done reports whether a container has ended in a way that its policy takes as
-// the end, so that a new sandbox does not run it again.
-func done(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
-	return rec != nil && rec.State == runtime.StateExited && !mayRestart(pod, rec.ExitCode)
+// the end, by its newest record. If that is gone the published status counts:
+// what is removed does not begin anew.
+func (d *decision) done(c *v1.Container, rec *runtime.ContainerStatus) bool {
+	if rec != nil {
+		return rec.State == runtime.StateExited && !mayRestart(d.Pod, rec.ExitCode)
+	}
+	if d.Published == nil {
+		return false
+	}
+	status := find(d.Published.ContainerStatuses, c.Name)
+	if status == nil {
+		return false
+	}
+	end := lastEnd(status)
+	return end != nil && !mayRestart(d.Pod, end.ExitCode)
 }
 
 // anythingToStop reports whether a kill of the pod would have an effect.
@@ -214,7 +226,7 @@ func (d *decision) one(c *v1.Container) bool {
 	if rec != nil && rec.State == runtime.StateRunning {
 		return true // Not here: it is a stray, and started when it has ended.
 	}
-	if !shouldStart(d.Pod, rec) || (rec == nil && d.endedBefore(c.Name)) {
+	if d.Pod.DeletionTimestamp != nil || d.done(c, rec) {
 		return false
 	}
 	if rec != nil && rec.State == runtime.StateUnknown {
@@ -233,20 +245,6 @@ func (d *decision) keep(c *v1.Container, rec *runtime.ContainerStatus) {
 	if d.Pod.DeletionTimestamp == nil {
 		d.Containers = append(d.Containers, d.start(c, WhySpecChanged))
 	}
-}
-
-// endedBefore reports whether a container without records is known to have
-// ended, and not to be run again: what is removed does not begin anew.
-func (d *decision) endedBefore(name string) bool {
-	if d.Published == nil {
-		return false
-	}
-	status := find(d.Published.ContainerStatuses, name)
-	if status == nil {
-		return false
-	}
-	end := lastEnd(status)
-	return end != nil && !mayRestart(d.Pod, end.ExitCode)
 }
 
 // whyStart is why a container that does not run is started.

@@ -98,7 +98,10 @@ func TestStatus_PH12_Conditions(t *testing.T) {
 		{Type: v1.PodReady, Status: v1.ConditionTrue, Reason: "Stale"},
 		{Type: v1.DisruptionTarget, Status: v1.ConditionFalse},
 	}
-	w.old.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "Evicted"}}
+	w.old.Conditions = []v1.PodCondition{
+		{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: "example.com/lb", Status: v1.ConditionTrue, Reason: "Stale"},
+		{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "Evicted"},
+	}
 	s := plan.Status(w.statusInput(false))
 	var got []string
 	for _, c := range s.Conditions {

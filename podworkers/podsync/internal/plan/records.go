@@ -131,9 +131,6 @@ func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool 
 // if there are none.
 func NewestLife(st *runtime.PodStatus) uint64 {
 	var life uint64
-	if st == nil {
-		return 0
-	}
 	for i := range st.Sandboxes {
 		life = max(life, st.Sandboxes[i].Incarnation)
 	}

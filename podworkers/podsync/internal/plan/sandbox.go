@@ -13,14 +13,8 @@ type place struct {
 
 // findPlace looks at the sandboxes of a pod.
 func findPlace(in *Input) place {
-	var p place
 	st := in.Status
-	for i := range st.Sandboxes {
-		s := &st.Sandboxes[i]
-		if s.Incarnation == in.Incarnation && (p.current == nil || newerSandbox(s, p.current)) {
-			p.current = s
-		}
-	}
+	p := place{current: newestSandbox(st, in.Incarnation)}
 	if p.current == nil {
 		p.replace = WhyNoSandbox
 		return p
@@ -64,6 +58,19 @@ func inUse(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
+// newestSandbox finds the newest sandbox of one life of the pod. Nil: it has none.
+func newestSandbox(st *runtime.PodStatus, life uint64) *runtime.SandboxStatus {
+	var found *runtime.SandboxStatus
+	for i := range st.Sandboxes {
+		s := &st.Sandboxes[i]
+		if s.Incarnation == life && (found == nil || newerSandbox(s, found)) {
+			found = s
+		}
+	}
+	return found
+}
+
+// newerSandbox orders sandboxes as newer does containers.
 func newerSandbox(a, b *runtime.SandboxStatus) bool {
 	if a.Attempt != b.Attempt {
 		return a.Attempt > b.Attempt

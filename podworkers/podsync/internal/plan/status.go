@@ -66,7 +66,7 @@ func Status(in StatusInput) v1.PodStatus {
 func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
 	s.Phase = phase(s, in)
 	if s.Phase == v1.PodPending && stranded(in, sandbox) {
-		s.Phase, s.Reason, s.Message = v1.PodFailed, ReasonSandboxLost, messageSandboxLost
+		s.Phase, s.Reason, s.Message = v1.PodFailed, reasonSandboxLost, messageSandboxLost
 	}
 	// What was published as the end stays the end, the API's word first.
 	for _, former := range [...]*v1.PodStatus{&in.Pod.Status, in.Old} {
@@ -91,9 +91,9 @@ func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
 // IsTerminal reports whether a phase is an end.
 func IsTerminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
 
-// ReasonSandboxLost is the pod reason of a pod that must not be run again
+// reasonSandboxLost is the pod reason of a pod that must not be run again
 // (policy Never) and lost its sandbox before all its containers had run.
-const ReasonSandboxLost = "SandboxLost"
+const reasonSandboxLost = "SandboxLost"
 
 const messageSandboxLost = "The sandbox was lost after a container had run, and the restart policy forbids another one"
 
@@ -134,7 +134,8 @@ func hostIPs(ips []string) []v1.HostIP {
 
 // podIPs are the sandbox's, at most one of a family and the node's family
 // first. A host-network pod has the node's; its first one never changes. A
-// stopped sandbox has none, so the addresses of a pod that ends are kept.
+// stopped sandbox has none, so the last addresses stay until there is another:
+// a pod that ends, perhaps not at the first attempt, is still told apart by them.
 func podIPs(in *StatusInput, sandbox *runtime.SandboxStatus) []v1.PodIP {
 	var ips []string
 	switch {
@@ -142,9 +143,9 @@ func podIPs(in *StatusInput, sandbox *runtime.SandboxStatus) []v1.PodIP {
 		ips = append(addresses(in.Old.PodIPs), in.HostIPs...)
 	case in.Pod.Spec.HostNetwork:
 		ips = in.HostIPs
-	case sandbox != nil && sandbox.Ready && len(sandbox.IPs) > 0:
+	case sandbox != nil && len(sandbox.IPs) > 0:
 		ips = nodeFamilyFirst(sandbox.IPs, in.HostIPs)
-	case in.Terminal || IsTerminal(in.Old.Phase):
+	case sandbox == nil || !sandbox.Ready:
 		ips = addresses(in.Old.PodIPs)
 	}
 	var out []v1.PodIP

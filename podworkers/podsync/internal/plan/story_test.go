@@ -24,12 +24,13 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //
 //	decide                        what to do; or: status [terminal], what to say
 //	pod policy=Never init=i1,i2 main=a,b [host] [deleted] [static] [api=Failed/Why]
-//	sandbox 0 ready|lost [life=1] [host] [noip]
+//	sandbox 0 ready|lost [life=1] [host] [noip]     a lost one has no address
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s)
 //	reason a ErrImagePull         why the last start failed
 //	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1]  published
 //	old phase=Failed/Why
+//	old ip=10.0.0.9
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -156,7 +157,10 @@ func (w *world) sandbox(args []string) {
 	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{
 		ID: "s" + args[0], Attempt: uint32(w.number(args[0])), Incarnation: 1, Ready: args[1] == "ready",
 		CreatedAt: epoch.Add(time.Duration(len(w.st.Sandboxes)) * time.Second),
-	}, IPs: []string{"10.0.0." + args[0]}}
+	}}
+	if s.Ready {
+		s.IPs = []string{"10.0.0." + args[0]}
+	}
 	for _, arg := range args[2:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
