@@ -62,7 +62,7 @@ type osPlace struct{ path string }
 func (p osPlace) stat() (fs.FileInfo, error) { return os.Stat(p.path) }
 
 func (p osPlace) names(limit int) ([]string, error) {
-	dir, err := os.Open(p.path)
+	dir, err := openFile(p.path) // It may have become a pipe since it was looked at.
 	if err != nil {
 		return nil, err
 	}

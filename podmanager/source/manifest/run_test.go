@@ -206,7 +206,7 @@ func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
 		d := newDir(t, "later")
 		d.source.WatchWith(&manifest.News{Err: errors.New("no watch")})
 		got := d.run()
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour + time.Second) // Between two scans, or one may see the directory before the file.
 		assert.Empty(t, got)
 		require.NoError(t, os.Mkdir(d.file("later"), 0o700))
 		d.write("later/a", podYAML("a", "one"))
@@ -261,6 +261,42 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 		assert.Less(t, time.Since(began), 10*time.Second)
 		close(hang)
 	})
+}
+
+// TestScan_F36_HungLook: a file that could not be opened is looked at again, to
+// tell one that has gone from a link that leads nowhere. That may hang as well.
+func TestScan_F36_HungLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		files := hungLookFS{fstest.MapFS{"b": {Data: []byte(podYAML("b", "i"))}, "a": {}}, hang}
+		d := &dir{t: t, path: "."}
+		d.open(manifest.Config{FS: files, Path: "."})
+		began := time.Now()
+		assert.Equal(t, "b-n1 incomplete [a:0 unreadable]", d.scan())
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		close(hang)
+	})
+}
+
+// hungLookFS is a file system that does not open the file a, and hangs when
+// asked what it is.
+type hungLookFS struct {
+	fstest.MapFS
+	hang chan struct{}
+}
+
+func (h hungLookFS) Open(name string) (fs.File, error) {
+	if name == "a" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return h.MapFS.Open(name)
+}
+
+func (h hungLookFS) Stat(name string) (fs.FileInfo, error) {
+	if name == "a" {
+		<-h.hang
+	}
+	return h.MapFS.Stat(name)
 }
 
 // hungFS is a file system that hangs but for one file.

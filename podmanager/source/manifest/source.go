@@ -72,17 +72,25 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 	return s.last, nil
 }
 
-// read is called for several files at once.
+// errVanished is a file that was listed and is not there any more.
+var errVanished = errors.New("it has gone since it was listed")
+
+// read is called for several files at once, and may take as long as the system
+// likes.
 func (s *Source) read(path string) (any, error) {
-	return s.place.read(path, MaxFileSize)
+	data, err := s.place.read(path, MaxFileSize)
+	if errors.Is(err, fs.ErrNotExist) && s.place.vanished(path) {
+		return nil, errVanished
+	}
+	return data, err
 }
 
 // look takes in what was read of one file.
 func (s *Source) look(path string, data any, err error) {
-	f := s.files[path]
-	if errors.Is(err, fs.ErrNotExist) && s.place.vanished(path) {
-		return // Since it was listed. The next listing says whether it is gone.
+	if errors.Is(err, errVanished) {
+		return // The next listing says whether it is gone.
 	}
+	f := s.files[path]
 	if f == nil {
 		f = &file{path: path}
 		s.files[path] = f
