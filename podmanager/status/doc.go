@@ -27,8 +27,10 @@
 //     was over before, and the status is Finished. [ST-9, ST-10]
 //   - Finished never goes back, except for a static pod. [ST-11]
 //   - A terminal phase is never Ready. [ST-18]
-//   - A new life of a UID begins with ReplacePodStatus and is bound to nothing
-//     that was said of the last one.
+//   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
+//     is bound to nothing that was said of the last one.
+//   - RemoveOrphanedStatuses drops what nobody knows. [ST-21]
+//   - All of this works without an API server. [ST-20]
 //
 // Subscriptions:
 //

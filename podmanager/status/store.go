@@ -57,8 +57,10 @@ type Store struct {
 		// subs is only appended to or replaced: what it was can be walked
 		// unlocked.
 		subs []*Subscription
-		// removed is the highest version that a removed status had.
-		removed uint64
+		// removed is the highest version that a removed status had, and
+		// removedLife is above the highest life: nothing that comes later
+		// can be taken for what was removed.
+		removed, removedLife uint64
 	}
 }
 
@@ -180,6 +182,7 @@ func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*Subscription) {
 			orphans = append(orphans, e)
 			delete(s.mu.entries, uid)
 			s.mu.removed = max(s.mu.removed, e.version)
+			s.mu.removedLife = max(s.mu.removedLife, e.life+1)
 		}
 	}
 	sortByUID(orphans)
@@ -224,14 +227,11 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	if p == nil {
 		return nil, false, nil
 	}
-	next := &entry{pod: p.pod, status: p.status, finished: p.finished}
-	version := s.mu.removed
+	version, life := s.mu.removed, s.mu.removedLife
 	if old != nil {
-		version = old.version
+		version, life = old.version, old.life
 	}
-	if old != nil {
-		next.life = old.life
-	}
+	next := &entry{pod: p.pod, status: p.status, life: life, finished: p.finished}
 	if p.anew {
 		next.life++
 		old = nil

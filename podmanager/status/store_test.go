@@ -358,6 +358,22 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 	assert.Greater(t, got[0].Version, uint64(3))
 }
 
+// A subscriber who has missed a removal still sees that this is another life.
+func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
+	w := newWorld()
+	sub := w.Subscribe(nil)
+	pod := newPod("a")
+	lives := []uint64{}
+	for range 3 {
+		w.SetPodStatus(pod, running(true))
+		lives = append(lives, sub.Take(nil)[0].Life)
+		w.ReplacePodStatus(pod, running(false))
+		lives = append(lives, sub.Take(nil)[0].Life)
+		w.RemoveOrphanedStatuses(nil)
+	}
+	assert.Equal(t, []uint64{0, 1, 2, 3, 4, 5}, lives)
+}
+
 func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
 	w := newWorld()
 	for _, uid := range []string{"b", "c", "a"} {

@@ -18,8 +18,10 @@ type Update struct {
 	// Version counts the accepted statuses of the pod. It never goes down, and
 	// is zero if the status was removed.
 	Version uint64
-	// Life counts the lives of the UID: ReplacePodStatus begins another, to
-	// which what was said of the one before means nothing.
+	// Life tells the lives of the UID apart: ReplacePodStatus begins another,
+	// to which what was said of the one before means nothing, and so does the
+	// first status after a removal. It never goes down, and is zero if the
+	// status was removed.
 	Life uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus

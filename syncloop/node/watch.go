@@ -23,8 +23,9 @@ type PodState struct {
 	// two states that Watch yields are more than one apart, others came
 	// between.
 	Version uint64
-	// Life counts the lives of the pod's UID, as far as its status has begun
-	// them: statuses of different lives have nothing to do with each other.
+	// Life tells the lives of the pod's UID apart, as far as its status has
+	// begun them: statuses of different lives have nothing to do with each
+	// other. It never goes down.
 	Life uint64
 	// Gone: the pod is neither wanted nor there any more. This is the last
 	// that is said of it.
