@@ -19,7 +19,7 @@ func (b *base) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 
 func (b *base) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	st, err := call(ctx, b, PodStatus, b.f.ofPod(uid), func() (*runtime.PodStatus, error) { return b.inner.PodStatus(ctx, uid) })
-	if err != nil {
+	if err != nil || st == nil { // No status and no error is the runtime's own fault.
 		return nil, err
 	}
 	return b.f.thinStatus(st), nil

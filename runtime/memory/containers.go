@@ -165,7 +165,7 @@ func (m *machine) nextRunLocked(c *container) (Run, error) {
 	if !ok {
 		return commandRun(slices.Concat(c.req.Command, c.req.Args)), nil
 	}
-	return script.run(m.pastLocked(c.req.Pod.UID).starts[c.req.Name]), nil
+	return script.run(m.startsLocked(c.req.Pod.UID, c.req.Name)), nil
 }
 
 // started says how a start went that took time.

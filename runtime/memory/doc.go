@@ -46,6 +46,6 @@
 //   - While the runtime is not ready, calls have no effect at all.
 //   - IDs and addresses follow from the pod's own UID and history, so that two
 //     runs that differ only in the order of pods show the same ones.
-//   - What a UID has used up of its scripts is remembered for as long as the
-//     Runtime lives, some hundred bytes per UID ever seen.
+//   - What a UID has used up of its scripts is remembered beyond its records,
+//     but not for ever: of the last ten thousand UIDs at least.
 package memory

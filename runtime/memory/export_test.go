@@ -20,3 +20,10 @@ func (r *Runtime) Planned() int {
 	defer r.m.unlock()
 	return len(r.m.mu.next)
 }
+
+// Remembered is of how many UIDs something is remembered.
+func (r *Runtime) Remembered() int {
+	r.m.lock()
+	defer r.m.unlock()
+	return len(r.m.mu.past)
+}

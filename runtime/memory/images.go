@@ -142,12 +142,13 @@ func (m *machine) imageLocked(name string) (runtime.Image, bool) {
 		return image, true
 	}
 	id := name[strings.LastIndexByte(name, '@')+1:]
-	for _, image := range m.mu.images {
-		if image.ID == id {
-			return image, true
+	first, found := "", false // Of several with one digest the first by name, not by chance.
+	for key, image := range m.mu.images {
+		if image.ID == id && (!found || key < first) {
+			first, found = key, true
 		}
 	}
-	return runtime.Image{}, false
+	return m.mu.images[first], found
 }
 
 // addImageLocked makes an image present.

@@ -279,6 +279,29 @@ func TestPlans_EndWithTheirContainers(t *testing.T) {
 	})
 }
 
+// A machine on which pods come and go does not grow; what is in use, and what
+// was lately, is remembered.
+func TestPast_IsBounded(t *testing.T) {
+	r := memory.New(memory.Config{Images: []string{"busybox"}})
+	ref, sandbox := place(t, r, "stays", map[string]string{memory.AnnotationPrefix + "main": "exit=1; exit=2"})
+	exit := func(attempt uint32) int32 {
+		return status(t, r, ref, start(t, r, ref, sandbox, "main", attempt)).ExitCode
+	}
+	require.EqualValues(t, 1, exit(0))
+	var last string
+	for i := range 25_000 {
+		last = fmt.Sprint(i)
+		_, gone := place(t, r, last, nil)
+		require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: gone}))
+		if i == 24_999 {
+			_, again := place(t, r, last, nil)
+			require.NotEqual(t, gone, again, "an ID is not given out again")
+		}
+	}
+	require.Less(t, r.Remembered(), 20_010)
+	require.EqualValues(t, 2, exit(1), "the second start, however long ago the first was")
+}
+
 // client drives one pod to a running container in the way a careful agent
 // does: it looks first, and repeats an attempt until it is seen.
 func client(rt *memory.Runtime, ref runtime.PodRef) error {
@@ -429,6 +452,14 @@ func TestImages_Names(t *testing.T) {
 	images, err := r.ListImages(t.Context())
 	require.NoError(t, err)
 	require.Len(t, images, 3)
+
+	_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "b@sha256:abc"})
+	require.NoError(t, err)
+	for range 20 {
+		one, err := r.ImageStatus(t.Context(), runtime.ImageStatusRequest{Image: "sha256:abc"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"b@sha256:abc"}, one.Digests, "of two names the first, whatever the map's order")
+	}
 }
 
 func TestFailPulls_UntilItIsTakenBack(t *testing.T) {

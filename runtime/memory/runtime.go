@@ -89,6 +89,7 @@ type machine struct {
 		sandboxes  map[string]*sandbox
 		containers map[string]*container
 		past       map[types.UID]*past
+		seen       []types.UID // the keys of past, oldest first
 		next       transitions
 		images     map[string]runtime.Image // by normal name
 		noPull     map[string]error
@@ -105,6 +106,38 @@ type machine struct {
 type past struct {
 	made   int            // IDs given out
 	starts map[string]int // per container name
+}
+
+// maxPast is of how many UIDs without records that is at least.
+const maxPast = 10_000
+
+// pastLocked finds the past of a UID or begins one.
+func (m *machine) pastLocked(uid types.UID) *past {
+	p := m.mu.past[uid]
+	if p == nil {
+		m.forgetLocked()
+		p = &past{starts: map[string]int{}}
+		m.mu.past[uid] = p
+		m.mu.seen = append(m.mu.seen, uid)
+	}
+	return p
+}
+
+// forgetLocked keeps a machine on which pods come and go for ever from growing
+// for ever: once there are twice as many as are kept it drops the oldest.
+func (m *machine) forgetLocked() {
+	if len(m.mu.seen) < 2*(maxPast+len(m.mu.pods)) {
+		return
+	}
+	kept := m.mu.seen[:0]
+	for i, uid := range m.mu.seen {
+		if m.mu.pods[uid] == nil && i < len(m.mu.seen)-maxPast {
+			delete(m.mu.past, uid)
+			continue
+		}
+		kept = append(kept, uid)
+	}
+	m.mu.seen = kept
 }
 
 func (m *machine) view(clk clock.Clock) *Runtime {

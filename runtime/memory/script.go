@@ -19,7 +19,8 @@ var ErrScript = errors.New("memory: bad script")
 
 // Script says how the starts of one container go. The k-th start uses the
 // k-th run, and the last run repeats. Starts are counted per pod UID and
-// container name, across sandboxes and for as long as the Runtime lives.
+// container name, across sandboxes, and also after the pod's records are gone
+// until ten thousand other UIDs have come.
 type Script struct{ Runs []Run }
 
 // Run is how one start goes. The zero value ends at once with code 0.

@@ -80,19 +80,18 @@ func (m *machine) upcomingLocked(ref runtime.PodRef, container string, annotatio
 	if err != nil || !ok {
 		return Run{}, err
 	}
-	return script.run(m.pastLocked(ref.UID).starts[container]), nil
+	return script.run(m.startsLocked(ref.UID, container)), nil
+}
+
+// startsLocked is how many starts of a container have been counted.
+func (m *machine) startsLocked(uid types.UID, container string) int {
+	if p := m.mu.past[uid]; p != nil {
+		return p.starts[container]
+	}
+	return 0
 }
 
 // useRunLocked counts a start.
 func (m *machine) useRunLocked(uid types.UID, container string) {
 	m.pastLocked(uid).starts[container]++
-}
-
-func (m *machine) pastLocked(uid types.UID) *past {
-	p := m.mu.past[uid]
-	if p == nil {
-		p = &past{starts: map[string]int{}}
-		m.mu.past[uid] = p
-	}
-	return p
 }
