@@ -8,6 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// What follows is optional: whoever can make use of a power looks for it once,
+// with a type assertion, and does without it otherwise. pleg looks for
+// EventSource, podsync for StatusReporter. Nothing in this module asks for the
+// others yet: they are the words in which hooks, probes, logs and resizes will
+// be spoken of, and pods that need them are refused at admission until then.
+
 // EventSource is a runtime that tells when a pod changes.
 type EventSource interface {
 	// Events calls sink for each change until ctx ends or the stream breaks,
@@ -20,7 +26,8 @@ type EventSource interface {
 // StatusReporter is a runtime that can say whether it and its network are
 // ready. One without it counts as ready as long as its lists succeed.
 type StatusReporter interface {
-	// RuntimeStatus is called every few seconds and before sandboxes are made.
+	// RuntimeStatus is called before anything of a pod is started, for several
+	// pods at once. An error is as bad as a runtime that is not ready.
 	RuntimeStatus(ctx context.Context) (RuntimeStatus, error)
 }
 
@@ -34,20 +41,22 @@ type Execer interface {
 
 // LogReader is a runtime that keeps what containers print.
 type LogReader interface {
-	// ReadLog writes a container's log to w, and goes on with what comes if
-	// the request says so.
+	// ReadLog writes a container's log to w and returns, or, if the request
+	// says so, goes on with what comes until the container or ctx ends.
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
 }
 
 // StatsReader is a runtime that measures its containers.
 type StatsReader interface {
-	// PodStats returns what the containers of a pod use now.
+	// PodStats returns what the running containers of a pod use now, in any
+	// order. A pod without any is no error.
 	PodStats(ctx context.Context, uid types.UID) ([]ContainerStats, error)
 }
 
 // Updater is a runtime that changes the resources of a running container.
 type Updater interface {
-	// UpdateContainer applies the resources of the request.
+	// UpdateContainer applies the resources of the request, all of them: a
+	// zero field asks for nothing.
 	UpdateContainer(ctx context.Context, req UpdateContainerRequest) error
 }
 

@@ -23,10 +23,11 @@ type Runtime interface {
 type PodLister interface {
 	// ListPods returns every pod of which a sandbox or container record
 	// exists, running or not, with shallow records. It is called about once a
-	// second, by one caller, and its result is only read. A stable order of
-	// pods and of their records makes the caller's comparison cheap; no order
-	// is required. An error means that nothing is known: a runtime that is
-	// not ready returns ErrNotReady and never a short list.
+	// second, or twice a minute where an EventSource works, by one caller, and
+	// its result is only read. A stable order of pods and of their records
+	// makes the caller's comparison cheap; no order is required. An error means
+	// that nothing is known: a runtime that is not ready returns ErrNotReady
+	// and never a short list.
 	ListPods(ctx context.Context) ([]Pod, error)
 	// PodStatus returns all that is known of one pod, straight from the
 	// runtime. A pod without records is not an error: its status has the UID
