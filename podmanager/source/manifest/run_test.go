@@ -259,6 +259,9 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 		began := time.Now()
 		assert.True(t, strings.HasPrefix(d.scan(), "z-n1 incomplete"))
 		assert.Less(t, time.Since(began), 10*time.Second)
+		// The next time they cost no patience, and a slow one gets all of it.
+		files.MapFS["slow"] = &fstest.MapFile{Data: []byte(podYAML("slow", "i"))}
+		assert.True(t, strings.HasPrefix(d.scan(), "slow-n1 z-n1 incomplete"))
 		close(hang)
 	})
 }
@@ -299,14 +302,19 @@ func (h hungLookFS) Stat(name string) (fs.FileInfo, error) {
 	return h.MapFS.Stat(name)
 }
 
-// hungFS is a file system that hangs but for one file.
+// hungFS is a file system, in a bubble, that hangs but for one file, and a slow one.
 type hungFS struct {
 	fstest.MapFS
 	hang chan struct{}
 }
 
+// Open is called in a bubble.
 func (h hungFS) Open(name string) (fs.File, error) {
-	if name != "." && name != "z" {
+	switch name {
+	case ".", "z":
+	case "slow":
+		time.Sleep(3 * time.Second)
+	default:
 		<-h.hang
 	}
 	return h.MapFS.Open(name)

@@ -40,7 +40,13 @@ func Diff(old, latest *Picture, source string) Changes {
 	if latest == nil || old == latest {
 		return Changes{}
 	}
-	c := Changes{First: old == nil}
+	c := Changes{First: old == nil, Rejected: newlyRejected(old, latest)}
+	if old != nil && old.index == latest.index {
+		for i, e := range latest.entries { // The same pods in the same order.
+			c.compare(old.entries[i].pod, e, source)
+		}
+		return c
+	}
 	if old != nil {
 		for _, e := range old.entries {
 			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
@@ -56,7 +62,6 @@ func Diff(old, latest *Picture, source string) Changes {
 		}
 		c.compare(before.pod, e, source)
 	}
-	c.Rejected = newlyRejected(old, latest)
 	return c
 }
 

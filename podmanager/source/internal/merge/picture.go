@@ -13,11 +13,16 @@ import (
 // and so are the pods in it from the moment they are handed over. A nil
 // Picture is that of an origin that has said nothing yet.
 type Picture struct {
-	number   uint64 // how many pictures there have been, this one included
-	entries  []entry
-	index    map[types.UID]int
+	number  uint64 // how many pictures there have been, this one included
+	entries []entry
+	// index is shared by pictures of the same pods in the same order, however
+	// they have changed: most pictures differ from the last in one pod.
+	index    *index
 	rejected []Rejected
 }
+
+// index finds the entry of a UID.
+type index map[types.UID]int
 
 // entry is a pod of a picture and since when the origin has had it without a
 // break.
@@ -44,11 +49,11 @@ var ErrNameless = errors.New("pod without identity")
 // these pods are all it has. p may be nil. Order counts: of two pods that
 // exclude each other the first is kept.
 func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
-	n := &Picture{
-		number:  1,
-		entries: make([]entry, 0, len(pods)),
-		index:   make(map[types.UID]int, len(pods)),
+	if p.same(pods) {
+		return p.refreshed(pods)
 	}
+	ix := make(index, len(pods))
+	n := &Picture{number: 1, entries: make([]entry, 0, len(pods)), index: &ix}
 	if p != nil {
 		n.number = p.number + 1
 	}
@@ -59,8 +64,34 @@ func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
 			continue
 		}
 		names[fullNameOf(pod)] = pod.UID
-		n.index[pod.UID] = len(n.entries)
+		ix[pod.UID] = len(n.entries)
 		n.entries = append(n.entries, p.carry(pod, n.number, now))
+	}
+	return n
+}
+
+// same reports whether these are the picture's pods in the picture's order: none
+// came, went, or became another. Then none can be a duplicate either.
+func (p *Picture) same(pods []*v1.Pod) bool {
+	if p == nil || len(p.rejected) > 0 || len(pods) != len(p.entries) {
+		return false
+	}
+	for i, e := range p.entries {
+		if pods[i] == e.pod {
+			continue
+		}
+		if pods[i] == nil || !stays(e.pod, pods[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// refreshed is the picture with newer objects of the same pods.
+func (p *Picture) refreshed(pods []*v1.Pod) *Picture {
+	n := &Picture{number: p.number + 1, entries: make([]entry, len(pods)), index: p.index}
+	for i, e := range p.entries {
+		n.entries[i] = entry{pods[i], e.arrived, e.seen}
 	}
 	return n
 }
@@ -86,16 +117,21 @@ func (p *Picture) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	if other, taken := names[fullNameOf(pod)]; taken {
 		return fmt.Errorf("%w: %s is the name of an earlier pod (uid %q)", ErrDuplicate, fullNameOf(pod), other)
 	}
-	if i, taken := p.index[pod.UID]; taken {
+	if i, taken := (*p.index)[pod.UID]; taken {
 		return fmt.Errorf("%w: %q is the UID of an earlier pod (%s)", ErrDuplicate, pod.UID, fullNameOf(p.entries[i].pod))
 	}
 	return nil
 }
 
-// carry makes the entry of a pod in the picture after p: one that p has under
-// the same name, and that is still the same pod, keeps its arrival.
+// stays reports whether now is the pod that before was, changed or not.
+func stays(before, now *v1.Pod) bool {
+	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && !rebuilt(before, now)
+}
+
+// carry makes the entry of a pod in the picture after p: one that stays keeps
+// its arrival.
 func (p *Picture) carry(pod *v1.Pod, number uint64, now time.Time) entry {
-	if e, ok := p.find(pod.UID); ok && fullNameOf(e.pod) == fullNameOf(pod) && !rebuilt(e.pod, pod) {
+	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod) {
 		return entry{pod, e.arrived, e.seen}
 	}
 	return entry{pod, number, now}
@@ -105,7 +141,7 @@ func (p *Picture) find(uid types.UID) (entry, bool) {
 	if p == nil {
 		return entry{}, false
 	}
-	i, ok := p.index[uid]
+	i, ok := (*p.index)[uid]
 	if !ok {
 		return entry{}, false
 	}
