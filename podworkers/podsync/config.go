@@ -1,6 +1,7 @@
 package podsync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,11 +66,13 @@ type Config struct {
 	ImagePull workqueue.ImagePull
 }
 
-// DefaultPullTimeout is Config.PullTimeout if that is zero.
-const DefaultPullTimeout = time.Hour
-
-// DefaultCallTimeout is Config.CallTimeout if that is zero.
-const DefaultCallTimeout = 2 * time.Minute
+// What Config has where it has zero.
+const (
+	// DefaultCallTimeout is Config.CallTimeout if that is zero.
+	DefaultCallTimeout = 2 * time.Minute
+	// DefaultPullTimeout is Config.PullTimeout if that is zero.
+	DefaultPullTimeout = time.Hour
+)
 
 // statusStore is the slice of podmanager/status that is used here.
 type statusStore interface {
@@ -120,15 +123,9 @@ func (c *Config) complete() error {
 	if len(faults) > 0 {
 		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
 	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = DefaultCallTimeout
-	}
-	if c.PullTimeout == 0 {
-		c.PullTimeout = DefaultPullTimeout
-	}
-	if c.RuntimeName == "" {
-		c.RuntimeName = "podkeel"
-	}
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), longest)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), longest)
+	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	if c.Recorder == nil {
 		c.Recorder = noEvents{}
 	}

@@ -18,7 +18,9 @@
 // A UID may come back. Each life of it has a number, stamped on its sandboxes
 // and containers; records of other lives give attempt numbers and nothing
 // else. The first life that a Syncer sees takes up the newest with records, as
-// an agent does that was started again. See Forget for what is remembered.
+// an agent does that was started again, unless AnnotationPodHash tells that
+// these were made for a pod of another shape, which was replaced under its UID
+// meanwhile. See Forget for what is remembered.
 //
 // # Cancellation
 //
@@ -51,10 +53,11 @@
 //     that comes when the backoff is over, nobody would see CrashLoopBackOff.
 //   - The runtime is asked whether it and its network are ready only before
 //     something is started; a pod that runs is not in error because a network
-//     is down (SP-4).
+//     is down (SP-4). Where nothing runs, tidying up before a new sandbox waits
+//     for the answer too.
 //   - A runtime that says "stopped" is not believed: after each kill the pod is
-//     looked at, in SyncPod too, and what still runs gets no grace next time
-//     (SP-18, F58).
+//     looked at, in SyncPod too, and what was stopped and still runs gets no
+//     grace next time (SP-18, F58).
 //   - A container that vanished is looked for once more before it is started
 //     again (F60).
 //   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a
@@ -63,7 +66,8 @@
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
-//   - A pull ends with its sync (IM-7), and its failure says when to come back.
+//   - A pull ends with its sync (IM-7) or after Config.PullTimeout, and its
+//     failure says when to come back.
 //   - The reasons why containers wait are kept per pod and go with it, not in a
 //     cache of a thousand (SP-11).
 //   - Old init records are pruned, not purged, when a sandbox is replaced (RS-2).

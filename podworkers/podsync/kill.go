@@ -20,6 +20,9 @@ import (
 // unless it has already outlived one that the runtime reported.
 const minimumGrace = 2 * time.Second
 
+// longest is as good as for ever, and leaves room for sums of a few.
+const longest time.Duration = math.MaxInt64 / 4
+
 // grace is how long a pod's containers may take to end: what the deletion
 // says, else the spec, replaced by an override.
 func grace(pod *v1.Pod, override *int64) time.Duration {
@@ -32,9 +35,8 @@ func grace(pod *v1.Pod, override *int64) time.Duration {
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		n = *pod.Spec.TerminationGracePeriodSeconds
 	}
-	// The longest is a bit below what time.Duration holds: deadlines add to it.
-	const longest = math.MaxInt64 / 4
-	return max(time.Duration(min(n, longest/int64(time.Second)))*time.Second, minimumGrace)
+	n = min(max(n, 0), int64(longest/time.Second)) // No product of it is negative (F11).
+	return max(time.Duration(n)*time.Second, minimumGrace)
 }
 
 // target is one container to stop.
@@ -62,7 +64,7 @@ func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why str
 	if err != nil {
 		return err
 	}
-	return s.confirm(ctx, v, nil)
+	return s.confirm(ctx, v, targets, true)
 }
 
 // killSome stops single containers, as they are given. They have the time that
@@ -78,7 +80,7 @@ func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) erro
 	if err := s.stopAll(ctx, v, targets, grace(v.pod, nil)); err != nil {
 		return err
 	}
-	return s.confirm(ctx, v, targets)
+	return s.confirm(ctx, v, targets, false)
 }
 
 // stopAll stops containers at the same time, each within the grace. One that
@@ -134,10 +136,11 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *visit) error {
 	return errors.Join(errs...)
 }
 
-// confirm looks at the pod again and fails if anything of it runs, or if any
-// of these containers do. One that does was stopped on the runtime's word
-// alone, and gets no grace next time.
-func (s *Syncer) confirm(ctx context.Context, v *visit, only []target) error {
+// confirm looks at the pod again and fails if any of the containers that were
+// stopped runs, or, where nothing must be left, anything of the pod. One that
+// was stopped and runs was stopped on the runtime's word alone, and gets no
+// grace next time.
+func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothingLeft bool) error {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot see whether the containers have stopped: %w", err)
@@ -146,16 +149,17 @@ func (s *Syncer) confirm(ctx context.Context, v *visit, only []target) error {
 	var running []string
 	for i := range status.Containers {
 		c := &status.Containers[i]
-		if c.State == runtime.StateRunning && (only == nil || among(only, c.ID)) {
-			running = append(running, c.Name)
-			if v.life.stubborn == nil {
-				v.life.stubborn = make(map[string]bool)
-			}
-			v.life.stubborn[c.ID] = true
+		lied := among(stopped, c.ID)
+		if c.State != runtime.StateRunning || !lied && !nothingLeft {
+			continue
+		}
+		running = append(running, c.Name)
+		if lied {
+			v.life.distrust(c.ID)
 		}
 	}
 	if len(running) > 0 {
-		return because(ErrKillContainer, fmt.Errorf("still running after they were stopped: %s", strings.Join(running, ", ")))
+		return because(ErrKillContainer, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
 	return nil
 }

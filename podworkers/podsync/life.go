@@ -19,7 +19,8 @@ type life struct {
 	ended  bool   // SyncTerminatedPod has returned nil
 	visits uint64 // guarded by Syncer.mu: calls so far
 
-	fresh    bool                   // a former life's status is still published
+	later    bool                   // not the first life of its UID in this process
+	fresh    bool                   // a former life's status may still be published
 	reasons  map[string]plan.Reason // by container: why its last start failed
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
@@ -43,27 +44,37 @@ type pull struct {
 // first one that this process sees takes up the newest that has records, as it
 // may be its own from before a restart; a later one gets a higher number than
 // any record, so that records of the lives before it are nobody's.
-//
-// Records of a pod of another shape are not those of the pod before a restart:
-// it was replaced meanwhile, under its UID.
 func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *life {
-	uid := pod.UID
+	uid, newest := pod.UID, plan.NewestLife(status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.mu.lives[uid]
 	switch {
 	case l == nil:
-		l = &life{worker: worker, number: max(plan.NewestLife(status), 1)}
-		if len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, l.number, pod) {
-			l.number++
-		}
+		l = &life{worker: worker, number: 1}
+		l.takeUp(newest, pod, status)
 		s.mu.lives[uid] = l
 	case l.worker != worker || l.ended:
-		l = &life{worker: worker, number: max(plan.NewestLife(status), l.number) + 1, fresh: true, visits: l.visits}
+		l = &life{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, visits: l.visits}
 		s.mu.lives[uid] = l
+	case newest > l.number:
+		// Nobody else gives numbers, so these records are from before a restart,
+		// and what this life was begun with did not show them.
+		l.takeUp(newest, pod, status)
 	}
 	l.visits++
 	return l
+}
+
+// takeUp continues the newest life with records, unless it is none of this pod:
+// if this process has seen its end, or if its shape is another (the pod was
+// replaced under its UID while nobody was there). Then its records are nobody's,
+// and neither is what was published of it. An orphan has no shape to compare.
+func (l *life) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
+	l.number = max(newest, l.number)
+	if l.later || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {
+		l.number, l.fresh = newest+1, true
+	}
 }
 
 // end is called when nothing is left to do for a life. Its number is kept: a
@@ -99,6 +110,14 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 			delete(s.mu.lives, uid)
 		}
 	}
+}
+
+// distrust notes a container that runs although it was said to be stopped.
+func (l *life) distrust(id string) {
+	if l.stubborn == nil {
+		l.stubborn = make(map[string]bool)
+	}
+	l.stubborn[id] = true
 }
 
 // notBefore are the ends of the crash-loop delays of a pod's containers.

@@ -30,7 +30,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestStories runs the texts in testdata: one pod, one memory runtime, every
 // call of it written down. Commands:
 //
-//	pod policy=Never init=i main=a,b grace=5 host      lines: script NAME TEXT, image NAME IMAGE, pull NAME POLICY
+//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args NAME TEXT
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted]
 //	advance 10s
@@ -162,6 +162,8 @@ func (st *story) define(d *datadriven.TestData) {
 			st.spec(f[1]).Image = rest
 		case "pull":
 			st.spec(f[1]).ImagePullPolicy = v1.PullPolicy(rest)
+		case "args":
+			st.spec(f[1]).Args = f[2:]
 		default:
 			d.Fatalf(st.t, "pod ... %s?", f[0])
 		}

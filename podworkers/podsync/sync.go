@@ -65,7 +65,8 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 // runs, ending is only tidying up before a new sandbox, and waits until that can
 // be made: otherwise each retry would tidy up again.
 func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
-	if a.CreateSandbox != "" && !runs(v.status) {
+	tidies := a.CreateSandbox != "" && !runs(v.status)
+	if tidies {
 		if err := s.ready(ctx, v); err != nil {
 			return err
 		}
@@ -73,15 +74,21 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 	if err := s.clear(ctx, v, a); err != nil {
 		return err
 	}
-	if a.CreateSandbox == "" && len(a.Init) == 0 && len(a.Containers) == 0 {
+	if len(a.Init) == 0 && len(a.Containers) == 0 {
 		return nil
 	}
-	if err := s.ready(ctx, v); err != nil {
-		return err
+	if !tidies {
+		if err := s.ready(ctx, v); err != nil {
+			return err
+		}
 	}
+	return s.begin(ctx, v, a)
+}
+
+// begin starts what is to be started, in a new sandbox if need be.
+func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err error) {
 	sandbox := a.SandboxID
 	if a.CreateSandbox != "" {
-		var err error
 		if sandbox, err = s.createSandbox(ctx, v, a); err != nil {
 			return err
 		}

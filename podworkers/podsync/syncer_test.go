@@ -21,8 +21,8 @@ import (
 )
 
 func TestNew_NamesEveryFault(t *testing.T) {
-	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, CallTimeout: -1})
-	for _, word := range []string{"no Runtime", "no Status", "nowhere", "CallTimeout"} {
+	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, CallTimeout: -1, PullTimeout: -1})
+	for _, word := range []string{"no Runtime", "no Status", "nowhere", "CallTimeout", "PullTimeout"} {
 		require.ErrorContains(t, err, word)
 	}
 }
@@ -92,7 +92,9 @@ func TestGrace_KC10_KC11_KC13(t *testing.T) {
 		"deletion over spec":  {new(int64(30)), new(int64(9)), nil, 9 * time.Second},
 		"override over both":  {new(int64(30)), new(int64(9)), new(int64(50)), 50 * time.Second},
 		"zero is the minimum": {new(int64(0)), nil, nil, 2 * time.Second},
-		"negative":            {new(int64(-1 << 62)), nil, nil, 2 * time.Second},
+		"negative":            {new(int64(-1)), nil, nil, 2 * time.Second},
+		"its product wraps":   {new(int64(-9223372037)), nil, nil, 2 * time.Second},
+		"smallest":            {new(int64(-1 << 63)), nil, nil, 2 * time.Second},
 		"huge":                {new(int64(1<<63 - 1)), nil, nil, time.Duration(longest) * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +124,76 @@ type stopTap struct {
 func (s *stopTap) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	*s.stops = append(*s.stops, req.Grace)
 	return s.Runtime.StopContainer(ctx, req)
+}
+
+// Timeouts that mean "for ever" are no deadlines in the past.
+func TestConfig_LongestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New(memory.Config{})
+		syncer, _ := quiet(t, mem, func(c *podsync.Config) { c.CallTimeout, c.PullTimeout = 1<<63-1, 1<<63-1 })
+		pod := plainPod(func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1<<63 - 1)) })
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+		require.NoError(t, err)
+		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	})
+}
+
+// SP-4: the runtime is asked before something is started, and once for that.
+func TestSyncPod_SP4_AsksOnce(t *testing.T) {
+	asked := 0
+	mem := memory.New(memory.Config{})
+	syncer, _ := quiet(t, &readyTap{Runtime: mem, asked: &asked})
+	sync := func(pod *v1.Pod) int {
+		asked = 0
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		require.NoError(t, err)
+		return asked
+	}
+	assert.Equal(t, 1, sync(plainPod()), "a new pod")
+	assert.Equal(t, 0, sync(plainPod()), "nothing to start")
+	changed := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].Image = "img:2" })
+	assert.Equal(t, 1, sync(changed), "a container to replace")
+	require.NoError(t, mem.KillSandbox(look(t, mem).Sandboxes[0].ID))
+	assert.Equal(t, 1, sync(changed), "a sandbox to replace")
+}
+
+// readyTap counts how often the runtime is asked whether it is ready.
+type readyTap struct {
+	*memory.Runtime
+	asked *int
+}
+
+func (r *readyTap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	*r.asked++
+	return r.Runtime.RuntimeStatus(ctx)
+}
+
+// I35: the first look that an agent has after a restart may show nothing. What
+// is seen later is taken up all the same, and how it ended is told.
+func TestLife_I35_SeenLate(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	pod := plainPod()
+	before, _ := quiet(t, mem)
+	for life := range uint64(2) {
+		ctx := podworkers.WithIncarnation(t.Context(), life+1)
+		if life > 0 {
+			require.NoError(t, before.SyncTerminatedPod(ctx, pod, look(t, mem)))
+		}
+		_, err := before.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
+		require.NoError(t, err)
+	}
+	running := look(t, mem)
+	require.Equal(t, uint64(3), running.Sandboxes[0].Incarnation)
+
+	syncer, st := quiet(t, mem)
+	ctx := podworkers.WithIncarnation(t.Context(), 1)
+	require.ErrorIs(t, syncer.SyncTerminatingPod(ctx, pod, nil, nil, nil), podsync.ErrKillContainer)
+	_, err := syncer.SyncPod(ctx, podworkers.SyncPodSync, pod, nil, running)
+	require.NoError(t, err)
+	assert.Equal(t, running, look(t, mem), "nothing was touched")
+	require.NoError(t, syncer.SyncTerminatingPod(ctx, pod, running, nil, nil))
+	require.NotNil(t, st.statuses["u"].ContainerStatuses[0].State.Terminated)
+	assert.EqualValues(t, 143, st.statuses["u"].ContainerStatuses[0].State.Terminated.ExitCode)
 }
 
 // A number is never used twice for two lives, whatever housekeeping forgets in
