@@ -32,6 +32,20 @@ func TestRhythm_I48_ClockJumps(t *testing.T) {
 	assert.False(t, list(), "a day that was skipped is one listing")
 }
 
+// I48: so it is with the second attempt at a failed inspection.
+func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
+	p, err := New(Config{Runtime: none{}})
+	require.NoError(t, err)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	_, _ = p.due(now) // A listing that does not end, so that only the retry counts.
+	p.mu.table.retry(p.mu.table.record("a"), now)
+	back := now.Add(-time.Hour)
+	_, until := p.due(back)
+	assert.Equal(t, back.Add(time.Second), until, "not in an hour and a second")
+	_, _ = p.due(back.Add(time.Second))
+	assert.Len(t, p.mu.table.queue, 1)
+}
+
 // B-174: health is the age of the last success, measured from its begin.
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

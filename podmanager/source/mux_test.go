@@ -209,6 +209,24 @@ func TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted(t *testing.T) {
 	})
 }
 
+// TestRun_FailuresThatAllDiffer are told up to a bound: what is remembered of
+// them must not grow.
+func TestRun_FailuresThatAllDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs, told := 0, 0
+		running(t, source.Config{
+			Sources: map[string]source.Source{"file": runFunc(func(context.Context, source.Sink) error {
+				runs++
+				return fmt.Errorf("failure %d", runs)
+			})},
+			Hooks: source.Hooks{Failed: func(string, error) { told++ }},
+		})
+		time.Sleep(time.Hour)
+		assert.Greater(t, runs, 100)
+		assert.Equal(t, 32, told)
+	})
+}
+
 func TestRun_I50_PanicOfASourceIsContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error

@@ -292,6 +292,18 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 	}
 }
 
+// A status that says nothing new does not take back that a static pod has ended
+// either: nobody would be told.
+func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
+	w := newWorld()
+	pod := staticPod("a")
+	w.SetPodStatus(pod, running(true))
+	w.TerminatePod(pod)
+	w.SetPodStatus(pod, w.must(t, "a"))
+	assert.Equal(t, 1, w.unchanged)
+	assert.True(t, w.Subscribe(nil).Take(nil)[0].Finished)
+}
+
 func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 	w := newWorld()
 	sub := w.Subscribe(nil)

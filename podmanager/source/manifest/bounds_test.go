@@ -31,6 +31,11 @@ func TestDecode_F4_Bombs(t *testing.T) {
 	for i := range 20_000 {
 		growing += fmt.Sprintf("a%d: &a%d {<<: *a%d, x%d: 1}\n", i+1, i+1, i, i)
 	}
+	// Everything in it is a field of a pod, so that the schema does not end it.
+	env := strings.Repeat("{name: V, value: x},", 1000)
+	pod := "&p {metadata: {name: p}, spec: {containers: [{name: c, image: i, env: &e [" + env + "]}, " +
+		strings.Repeat("{name: c, image: i, env: *e},", 300) + "]}}"
+	pods := "apiVersion: v1\nkind: PodList\nitems: [" + pod + strings.Repeat(", *p", 300) + "]\n"
 	block := ""
 	for i := range 1000 {
 		block += strings.Repeat(" ", i) + "a:\n"
@@ -39,6 +44,7 @@ func TestDecode_F4_Bombs(t *testing.T) {
 		"aliases of aliases": laughs,
 		"merges of merges":   merged,
 		"a chain of aliases": chain,
+		"pods of aliases":    pods,
 		"growing merges":     growing,
 		"just not commas":    "[" + strings.Repeat("a,", 199_990) + "]",
 		"deep flow":          strings.Repeat("[", 9999),
