@@ -144,10 +144,11 @@ func imageName(image string) (string, error) {
 	if tagged {
 		path = repository[:tagAt]
 	}
+	base := path[strings.LastIndexByte(path, '/')+1:]
 	switch {
-	case path == "" || strings.HasSuffix(path, "/") || strings.Contains(path, "//"):
+	case base == "" || strings.Contains(path, "//"):
 		return "", fmt.Errorf("couldn't parse image name %q: a part is missing", image)
-	case path[strings.LastIndexByte(path, '/')+1:] != strings.ToLower(path[strings.LastIndexByte(path, '/')+1:]):
+	case base != strings.ToLower(base):
 		return "", fmt.Errorf("couldn't parse image name %q: repository name must be lower case", image)
 	case tagged && tagAt == len(repository)-1, byDigest && !strings.Contains(digest, ":"):
 		return "", fmt.Errorf("couldn't parse image name %q: tag or digest is incomplete", image)

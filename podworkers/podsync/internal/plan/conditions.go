@@ -139,11 +139,12 @@ func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
 	return false
 }
 
-// unready names the containers of the spec without a ready status.
+// unready names the containers without a ready status, in the order of the
+// spec. Each has a status.
 func unready(statuses []v1.ContainerStatus, containers []v1.Container) []string {
 	var names []string
 	for i := range containers {
-		if s := find(statuses, containers[i].Name); s == nil || !s.Ready {
+		if !find(statuses, containers[i].Name).Ready {
 			names = append(names, containers[i].Name)
 		}
 	}

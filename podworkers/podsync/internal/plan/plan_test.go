@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,65 @@ func TestSpecHash_CA18(t *testing.T) {
 	c.Image = "nginx:2"
 	assert.NotEqual(t, hash, plan.SpecHash(&c))
 	assert.NotEqual(t, plan.SpecHash(&v1.Container{Name: "a", Image: "bc"}), plan.SpecHash(&v1.Container{Name: "ab", Image: "c"}))
+}
+
+// The same holds for the hash of a pod, which sandboxes carry.
+func TestPodHash(t *testing.T) {
+	pod := func(change ...func(*v1.PodSpec)) *v1.Pod {
+		p := &v1.Pod{Spec: v1.PodSpec{
+			InitContainers: []v1.Container{{Name: "i", Image: "img:1"}},
+			Containers:     []v1.Container{{Name: "a", Image: "img:1", Command: []string{"run"}, Args: []string{"-v", "x"}}},
+		}}
+		for _, f := range change {
+			f(&p.Spec)
+		}
+		return p
+	}
+	hash := plan.PodHash(pod())
+	assert.Equal(t, "v1-124b24487b0aab1a", hash)
+	assert.Equal(t, hash, plan.PodHash(pod(func(s *v1.PodSpec) {
+		s.Containers[0].Image, s.Containers[0].Env = "img:2", []v1.EnvVar{{Name: "A"}}
+	})), "an image can change")
+	seen := map[string]string{hash: "nothing"}
+	for name, change := range map[string]func(*v1.PodSpec){
+		"a name":      func(s *v1.PodSpec) { s.Containers[0].Name = "b" },
+		"a word":      func(s *v1.PodSpec) { s.Containers[0].Args[1] = "y" },
+		"a word less": func(s *v1.PodSpec) { s.Containers[0].Args = s.Containers[0].Args[:1] },
+		"a word in another list": func(s *v1.PodSpec) {
+			s.Containers[0].Command, s.Containers[0].Args = []string{"run", "-v"}, []string{"x"}
+		},
+		"an empty word of a command":  func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = []string{""}, nil },
+		"an empty word of arguments":  func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = nil, []string{""} },
+		"a container less":            func(s *v1.PodSpec) { s.InitContainers = nil },
+		"a container in another list": func(s *v1.PodSpec) { s.Containers = append(s.InitContainers, s.Containers...); s.InitContainers = nil },
+	} {
+		h := plan.PodHash(pod(change))
+		assert.Empty(t, seen[h], name)
+		seen[h] = name
+	}
+}
+
+// IsAnothers looks at the newest sandbox of the life, and concludes nothing
+// from what is not written there.
+func TestIsAnothers(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready life=2")
+	mine := plan.PodHash(w.pod)
+	for name, tc := range map[string]struct {
+		hashes [3]string
+		want   bool
+	}{
+		"its own":           {[3]string{"v1-1", mine, "v1-1"}, false},
+		"another's":         {[3]string{mine, "v1-1", mine}, true},
+		"none":              {[3]string{"v1-1", "", "v1-1"}, false},
+		"another version":   {[3]string{"v1-1", "v2-1", "v1-1"}, false},
+		"not a fingerprint": {[3]string{"v1-1", "v1-zz", "v1-1"}, false},
+	} {
+		for i, h := range tc.hashes {
+			w.st.Sandboxes[i].Annotations = map[string]string{plan.PodHashAnnotation: h}
+		}
+		assert.Equal(t, tc.want, plan.IsAnothers(w.st, 1, w.pod), name)
+	}
+	assert.False(t, plan.IsAnothers(w.st, 3, w.pod), "no sandbox of that life")
 }
 
 func TestQOSClass_PH15(t *testing.T) {
@@ -142,6 +202,49 @@ func TestStatus_CS13_Names(t *testing.T) {
 	assert.Equal(t, "test://a0", c.ContainerID)
 	assert.Equal(t, "img@sha256", c.ImageID)
 	assert.Equal(t, "img", c.Image)
+	w.st.Containers[0].Image = "" // Not every runtime tells.
+	assert.Equal(t, "img", plan.Status(w.statusInput(false)).ContainerStatuses[0].Image)
+	w.st.Containers[0].Image = "before:1"
+	assert.Equal(t, "before:1", plan.Status(w.statusInput(false)).ContainerStatuses[0].Image, "what runs, not what is wanted")
+}
+
+// CS-3: the runtime's word on how it ended, if it has one.
+func TestStatus_CS3_Reason(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\na 0 exited=137")
+	w.st.Containers[0].Reason, w.st.Containers[0].Message = "OOMKilled", "why"
+	end := plan.Status(w.statusInput(false)).ContainerStatuses[0].State.Terminated
+	assert.Equal(t, "OOMKilled", end.Reason)
+	assert.Equal(t, "why", end.Message)
+}
+
+// An attempt beyond what a status can say is the most that it can.
+func TestStatus_RestartCountBound(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	w.st.Containers[0].Attempt = math.MaxUint32
+	assert.EqualValues(t, math.MaxInt32, plan.Status(w.statusInput(false)).ContainerStatuses[0].RestartCount)
+}
+
+// P1, P6, P12: people are told which containers and which gates.
+func TestStatus_ConditionMessages(t *testing.T) {
+	w := newWorld(t, "pod init=i,j main=y,x\nsandbox 0 ready\ni 0 exited=0")
+	w.pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
+	messages := func() map[string]string {
+		m := map[string]string{}
+		for _, c := range plan.Status(w.statusInput(false)).Conditions {
+			m[string(c.Type)] = c.Message
+		}
+		return m
+	}
+	got := messages()
+	assert.Equal(t, "containers with incomplete status: [j]", got["Initialized"])
+	assert.Equal(t, "containers with unready status: [y x]", got["ContainersReady"])
+	assert.Equal(t, got["ContainersReady"], got["Ready"], "gates are asked when all else is ready")
+
+	w.line("j", []string{"0", "exited=0"})
+	w.line("y", []string{"0", "running"})
+	w.line("x", []string{"0", "running"})
+	w.pod.Status.Conditions = []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "one", Status: v1.ConditionFalse}}
+	assert.Equal(t, "readiness gates without a true condition: [one two]", messages()["Ready"])
 }
 
 // Nothing but a pod and no records is a legal input.
