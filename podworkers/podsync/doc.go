@@ -17,10 +17,11 @@
 //
 // A UID may come back. Each life of it has a number, stamped on its sandboxes
 // and containers; records of other lives give attempt numbers and nothing
-// else. The first life that a Syncer sees takes up the newest with records, as
-// an agent does that was started again, unless AnnotationPodHash tells that
-// these were made for a pod of another shape, which was replaced under its UID
-// meanwhile. See Forget for what is remembered.
+// else, and are removed once the new life has its own. The first life that a
+// Syncer sees takes up the newest with records, as an agent does that was
+// started again, unless AnnotationPodHash tells that these were made for a pod
+// of another shape, which was replaced under its UID meanwhile. See Forget for
+// what is remembered.
 //
 // # Cancellation
 //
@@ -57,7 +58,8 @@
 //     for the answer too.
 //   - A runtime that says "stopped" is not believed: after each kill the pod is
 //     looked at, in SyncPod too, and what was stopped and still runs gets no
-//     grace next time (SP-18, F58).
+//     grace next time; a sandbox that is still ready keeps the pod from having
+//     ended (SP-18, F58).
 //   - A container that vanished is looked for once more before it is started
 //     again (F60).
 //   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a

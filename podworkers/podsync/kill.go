@@ -60,7 +60,11 @@ func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why str
 	if cut(ctx, err) {
 		return err
 	}
-	err = errors.Join(err, s.stopSandboxes(ctx, v))
+	sandboxes := make([]string, len(v.status.Sandboxes))
+	for i := range sandboxes {
+		sandboxes[i] = v.status.Sandboxes[i].ID
+	}
+	err = errors.Join(err, s.stopSandboxes(ctx, v, sandboxes, ""))
 	if err != nil {
 		return err
 	}
@@ -117,15 +121,14 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t target, grace time.Durati
 	})
 }
 
-// stopSandboxes stops every sandbox of a pod.
-func (s *Syncer) stopSandboxes(ctx context.Context, v *visit) error {
-	errs := make([]error, len(v.status.Sandboxes))
-	turn.Each(s.turn, 0, len(errs), func(i int) {
-		id := v.status.Sandboxes[i].ID
-		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: id}, func() error {
+// stopSandboxes stops sandboxes of a pod.
+func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why string) error {
+	errs := make([]error, len(ids))
+	turn.Each(s.turn, 0, len(ids), func(i int) {
+		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
 			v.touched.Store(true)
 			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
-				return s.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: id})
+				return s.cfg.Runtime.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: ids[i]})
 			})
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
@@ -137,13 +140,14 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *visit) error {
 }
 
 // confirm looks at the pod again and fails if any of the containers that were
-// stopped runs, or, where nothing must be left, anything of the pod. One that
-// was stopped and runs was stopped on the runtime's word alone, and gets no
-// grace next time.
+// stopped runs, or, where nothing must be left, anything of the pod, a sandbox
+// included: two that are ready would cost the next life its containers. What
+// was stopped and runs was stopped on the runtime's word alone; a container gets
+// no grace next time, a sandbox has none to lose.
 func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothingLeft bool) error {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
-		return fmt.Errorf("podsync: cannot see whether the containers have stopped: %w", err)
+		return fmt.Errorf("podsync: cannot see whether the pod has stopped: %w", err)
 	}
 	v.after = status
 	var running []string
@@ -161,7 +165,20 @@ func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothin
 	if len(running) > 0 {
 		return because(ErrKillContainer, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
+	if ready := readySandboxes(status); nothingLeft && len(ready) > 0 {
+		return because(ErrKillPodSandbox, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
+	}
 	return nil
+}
+
+func readySandboxes(status *runtime.PodStatus) []string {
+	var ready []string
+	for i := range status.Sandboxes {
+		if status.Sandboxes[i].Ready {
+			ready = append(ready, status.Sandboxes[i].ID)
+		}
+	}
+	return ready
 }
 
 func among(targets []target, id string) bool {

@@ -112,8 +112,8 @@ func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) 
 }
 
 // removeSandbox drops a sandbox that nobody uses.
-func (s *Syncer) removeSandbox(ctx context.Context, v *visit, id string) error {
-	return s.do(ctx, v, Result{Action: RemovePodSandbox, Target: id, Why: "came late"}, func() error {
+func (s *Syncer) removeSandbox(ctx context.Context, v *visit, id, why string) error {
+	return s.do(ctx, v, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
 		return s.commit(ctx, v, func(ctx context.Context) error {
 			return s.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 		})

@@ -122,10 +122,16 @@ func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	for _, id := range a.Prune {
 		_ = s.removeContainer(ctx, v, id, "an older attempt") // Tried again with the next one.
 	}
+	if err := s.stopSandboxes(ctx, v, a.StopSandboxes, "nobody uses it"); err != nil {
+		return err
+	}
 	for _, id := range a.RemoveSandboxes {
-		if err := s.removeSandbox(ctx, v, id); err != nil {
+		if err := s.removeSandbox(ctx, v, id, "came late"); err != nil {
 			return err
 		}
+	}
+	for _, id := range a.PruneSandboxes {
+		_ = s.removeSandbox(ctx, v, id, "a former life") // Tried again with the next sync.
 	}
 	return nil
 }
@@ -181,10 +187,5 @@ func runs(status *runtime.PodStatus) bool {
 			return true
 		}
 	}
-	for i := range status.Sandboxes {
-		if status.Sandboxes[i].Ready {
-			return true
-		}
-	}
-	return false
+	return len(readySandboxes(status)) > 0
 }

@@ -36,8 +36,12 @@ type Actions struct {
 	Kill []Kill
 	// Prune are exited init containers that nobody needs any more.
 	Prune []string
+	// StopSandboxes are older sandboxes that are ready and that nobody uses.
+	StopSandboxes []string
 	// RemoveSandboxes are sandboxes left behind by calls whose reply was lost.
 	RemoveSandboxes []string
+	// PruneSandboxes are sandboxes of former lives that nobody needs any more.
+	PruneSandboxes []string
 	// CreateSandbox says why a sandbox is to be made, of SandboxAttempt. Empty:
 	// containers are started in SandboxID.
 	CreateSandbox  Why
@@ -74,7 +78,7 @@ type Start struct {
 // Idle reports whether there is nothing to do.
 func (a *Actions) Idle() bool {
 	return a.KillPod == "" && a.CreateSandbox == "" && len(a.Kill) == 0 && len(a.Init) == 0 &&
-		len(a.Containers) == 0 && len(a.RemoveSandboxes) == 0
+		len(a.Containers) == 0 && len(a.StopSandboxes) == 0 && len(a.RemoveSandboxes) == 0 && len(a.PruneSandboxes) == 0
 }
 
 // Decide says what to do with a pod now. It changes nothing of its input.
@@ -83,11 +87,12 @@ func Decide(in Input) Actions {
 		in.Status = &runtime.PodStatus{UID: in.Pod.UID}
 	}
 	d := decision{Input: &in, place: findPlace(&in)}
-	d.RemoveSandboxes = d.place.late
 	if d.place.replace != "" {
 		d.replaceSandbox()
 	} else {
 		d.SandboxID = d.place.current.ID
+		d.StopSandboxes, d.RemoveSandboxes = d.place.idle, d.place.late
+		d.pruneFormer()
 		d.killStrays()
 		if d.initialize() {
 			d.regular()
@@ -96,7 +101,7 @@ func Decide(in Input) Actions {
 	if d.KillPod != "" {
 		// Everything ends: single kills are part of it, and nothing starts
 		// except in a new sandbox.
-		d.Kill, d.RemoveSandboxes = nil, nil
+		d.Kill, d.StopSandboxes, d.RemoveSandboxes, d.PruneSandboxes = nil, nil, nil, nil
 	}
 	d.prune()
 	return d.Actions

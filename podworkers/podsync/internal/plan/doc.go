@@ -26,8 +26,12 @@
 //   - A created container is removed before the next attempt is made, since a
 //     start whose reply was lost might still happen (KC-4).
 //   - Attempts order records; times only break ties (CS-1; 135762).
-//   - An older sandbox that became ready late, with nothing in it, is removed
-//     alone and does not cost the pod its containers (CA-1).
+//   - An older sandbox that is ready costs the pod its containers only if it is
+//     of the same life and something in it may run (CA-1). One that became ready
+//     late, with nothing in it, is removed alone; any other is stopped alone.
+//   - The sandboxes of former lives are removed once the pod has one of its own
+//     and its containers have higher numbers than they had in those. The kubelet,
+//     to which a UID does not come back, leaves them to garbage collection.
 //   - Whatever runs outside the current sandbox, the current life or the spec
 //     is killed, and so is an older attempt beside a newer one. The kubelet
 //     leaves it, or fails to kill it (KC-16). As long as an attempt runs none

@@ -74,6 +74,35 @@ func (d *decision) startInit(i int, why Why) {
 	}
 }
 
+// pruneFormer lists the sandboxes of former lives, once the pod has its own. One
+// is kept as long as something in it may run, or as it has the newest number of
+// a container: attempts are counted by records, and never begin anew.
+func (d *decision) pruneFormer() {
+	for _, id := range d.place.former {
+		if !d.needed(id) {
+			d.PruneSandboxes = append(d.PruneSandboxes, id)
+		}
+	}
+}
+
+// needed reports whether a sandbox of a former life has to stay for now.
+func (d *decision) needed(sandbox string) bool {
+	if alive(d.Status, sandbox) {
+		return true
+	}
+	for i := range d.Status.Containers {
+		c := &d.Status.Containers[i]
+		if c.SandboxID != sandbox {
+			continue
+		}
+		mine := newest(d.Status, d.Incarnation, anySandbox, c.Name)
+		if inSpec(d.Pod, c.Name) && (mine == nil || mine.Attempt <= c.Attempt) {
+			return true
+		}
+	}
+	return false
+}
+
 // prune lists what exited of the init containers about to run, but for the
 // newest of each name: it shows people how the last attempt ended.
 func (d *decision) prune() {

@@ -8,7 +8,10 @@ import (
 type place struct {
 	current *runtime.SandboxStatus // newest of this life; nil: none
 	replace Why                    // not empty: a new one is needed
+	several bool                   // another of this life is ready and in use
 	late    []string               // ready, older and empty: to be removed alone
+	idle    []string               // ready, older and of no use: to be stopped alone
+	former  []string               // of a former life, and not ready
 }
 
 // findPlace looks at the sandboxes of a pod.
@@ -19,10 +22,10 @@ func findPlace(in *Input) place {
 		p.replace = WhyNoSandbox
 		return p
 	}
-	switch {
+	switch p.others(st); {
 	case !p.current.Ready:
 		p.replace = WhySandboxNotReady
-	case p.several(st):
+	case p.several:
 		p.replace = WhySeveralSandboxes
 	case p.current.HostNetwork != in.Pod.Spec.HostNetwork:
 		p.replace = WhyNetworkMode
@@ -32,24 +35,43 @@ func findPlace(in *Input) place {
 	return p
 }
 
-// several reports whether another sandbox is ready too, and in use. One that
-// is older and empty is what a call whose reply was lost left behind: it is
-// noted as late, and the pod is left in peace.
-func (p *place) several(st *runtime.PodStatus) bool {
+// others sorts the sandboxes beside the current one. Two of this life with
+// something alive in each cost the pod its containers. Any other that is ready
+// is noted and goes alone, and the pod is left in peace: one of this life that
+// is empty is what a call whose reply was lost left behind; one with records of
+// what has ended, or of a former life, was stopped on the runtime's word.
+func (p *place) others(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
-		if s == p.current || !s.Ready {
-			continue
+		isFormer := s.Incarnation != p.current.Incarnation
+		switch {
+		case s == p.current:
+		case !s.Ready && isFormer:
+			p.former = append(p.former, s.ID)
+		case !s.Ready:
+		case !isFormer && alive(st, s.ID):
+			p.several = true
+		case isFormer || recorded(st, s.ID):
+			p.idle = append(p.idle, s.ID)
+		default:
+			p.late = append(p.late, s.ID)
 		}
-		if newerSandbox(s, p.current) || inUse(st, s.ID) {
+	}
+}
+
+// alive reports whether a container in a sandbox runs, or may.
+func alive(st *runtime.PodStatus, sandbox string) bool {
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if c.SandboxID == sandbox && (c.State == runtime.StateRunning || c.State == runtime.StateUnknown) {
 			return true
 		}
-		p.late = append(p.late, s.ID)
 	}
 	return false
 }
 
-func inUse(st *runtime.PodStatus, sandbox string) bool {
+// recorded reports whether a sandbox has containers, in whatever state.
+func recorded(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		if st.Containers[i].SandboxID == sandbox {
 			return true

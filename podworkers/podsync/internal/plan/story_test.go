@@ -316,6 +316,12 @@ func (w *world) decide() string {
 	for _, id := range a.Prune {
 		fmt.Fprintf(&b, "prune %s\n", id)
 	}
+	for _, id := range a.StopSandboxes {
+		fmt.Fprintf(&b, "stop sandbox %s\n", id)
+	}
+	for _, id := range a.PruneSandboxes {
+		fmt.Fprintf(&b, "prune sandbox %s\n", id)
+	}
 	for _, id := range a.RemoveSandboxes {
 		fmt.Fprintf(&b, "remove sandbox %s\n", id)
 	}
