@@ -44,9 +44,6 @@ type CrashLoop struct {
 // newest exited record finished; zero if it may start. A record from the
 // future, as a runtime with another clock writes it, counts as one of now.
 func (c CrashLoop) Remaining(b Backoff, finishedAt, now time.Time) time.Duration {
-	if c.over(b, now) {
-		return 0
-	}
 	wait := b.Delay - max(now.Sub(finishedAt), 0)
 	// The sequence may begin again sooner than the delay ends. It does so
 	// strictly after Reset, hence the nanosecond.

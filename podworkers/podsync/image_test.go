@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +24,7 @@ type images struct {
 	image  runtime.Image
 	err    error
 	pulled []string
+	refuse error // what a pull says
 }
 
 func (r *images) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
@@ -30,7 +33,7 @@ func (r *images) ImageStatus(context.Context, runtime.ImageStatusRequest) (runti
 
 func (r *images) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	r.pulled = append(r.pulled, req.Image)
-	return "pulled", nil
+	return "pulled", r.refuse
 }
 
 func (*images) CreateContainer(context.Context, runtime.CreateContainerRequest) (string, error) {
@@ -128,4 +131,32 @@ func TestSecurity_KC7_UserUnknown(t *testing.T) {
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsNonRoot: new(true)}
 	}))
 	require.ErrorIs(t, err, podsync.ErrImageInspect)
+}
+
+// IM-5: the delay grows while pulls fail; one that succeeds ends that.
+func TestPull_IM5_Delays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := errors.New("registry is down")
+		rt := &images{Runtime: memory.New(memory.Config{}), refuse: down}
+		syncer, _ := quiet(t, rt)
+		pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways })
+		sync := func() error {
+			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, rt))
+			return err
+		}
+		waits := func(d time.Duration) {
+			t.Helper()
+			require.ErrorIs(t, sync(), podsync.ErrImagePull)
+			time.Sleep(d - 1)
+			require.ErrorIs(t, sync(), podsync.ErrImagePullBackOff)
+			require.ErrorIs(t, sync(), down, "why it failed is not forgotten")
+			time.Sleep(1)
+		}
+		waits(10 * time.Second)
+		waits(20 * time.Second)
+		rt.refuse = nil
+		require.NoError(t, sync())
+		rt.refuse = down
+		waits(10 * time.Second)
+	})
 }

@@ -126,8 +126,8 @@ func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 	for _, containers := range [...][]v1.Container{v.pod.Spec.InitContainers, v.pod.Spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
-			past, known := v.life.crashes[c.Name]
-			if !known || past.spec != crashKey(c) {
+			past := v.life.crashes[c.Name]
+			if past.spec != crashKey(c) {
 				continue
 			}
 			exit, exited := plan.LastExit(v.status, v.life.number, c.Name)

@@ -2,6 +2,7 @@ package podsync_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -262,6 +263,44 @@ func TestChanged_SP13(t *testing.T) {
 	}
 	assert.Equal(t, []types.UID{"u"}, changed, "by the first sync, and not by those that found nothing to do")
 	assert.Equal(t, []string{"CreatePodSandbox no sandbox", "StartContainer sandbox is new"}, did)
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	assert.Len(t, changed, 2, "by a kill")
+	require.NoError(t, mem.LoseContainer(look(t, mem).Containers[0].ID))
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	assert.Len(t, changed, 3, "by the end of a sandbox")
+}
+
+// KC-14, TO-1: what is not there any more has been stopped. A look that fails
+// proves nothing (SP-18).
+func TestSyncTerminatingPod_KC14_NotFound(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	blind := &blindTap{Runtime: mem}
+	syncer, st := quiet(t, blind)
+	pod := plainPod()
+	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+	require.NoError(t, err)
+	seen := look(t, mem)
+	_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, seen)
+	require.NoError(t, err)
+	assert.Equal(t, "podkeel://"+seen.Containers[0].ID, st.statuses["u"].ContainerStatuses[0].ContainerID)
+	mem.LoseAll()
+	blind.err = errors.New("cannot see")
+	require.ErrorIs(t, syncer.SyncTerminatingPod(t.Context(), pod, seen, nil, nil), blind.err)
+	blind.err = nil
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, seen, nil, nil))
+}
+
+// blindTap fails to look as it is told.
+type blindTap struct {
+	runtime.Runtime
+	err error
+}
+
+func (b *blindTap) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.Runtime.PodStatus(ctx, uid)
 }
 
 // F75, I30, I35, I37: the agent dies at every single step of a pod's beginning and
