@@ -11,35 +11,29 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): oldest
-// first, each into the manager before anything else, then mirror pairing or
-// admission, then the worker.
+// HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): what runs
+// already first, then the oldest; each into the manager before anything else,
+// then mirror pairing or admission, then the worker.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
-	others := h.activeBut(pods)
-	for _, pod := range oldestFirst(pods) {
+	others, running := h.activeBut(pods), h.running()
+	for _, pod := range h.inOrder(pods, running) {
 		h.config.Manager.AddPod(pod)
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
 			continue
 		}
-		h.add(pod, others)
+		h.add(pod, others, running)
 		if h.active(pod) {
 			others = append(others, pod)
 		}
 	}
 }
 
-func oldestFirst(pods []*v1.Pod) []*v1.Pod {
-	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	})
-}
-
 // add gives a pod a worker, unless it is refused. Each addition is a new
 // question, whatever became of the UID before.
-func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod) {
+func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool) {
 	delete(h.rejected, pod.UID)
-	if mustAdmit(pod) && !h.admit(pod, others) {
+	if mustAdmit(pod) && !h.ranBefore(pod, running) && !h.admit(pod, others) {
 		return
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -57,6 +57,15 @@
 //
 // # Differences from the kubelet
 //
+//   - What runs when the agent starts was admitted in its time and is not asked
+//     again (SL-22, HC-9; kubernetes/kubernetes#123859, 117955). The loop first
+//     waits, for three seconds at most, for the first picture of each source and
+//     of the runtime, and additions of all sources are one batch in which what
+//     runs comes first, so that no newcomer takes its place.
+//   - A static pod gets no worker while its full name is in use by a pod that the
+//     workers' line does not have: one of the agent before, whose source has not
+//     spoken yet or which is being ended as an orphan. The kubelet's exclusion
+//     knows only the pods of its own process.
 //   - The order within a step is fixed: desire, changes of the runtime, probe
 //     results, pokes, housekeeping. The kubelet's is random (B-136, SL-6).
 //   - A sick runtime never stops the loop from reading desire (B-137, SL-2):

@@ -63,6 +63,7 @@ type statuses interface {
 
 type observed interface {
 	Pods() []runtime.Pod
+	Healthy() (bool, error)
 }
 
 type sources interface {
@@ -119,6 +120,9 @@ func (c *HandlersConfig) complete() error {
 // program: it is said, and the pod stays as it is. Nothing has to be said of
 // workers that have stopped, since the loop is about to.
 func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
+	if kind != podworkers.SyncPodKill && h.held(pod) {
+		return
+	}
 	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: kind,
 		StartTime:  h.config.Clock.Now(),

@@ -57,8 +57,11 @@ func New(config Config) (*Loop, error) {
 
 // Run steps whenever there is something to do, until ctx ends. It returns nil
 // then. It is called once.
+//
+// It begins once Config.Settled says so, or after Config.SettleTimeout.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.changes.Close()
+	l.settle(ctx)
 	for ctx.Err() == nil {
 		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {
 			break
@@ -84,9 +87,7 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.enter(l.turn.Now())
 	defer l.enter(time.Time{})
-	for _, update := range l.config.Updates.Take() {
-		l.dispatch(ctx, update)
-	}
+	l.desire(ctx, l.config.Updates.Take())
 	l.changed = l.changes.Take(l.changed[:0])
 	l.observe(ctx, l.changed)
 	l.probed(ctx)
@@ -138,28 +139,51 @@ func (l *Loop) enter(at time.Time) {
 	l.mu.Unlock()
 }
 
-// dispatch hands one change of desire to its handler (SL-7).
-func (l *Loop) dispatch(ctx context.Context, update source.PodUpdate) {
-	if len(update.Pods) == 0 {
-		return // It only says that the source has spoken.
+// settle waits until the first pictures are there: of desire from each source,
+// and of the runtime. Who decides on half of them refuses what has run for
+// days, because it heard of a newcomer first.
+func (l *Loop) settle(ctx context.Context) {
+	end := l.turn.Now().Add(l.config.SettleTimeout)
+	for !l.config.Settled() {
+		if signalled, err := l.wake.WaitUntil(ctx, end); err != nil || !signalled {
+			return
+		}
 	}
-	switch update.Op {
-	case source.ADD:
-		l.handle(ctx, l.config.Handler.HandlePodAdditions, update.Pods)
-	case source.UPDATE, source.DELETE:
-		l.handle(ctx, l.config.Handler.HandlePodUpdates, update.Pods)
-	case source.REMOVE:
-		l.handle(ctx, l.config.Handler.HandlePodRemoves, update.Pods)
-	case source.RECONCILE:
-		l.handle(ctx, l.config.Handler.HandlePodReconcile, update.Pods)
-	default:
-		l.config.Log.Error("a source sent an operation that the loop does not take", "source", update.Source, "op", update.Op)
+}
+
+// desire hands changes of desire to their handlers (SL-7): what goes makes room
+// first; then all that comes, from whichever source, as one, so that it does
+// not matter which of them is heard first; then the rest in its order.
+func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
+	var added []*v1.Pod
+	for _, u := range updates {
+		switch u.Op {
+		case source.REMOVE:
+			l.handle(ctx, l.config.Handler.HandlePodRemoves, u.Pods)
+		case source.ADD:
+			added = append(added, u.Pods...)
+		}
+	}
+	l.handle(ctx, l.config.Handler.HandlePodAdditions, added)
+	for _, u := range updates {
+		switch u.Op {
+		case source.REMOVE, source.ADD:
+		case source.UPDATE, source.DELETE:
+			l.handle(ctx, l.config.Handler.HandlePodUpdates, u.Pods)
+		case source.RECONCILE:
+			l.handle(ctx, l.config.Handler.HandlePodReconcile, u.Pods)
+		default:
+			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
+		}
 	}
 }
 
 // handle calls a handler. If that panics the call is lost, and housekeeping,
 // which compares the whole picture, is asked to make it good.
 func (l *Loop) handle(ctx context.Context, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
+	if len(pods) == 0 {
+		return // A source has spoken, and that is all.
+	}
 	if err := contain(func() { handler(ctx, pods) }); err != nil {
 		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
 		l.note()

@@ -1,6 +1,7 @@
 package syncloop_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,7 +49,8 @@ func TestStories(t *testing.T) {
 //	work UID [completed|failed]                  the worker does a piece of work
 //	deaf UID                                     the worker refuses the next update
 //	stop                                         the workers have stopped
-//	runtime [UID=running|exited|unknown|ready[@SOURCE]]...   what the runtime shows
+//	runtime [UID=running|exited|unknown|ready[@SOURCE][~NAME]]...   what the runtime shows
+//	unlisted                                     the runtime has not been seen yet
 //	source NAME unseen|incomplete|complete       how a source is
 //	status UID PHASE                             a sync has stored a status
 //	max N                                        admission: so many pods
@@ -81,8 +83,10 @@ func (w *world) command(t *testing.T, words []string) []string {
 		w.workers.deaf[types.UID(args[0])] = true
 	case "stop":
 		w.workers.down = true
+	case "unlisted":
+		w.unlisted = true
 	case "runtime":
-		w.running = nil
+		w.running, w.unlisted = nil, false
 		for _, arg := range args {
 			w.running = append(w.running, parseRunning(t, arg))
 		}
@@ -164,13 +168,14 @@ func parsePod(t *testing.T, words []string) *v1.Pod {
 	return p
 }
 
-// parseRunning reads UID=STATE[@SOURCE]; "ready" is a sandbox without
+// parseRunning reads UID=STATE[@SOURCE][~NAME]; "ready" is a sandbox without
 // containers that is ready.
 func parseRunning(t *testing.T, word string) runtime.Pod {
 	t.Helper()
 	uid, rest, _ := strings.Cut(word, "=")
+	rest, name, _ := strings.Cut(rest, "~")
 	state, source, sourced := strings.Cut(rest, "@")
-	p := runtime.Pod{UID: types.UID(uid), Name: uid, Namespace: "ns"}
+	p := runtime.Pod{UID: types.UID(uid), Name: cmp.Or(name, uid), Namespace: "ns"}
 	sandbox := runtime.Sandbox{ID: "s", Ready: state == "ready"}
 	if sourced {
 		sandbox.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}

@@ -28,6 +28,7 @@ type world struct {
 	running  []runtime.Pod
 	chain    []syncloop.PodAdmitHandler
 	handlers *syncloop.Handlers
+	unlisted bool // the runtime has never been seen
 }
 
 func newWorld() *world {
@@ -47,6 +48,9 @@ func newWorld() *world {
 	}
 	return w
 }
+
+// Healthy implements the handlers' view of the PLEG.
+func (w *world) Healthy() (bool, error) { return !w.unlisted, nil }
 
 func (w *world) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))

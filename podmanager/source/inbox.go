@@ -51,6 +51,13 @@ func (in *inbox) seen() bool {
 	return in.mu.taken.picture != nil
 }
 
+// delivered reports whether the source has handed over a picture.
+func (in *inbox) delivered() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.mu.latest.picture != nil
+}
+
 // complete reports whether the consumer's picture is whole, and the source has
 // not said since that it cannot vouch for it.
 func (in *inbox) complete() bool {

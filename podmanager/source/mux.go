@@ -134,6 +134,17 @@ func (m *Mux) Complete(source string) bool {
 	return false
 }
 
+// AllDelivered reports whether every source has delivered something, taken or
+// not. Without sources it is true.
+func (m *Mux) AllDelivered() bool {
+	for _, in := range m.inboxes {
+		if !in.delivered() {
+			return false
+		}
+	}
+	return true
+}
+
 // Names are the names of all sources, sorted. The slice is the caller's.
 func (m *Mux) Names() []string {
 	names := make([]string, 0, len(m.inboxes))

@@ -216,8 +216,28 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
+	if err := p.confirm(ctx, status); err != nil {
+		return err
+	}
 	if p.config.Removed != nil {
 		p.config.Removed(uid)
+	}
+	return nil
+}
+
+// confirm looks at the pod again: a runtime's word that a sandbox is removed is
+// no reason to forget it. What has come since is for the next time.
+func (p *Pods) confirm(ctx context.Context, removed *runtime.PodStatus) error {
+	status, err := p.look(ctx, removed.UID)
+	if err != nil {
+		return err
+	}
+	for i := range status.Sandboxes {
+		for j := range removed.Sandboxes {
+			if status.Sandboxes[i].ID == removed.Sandboxes[j].ID {
+				return fmt.Errorf("gc: sandbox %s is still there after it was removed", status.Sandboxes[i].ID)
+			}
+		}
 	}
 	return nil
 }

@@ -441,3 +441,16 @@ func TestNewPods_NamesEveryFault(t *testing.T) {
 		"gc: PodsConfig.Retry is negative\ngc: PodsConfig.MaxRetry is negative\n"+
 		"gc: PodsConfig.CallTimeout is negative\ngc: PodsConfig.MaxRemovals is negative")
 }
+
+// A runtime that says it has removed a sandbox, and has not, is not believed
+// (F58): it is told again, until it is true.
+func TestPods_F58_RemovalThatLies(t *testing.T) {
+	b := newBottle(t)
+	b.dead(t, "a", 1)
+	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Lie, Times: 2})
+	b.pods.Discard([]types.UID{"a"})
+	b.at(1)
+	assert.NotEqual(t, "[]", b.left())
+	b.at(60)
+	assert.Equal(t, "[]", b.left())
+}

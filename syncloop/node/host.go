@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -14,14 +15,45 @@ import (
 
 // Set wants this pod on the node from now on, in place of an earlier one of
 // its UID. The pod is copied, and what it leaves out is filled in as the API
-// server would, the node's name included. It needs a UID and a name; the error, which is
-// source.ErrInvalid, names everything that is wrong with it, and nothing has
-// changed then. A pod with a deletion timestamp is wanted no longer, but still
+// server would, the node's name included. It needs a UID and a name; the error,
+// which is source.ErrInvalid, names everything that is wrong with it, and
+// nothing has changed then; ErrStopped says that Run has ended. A pod with a deletion timestamp is wanted no longer, but still
 // shown until it has ended. Set never blocks, and may be called before Run and
 // from anywhere.
+//
+// Each Set and Drop takes time in proportion to the number of pods; use Replace
+// for thousands at once.
 func (n *Node) Set(pod *v1.Pod) error {
+	pod, err := n.prepare(pod)
+	if err != nil {
+		return err
+	}
+	return n.host.Set(pod)
+}
+
+// Replace wants exactly these pods, in place of all that were Set before. It is
+// Set for many: if anything is wrong with one of them nothing has changed.
+func (n *Node) Replace(pods []*v1.Pod) error {
+	var errs []error
+	prepared := make([]*v1.Pod, len(pods))
+	for i, pod := range pods {
+		var err error
+		prepared[i], err = n.prepare(pod)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return n.host.Replace(prepared)
+}
+
+// prepare is a copy of a pod with its defaults, if it can be run at all.
+func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
+	if n.done.Opened() {
+		return nil, ErrStopped
+	}
 	if pod == nil || pod.UID == "" {
-		return n.host.Set(pod) // It says what is missing.
+		return pod, nil // The source says what is missing.
 	}
 	pod = pod.DeepCopy()
 	manifest.Default(pod)
@@ -29,9 +61,9 @@ func (n *Node) Set(pod *v1.Pod) error {
 		pod.Spec.NodeName = n.config.Name
 	}
 	if err := validate(pod); err != nil {
-		return fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
+		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
 	}
-	return n.host.Set(pod)
+	return pod, nil
 }
 
 // validate is the manifests' check, which is about pods that are not being

@@ -48,13 +48,21 @@ type Node struct {
 	mu          struct {
 		sync.Mutex
 		ran      bool
+		listed   bool // the runtime has been asked for its pods
+		seen     bool // and could answer the last time
 		err      error
 		watchers []*watcher // replaced, never changed in place
 	}
 }
 
-// ErrRan is returned by a second call of Run: a node lives once.
-var ErrRan = errors.New("node: Run is called once")
+// The errors of a node's life.
+var (
+	// ErrRan is returned by a second call of Run: a node lives once.
+	ErrRan = errors.New("node: Run is called once")
+	// ErrStopped is returned to those who want something of a node whose Run
+	// has ended.
+	ErrStopped = errors.New("node: Run has ended")
+)
 
 // New puts a node together. It runs nothing until Run is called, and names
 // everything that is wrong with the Config at once.
@@ -99,7 +107,7 @@ func (n *Node) buildTruth() (err error) {
 		Clock:        n.config.Clock,
 		RelistPeriod: n.config.Relist,
 		Log:          n.config.Log,
-		Hooks:        pleg.Hooks{Relisted: func(pleg.Relisting) { n.settle() }},
+		Hooks:        pleg.Hooks{Relisted: n.relisted},
 	})
 	return err
 }
@@ -166,6 +174,7 @@ func (n *Node) buildLoop() (err error) {
 		Desired:            n.manager,
 		Changes:            n.pleg,
 		Readiness:          n.status,
+		Settled:            n.settled,
 		HousekeepingPeriod: n.config.Housekeeping,
 		Clock:              n.config.Clock,
 		Log:                n.config.Log,
@@ -258,12 +267,27 @@ func (n *Node) Waiting() error {
 // Poke asks for a pod to be looked at soon. It never blocks.
 func (n *Node) Poke(uid types.UID) { n.loop.Poke(uid) }
 
-// settle asks for housekeeping as long as the node is not ready, since an empty
-// runtime brings no other reason for one.
-func (n *Node) settle() {
-	if !n.ready.Opened() {
+// relisted follows every listing. The first one lets the loop begin; one that
+// succeeds after a failure may release what was held; and until the node is
+// ready each asks for housekeeping, since an empty runtime gives no other
+// reason for one.
+func (n *Node) relisted(r pleg.Relisting) {
+	n.mu.Lock()
+	recovered := r.Err == nil && !n.mu.seen
+	n.mu.listed, n.mu.seen = true, r.Err == nil
+	n.mu.Unlock()
+	if recovered || !n.ready.Opened() {
 		n.loop.Touch()
 	}
+}
+
+// settled: every source and the runtime have been asked once. Whether the
+// runtime could answer does not matter: desire is read in any case.
+func (n *Node) settled() bool {
+	n.mu.Lock()
+	listed := n.mu.listed
+	n.mu.Unlock()
+	return listed && n.sources.AllDelivered()
 }
 
 // removable: nothing of the pod is needed any more. The collector asks before

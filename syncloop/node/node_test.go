@@ -359,3 +359,110 @@ func TestNode_BadPods(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// TestNode_Replace: many at once, or none of them; and nothing after the end.
+func TestNode_Replace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n := run(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Replace([]*v1.Pod{pod("a", "serve"), pod("b", "serve")}))
+		synctest.Wait()
+		assert.Equal(t, []string{"a/c", "b/c"}, names(machine))
+		bad := pod("d", "serve")
+		bad.Spec.Containers[0].Image = ""
+		assert.ErrorIs(t, n.Replace([]*v1.Pod{pod("c", "serve"), bad}), source.ErrInvalid)
+		require.NoError(t, n.Replace([]*v1.Pod{pod("b", "serve")}))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"b/c"}, names(machine))
+		require.NoError(t, n.stop())
+		assert.ErrorIs(t, n.Set(pod("late", "serve")), node.ErrStopped)
+		assert.ErrorIs(t, n.Replace([]*v1.Pod{pod("late", "serve")}), node.ErrStopped)
+	})
+}
+
+// TestNode_I28_FormerLife: whoever waits for a pod to be ready is not shown
+// that its former life was.
+func TestNode_I28_FormerLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{})
+		old := pod("web", "serve")
+		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+		require.NoError(t, n.Set(old))
+		synctest.Wait()
+		n.Drop("web")
+		synctest.Wait()
+		again := pod("web", "serve")
+		again.Spec.Containers = append(again.Spec.Containers, v1.Container{Name: "second", Image: "img:1"})
+		require.NoError(t, n.Set(again))
+		synctest.Wait()
+		require.Len(t, n.Pods()[0].Spec.Containers, 2)
+		assert.Equal(t, v1.PodStatus{Phase: v1.PodPending}, n.Pods()[0].Status)
+		for state := range n.Watch(t.Context()) {
+			assert.Equal(t, "1/1 Terminating", state.Summary().String(), "what there is to see is the old one")
+			break
+		}
+		time.Sleep(time.Minute)
+		assert.Equal(t, "2/2", node.Summarize(n.Pods()[0], false).Ready)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_I11_StaticPodChangedWhileAgentWasDown: the old version of a manifest
+// has ended before the new one starts, though the agent that started it is gone.
+func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		files := func(version string) map[string]source.Source {
+			h := source.NewHandle()
+			p := pod("web", "serve")
+			p.UID = types.UID(version)
+			p.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+			require.NoError(t, h.Set(p))
+			return map[string]source.Source{"file": h}
+		}
+		first := run(t, node.Config{Runtime: machine, Sources: files("old")})
+		require.NoError(t, first.stop())
+		second := run(t, node.Config{Runtime: machine, Sources: files("new")})
+		most := 0
+		for range 1000 {
+			most = max(most, len(names(machine)))
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.Equal(t, 1, most)
+		require.Len(t, machine.Look(), 1)
+		assert.Equal(t, types.UID("new"), machine.Look()[0].UID)
+		require.NoError(t, second.stop())
+	})
+}
+
+// TestNode_I35_WhatRunsIsNotRefused: a restart does not let a newcomer take the
+// place of what has run all the time.
+func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		port := func(p *v1.Pod) *v1.Pod {
+			p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
+			return p
+		}
+		files := func() map[string]source.Source {
+			h := source.NewHandle()
+			require.NoError(t, h.Set(port(pod("dns", "serve"))))
+			return map[string]source.Source{"file": h}
+		}
+		first := run(t, node.Config{Runtime: machine, Sources: files()})
+		require.NoError(t, first.Set(port(pod("late", "serve"))))
+		synctest.Wait()
+		require.NoError(t, first.stop())
+		before := machine.Look()
+		n, err := node.New(node.Config{Runtime: machine, Sources: files()})
+		require.NoError(t, err)
+		require.NoError(t, n.Set(port(pod("late", "serve"))))
+		ctx, end := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
+		time.Sleep(time.Minute)
+		assert.Equal(t, before, machine.Look())
+		end()
+		over.Wait()
+	})
+}

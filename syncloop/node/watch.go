@@ -66,9 +66,16 @@ func (n *Node) Pods() []*v1.Pod {
 	return pods
 }
 
+// withStatus is a copy of the pod with the newest status. One that waits for
+// the end of a former life of its UID has none yet: what is stored is said of
+// that life.
 func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	if s, ok := n.status.GetPodStatus(pod.UID); ok {
+	s, ok := n.status.GetPodStatus(pod.UID)
+	switch {
+	case n.workers.View(pod.UID).RestartRequested():
+		pod.Status = v1.PodStatus{Phase: v1.PodPending}
+	case ok:
 		pod.Status = s
 	}
 	return pod
@@ -154,11 +161,14 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 	if pod == nil {
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
+	view := n.workers.View(uid)
+	if view.RestartRequested() && newest.Pod != nil {
+		pod = newest.Pod // What there is to see is its former life, until that has ended.
+	}
 	pod = pod.DeepCopy()
 	if newest.Version > 0 {
 		newest.Status.DeepCopyInto(&pod.Status)
 	}
-	view := n.workers.View(uid)
 	state := PodState{
 		Pod:         pod,
 		Version:     newest.Version,

@@ -1,0 +1,74 @@
+package syncloop
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// What runs when the agent starts was begun by an agent before it, which knew
+// more about it than this one does yet. So it is adopted before anything new is
+// considered.
+
+// ranBefore: the pod runs, and no worker of this process has to do with it. It
+// was admitted in its time and is not asked again: a restart of the agent must
+// not end what it finds (I35, I42).
+func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
+	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known()
+}
+
+// running lists what runs.
+func (h *Handlers) running() map[types.UID]bool {
+	uids := make(map[types.UID]bool)
+	for _, pod := range h.config.Runtime.Pods() {
+		if isRunning(&pod) {
+			uids[pod.UID] = true
+		}
+	}
+	return uids
+}
+
+// inOrder puts what ran before first, then the oldest (SL-15): whoever has a
+// place keeps it.
+func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
+	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
+		if x, y := h.ranBefore(a, running), h.ranBefore(b, running); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+}
+
+// held: a static pod that has no worker yet must not get one, because its full
+// name may be in use by a pod that the workers' line of that name does not
+// have: one from before this process, or one that only the runtime knows. As
+// long as the runtime has not been seen, every name may be. Housekeeping, which
+// follows every change of the runtime, asks again (I11).
+func (h *Handlers) held(pod *v1.Pod) bool {
+	if !podmanager.IsStaticPod(pod) || h.config.Workers.View(pod.UID).Known() {
+		return false
+	}
+	if seen, _ := h.config.Runtime.Healthy(); !seen {
+		return true
+	}
+	pods := h.config.Runtime.Pods()
+	for i := range pods {
+		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && h.outOfLine(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// outOfLine: the pod runs and is nobody's, or is being ended as nobody's.
+func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
+	view := h.config.Workers.View(pod.UID)
+	return isRunning(pod) && !(view.Known() && view.HasConfig())
+}

@@ -1,0 +1,127 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// silent is a source that never says anything.
+type silent struct{}
+
+func (silent) Run(ctx context.Context, _ source.Sink) error {
+	<-ctx.Done()
+	return nil
+}
+
+// TestNode_NotReady: a node is not ready as long as a source has not been heard,
+// or the runtime has not been seen, and says so.
+func TestNode_NotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{Sources: map[string]source.Source{"file": silent{}}})
+		time.Sleep(time.Minute)
+		assert.EqualError(t, n.Waiting(), "node: not every source of pods has been heard")
+		require.NoError(t, n.stop())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		machine.SetStatus(runtime.RuntimeStatus{RuntimeMessage: "it is down"})
+		n := run(t, node.Config{Runtime: machine})
+		time.Sleep(time.Minute)
+		assert.ErrorContains(t, n.Waiting(), "node: the runtime has not been seen")
+		assert.ErrorIs(t, n.Healthy(), runtime.ErrNotReady)
+		machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+		<-n.Ready()
+		assert.NoError(t, n.Waiting())
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_HooksAndConfigReachTheirParts: what a Config says has its effect.
+func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var phases []string
+		var forgotten []types.UID
+		syncs, jittered, begun := 0, 0, time.Now()
+		n := run(t, node.Config{
+			Resync:  7 * time.Second,
+			MaxPods: 2,
+			HostIPs: []string{"192.0.2.7"},
+			Jitter:  func() float64 { jittered++; return 0 },
+			Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(a syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+				return syncloop.PodAdmitResult{Admit: a.Pod.Name != "unloved", Reason: "Unloved"}
+			})},
+			Hooks: podworkers.Hooks{
+				Phase: func(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+					phases = append(phases, fmt.Sprint(uid, " ", incarnation, " ", phase))
+				},
+				Forgotten: func(uid types.UID) { forgotten = append(forgotten, uid) },
+				Synced:    func(podworkers.Synced) { syncs++ },
+			},
+		})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Set(pod("unloved", "serve")))
+		time.Sleep(time.Second)
+		assert.Equal(t, "Unloved", n.Pods()[1].Status.Reason)
+		assert.Equal(t, "192.0.2.7", n.Pods()[0].Status.HostIP)
+
+		before := syncs
+		n.Poke("web")
+		synctest.Wait()
+		assert.Equal(t, before+1, syncs, "poked")
+		time.Sleep(22 * time.Second)
+		assert.Equal(t, before+4, syncs, "synced every seven seconds")
+		assert.Positive(t, jittered)
+
+		n.Drop("unloved")
+		n.Drop("web")
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"web 1 terminating", "web 1 terminated", "web 1 finished"}, phases)
+		assert.Equal(t, []types.UID{"web"}, forgotten)
+		assert.Empty(t, n.Pods())
+		require.NoError(t, n.stop())
+		assert.Less(t, time.Since(begun), 2*time.Minute)
+	})
+}
+
+// TestNode_BoundsAndPeriods: one start at a time, and one listing in five
+// seconds of a runtime that tells nothing by itself.
+func TestNode_BoundsAndPeriods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		machine := memory.New(memory.Config{Hooks: memory.Hooks{Call: func(c memory.Call) {
+			if c.Verb == "ListPods" {
+				lists++
+			}
+		}}})
+		silentRuntime := struct{ runtime.Runtime }{machine} // It has no power to tell of events.
+		n := run(t, node.Config{Runtime: silentRuntime, MaxSyncs: 1, Relist: 5 * time.Second})
+		for _, name := range []string{"a", "b"} {
+			p := pod(name, "serve")
+			p.Annotations = map[string]string{memory.AnnotationPrefix + "c": "start-delay=10s"}
+			require.NoError(t, n.Set(p))
+		}
+		time.Sleep(11 * time.Second)
+		assert.Len(t, names(machine), 1, "the other waits for its turn")
+		time.Sleep(10 * time.Second)
+		assert.Len(t, names(machine), 2)
+		before := lists
+		time.Sleep(time.Minute)
+		assert.InDelta(t, 12, lists-before, 1)
+		require.NoError(t, n.stop())
+	})
+}
