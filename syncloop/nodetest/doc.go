@@ -19,5 +19,6 @@
 // which is told what the last one was told to want.
 //
 // While a world runs, it checks after every call to the runtime that what it
-// did keeps the invariants (see Check), and fails the test otherwise.
+// did keeps the invariants (see Check), and of every status that it sees that
+// the status oracle of package status allows it. It fails the test otherwise.
 package nodetest
