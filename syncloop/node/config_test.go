@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -122,6 +123,40 @@ func TestNode_BoundsAndPeriods(t *testing.T) {
 		before := lists
 		time.Sleep(time.Minute)
 		assert.InDelta(t, 12, lists-before, 1)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_SetADeletedPod: a deletion timestamp is no fault, it ends the pod.
+func TestNode_SetADeletedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n := run(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		time.Sleep(time.Second)
+		require.Len(t, names(machine), 1)
+		deleted := pod("web", "serve")
+		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		require.NoError(t, n.Set(deleted))
+		time.Sleep(time.Second)
+		assert.Empty(t, names(machine))
+		assert.Len(t, n.Pods(), 1, "it is shown until it is dropped")
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_I11_OneNameOnePod: the same full name from another source is refused.
+func TestNode_I11_OneNameOnePod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine, files := memory.New(memory.Config{}), source.NewHandle()
+		n := run(t, node.Config{Runtime: machine, Sources: map[string]source.Source{"file": files}})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		time.Sleep(time.Second)
+		twin := pod("web", "serve")
+		twin.UID = "twin"
+		require.NoError(t, files.Set(twin))
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"web/c"}, names(machine))
 		require.NoError(t, n.stop())
 	})
 }
