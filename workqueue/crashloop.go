@@ -42,7 +42,9 @@ type CrashLoop struct {
 
 // Remaining is how long the container must still wait at now, given when its
 // newest exited record finished; zero if it may start. A record from the
-// future, as a runtime with another clock writes it, counts as one of now.
+// future, as a runtime with another clock writes it, counts as one of now at each
+// call, so the wait does not get shorter: who asks again remembers when it first
+// saw the record, and gives that.
 func (c CrashLoop) Remaining(b Backoff, finishedAt, now time.Time) time.Duration {
 	wait := b.Delay - max(now.Sub(finishedAt), 0)
 	// The sequence may begin again sooner than the delay ends. It does so

@@ -35,9 +35,10 @@
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container
-// that was created is removed before its next attempt is made; one that runs is
-// left to run. As long as nothing is seen the same attempt is made again, which
-// the runtime refuses if it exists. There are never two.
+// that was created is removed, and seen to be gone, before its next attempt is
+// made; one that runs is left to run. As long as nothing is seen the same
+// attempt is made again, which the runtime refuses if it exists. There are never
+// two.
 //
 // # Statements kept
 //
@@ -64,6 +65,11 @@
 //     again (F60).
 //   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a
 //     shorter grace takes effect at once.
+//   - A record that never ran and was removed is looked for before the next
+//     attempt is made: its start may be under way (I37).
+//   - A crash-loop delay counts from the end as it was first seen, on our own
+//     clock, and outlives the record: neither an end in the future nor one that
+//     was lost changes it (RS-10, F67, F79).
 //   - What was created and never ran is removed when its pod ends: a late start
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may

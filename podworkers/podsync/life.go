@@ -32,6 +32,18 @@ type life struct {
 type crash struct {
 	spec    string
 	backoff workqueue.Backoff
+	exit    exit
+}
+
+// exit is the last end of a container that was seen: it is remembered when the
+// record is lost. The zero value: none was.
+type exit struct {
+	id      string
+	attempt uint32
+	// at is when it ended, as told when it was first seen; then, if that was said
+	// to be in the future. It is a reading of our own clock, so that setting it
+	// moves no delay (F79).
+	at time.Time
 }
 
 // pull is how the last pulls of an image went.
@@ -120,21 +132,36 @@ func (l *life) distrust(id string) {
 	l.stubborn[id] = true
 }
 
+// noteExit remembers the last end of a container, if its record is seen for the
+// first time.
+func (v *visit) noteExit(container string, now time.Time) {
+	rec, past := plan.LastExit(v.status, v.life.number, container), v.life.crashes[container]
+	if rec == nil || rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
+		return
+	}
+	var age time.Duration
+	if !rec.FinishedAt.IsZero() {
+		age = max(now.Sub(rec.FinishedAt), 0)
+	}
+	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: now.Add(-age)}
+	if v.life.crashes == nil {
+		v.life.crashes = make(map[string]crash)
+	}
+	v.life.crashes[container] = past
+}
+
 // notBefore are the ends of the crash-loop delays of a pod's containers.
 func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 	var held map[string]time.Time
 	for _, containers := range [...][]v1.Container{v.pod.Spec.InitContainers, v.pod.Spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
+			v.noteExit(c.Name, now)
 			past := v.life.crashes[c.Name]
 			if past.spec != crashKey(c) {
 				continue
 			}
-			exit, exited := plan.LastExit(v.status, v.life.number, c.Name)
-			if !exited {
-				continue
-			}
-			if wait := s.cfg.CrashLoop.Remaining(past.backoff, exit, now); wait > 0 {
+			if wait := s.cfg.CrashLoop.Remaining(past.backoff, past.exit.at, now); wait > 0 {
 				if held == nil {
 					held = make(map[string]time.Time)
 				}
@@ -147,16 +174,13 @@ func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 
 // restarts notes that a container is started that ran before.
 func (s *Syncer) restarts(v *visit, c *v1.Container) {
-	if _, exited := plan.LastExit(v.status, v.life.number, c.Name); !exited {
+	past, key := v.life.crashes[c.Name], crashKey(c)
+	if past.exit.id == "" {
 		return
 	}
-	past, key := v.life.crashes[c.Name], crashKey(c)
 	if past.spec != key {
-		past = crash{spec: key}
+		past.spec, past.backoff = key, workqueue.Backoff{}
 	}
 	past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.turn.Now())
-	if v.life.crashes == nil {
-		v.life.crashes = make(map[string]crash)
-	}
 	v.life.crashes[c.Name] = past
 }

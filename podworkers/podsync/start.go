@@ -3,6 +3,7 @@ package podsync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -45,10 +46,8 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 // bringUp goes the way of a container: image, record, run.
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
-	for _, id := range st.Remove {
-		if err := s.removeContainer(ctx, v, id, "never ran"); err != nil {
-			return because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
-		}
+	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
+		return because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
 	}
 	s.restarts(v, c)
 	image, err := s.ensureImage(ctx, v, c)
@@ -68,6 +67,29 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 		return err // It is to end before it has begun; who ends the pod removes it.
 	}
 	return s.run(ctx, v, c.Name, id)
+}
+
+// removeCreated drops records that never ran, and sees for itself that they are
+// gone: if the start of one is under way it must not be followed by another.
+func (s *Syncer) removeCreated(ctx context.Context, v *visit, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, id := range ids {
+		if err := s.removeContainer(ctx, v, id, "never ran"); err != nil {
+			return err
+		}
+	}
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return err
+	}
+	for i := range status.Containers {
+		if c := &status.Containers[i]; slices.Contains(ids, c.ID) {
+			return fmt.Errorf("container %s was removed and is still there, %s", c.Name, c.State)
+		}
+	}
+	return nil
 }
 
 // create makes the container's record.

@@ -35,7 +35,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
-//	trouble kill-sandbox|lose a|exit a 3|network down|network up|pulls IMAGE
+//	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|pulls IMAGE
 //	crash                                              the agent dies and starts again, the runtime goes on
 //	forget                                             housekeeping: nobody knows the pod any more
 //	records                                            what the runtime has
@@ -310,6 +310,8 @@ func (st *story) trouble(d *datadriven.TestData) {
 		require.NoError(st.t, st.mem.KillSandbox(st.last.Sandboxes[0].ID))
 	case "lose":
 		require.NoError(st.t, st.mem.LoseContainer(st.newest(args[1])))
+	case "lose-all":
+		st.mem.LoseAll()
 	case "exit":
 		require.NoError(st.t, st.mem.ExitContainer(st.newest(args[1]), int32(*st.number(args[2]))))
 	case "network":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -374,4 +375,50 @@ func assertOneOfEach(t *testing.T, mem *memory.Runtime, k int) {
 		have = append(have, fmt.Sprintf("%s %s", c.Name, c.State))
 	}
 	assert.ElementsMatch(t, []string{"i exited", "a running", "b running"}, have, "crash at step %d:\n%s", k, strings.Join(have, "\n"))
+}
+
+// F79, F61, I31: an end that is dated in the future, or a clock that is set back
+// after it was seen, makes no delay longer.
+func TestSyncPod_F79_ExitInTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memory.New(memory.Config{})
+		ahead := &skewed{Runtime: mem, by: time.Hour}
+		syncer, st := quiet(t, ahead)
+		pod := plainPod(func(p *v1.Pod) {
+			p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=1s exit=1"}
+		})
+		attempts := func(at time.Duration) int32 {
+			time.Sleep(at)
+			_, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, ahead))
+			return st.statuses["u"].ContainerStatuses[0].RestartCount
+		}
+		attempts(0)
+		attempts(2 * time.Second)
+		assert.Equal(t, int32(1), attempts(2*time.Second), "its end is seen, and it is held for 10 s")
+		ahead.by = 2 * time.Hour
+		assert.Equal(t, int32(1), attempts(9*time.Second))
+		attempts(time.Second)
+		assert.Equal(t, int32(2), attempts(0), "it has been started")
+	})
+}
+
+// skewed dates ends ahead.
+type skewed struct {
+	*memory.Runtime
+	by time.Duration
+}
+
+func (s *skewed) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	status, err := s.Runtime.PodStatus(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	out := *status
+	out.Containers = slices.Clone(status.Containers)
+	for i := range out.Containers {
+		if c := &out.Containers[i]; !c.FinishedAt.IsZero() {
+			c.FinishedAt = c.FinishedAt.Add(s.by)
+		}
+	}
+	return &out, nil
 }

@@ -22,7 +22,7 @@ type Input struct {
 	// container without one is not delayed.
 	NotBefore map[string]time.Time
 	// Published is the newest status of this life, or nil. It is looked at for
-	// containers whose records are gone.
+	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
 }
 
@@ -273,7 +273,7 @@ func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
 
 // start describes the next attempt at a container.
 func (d *decision) start(c *v1.Container, why Why) Start {
-	s := Start{Container: c, Attempt: nextAttempt(d.Status, c.Name), Why: why}
+	s := Start{Container: c, Attempt: nextAttempt(d.Status, d.Incarnation, c.Name, d.Published), Why: why}
 	for i := range d.Status.Containers {
 		r := &d.Status.Containers[i]
 		if r.Name == c.Name && r.State == runtime.StateCreated {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,7 +58,7 @@ func containerStatus(in *StatusInput, c *v1.Container, old *v1.ContainerStatus, 
 	switch {
 	case first != nil:
 		observed(in, &s, first, second, old)
-	case init && regularExists(in):
+	case init && laterExists(in, c.Name) && !succeeded(old):
 		// It must have succeeded: what comes after it was created.
 		s.State.Terminated = &v1.ContainerStateTerminated{Reason: reasonCompleted}
 		carry(&s, old)
@@ -102,7 +104,7 @@ func unknown(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 		s.State.Terminated = &v1.ContainerStateTerminated{
 			ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageUnknown, ContainerID: s.ContainerID,
 		}
-		s.RestartCount = max(s.RestartCount, old.RestartCount+1)
+		s.RestartCount = max(s.RestartCount, oneMore(old.RestartCount))
 	case old != nil && old.State.Terminated != nil && old.ContainerID == s.ContainerID:
 		s.State.Terminated = old.State.Terminated.DeepCopy() // An end stays an end.
 	default:
@@ -110,10 +112,15 @@ func unknown(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	}
 }
 
-// missing describes a container without a record.
+// missing describes a container without a record. One that was published as
+// ended is still that, also if it waited to be started again.
 func missing(in *StatusInput, s *v1.ContainerStatus, old *v1.ContainerStatus) {
-	if old != nil && old.State.Terminated != nil {
+	if end := currentEnd(old); end != nil {
 		old.DeepCopyInto(s)
+		if old.State.Terminated == nil {
+			s.State = v1.ContainerState{Terminated: end.DeepCopy()}
+			s.LastTerminationState = v1.ContainerState{}
+		}
 		return
 	}
 	reason := reasonCreating
@@ -122,20 +129,44 @@ func missing(in *StatusInput, s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	}
 	s.State.Waiting = &v1.ContainerStateWaiting{Reason: reason}
 	carry(s, old)
-	if old == nil || old.State.Running == nil || s.LastTerminationState.Terminated != nil {
+	if old == nil || old.State.Running == nil {
 		return
 	}
-	s.LastTerminationState.Terminated = &v1.ContainerStateTerminated{
-		ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished,
-	}
 	if in.Pod.DeletionTimestamp == nil {
-		s.RestartCount++
+		s.RestartCount = oneMore(s.RestartCount)
+	}
+	if s.LastTerminationState.Terminated == nil {
+		s.LastTerminationState.Terminated = &v1.ContainerStateTerminated{
+			ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished,
+		}
 	}
 }
 
+// currentEnd is how a container ended of which nothing was begun after that. Nil:
+// it has not ended, or something was.
+func currentEnd(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if old == nil {
+		return nil
+	}
+	last := old.LastTerminationState.Terminated
+	if old.State.Waiting != nil && last != nil && last.ContainerID != "" && last.ContainerID == old.ContainerID {
+		return last
+	}
+	return old.State.Terminated
+}
+
+func succeeded(old *v1.ContainerStatus) bool {
+	end := currentEnd(old)
+	return end != nil && end.ExitCode == 0
+}
+
+// oneMore is a restart count after a restart.
+func oneMore(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
+
 // carry keeps of the published status what the records do not tell any more: a
 // restart count never falls, and the last end is not forgotten. The end that
-// is current again (it was last while its container waited) is not also last.
+// is current again (it was last while its container waited) is not also last;
+// one that was current and whose record is gone is, and was followed by a restart.
 func carry(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	if old == nil {
 		return
@@ -144,6 +175,10 @@ func carry(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	last := old.LastTerminationState.Terminated
 	if last != nil && s.LastTerminationState.Terminated == nil && (s.State.Terminated == nil || last.ContainerID != s.ContainerID) {
 		s.LastTerminationState.Terminated = last.DeepCopy()
+	}
+	if end := old.State.Terminated; end != nil && old.ContainerID != s.ContainerID && s.LastTerminationState.Terminated == nil {
+		s.LastTerminationState.Terminated = end.DeepCopy()
+		s.RestartCount = max(s.RestartCount, oneMore(old.RestartCount))
 	}
 }
 
@@ -195,8 +230,15 @@ func terminated(rec *runtime.ContainerStatus, id string) *v1.ContainerStateTermi
 	}
 }
 
-// regularExists reports whether a regular container has a record in this life.
-func regularExists(in *StatusInput) bool {
+// laterExists reports whether a container that is started only after an init
+// container has a record in this life: a later one of them, or a regular one.
+func laterExists(in *StatusInput, init string) bool {
+	all := in.Pod.Spec.InitContainers
+	for i := len(all) - 1; i >= 0 && all[i].Name != init; i-- {
+		if newest(in.Runtime, in.Incarnation, anySandbox, all[i].Name) != nil {
+			return true
+		}
+	}
 	for i := range in.Pod.Spec.Containers {
 		if newest(in.Runtime, in.Incarnation, anySandbox, in.Pod.Spec.Containers[i].Name) != nil {
 			return true

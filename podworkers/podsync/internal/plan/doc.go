@@ -47,6 +47,13 @@
 //     succeeded (58711, 88440, 90636).
 //   - When a pod is over no container waits for a reason (CS-8): one that was in
 //     CrashLoopBackOff shows how it ended.
+//   - What the runtime has lost is not forgotten (F67): attempts go on from the
+//     published restart count, an end that was published is the last one of the
+//     attempt after it, one that waited for its restart has still ended, and the
+//     restart of a container that vanished counts whether or not it had ended
+//     before (CS-5).
+//   - An init container without a record has succeeded if any container after it
+//     was made, not only a regular one (CS-7).
 //   - An end of unknown kind, once published, stays an end (CS-4).
 //   - The end of an exited container has a beginning, and not after it.
 //   - A container without a hash, or with one of an unknown version, is not

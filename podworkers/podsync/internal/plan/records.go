@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"time"
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -73,13 +71,36 @@ func newestTwo(st *runtime.PodStatus, life uint64, name string) (first, second *
 }
 
 // nextAttempt is the number of a container's next attempt. Records of former
-// lives count: a log file or a name of theirs must not be taken again.
-func nextAttempt(st *runtime.PodStatus, name string) uint32 {
-	var next uint32
+// lives count: a log file or a name of theirs must not be taken again. So does
+// the published number of restarts, as records may be lost.
+func nextAttempt(st *runtime.PodStatus, life uint64, name string, published *v1.PodStatus) uint32 {
+	next := publishedNext(published, name, newest(st, life, anySandbox, name) == nil)
 	for i := range st.Containers {
 		if c := &st.Containers[i]; c.Name == name && c.Attempt >= next {
 			next = c.Attempt + 1
 		}
+	}
+	return next
+}
+
+// publishedNext is the number that was published for a container's next attempt.
+// The count of one that ended without a record includes that already; the count
+// of any other is the number of the attempt that was, which is counted by its
+// record unless that is gone.
+func publishedNext(published *v1.PodStatus, name string, gone bool) uint32 {
+	if published == nil {
+		return 0
+	}
+	s := find(published.ContainerStatuses, name)
+	if s == nil {
+		s = find(published.InitContainerStatuses, name)
+	}
+	if s == nil {
+		return 0
+	}
+	next := uint32(max(s.RestartCount, 0))
+	if gone && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
+		next++
 	}
 	return next
 }
@@ -95,9 +116,9 @@ func ran(st *runtime.PodStatus, life uint64) bool {
 	return false
 }
 
-// LastExit is when the newest exited container of that name and life ended:
-// the moment from which a crash-loop delay counts. False: none has.
-func LastExit(st *runtime.PodStatus, life uint64, name string) (time.Time, bool) {
+// LastExit is the newest exited record of that name and life: from its end a
+// crash-loop delay counts. Nil: there is none.
+func LastExit(st *runtime.PodStatus, life uint64, name string) *runtime.ContainerStatus {
 	var found *runtime.ContainerStatus
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -108,10 +129,7 @@ func LastExit(st *runtime.PodStatus, life uint64, name string) (time.Time, bool)
 			found = c
 		}
 	}
-	if found == nil {
-		return time.Time{}, false
-	}
-	return found.FinishedAt, true
+	return found
 }
 
 // Vanished reports whether a container that was published as running has no
