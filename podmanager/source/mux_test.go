@@ -222,6 +222,7 @@ func TestRun_FailuresThatAllDiffer(t *testing.T) {
 			Hooks: source.Hooks{Failed: func(string, error) { told++ }},
 		})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		assert.Greater(t, runs, 100)
 		assert.Equal(t, 32, told)
 	})
