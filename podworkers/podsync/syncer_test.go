@@ -402,6 +402,29 @@ func TestSyncPod_F79_ExitInTheFuture(t *testing.T) {
 	})
 }
 
+// F61: an end without a time counts from when it was seen.
+func TestSyncPod_F61_ExitWithoutTime(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	syncer, st := quiet(t, mem)
+	sync := func() error {
+		status := *look(t, mem)
+		status.Containers = slices.Clone(status.Containers)
+		for i := range status.Containers {
+			status.Containers[i].FinishedAt = time.Time{}
+		}
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, plainPod(), nil, &status)
+		return err
+	}
+	require.NoError(t, sync())
+	for range 2 {
+		require.NoError(t, mem.ExitContainer(look(t, mem).Containers[0].ID, 1))
+		if err := sync(); err != nil {
+			require.ErrorIs(t, err, podsync.ErrCrashLoopBackOff)
+		}
+	}
+	assert.NotNil(t, st.statuses["u"].ContainerStatuses[0].State.Waiting, "its second restart is held")
+}
+
 // skewed dates ends ahead.
 type skewed struct {
 	*memory.Runtime
