@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/podkeel/podkeel/podmanager"
@@ -27,25 +25,30 @@ import (
 //go:embed manifests
 var examples embed.FS
 
-// stopTimeout bounds --on-exit stop: longer than any sensible grace.
-const stopTimeout = 90 * time.Second
+const (
+	// stopMargin is what pods get beyond the longest grace among them.
+	stopMargin = 10 * time.Second
+	// lastLines is how long a reader of the table may hold up the end.
+	lastLines = time.Second
+)
 
 // agent is a node with a face: lines for people, a debug handler for tools.
 type agent struct {
 	options
+	log      *slog.Logger
 	node     *node.Node
+	table    *table
 	listener net.Listener // nil without --listen
 	server   *http.Server
-	table    *table
 }
 
 // newAgent prepares everything that can fail because of what was typed.
 func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
-	files, err := manifest.New(manifestConfig(o))
+	a := &agent{options: o, log: o.logger(stderr), table: newTable(stdout)}
+	files, err := manifest.New(a.manifestConfig())
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{options: o, table: newTable(stdout)}
 	a.node, err = node.New(node.Config{
 		Name:         o.nodeName,
 		Sources:      map[string]source.Source{podmanager.FileSource: files},
@@ -53,7 +56,8 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 		Resync:       o.resync,
 		Relist:       o.relist,
 		Housekeeping: o.housekeeping,
-		Log:          o.log,
+		Log:          a.log,
+		Recorder:     events{a.log},
 	})
 	if err != nil {
 		return nil, err
@@ -61,26 +65,13 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	return a, a.bind()
 }
 
-func manifestConfig(o options) manifest.Config {
-	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Report: reporter(o.log)}
-	if o.manifests == "" {
+func (a *agent) manifestConfig() manifest.Config {
+	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Report: reporter(a.log)}
+	if a.manifests == "" {
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."
 	}
 	return c
-}
-
-// reporter tells people what is wrong with a manifest, a line for each fault.
-func reporter(log *slog.Logger) func(manifest.Problem) {
-	return func(p manifest.Problem) {
-		now := "nothing of this file runs"
-		if p.Kept {
-			now = "its last good version stays in force"
-		}
-		for line := range strings.SplitSeq(p.String(), "\n") {
-			log.Warn("a manifest can not be used", "fault", line, "now", now)
-		}
-	}
 }
 
 // bind takes the port now, so that a taken one is told before anything runs.
@@ -93,74 +84,131 @@ func (a *agent) bind() (err error) {
 		return err
 	}
 	if a.listener, err = net.Listen("tcp", a.listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return fmt.Errorf("--listen %q: %w", a.listen, err)
 	}
-	a.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	a.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
 	return nil
 }
 
-// run runs the node until a signal comes.
-func (a *agent) run(ctx context.Context, signals <-chan os.Signal) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var others sync.WaitGroup
-	defer others.Wait()
-	others.Go(func() { a.follow(ctx) })
-	others.Go(a.serve)
-	defer a.hangUp()
-	others.Go(func() { a.obey(ctx, cancel, signals) })
+// run runs the node until a signal comes, its time is over, or it fails.
+func (a *agent) run(signals <-chan os.Signal) error {
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	defer a.serve()()
 	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
-	err := a.node.Run(ctx)
-	cancel() // If it failed by itself, the others do not know yet.
+	ended, shown := make(chan error, 1), make(chan struct{})
+	go func() { ended <- a.node.Run(ctx) }()
+	go func() { defer close(shown); a.follow(ctx) }()
+	err, over := a.attend(ended, signals)
+	if !over {
+		if a.stopOnExit {
+			a.stop(ctx, signals)
+		}
+		end()
+		select {
+		case err = <-ended:
+		case <-signals:
+			a.log.Warn("the agent does not wait for what it has begun")
+			return nil
+		}
+	}
+	end() // If the node failed by itself, the others do not know yet.
+	select {
+	case <-shown:
+	case <-time.After(lastLines):
+	}
 	return err
 }
 
-// follow prints every change.
-func (a *agent) follow(ctx context.Context) {
-	for state := range a.node.Watch(ctx) {
-		a.table.show(state)
+// attend waits for a reason to end. It is over if the node is.
+func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error, over bool) {
+	var late <-chan time.Time
+	if a.lasting > 0 {
+		late = time.After(a.lasting)
 	}
+	why := "--for is over"
+	select {
+	case err = <-ended:
+		return err, true
+	case s := <-signals:
+		why = s.String()
+	case <-late:
+	}
+	a.log.Info("the agent ends", "why", why, "on-exit", map[bool]string{true: "stop", false: "leave"}[a.stopOnExit])
+	return nil, false
 }
 
-// obey ends the node at the first signal, gently if asked to, and at the second
-// in any case.
-func (a *agent) obey(ctx context.Context, end context.CancelFunc, signals <-chan os.Signal) {
-	defer end()
-	select {
-	case <-ctx.Done():
-		return
-	case s := <-signals:
-		a.log.Info("the agent ends", "signal", s.String(), "pods", map[bool]string{true: "stopped", false: "left"}[a.stopOnExit])
-	}
-	if !a.stopOnExit {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+// stop ends all pods, or gives up at a signal.
+func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience())
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if err := a.node.Drain(ctx); err != nil {
+	drained := make(chan error, 1)
+	go func() { drained <- a.node.Drain(ctx) }()
+	var err error
+	select {
+	case err = <-drained:
+	case <-signals:
+		cancel()
+		err = <-drained
+	}
+	if err != nil {
 		a.log.Warn("not every pod has ended", "err", err)
 	}
 }
 
-func (a *agent) serve() {
-	if a.server == nil {
-		return
+// patience is how long the slowest pod may take to end.
+func (a *agent) patience() time.Duration {
+	var longest int64
+	for _, pod := range a.node.Pods() {
+		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
+			longest = max(longest, min(*grace, 1<<32)) // Beyond it a Duration overflows.
+		}
 	}
-	if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-		a.log.Error("the debug handler has failed", "err", err)
-	}
+	return time.Duration(longest)*time.Second + stopMargin
 }
 
-func (a *agent) hangUp() {
-	if a.server != nil {
+// follow prints every change until ctx ends, and then how things ended.
+func (a *agent) follow(ctx context.Context) {
+	if !a.showAll(ctx) {
+		return
+	}
+	<-a.node.Done()
+	a.showAll(ctx) // It has ended: every pod comes once.
+}
+
+// showAll is false if nobody reads the lines any more. The node is for its pods,
+// so it goes on.
+func (a *agent) showAll(ctx context.Context) bool {
+	for state := range a.node.Watch(ctx) {
+		if err := a.table.show(state); err != nil {
+			a.log.Warn("no more lines are printed", "err", err)
+			return false
+		}
+	}
+	return true
+}
+
+// serve answers requests until the function it returns is called.
+func (a *agent) serve() (hangUp func()) {
+	if a.server == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+			a.log.Error("the debug handler has failed", "err", err)
+		}
+	}()
+	return func() {
 		_ = a.server.Close() // It only reads: nothing is lost.
+		<-done
 	}
 }
 

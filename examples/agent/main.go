@@ -9,23 +9,31 @@
 // annotation (see the package runtime/memory). Files may be added, changed and
 // removed while it runs.
 //
-// One line per change goes to standard output, the log to standard error.
-// SIGINT and SIGTERM end it with status 0, a second one at once. Bad arguments
-// end it with status 2.
+// One line per change goes to standard output, in the manner of
+// kubectl get pods -w, and the log to standard error. If nobody reads the lines
+// any more the agent goes on without them.
+//
+// The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
+// all pods are ended first, each within its grace. A second signal cuts that
+// short, a third does not wait for anything. Bad arguments end it with status 2
+// and a sentence for each fault, a failure of the node with status 1.
 package main
 
 import (
-	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
 func main() {
-	signals := make(chan os.Signal, 2)
+	// A line that nobody reads is an error of that write and not our end.
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	os.Exit(run(os.Args[1:], signals, os.Stdout, os.Stderr))
 }
@@ -39,8 +47,9 @@ const (
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
-	if errors.Is(err, errHelp) {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, usage())
 		return exitOK
 	}
 	var a *agent
@@ -48,12 +57,19 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 		a, err = newAgent(o, stdout, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "agent: %v\n", err)
+		complain(stderr, err)
 		return exitUsage
 	}
-	if err := a.run(context.Background(), signals); err != nil {
-		fmt.Fprintf(stderr, "agent: %v\n", err)
+	if err := a.run(signals); err != nil {
+		complain(stderr, err)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// complain says each of several joined errors on a line of its own.
+func complain(w io.Writer, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(w, "agent: %s\n", line)
+	}
 }

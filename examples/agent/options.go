@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,110 +16,188 @@ import (
 
 // options are the command line.
 type options struct {
-	manifests    string
+	manifests    string // empty: the embedded examples
 	nodeName     string
 	listen       string
+	lasting      time.Duration // zero: until a signal comes
 	stopOnExit   bool
 	resync       time.Duration
 	relist       time.Duration
 	housekeeping time.Duration
 	maxSyncs     int
-	log          *slog.Logger
+	logLevel     slog.Level
+	logFormat    string
 }
 
-// errHelp: the person asked for help and has got it.
-var errHelp = flag.ErrHelp
+// knob is a flag as people read of it.
+type knob struct {
+	name, value, meaning string
+	set                  func(string) error
+}
 
-// parse reads the command line. Its error is one sentence for the person who
-// typed it.
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
+// knobs are the flags, in the order of the help. Setting one changes o.
+func (o *options) knobs() []knob {
+	return []knob{
+		{"manifests", "PATH", "directory or file of pod manifests (embedded examples)", o.setManifests},
+		{"runtime", "memory", "what runs the containers (memory)", oneOf("memory", func(string) {})},
+		{"node-name", "NAME", "static pods are called <name>-<node> (host name, lower case)", o.setNodeName},
+		{"listen", "ADDR", "debug handler: /healthz, /readyz, /pods (127.0.0.1:10348); empty for none", o.setListen},
+		{"for", "DURATION", "end gently after it (run until SIGINT or SIGTERM)", positive(&o.lasting)},
+		{"on-exit", "leave|stop", "leave containers to the runtime, or stop all pods within their grace (leave)",
+			oneOf("leave stop", func(s string) { o.stopOnExit = s == "stop" })},
+		{"resync", "DURATION", "how often a pod is looked at without a reason (1m)", positive(&o.resync)},
+		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
+		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
+		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", o.setMaxSyncs},
+		{"log-level", "LEVEL", "debug, info, warn or error (info)", oneOf("debug info warn error", func(s string) {
+			_ = o.logLevel.UnmarshalText([]byte(s)) // It is one of these.
+		})},
+		{"log-format", "text|json", "how the log is written (text)", oneOf("text json", func(s string) { o.logFormat = s })},
+	}
+}
+
+func defaults() options {
+	return options{
+		nodeName:     hostName(),
+		listen:       "127.0.0.1:10348",
+		resync:       time.Minute,
+		relist:       time.Second,
+		housekeeping: 2 * time.Second,
+		logFormat:    "text",
+	}
+}
+
+// parse reads the command line. Its error has a line for everything that is
+// wrong, or is flag.ErrHelp.
+func parse(args []string) (options, error) {
+	o := defaults()
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.manifests, "manifests", "", "directory or file of pod `manifests` (default: embedded examples)")
-	rt := flags.String("runtime", "memory", "what runs the containers: memory")
-	flags.StringVar(&o.nodeName, "node-name", hostName(), "static pods are called <name>-<node>")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:10348", "`address` of the debug handler: /healthz, /readyz, /pods; empty for none")
-	onExit := flags.String("on-exit", "leave", "leave containers to the runtime, or stop all pods within their grace: leave or stop")
-	flags.DurationVar(&o.resync, "resync", time.Minute, "how often a pod is looked at without a reason")
-	flags.DurationVar(&o.relist, "relist", time.Second, "how often the runtime is listed when it has no event stream")
-	flags.DurationVar(&o.housekeeping, "housekeeping", 2*time.Second, "least time between two cleanups")
-	flags.IntVar(&o.maxSyncs, "max-syncs", 0, "how many pods are synced at once; 0 for no bound")
-	level := flags.String("log-level", "info", "debug, info, warn or error")
-	format := flags.String("log-format", "text", "text or json")
-	if err := flags.Parse(args); err != nil {
+	var faults []error
+	for _, k := range o.knobs() {
+		// The flag is good, whatever its value is: so all faults are found.
+		flags.Func(k.name, k.meaning, func(value string) error {
+			if err := k.set(value); err != nil {
+				faults = append(faults, fmt.Errorf("--%s %q: %w", k.name, value, err))
+			}
+			return nil
+		})
+	}
+	for len(args) > 0 {
+		err := flags.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
-			usage(flags, stderr)
+			return o, err
 		}
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("it takes flags only, and was given %q", flags.Arg(0))
-	}
-	log, err := logger(stderr, *level, *format)
-	o.log = log
-	o.stopOnExit = *onExit == "stop"
-	return o, errors.Join(err, o.check(*rt, *onExit))
-}
-
-func usage(flags *flag.FlagSet, w io.Writer) {
-	fmt.Fprintln(w, "Usage: agent [flags]\n\nRuns a directory of Pod manifests and prints what becomes of them.")
-	flags.SetOutput(w)
-	flags.PrintDefaults()
-}
-
-// check names every value that makes no sense.
-func (o *options) check(runtime, onExit string) error {
-	var errs []error
-	fault := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
+		args = flags.Args()
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%w (--help lists the flags)", err))
+			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				args = args[1:] // The value, presumably, of the flag that is none.
+			}
+		} else if len(args) > 0 {
+			faults = append(faults, fmt.Errorf("%q is not a flag, and nothing else is expected", args[0]))
+			args = args[1:]
 		}
 	}
-	fault(runtime != "memory", "--runtime is %q, and this agent has only memory", runtime)
-	fault(onExit != "leave" && onExit != "stop", "--on-exit is %q, and must be leave or stop", onExit)
-	o.nodeName = strings.ToLower(o.nodeName)
-	fault(len(validation.IsDNS1123Subdomain(o.nodeName)) > 0, "--node-name is %q, and must be a DNS name", o.nodeName)
-	for name, d := range map[string]time.Duration{"resync": o.resync, "relist": o.relist, "housekeeping": o.housekeeping} {
-		fault(d <= 0, "--%s is %s, and must be more than nothing", name, d)
-	}
-	fault(o.maxSyncs < 0, "--max-syncs is %d, and can not be negative", o.maxSyncs)
-	if o.manifests != "" {
-		errs = append(errs, readable(o.manifests))
-	}
-	return errors.Join(errs...)
+	return o, errors.Join(faults...)
 }
 
-// readable looks at the path once, so that a slip of the hand is told at once.
-// What happens to the path later is the source's business.
+func usage() string {
+	var s strings.Builder
+	s.WriteString("Usage: agent [flags]\n\n" +
+		"Runs a directory of Pod manifests and prints what becomes of them, a line for\n" +
+		"each change. Defaults are in parentheses.\n\n")
+	var o options
+	for _, k := range o.knobs() {
+		fmt.Fprintf(&s, "  %-23s  %s\n", "--"+k.name+" "+k.value, k.meaning)
+	}
+	return s.String()
+}
+
+func oneOf(words string, set func(string)) func(string) error {
+	return func(s string) error {
+		known := strings.Fields(words)
+		for _, word := range known {
+			if s == word {
+				set(s)
+				return nil
+			}
+		}
+		if len(known) > 2 {
+			return errors.New("expected one of " + strings.Join(known, ", "))
+		}
+		return errors.New("expected " + strings.Join(known, " or "))
+	}
+}
+
+func positive(d *time.Duration) func(string) error {
+	return func(s string) (err error) {
+		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
+			return errors.New("expected a duration above zero, such as 10s or 1m30s")
+		}
+		return nil
+	}
+}
+
+func (o *options) setMaxSyncs(s string) (err error) {
+	if o.maxSyncs, err = strconv.Atoi(s); err != nil || o.maxSyncs < 0 {
+		return errors.New("expected a number, or 0 for no bound")
+	}
+	return nil
+}
+
+func (o *options) setListen(s string) error {
+	o.listen = s
+	return nil
+}
+
+func (o *options) setNodeName(s string) error {
+	o.nodeName = strings.ToLower(s)
+	if len(validation.IsDNS1123Subdomain(o.nodeName)) > 0 {
+		return errors.New("expected a DNS name, of letters, digits, dashes and dots")
+	}
+	return nil
+}
+
+// setManifests looks at the path once, so that a slip of the hand is told at
+// once. What happens to the path later is the source's business.
+func (o *options) setManifests(path string) error {
+	o.manifests = path
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return errors.New("is neither a directory nor a file")
+	}
+	if err == nil {
+		err = readable(path)
+	}
+	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
+		return cause.Err // The path has been said.
+	}
+	return err
+}
+
 func readable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("--manifests can not be read: %w", err)
+		return err
 	}
 	return f.Close()
 }
 
-func logger(w io.Writer, level, format string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level is %q, and must be debug, info, warn or error", level)
-	}
-	o := &slog.HandlerOptions{Level: l}
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, o)), nil
-	}
-	return nil, fmt.Errorf("--log-format is %q, and must be text or json", format)
-}
-
-// hostName is the default node name.
+// hostName is the default name of the node.
 func hostName() string {
 	name, err := os.Hostname()
-	if err != nil || name == "" {
-		return "localhost"
+	name = strings.ToLower(name)
+	if err != nil || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "localhost" // Not everything that hosts are called is a name for a pod.
 	}
-	return strings.ToLower(name)
+	return name
+}
+
+func (o *options) logger(w io.Writer) *slog.Logger {
+	how := &slog.HandlerOptions{Level: o.logLevel}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, how))
+	}
+	return slog.New(slog.NewTextHandler(w, how))
 }

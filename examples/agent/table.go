@@ -5,7 +5,9 @@ import (
 	"io"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -16,56 +18,95 @@ type table struct {
 	out   io.Writer
 	now   func() time.Time
 	begun bool
-	last  map[types.UID]string
+	last  map[types.UID]line
+}
+
+// line is what a pod was shown with last. Whatever only depends on the time is
+// no part of it.
+type line struct {
+	name, ready, status string
+	restarts            int32
 }
 
 func newTable(out io.Writer) *table {
-	return &table{out: out, now: time.Now, last: make(map[types.UID]string)}
+	return &table{out: out, now: time.Now, last: make(map[types.UID]line)}
 }
 
-const row = "%-30s  %-5s  %-22s  %-8s  %s\n"
+const row = "%-28s  %-5s  %-22s  %-14s  %s\n"
 
-// show prints the pod unless its line, but for the age, is the one printed
-// last.
-func (t *table) show(state node.PodState) {
-	uid := state.Pod.UID
-	s := state.Summary()
-	if state.Gone {
-		s.Status = "Gone"
-	}
-	name := state.Pod.Name
-	if state.Pod.Namespace != "default" {
-		name = state.Pod.Namespace + "/" + name
-	}
-	line := fmt.Sprint(name, s.Ready, s.Status, s.Restarts)
-	if line == t.last[uid] {
-		return
-	}
-	t.last[uid] = line
+// show prints the pod, if there is something new in its line. The error is that
+// of writing.
+func (t *table) show(state node.PodState) error {
+	uid, s := state.Pod.UID, state.Summary()
+	l := line{displayName(state.Pod), s.Ready, s.Status, s.Restarts}
 	if state.Gone {
 		delete(t.last, uid)
+		if t.shows(l.name) {
+			return nil // Its successor is in the table: the name is not gone.
+		}
+		l.status = "Gone"
+	} else if l == t.last[uid] {
+		return nil
+	} else {
+		t.last[uid] = l
 	}
 	if !t.begun {
 		t.begun = true
-		fmt.Fprintf(t.out, row, "NAME", "READY", "STATUS", "RESTARTS", "AGE")
+		if _, err := fmt.Fprintf(t.out, row, "NAME", "READY", "STATUS", "RESTARTS", "AGE"); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(t.out, row, name, s.Ready, s.Status, fmt.Sprint(s.Restarts), age(state, t.now()))
+	_, err := fmt.Fprintf(t.out, row, l.name, l.ready, l.status, t.restarts(state.Pod, l.restarts), t.age(state.Pod))
+	return err
 }
 
-// age is how long the agent has known the pod's start.
-func age(state node.PodState, now time.Time) string {
-	start := state.Pod.Status.StartTime
-	if start == nil {
-		return "0s"
+// shows is true if a pod of this name is in the table.
+func (t *table) shows(name string) bool {
+	for _, l := range t.last {
+		if l.name == name {
+			return true
+		}
 	}
-	d := max(now.Sub(start.Time), 0)
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
+	return false
+}
+
+// displayName leaves out the namespace that goes without saying.
+func displayName(pod *v1.Pod) string {
+	if pod.Namespace == v1.NamespaceDefault {
+		return pod.Name
 	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return pod.Namespace + "/" + pod.Name
+}
+
+// restarts is how often containers were started again, and how long ago one of
+// them ended last.
+func (t *table) restarts(pod *v1.Pod, n int32) string {
+	if n == 0 {
+		return "0"
+	}
+	var last time.Time
+	for _, list := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			if ended := list[i].LastTerminationState.Terminated; ended != nil && ended.FinishedAt.After(last) {
+				last = ended.FinishedAt.Time
+			}
+		}
+	}
+	if last.IsZero() {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (%s ago)", n, t.since(last))
+}
+
+// age is how long ago the node has taken the pod up.
+func (t *table) age(pod *v1.Pod) string {
+	if pod.Status.StartTime == nil {
+		return t.since(t.now())
+	}
+	return t.since(pod.Status.StartTime.Time)
+}
+
+// since rounds as kubectl does.
+func (t *table) since(past time.Time) string {
+	return duration.HumanDuration(max(t.now().Sub(past), 0))
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// output is what was written so far.
+type output struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// called is what a run with bad arguments, or for help, has said.
+func called(args ...string) (code int, stdout, stderr string) {
+	var out, log output
+	code = run(args, nil, &out, &log)
+	return code, out.String(), log.String()
+}
+
+func TestRun_BadArguments(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--no-such-flag"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
+		{[]string{"--no-such-flag", "value"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
+		{[]string{"--resync"}, "agent: flag needs an argument: -resync (--help lists the flags)"},
+		{[]string{"stray"}, `agent: "stray" is not a flag, and nothing else is expected`},
+		{[]string{"--", "stray"}, `agent: "stray" is not a flag, and nothing else is expected`},
+		{[]string{"--runtime", "cri"}, `agent: --runtime "cri": expected memory`},
+		{[]string{"--on-exit", ""}, `agent: --on-exit "": expected leave or stop`},
+		{[]string{"--for", "0s"}, `agent: --for "0s": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--for", "99999999h"}, `agent: --for "99999999h": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--resync", "-1s"}, `agent: --resync "-1s": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--relist", "often"}, `agent: --relist "often": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--housekeeping=2"}, `agent: --housekeeping "2": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--max-syncs", "-1"}, `agent: --max-syncs "-1": expected a number, or 0 for no bound`},
+		{[]string{"--max-syncs", "many"}, `agent: --max-syncs "many": expected a number, or 0 for no bound`},
+		{[]string{"--node-name", "a_b"}, `agent: --node-name "a_b": expected a DNS name, of letters, digits, dashes and dots`},
+		{[]string{"--node-name", ""}, `agent: --node-name "": expected a DNS name, of letters, digits, dashes and dots`},
+		{[]string{"--log-level", "loud"}, `agent: --log-level "loud": expected one of debug, info, warn, error`},
+		{[]string{"--log-format", "xml"}, `agent: --log-format "xml": expected text or json`},
+		{[]string{"--manifests", ""}, `agent: --manifests "": no such file or directory`},
+		{[]string{"--manifests", "no/such"}, `agent: --manifests "no/such": no such file or directory`},
+		{[]string{"--manifests", "main.go/x"}, `agent: --manifests "main.go/x": not a directory`},
+		{[]string{"--manifests", os.DevNull}, `agent: --manifests "/dev/null": is neither a directory nor a file`},
+		{[]string{"--listen", "here"}, `agent: --listen "here": listen tcp: address here: missing port in address`},
+		{
+			[]string{"--for", "x", "--unknown", "--on-exit", "never", "stray", "--max-syncs", "x"},
+			`agent: --for "x": expected a duration above zero, such as 10s or 1m30s
+agent: flag provided but not defined: -unknown (--help lists the flags)
+agent: --on-exit "never": expected leave or stop
+agent: "stray" is not a flag, and nothing else is expected
+agent: --max-syncs "x": expected a number, or 0 for no bound`,
+		},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			code, stdout, stderr := called(c.args...)
+			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, c.want+"\n", stderr)
+			assert.Empty(t, stdout)
+		})
+	}
+}
+
+func TestRun_UnreadablePath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "closed")
+	require.NoError(t, os.Mkdir(dir, 0))
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Close()
+		t.Skip("nothing is unreadable for root")
+	}
+	code, _, stderr := called("--manifests", dir)
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, fmt.Sprintf("agent: --manifests %q: permission denied\n", dir), stderr)
+}
+
+func TestRun_TakenPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	code, stdout, stderr := called("--listen", l.Addr().String())
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, fmt.Sprintf("agent: --listen %q: listen tcp %[1]s: bind: address already in use\n", l.Addr()), stderr)
+	assert.Empty(t, stdout)
+}
+
+func TestRun_Help(t *testing.T) {
+	for _, arg := range []string{"--help", "-h"} {
+		code, stdout, stderr := called("--for", "x", arg)
+		assert.Equal(t, exitOK, code)
+		assert.Empty(t, stderr)
+		assert.Equal(t, usage(), stdout)
+	}
+	for line := range strings.SplitSeq(usage(), "\n") {
+		assert.LessOrEqual(t, len(line), 110, line)
+	}
+}
+
+// TestReadme_Flags: the README lists the flags as the help does.
+func TestReadme_Flags(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(readme), "| flag | meaning (default) |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var want []string
+	var o options
+	for _, k := range o.knobs() {
+		meaning := strings.NewReplacer("<", "`<", ">", ">`").Replace(k.meaning)
+		meaning = strings.ReplaceAll(meaning, ">`-`<", ">-<")
+		want = append(want, fmt.Sprintf("| `--%s %s` | %s |", k.name, strings.ReplaceAll(k.value, "|", `\|`), meaning))
+	}
+	assert.Equal(t, want, strings.Split(table, "\n"))
+}
+
+// lines is a writer whose lines can be waited for. It never holds up who writes.
+type lines chan string
+
+func newLines() lines { return make(lines, 1000) }
+
+// Write takes whole lines, as the table and the log write them.
+func (l lines) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		l <- line
+	}
+	return len(p), nil
+}
+
+// until reads up to a line that has all of these words.
+func (l lines) until(t *testing.T, words ...string) {
+	t.Helper()
+	late, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		select {
+		case line := <-l:
+			if hasAll(line, words) {
+				return
+			}
+		case <-late.Done():
+			require.Fail(t, "no such line", "%q", words)
+		}
+	}
+}
+
+func hasAll(line string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(line, word) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// pods splits a table into what was shown of each pod: ready, status, restarts.
+// What depends on the time is left out, and so is what lasts no time at all,
+// since a slow reader does not see it.
+func pods(table string) map[string][]string {
+	passing := []string{"Pending", "ContainerCreating", "PodInitializing", "Error"}
+	shown := map[string][]string{}
+	for line := range strings.Lines(table) {
+		if f := strings.Fields(line); f[0] != "NAME" && !slices.Contains(passing, f[2]) {
+			shown[f[0]] = append(shown[f[0]], strings.Join(f[1:4], " "))
+		}
+	}
+	return shown
+}
+
+// what the log says of 6-bad.yaml, and of nothing else.
+var faults = []string{
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" so="nothing of this file runs"`,
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" so="nothing of this file runs"`,
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" so="nothing of this file runs"`,
+}
+
+// logged is the log without the times.
+func logged(log string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(log, "\n"), "\n") {
+		_, line, _ = strings.Cut(line, " ")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestStory: what the embedded examples show in 70 seconds, told once and
+// calmly.
+func TestStory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		begun := time.Now()
+		code := run([]string{"--listen", "", "--node-name", "N", "--for", "1m10s"}, nil, &out, &log)
+		assert.Equal(t, exitOK, code)
+		assert.Equal(t, 70*time.Second, time.Since(begun))
+
+		assert.True(t, strings.HasPrefix(out.String(), "NAME                          READY  STATUS                  RESTARTS        AGE\n"))
+		seen := pods(out.String())
+		assert.Len(t, seen, 5, "and nothing of 6-bad.yaml")
+		assert.Equal(t, []string{"1/1 Running 0"}, seen["web-n"])
+		assert.Equal(t, []string{"1/1 Running 0", "0/1 Completed 0"}, seen["job-n"])
+		assert.Equal(t, []string{"0/1 Init:0/2 0", "0/1 Init:1/2 0", "1/1 Running 0"}, seen["init-chain-n"])
+		assert.Equal(t, []string{"1/1 Running 0"}, seen["stubborn-n"])
+		assert.Equal(t, []string{
+			"1/1 Running 0", "1/1 Running 1", "0/1 CrashLoopBackOff 1",
+			"1/1 Running 2", "0/1 CrashLoopBackOff 2", "1/1 Running 3", "0/1 CrashLoopBackOff 3",
+		}, seen["crash-looper-n"])
+
+		want := append([]string{`level=INFO msg="the agent runs" node=n manifests="embedded examples" listen=none`}, faults...)
+		assert.Equal(t, append(want, `level=INFO msg="the agent ends" why="--for is over" on-exit=leave`), logged(log.String()))
+	})
+}
+
+// TestOnExit_Stop: all pods end within their grace; only the stubborn one takes
+// its five seconds.
+func TestOnExit_Stop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		signals := make(chan os.Signal, 2)
+		time.AfterFunc(10*time.Second, func() { signals <- syscall.SIGTERM })
+		begun := time.Now()
+		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-level=warn"}, signals, &out, &log)
+		assert.Equal(t, exitOK, code)
+		assert.Equal(t, 15*time.Second, time.Since(begun))
+		assert.Equal(t, faults, logged(log.String()))
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		assert.Equal(t, strings.Fields("stubborn-n 0/1 Error 0 15s"), strings.Fields(lines[len(lines)-1]))
+		assert.Equal(t, []string{"1/1 Running 0", "1/1 Terminating 0"}, pods(out.String())["stubborn-n"])
+		for _, pod := range []string{"web-n", "init-chain-n"} {
+			assert.Regexp(t, `(?m)^`+pod+` +0/1 +Error +0 +10s$`, out.String())
+		}
+		assert.NotRegexp(t, `(?m)^job-n .*Terminating`, out.String(), "it has ended by itself")
+	})
+}
+
+func TestSignals_TheSecondCutsItShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		signals := make(chan os.Signal, 2)
+		time.AfterFunc(10*time.Second, func() { signals <- os.Interrupt })
+		time.AfterFunc(11*time.Second, func() { signals <- os.Interrupt })
+		begun := time.Now()
+		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-format=json"}, signals, &out, &log)
+		assert.Equal(t, exitOK, code)
+		assert.Equal(t, 11*time.Second, time.Since(begun))
+		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
+		assert.Contains(t, log.String(), `"msg":"not every pod has ended","err":"node: pod default/stubborn-n has not ended: context canceled"}`)
+	})
+}
+
+// stuck is an agent with a runtime that hangs, and one pod in it. The agent's
+// own has no such troubles. It is for use in a bubble.
+func stuck(t *testing.T, out, log *output) *agent {
+	o, err := parse([]string{"--listen", ""})
+	require.NoError(t, err)
+	a, err := newAgent(o, out, log)
+	require.NoError(t, err)
+	rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Latency: time.Hour}}})
+	require.NoError(t, err)
+	a.node, err = node.New(node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
+	require.NoError(t, err)
+	require.NoError(t, a.node.Set(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "stuck", UID: "1"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "img:1"}}},
+	}))
+	return a
+}
+
+func TestSignals_TheLastWaitsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		a := stuck(t, &out, &log)
+		signals := make(chan os.Signal, 2)
+		time.AfterFunc(time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
+		begun := time.Now()
+		assert.NoError(t, a.run(signals))
+		assert.Equal(t, time.Second, time.Since(begun))
+		assert.Contains(t, log.String(), `level=WARN msg="the agent does not wait for what it has begun"`)
+		time.Sleep(2 * time.Hour) // What it has begun.
+	})
+}
+
+// A runtime that ignores cancellation holds up the end for as long as the node's
+// drain timeout, and is an error.
+func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		a := stuck(t, &out, &log)
+		a.lasting = time.Second
+		begun := time.Now()
+		assert.ErrorContains(t, a.run(nil), "default/stuck")
+		assert.Equal(t, 31*time.Second, time.Since(begun))
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// closed is a pipe whose reader has gone after some lines.
+type closed struct{ lines int }
+
+func (c *closed) Write(p []byte) (int, error) {
+	if c.lines--; c.lines < 0 {
+		return 0, errors.New("broken pipe")
+	}
+	return len(p), nil
+}
+
+func TestTable_NobodyReads(t *testing.T) {
+	for _, lines := range []int{0, 1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			var log output
+			out := closed{lines}
+			code := run([]string{"--listen", "", "--for", "1m"}, nil, &out, &log)
+			assert.Equal(t, exitOK, code)
+			assert.Equal(t, -1, out.lines, "it has tried once more, and then no longer")
+			assert.Equal(t, 1, strings.Count(log.String(), `msg="no more lines are printed" err="broken pipe"`))
+			assert.Contains(t, log.String(), `why="--for is over"`)
+		})
+	}
+}
+
+// blocked is a pipe that is full, until somebody reads.
+type blocked chan struct{}
+
+func (b blocked) Write(p []byte) (int, error) {
+	<-b
+	return len(p), nil
+}
+
+// A reader who has paused the output does not hold up the end.
+func TestTable_AReaderPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log output
+		out := make(blocked)
+		begun := time.Now()
+		code := run([]string{"--listen", "", "--for", "1m"}, nil, out, &log)
+		assert.Equal(t, exitOK, code)
+		assert.Equal(t, time.Minute+lastLines, time.Since(begun))
+		close(out)
+	})
+}
