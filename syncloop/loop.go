@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,13 +31,19 @@ type Loop struct {
 
 	mu struct {
 		sync.Mutex
-		touched time.Time // the first change since the last cleanup; zero without one
-		entered time.Time // when the step in progress began; zero between steps
+		touched time.Time    // the first change since the last cleanup; zero without one
+		entered time.Time    // when the step in progress began; zero between steps
+		flushes []turn.Latch // to be opened when the next step has ended
+		ended   bool
 	}
 	// What was taken in a step; kept for the next one.
 	changed []pleg.Change
 	poked   []dirty.Entry[struct{}]
 }
+
+// ErrStopped is returned to those who want something of a loop whose Run has
+// ended.
+var ErrStopped = errors.New("syncloop: Run has ended")
 
 // New makes a loop. It runs nothing until Run or Step is called.
 func New(config Config) (*Loop, error) {
@@ -61,6 +68,7 @@ func New(config Config) (*Loop, error) {
 // It begins once Config.Settled says so, or after Config.SettleTimeout.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.changes.Close()
+	defer l.end()
 	l.settle(ctx)
 	for ctx.Err() == nil {
 		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {
@@ -85,8 +93,8 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 // step is due even if nothing happens; false if that is never. It is for those
 // who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
-	l.enter(l.turn.Now())
-	defer l.enter(time.Time{})
+	flushes := l.enter(l.turn.Now())
+	defer l.leave(flushes)
 	l.desire(ctx, l.config.Updates.Take())
 	l.changed = l.changes.Take(l.changed[:0])
 	l.observe(ctx, l.changed)
@@ -133,10 +141,60 @@ func (l *Loop) Healthy() error {
 	return nil
 }
 
-func (l *Loop) enter(at time.Time) {
+// enter notes that a step begins, and for whom.
+func (l *Loop) enter(at time.Time) (flushes []turn.Latch) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.mu.entered = at
+	flushes, l.mu.flushes = l.mu.flushes, nil
+	return flushes
+}
+
+// leave notes that it has ended.
+func (l *Loop) leave(flushes []turn.Latch) {
+	l.mu.Lock()
+	l.mu.entered = time.Time{}
 	l.mu.Unlock()
+	for _, f := range flushes {
+		f.Open()
+	}
+}
+
+// Flush returns when a step that began after the call has ended: whatever a
+// handler was in the middle of is done then. It returns ErrStopped when Run has
+// ended, and the context's error if that ends first; before Run it waits. It
+// must not be called by a handler.
+func (l *Loop) Flush(ctx context.Context) error {
+	done := l.turn.NewLatch()
+	l.mu.Lock()
+	ended := l.mu.ended
+	l.mu.flushes = append(l.mu.flushes, done)
+	l.mu.Unlock()
+	if ended {
+		return ErrStopped
+	}
+	l.wake.Signal()
+	if err := done.Wait(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.ended {
+		return ErrStopped
+	}
+	return nil
+}
+
+// end releases those who wait for a step that will not come.
+func (l *Loop) end() {
+	l.mu.Lock()
+	l.mu.ended = true
+	flushes := l.mu.flushes
+	l.mu.flushes = nil
+	l.mu.Unlock()
+	for _, f := range flushes {
+		f.Open()
+	}
 }
 
 // settle waits until the first pictures are there: of desire from each source,

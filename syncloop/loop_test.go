@@ -30,6 +30,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // bench is a loop with all that it is connected to. The handler writes down
 // what it is called for, and when, and does what the test says meanwhile.
 type bench struct {
+	settled func() bool // nil: the first pictures are there
 	turn    turn.Turn
 	begun   time.Time
 	loop    *syncloop.Loop
@@ -57,6 +58,7 @@ func newBench(clk clock.Clock) *bench {
 	}
 	b.loop, err = syncloop.New(syncloop.Config{
 		Handler: b, Updates: b.stream, Desired: b.desired, Changes: b.pleg, Readiness: b, Clock: clk,
+		Settled: func() bool { return b.settled == nil || b.settled() },
 		Hooks: syncloop.Hooks{Cleanup: func(took time.Duration, err error) {
 			if err != nil {
 				line, _, _ := strings.Cut(err.Error(), "\n")
@@ -580,4 +582,61 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	_, err = syncloop.NewHandlers(syncloop.HandlersConfig{})
 	require.EqualError(t, err, "syncloop: HandlersConfig.Manager is missing\nsyncloop: HandlersConfig.Workers is missing\n"+
 		"syncloop: HandlersConfig.Status is missing\nsyncloop: HandlersConfig.Runtime is missing\nsyncloop: HandlersConfig.Sources is missing")
+}
+
+// Flush waits for a whole step: one that is in progress may have passed by what
+// the caller has just changed.
+func TestFlush_WaitsForAWholeStep(t *testing.T) {
+	b := newBottle(t)
+	b.want("a")
+	b.run()
+	b.at(10)
+	b.transcript()
+	var flushed []string
+	flush := func(name string) {
+		b.process.Go(func() {
+			err := b.loop.Flush(b.ctx)
+			flushed = append(flushed, fmt.Sprint(name, " ", err, " after ", len(b.transcript()), " calls"))
+		})
+	}
+	b.on("syncs", func() error {
+		flush("during")
+		return nil
+	})
+	b.loop.Poke("a")
+	flush("before")
+	b.at(20)
+	assert.Equal(t, []string{"before <nil> after 1 calls", "during <nil> after 0 calls"}, flushed)
+
+	b.end()
+	b.Settle()
+	var err error
+	b.process.Go(func() { err = b.loop.Flush(context.Background()) })
+	b.Settle()
+	assert.ErrorIs(t, err, syncloop.ErrStopped)
+}
+
+// TestRun_I35_WaitsForFirstPictures: the loop does not decide on half of them,
+// and not for ever either.
+func TestRun_I35_WaitsForFirstPictures(t *testing.T) {
+	for name, wait := range map[string]struct {
+		until float64
+		begun float64
+	}{
+		"until they are there": {until: 0.5, begun: 0.5},
+		"or three seconds":     {until: 1000, begun: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBottle(t)
+			b.settled = func() bool { return !b.Now().Before(start.Add(time.Duration(wait.until * float64(time.Second)))) }
+			b.process.Go(func() {
+				_ = b.process.Sleep(b.ctx, 500*time.Millisecond)
+				b.loop.Touch()
+			})
+			b.stream.bring(update(source.ADD, "a"))
+			b.run()
+			b.at(5)
+			assert.Equal(t, fmt.Sprintf("%.1f additions [a]", wait.begun), b.transcript()[0])
+		})
+	}
 }

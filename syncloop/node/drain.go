@@ -19,6 +19,9 @@ import (
 // waiting.
 func (n *Node) Drain(ctx context.Context) error {
 	n.draining.begin()
+	if err := n.flush(ctx); err != nil {
+		return err
+	}
 	var errs []error
 	for _, e := range slices.Concat(n.endWanted(), n.endings()) {
 		if err := e.done.Wait(ctx); err != nil {
@@ -26,6 +29,21 @@ func (n *Node) Drain(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// flush waits until the loop has done what it was about: a pod that was admitted
+// in the last moment has its worker then, and can be found.
+func (n *Node) flush(ctx context.Context) error {
+	n.mu.Lock()
+	ran := n.mu.ran
+	n.mu.Unlock()
+	if !ran {
+		return nil // Nothing runs, and what comes is refused.
+	}
+	if err := n.loop.Flush(ctx); err != nil && !errors.Is(err, syncloop.ErrStopped) {
+		return err
+	}
+	return nil
 }
 
 // ending is a pod that has been told to end.
