@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"iter"
-	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,6 +29,8 @@ type PodState struct {
 	// Gone: the pod is neither wanted nor there any more. This is the last
 	// that is said of it.
 	Gone bool
+
+	from *v1.Pod // what Pod is a copy of: an object that is never changed
 }
 
 // Summary is the pod on one line.
@@ -154,31 +155,41 @@ func (w *watcher) remember(uid types.UID, state PodState) {
 // keeps the shape in which it was shown last. It is not ok if there is nothing
 // to show, or nothing new.
 func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodState, bool) {
-	pod, wanted := n.manager.GetPodByUID(uid)
+	from, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
-		pod = shown.Pod
+		from = shown.from
 	}
-	if pod == nil {
+	if from == nil {
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
 	view := n.workers.View(uid)
 	if view.RestartRequested() && newest.Pod != nil {
-		pod = newest.Pod // What there is to see is its former life, until that has ended.
-	}
-	pod = pod.DeepCopy()
-	if newest.Version > 0 {
-		newest.Status.DeepCopyInto(&pod.Status)
+		from = newest.Pod // What there is to see is its former life, until that has ended.
 	}
 	state := PodState{
-		Pod:         pod,
 		Version:     newest.Version,
 		Life:        newest.Life,
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
 		Gone:        !wanted && !view.Known(),
+		from:        from,
 	}
-	return state, shown.Pod == nil || !same(state, shown)
+	if shown.Pod != nil && state.like(shown) {
+		return PodState{}, false
+	}
+	state.Pod = from.DeepCopy()
+	switch {
+	case newest.Version > 0:
+		newest.Status.DeepCopyInto(&state.Pod.Status)
+	case shown.Pod != nil: // The status is gone already; it was how the pod was last.
+		shown.Pod.Status.DeepCopyInto(&state.Pod.Status)
+	}
+	return state, true
 }
 
-func same(a, b PodState) bool {
-	return a.Version == b.Version && a.Terminating == b.Terminating && a.Gone == b.Gone && reflect.DeepEqual(a.Pod, b.Pod)
+// like reports whether two states look the same. Neither the object that a pod
+// is a copy of nor the status of a version ever changes, so that the copies
+// need not be compared.
+func (s PodState) like(other PodState) bool {
+	other.Pod = s.Pod
+	return s == other
 }
