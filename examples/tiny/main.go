@@ -1,5 +1,5 @@
 // Command tiny is the smallest program with a node in it: one pod, on the
-// runtime in memory, watched for ten seconds.
+// runtime in memory, watched for eight seconds.
 package main
 
 import (
@@ -8,21 +8,22 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
-	n, _ := node.New(node.Config{})
+	n, err := node.New(node.Config{})
+	if err != nil {
+		panic(err)
+	}
 	go n.Run(ctx)
-	_ = n.Set(&v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "hello", UID: "1"},
-		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "3"}}}},
-	})
-	for pod := range n.Watch(ctx) {
-		fmt.Println(pod.Pod.Name, pod.Summary())
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "3"}}}}}
+	pod.Name, pod.UID = "hello", "1"
+	_ = n.Set(pod) // An error would say what is wrong with it.
+	for state := range n.Watch(ctx) {
+		fmt.Println(state.Pod.Name, state.Summary())
 	}
 }

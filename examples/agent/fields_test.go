@@ -1,0 +1,166 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+// oneContainer is a pod as short as can be, with something in it.
+func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v1.Container{c}} }
+
+// particular are the entries of the README's table that stand for a value, or
+// whose field must have a certain one.
+var particular = map[string]v1.PodSpec{
+	"dnsConfig with dnsPolicy: None":                   {DNSPolicy: v1.DNSNone, DNSConfig: &v1.PodDNSConfig{}},
+	"dnsConfig without dnsPolicy: None":                {DNSConfig: &v1.PodDNSConfig{}},
+	"dnsPolicy":                                        {DNSPolicy: v1.DNSDefault},
+	"dnsPolicy: ClusterFirstWithHostNet":               {DNSPolicy: v1.DNSClusterFirstWithHostNet},
+	"hostUsers: false":                                 {HostUsers: new(false)},
+	"securityContext.supplementalGroupsPolicy: Strict": {SecurityContext: &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}},
+	"containers[].env: $(A)":                           oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}, {Name: "B", Value: "$(A)"}}}),
+	"containers[].command: $(A)":                       oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}}, Command: []string{"$(A)"}}),
+	"containers[].args: $(A)":                          oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}}, Args: []string{"$(A)"}}),
+	"$$":                                               oneContainer(v1.Container{Command: []string{"$$"}}),
+	"containers[].securityContext.procMount: Unmasked": oneContainer(v1.Container{SecurityContext: &v1.SecurityContext{ProcMount: new(v1.UnmaskedProcMount)}}),
+	"containers[].terminationMessagePolicy: FallbackToLogsOnError": oneContainer(v1.Container{TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError}),
+}
+
+// TestReadme_PodFields: each field in the README's table is treated as it says,
+// and none of the API's is missing.
+func TestReadme_PodFields(t *testing.T) {
+	table := fieldTable(t)
+	for entry, word := range table {
+		t.Run(entry, func(t *testing.T) {
+			spec, ok := particular[entry]
+			if !ok {
+				spec.Containers = make([]v1.Container, 1)
+				fill(t, reflect.ValueOf(&spec).Elem(), strings.Split(entry, "."))
+			}
+			rejected, ignored := podsync.Unsupported(&v1.Pod{Spec: spec})
+			switch word {
+			case "works", "not looked at":
+				assert.Empty(t, rejected)
+				assert.Empty(t, ignored)
+			case "ignored":
+				assert.Empty(t, rejected)
+				assert.Len(t, ignored, 1)
+			case "rejected":
+				assert.Len(t, rejected, 1)
+				assert.Empty(t, ignored)
+			default:
+				assert.Fail(t, "the table says", word)
+			}
+		})
+	}
+	for prefix, all := range map[string]reflect.Type{
+		"":                              reflect.TypeFor[v1.PodSpec](),
+		"containers[].":                 reflect.TypeFor[v1.Container](),
+		"securityContext.":              reflect.TypeFor[v1.PodSecurityContext](),
+		"containers[].securityContext.": reflect.TypeFor[v1.SecurityContext](),
+	} {
+		for i := range all.NumField() {
+			field := prefix + jsonName(all.Field(i))
+			assert.True(t, mentions(table, field), "the README says nothing of %s", field)
+		}
+	}
+}
+
+// mentions is true if the table has the field, a value of it or a part of it.
+func mentions(table map[string]string, field string) bool {
+	for entry := range table {
+		if rest, ok := strings.CutPrefix(entry, field); ok && (rest == "" || strings.ContainsRune(":.[ ", rune(rest[0]))) {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldTable reads the table: entry to word. An entry that begins with a dot
+// goes on where the one before it did.
+func fieldTable(t *testing.T) map[string]string {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(readme), "| field of the pod's spec | here | because |\n|---|---|---|\n")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "\n\n")
+	quoted := regexp.MustCompile("`([^`]+)`(?: (with|without) `([^`]+)`)?")
+	table := map[string]string{}
+	for row := range strings.SplitSeq(text, "\n") {
+		cells := strings.Split(row, " | ")
+		require.GreaterOrEqual(t, len(cells), 2, row)
+		prefix := ""
+		for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
+			entry := m[1]
+			if strings.HasPrefix(entry, ".") {
+				entry = prefix + entry
+			} else if i := strings.LastIndexByte(entry, '.'); i > 0 {
+				prefix = entry[:i]
+			}
+			if m[2] != "" {
+				entry += " " + m[2] + " " + m[3]
+			}
+			require.NotContains(t, table, entry, "twice")
+			table[entry] = strings.TrimSpace(cells[1])
+		}
+	}
+	require.Greater(t, len(table), 90)
+	return table
+}
+
+// fill gives a field, named as in JSON, some value that is not its zero one.
+func fill(t *testing.T, v reflect.Value, path []string) {
+	for ; v.Kind() == reflect.Pointer; v = v.Elem() {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+	}
+	if len(path) == 0 {
+		fillAny(t, v)
+		return
+	}
+	name, isList := strings.CutSuffix(path[0], "[]")
+	i := slices.IndexFunc(reflect.VisibleFields(v.Type()), func(f reflect.StructField) bool { return jsonName(f) == name })
+	require.GreaterOrEqual(t, i, 0, "there is no field %s", name)
+	field := v.FieldByIndex(reflect.VisibleFields(v.Type())[i].Index)
+	if isList {
+		if field.Len() == 0 {
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		}
+		field = field.Index(0)
+	}
+	fill(t, field, path[1:])
+}
+
+func fillAny(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+	case reflect.Struct: // Being there is enough.
+	default:
+		require.Fail(t, "cannot fill", "%s", v.Kind())
+	}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
