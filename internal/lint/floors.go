@@ -104,6 +104,7 @@ func Podkeel() House {
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1b},
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
+			{"podworkers/prober/internal/verdict", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
 			{"pleg/internal/diff", Pure, Floor1b},
@@ -117,12 +118,15 @@ func Podkeel() House {
 			// What runs, under Run(ctx).
 			{"podworkers", Shell, Floor3},
 			{"podworkers/podsync", Shell, Floor3},
+			{"podworkers/prober", Shell, Floor3},
 			{"pleg", Shell, Floor3},
 			{"podmanager/source", Shell, Floor3},
 			{"podmanager/status", Shell, Floor3},
 
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},
+			{"podworkers/prober/check", Edge, Floor4},
+			{"podworkers/prober/grpccheck", Edge, Floor4},
 			{"podworkers/podworkerstest", Kit, Floor4},
 			{"runtime/runtimetest", Kit, Floor4},
 

@@ -1,0 +1,188 @@
+package prober
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+)
+
+const (
+	// tries is how often a check is made in one attempt until one gives an
+	// answer.
+	tries = 3
+	// longest is how many bytes of what a check says are kept.
+	longest = 1024
+)
+
+// errNothing is the error of a check that returned neither outcome nor error.
+var errNothing = errors.New("prober: the check returned no outcome")
+
+// attempt is one tick of one probe.
+type attempt struct {
+	probe      *probe
+	pod        *v1.Pod
+	generation uint64
+	request    Request
+	begun      time.Time
+	slow       bool
+
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// answer is how an attempt ended.
+type answer struct {
+	outcome  Outcome // zero: there is none
+	message  string
+	err      error // why there is none
+	timedOut bool
+}
+
+// take begins the attempt that is due longest, or returns nil.
+func (p *Prober) take(ctx context.Context, now time.Time) *attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := p.firstLocked()
+	if first == nil || first.due.After(now) {
+		return nil
+	}
+	c := first.container
+	a := &attempt{probe: first, pod: c.pod.spec, generation: c.state.Generation(), begun: now, slow: first.slow}
+	a.request = Request{
+		UID: c.pod.uid, Namespace: c.pod.spec.Namespace, Name: c.pod.spec.Name, PodIP: c.pod.ip,
+		Container: c.name, ContainerID: c.state.ID(), Ports: c.ports,
+		Kind: first.kind, Handler: first.handler, Timeout: first.timeout,
+	}
+	a.ctx, a.cancel = turn.WithCancel(ctx)
+	first.running = a
+	p.mu.running++
+	if a.slow {
+		p.mu.runSlow++
+	}
+	c.state.Begin(first.kind, now)
+	p.changedLocked(c, nil, "")
+	return a
+}
+
+// attempt makes the checks of one attempt and notes what came of it.
+func (p *Prober) attempt(a *attempt) {
+	answer := p.try(a)
+	ended := a.ctx.Err() != nil
+	a.cancel()
+	p.finish(a, answer, ended)
+}
+
+// try makes checks until one gives an answer. A check that panics is not made
+// again at once (PR-20).
+func (p *Prober) try(a *attempt) answer {
+	var last answer
+	for range tries {
+		var panicked bool
+		last, panicked = p.checkOnce(a)
+		if last.err == nil || panicked || a.ctx.Err() != nil {
+			break
+		}
+	}
+	return last
+}
+
+// checkOnce makes one check within its timeout.
+func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
+	ctx, cancel := p.turn.WithDeadline(a.ctx, p.turn.Now().Add(a.request.Timeout))
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			ans, panicked = answer{err: fmt.Errorf("prober: the check panicked: %v\n%s", v, debug.Stack())}, true
+		}
+	}()
+	outcome, message, err := p.cfg.Check.Check(ctx, a.request)
+	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch {
+	case err != nil && late && a.ctx.Err() == nil:
+		return answer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
+	case err != nil:
+		return answer{err: err}, false
+	case outcome < Passed || outcome > Failed:
+		return answer{err: errNothing}, false
+	}
+	return answer{outcome: outcome, message: brief(message), timedOut: late}, false
+}
+
+// brief is a message that can be shown: valid text of bounded length.
+func brief(s string) string {
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	return strings.ToValidUTF8(s, "�")
+}
+
+// finish notes how an attempt ended, if somebody still wants to know. ended
+// says that its context has, so that the answer is not the container's.
+func (p *Prober) finish(a *attempt, ans answer, ended bool) {
+	now := p.turn.Now()
+	p.mu.Lock()
+	p.mu.running--
+	if a.slow {
+		p.mu.runSlow--
+	}
+	gap := p.noticeLocked(now)
+	wanted := a.probe.running == a
+	if ans.outcome == Failed && a.begun.Before(p.mu.resumed) {
+		ans = answer{err: errors.New("prober: the process was stopped during the check"), timedOut: ans.timedOut}
+	}
+	if wanted {
+		p.noteLocked(a, ans, ended, now)
+	}
+	p.unlock()
+	p.resumed(gap)
+	if wanted && !ended {
+		p.report(a, ans, now.Sub(a.begun))
+	}
+	p.out.deliver(p.tell)
+}
+
+// noteLocked gives the answer to the container's state.
+func (p *Prober) noteLocked(a *attempt, ans answer, ended bool, now time.Time) {
+	a.probe.running = nil
+	if ended {
+		ans = answer{}
+	}
+	c := a.probe.container
+	var buf [verdict.Kinds]verdict.Change
+	changes := c.state.Finish(a.probe.kind, a.generation, ans.outcome.value(), now, buf[:0])
+	a.probe.slow = ans.timedOut // It stands in no schedule: it has only just stopped running.
+	p.changedLocked(c, changes, ans.message)
+}
+
+// report tells people and hooks. The results that follow from an answer are
+// told after it.
+func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
+	kind := a.probe.kind.String()
+	switch {
+	case ans.err != nil:
+		p.cfg.Log.Warn("a probe could not be made", "pod", a.request.Namespace+"/"+a.request.Name, "uid", a.request.UID,
+			"container", a.request.Container, "probe", kind, "err", ans.err)
+		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonUnhealthy, "%s probe of container %s could not be made: %s",
+			kind, a.request.Container, brief(ans.err.Error()))
+	case ans.outcome == Failed:
+		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonUnhealthy, "%s probe of container %s failed: %s",
+			kind, a.request.Container, ans.message)
+	case ans.outcome == Warned:
+		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonWarning, "%s probe of container %s warned: %s",
+			kind, a.request.Container, ans.message)
+	}
+	if p.cfg.Hooks.Probed != nil {
+		p.cfg.Hooks.Probed(Attempt{
+			UID: a.request.UID, Container: a.request.Container, ContainerID: a.request.ContainerID,
+			Kind: a.probe.kind, Outcome: ans.outcome, Message: ans.message, Err: ans.err, Took: took,
+		})
+	}
+}

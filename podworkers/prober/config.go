@@ -1,0 +1,121 @@
+package prober
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// DefaultMaxProbes is how many checks are made at once if nothing is said.
+const DefaultMaxProbes = 128
+
+// Config is what New needs. Check is required; the zero value of every other
+// field is its default.
+type Config struct {
+	// Check makes the checks.
+	Check Checker
+	// Result is told every verdict that differs from the one before, in order
+	// and each once. It is called by whoever brought the verdict about, one
+	// call at a time and with no lock held, and must not block. Nil: they are
+	// only asked for, with Verdict.
+	Result func(Result)
+	// MaxProbes is how many checks are made at once. Of what is due the oldest
+	// goes first. Probes whose last check ran into its timeout use at most half
+	// of the places, so that hanging pods do not hold up the others.
+	MaxProbes int
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Jitter gives numbers in [0,1): where in their first period the probes of
+	// containers begin that are older than this process. Nil is random.
+	Jitter func() float64
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+	// Recorder receives the events Unhealthy and ProbeWarning; nil drops them.
+	Recorder recorder
+	// Hooks are told facts; all are optional.
+	Hooks Hooks
+}
+
+// Hooks observe the work. They are called with no lock held, concurrently, and
+// must not block.
+type Hooks struct {
+	// Probed is called after every attempt that somebody still wanted to know
+	// the end of.
+	Probed func(Attempt)
+	// Resumed is called when the process is found to have been stopped for
+	// about this long.
+	Resumed func(gap time.Duration)
+}
+
+// Attempt is one tick of one probe: up to three checks.
+type Attempt struct {
+	UID         types.UID
+	Container   string
+	ContainerID string
+	Kind        Kind
+	Outcome     Outcome // zero: there is no answer
+	Message     string
+	Err         error // why there is no answer
+	Took        time.Duration
+}
+
+// Result is a verdict that differs from the one before.
+type Result struct {
+	UID         types.UID
+	Container   string
+	ContainerID string // as in the pod's status
+	Kind        Kind
+	Success     bool
+	// Message is what the last check said, for people; empty if the verdict
+	// does not come from a check.
+	Message string
+}
+
+// recorder is the part of client-go's event recorder that this package uses.
+type recorder interface {
+	Event(object k8sruntime.Object, eventtype, reason, message string)
+	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// silent is the recorder of those who want no events.
+type silent struct{}
+
+func (silent) Event(k8sruntime.Object, string, string, string)          {}
+func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+
+// The events' reasons, as the kubelet has them.
+const (
+	reasonUnhealthy = "Unhealthy"
+	reasonWarning   = "ProbeWarning"
+)
+
+func (c *Config) complete() error {
+	var errs []error
+	if c.Check == nil {
+		errs = append(errs, errors.New("prober: Config.Check is missing"))
+	}
+	if c.MaxProbes < 0 {
+		errs = append(errs, fmt.Errorf("prober: Config.MaxProbes is negative: %d", c.MaxProbes))
+	} else if c.MaxProbes == 0 {
+		c.MaxProbes = DefaultMaxProbes
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Recorder == nil {
+		c.Recorder = silent{}
+	}
+	return errors.Join(errs...)
+}

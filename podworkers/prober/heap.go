@@ -1,0 +1,77 @@
+package prober
+
+import (
+	"container/heap"
+	"time"
+)
+
+// schedule is the due probes, the earliest first; equal times come in the order
+// in which they were set.
+type schedule struct {
+	probes []*probe
+	seq    uint64
+}
+
+// put gives a probe a due time.
+func (s *schedule) put(p *probe, due time.Time) {
+	if p.place >= 0 && p.due.Equal(due) {
+		return
+	}
+	s.seq++
+	p.due, p.seq = due, s.seq
+	if p.place < 0 {
+		heap.Push(s, p)
+		return
+	}
+	heap.Fix(s, p.place)
+}
+
+// remove takes a probe out, if it is in.
+func (s *schedule) remove(p *probe) {
+	if p.place >= 0 {
+		heap.Remove(s, p.place)
+	}
+}
+
+// first is the probe that is due first, or nil.
+func (s *schedule) first() *probe {
+	if len(s.probes) == 0 {
+		return nil
+	}
+	return s.probes[0]
+}
+
+// Len implements heap.Interface.
+func (s *schedule) Len() int { return len(s.probes) }
+
+// Less implements heap.Interface.
+func (s *schedule) Less(i, j int) bool {
+	a, b := s.probes[i], s.probes[j]
+	if d := a.due.Compare(b.due); d != 0 {
+		return d < 0
+	}
+	return a.seq < b.seq
+}
+
+// Swap implements heap.Interface.
+func (s *schedule) Swap(i, j int) {
+	s.probes[i], s.probes[j] = s.probes[j], s.probes[i]
+	s.probes[i].place, s.probes[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (s *schedule) Push(x any) {
+	p := x.(*probe)
+	p.place = len(s.probes)
+	s.probes = append(s.probes, p)
+}
+
+// Pop implements heap.Interface.
+func (s *schedule) Pop() any {
+	last := len(s.probes) - 1
+	p := s.probes[last]
+	s.probes[last] = nil
+	s.probes = s.probes[:last]
+	p.place = -1
+	return p
+}

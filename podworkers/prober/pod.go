@@ -1,0 +1,124 @@
+package prober
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+)
+
+// pod is what is known of a pod. All of it is guarded by the prober's lock,
+// but for what is not changed once it is made: uid and spec, and the fixed
+// parts of containers and probes.
+type pod struct {
+	uid        types.UID
+	spec       *v1.Pod // as first added; nil: seen, and not added yet
+	containers []*container
+	ip         string
+	seen       []Container // as last observed: for probes that are added later
+}
+
+// container has the probes of one container.
+type container struct {
+	pod    *pod
+	name   string
+	ports  []v1.ContainerPort
+	state  verdict.Container
+	probes [verdict.Kinds]*probe // nil: there is none
+}
+
+// probe is one probe and its place among the due ones.
+type probe struct {
+	container *container
+	kind      Kind
+	handler   *v1.ProbeHandler
+	timeout   time.Duration
+
+	due   time.Time
+	seq   uint64
+	place int  // in the schedule; -1: not there
+	slow  bool // the last attempt ran into its timeout
+
+	running *attempt // nil: none is, or it is of no interest any more
+}
+
+// isSidecar reports whether an init container goes on running.
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// probesOf are a container's probes by kind.
+func probesOf(c *v1.Container) [verdict.Kinds]*v1.Probe {
+	return [verdict.Kinds]*v1.Probe{Liveness: c.LivenessProbe, Readiness: c.ReadinessProbe, Startup: c.StartupProbe}
+}
+
+// hasProbes reports whether a container has any.
+func hasProbes(c *v1.Container) bool {
+	return c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil
+}
+
+// find is the container with the name, or nil.
+func (p *pod) find(name string) *container {
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.containers {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// found is a container with probes in the spec of a pod, and the random parts
+// of their first periods.
+type found struct {
+	spec   *v1.Container
+	spread [verdict.Kinds]float64
+}
+
+// probedContainers are the containers of a pod that have probes, in order.
+func (pr *Prober) probedContainers(spec *v1.PodSpec) []found {
+	var all []found
+	add := func(c *v1.Container) {
+		if !hasProbes(c) {
+			return
+		}
+		f := found{spec: c}
+		for k := range f.spread {
+			f.spread[k] = pr.cfg.Jitter()
+		}
+		all = append(all, f)
+	}
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; isSidecar(c) {
+			add(c)
+		}
+	}
+	for i := range spec.Containers {
+		add(&spec.Containers[i])
+	}
+	return all
+}
+
+// add adds the probes of a container that are not there yet (PR-1).
+func (p *pod) add(f found, agentStart, now time.Time) {
+	c := p.find(f.spec.Name)
+	if c == nil {
+		c = &container{pod: p, name: f.spec.Name, ports: f.spec.Ports, state: verdict.Make(agentStart)}
+		p.containers = append(p.containers, c)
+	}
+	for k, spec := range probesOf(f.spec) {
+		if spec == nil {
+			continue
+		}
+		timing := verdict.FromProbe(spec)
+		if c.state.Add(Kind(k), timing, f.spread[k], now) {
+			c.probes[k] = &probe{
+				container: c, kind: Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, place: -1,
+			}
+		}
+	}
+}

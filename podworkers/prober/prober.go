@@ -1,0 +1,273 @@
+package prober
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+)
+
+// ErrRunning is the answer to a Run or Step beside another one.
+var ErrRunning = errors.New("prober: running already")
+
+// Prober probes the containers of pods. All methods are safe for concurrent
+// use, also from within Config.Result, and but for Run and Step none blocks.
+// They are legal before Run and after it has ended.
+type Prober struct {
+	cfg   Config
+	turn  turn.Turn
+	start time.Time
+	wake  turn.Event // of Run's loop
+	out   outbox
+
+	mu struct {
+		sync.Mutex
+		pods       map[types.UID]*pod
+		fast, slow schedule // slow: what ran into its timeout last time
+		busy       bool     // Run or Step is at work
+		running    int      // attempts
+		runSlow    int      // of these, of slow probes
+		// until is when the loop will look again by itself: zero if only when
+		// it is woken, or if there is no loop.
+		until   time.Time
+		waiting bool
+		// resumed is when the process was last found to have been stopped.
+		resumed time.Time
+		// cancels are called by whoever held the lock once he has let go of it.
+		cancels []context.CancelFunc
+	}
+}
+
+// New makes a Prober that knows no pod. It starts nothing. The time at which it
+// is called counts as the start of the agent (PR-3, PR-5).
+func New(cfg Config) (*Prober, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	p := &Prober{cfg: cfg, turn: turn.Over(cfg.Clock), start: cfg.Clock.Now()}
+	p.wake = p.turn.NewEvent()
+	p.mu.pods = make(map[types.UID]*pod)
+	return p, nil
+}
+
+// AddPod begins to probe a pod: every container that runs for as long as the
+// pod does and has probes. It is called in each sync of the pod, before its
+// status is made. A probe that is known stays as it was first added (PR-1,
+// PR-19); nothing is probed until Observe has told of a container. A pod that
+// is being deleted gets its readiness probes only (PR-8). The pod is kept and
+// only read.
+func (p *Prober) AddPod(spec *v1.Pod) {
+	containers := p.probedContainers(&spec.Spec)
+	if len(containers) == 0 {
+		return
+	}
+	now := p.turn.Now()
+	p.mu.Lock()
+	known := p.podLocked(spec.UID)
+	if known.spec == nil {
+		known.spec = spec
+	}
+	for _, f := range containers {
+		known.add(f, p.start, now)
+	}
+	p.observeLocked(known, known.seen, now)
+	if spec.DeletionTimestamp != nil {
+		p.stopLocked(known)
+	}
+	p.leave()
+}
+
+// Observe tells what is known of a pod's containers: it is called with every
+// status that is stored of the pod (PR-4), and once for the status that a
+// restarted agent finds published. The newest observation counts, also one that
+// came before AddPod.
+func (p *Prober) Observe(uid types.UID, o Observed) {
+	now := p.turn.Now()
+	p.mu.Lock()
+	known := p.podLocked(uid)
+	known.ip, known.seen = o.PodIP, o.Containers
+	p.observeLocked(known, known.seen, now)
+	p.leave()
+}
+
+// StopLivenessAndStartup ends these probes of a pod with success: it is called
+// when the pod begins to terminate (PR-8). Checks of theirs that run are
+// cancelled. Readiness goes on until RemovePod.
+func (p *Prober) StopLivenessAndStartup(uid types.UID) {
+	p.mu.Lock()
+	if known := p.mu.pods[uid]; known != nil {
+		p.stopLocked(known)
+	}
+	p.leave()
+}
+
+// RemovePod forgets a pod: it is called when none of its containers runs any
+// more. Checks that run are cancelled, and what they find out is dropped; their
+// goroutines end as soon as the Checker returns.
+func (p *Prober) RemovePod(uid types.UID) {
+	p.mu.Lock()
+	p.removeLocked(uid)
+	p.leave()
+}
+
+// CleanupPods is RemovePod for all pods but those in keep. It is called by
+// housekeeping.
+func (p *Prober) CleanupPods(keep map[types.UID]bool) {
+	p.mu.Lock()
+	for _, uid := range p.uidsLocked() {
+		if !keep[uid] {
+			p.removeLocked(uid)
+		}
+	}
+	p.leave()
+}
+
+// Verdict is what is believed of a container by a probe: Unknown if there is no
+// such probe, or nothing is known of a container with this ID.
+func (p *Prober) Verdict(uid types.UID, containerID string, kind Kind) Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.mu.pods[uid]
+	if known == nil || kind >= verdict.Kinds {
+		return Unknown
+	}
+	for _, c := range known.containers {
+		if c.state.ID() == containerID {
+			return c.state.Value(kind, containerID)
+		}
+	}
+	return Unknown
+}
+
+// Next is when a probe is due next; false if none is. It may lie in the past.
+func (p *Prober) Next() (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.nextLocked()
+}
+
+// podLocked is the pod, made if it is not known.
+func (p *Prober) podLocked(uid types.UID) *pod {
+	known := p.mu.pods[uid]
+	if known == nil {
+		known = &pod{uid: uid}
+		p.mu.pods[uid] = known
+	}
+	return known
+}
+
+// uidsLocked are the UIDs in order: no order of a map may reach the world.
+func (p *Prober) uidsLocked() []types.UID { return slices.Sorted(maps.Keys(p.mu.pods)) }
+
+// observeLocked tells the containers of a pod what is known of them.
+func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
+	for i := range seen {
+		c := known.find(seen[i].Name)
+		if c == nil {
+			continue
+		}
+		var buf [verdict.Kinds]verdict.Change
+		generation := c.state.Generation()
+		changes := c.state.Observe(seen[i].facts(), now, buf[:0])
+		if c.state.Generation() != generation || !seen[i].Running && seen[i].ID != "" {
+			p.abandonLocked(c, Liveness, Readiness, Startup)
+		}
+		p.changedLocked(c, changes, "")
+	}
+}
+
+// stopLocked ends liveness and startup of a pod.
+func (p *Prober) stopLocked(known *pod) {
+	for _, c := range known.containers {
+		var buf [verdict.Kinds]verdict.Change
+		p.abandonLocked(c, Liveness, Startup)
+		p.changedLocked(c, c.state.Stop(buf[:0]), "")
+	}
+}
+
+// removeLocked forgets a pod.
+func (p *Prober) removeLocked(uid types.UID) {
+	known := p.mu.pods[uid]
+	if known == nil {
+		return
+	}
+	delete(p.mu.pods, uid)
+	for _, c := range known.containers {
+		p.abandonLocked(c, Liveness, Readiness, Startup)
+		for _, probe := range c.probes {
+			if probe != nil {
+				p.scheduleOf(probe).remove(probe)
+			}
+		}
+	}
+}
+
+// abandonLocked cancels what runs for a container and drops what it will say.
+func (p *Prober) abandonLocked(c *container, kinds ...Kind) {
+	for _, k := range kinds {
+		if probe := c.probes[k]; probe != nil && probe.running != nil {
+			p.mu.cancels = append(p.mu.cancels, probe.running.cancel)
+			probe.running = nil
+			c.state.Abandon(k)
+		}
+	}
+}
+
+// changedLocked is called after everything that happens to a container: results
+// go to the outbox, and probes to their places among the due ones.
+func (p *Prober) changedLocked(c *container, changes []verdict.Change, message string) {
+	for _, ch := range changes {
+		p.out.add(Result{
+			UID: c.pod.uid, Container: c.name, ContainerID: ch.ID, Kind: ch.Kind,
+			Success: ch.Value == Success, Message: message,
+		})
+	}
+	for k, probe := range c.probes {
+		if probe == nil {
+			continue
+		}
+		if due, ok := c.state.Due(Kind(k)); ok {
+			p.scheduleOf(probe).put(probe, due)
+		} else {
+			p.scheduleOf(probe).remove(probe)
+		}
+	}
+}
+
+// scheduleOf is where a probe stands when it is due. slow does not change while
+// it stands there.
+func (p *Prober) scheduleOf(probe *probe) *schedule {
+	if probe.slow {
+		return &p.mu.slow
+	}
+	return &p.mu.fast
+}
+
+// leave lets go of the lock and does what was left for that moment.
+func (p *Prober) leave() {
+	p.unlock()
+	p.out.deliver(p.tell)
+}
+
+// unlock is leave without telling results.
+func (p *Prober) unlock() {
+	next, ok := p.nextLocked()
+	wake := ok && p.mu.waiting && (p.mu.until.IsZero() || next.Before(p.mu.until))
+	cancels := p.mu.cancels
+	p.mu.cancels = nil
+	p.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel()
+	}
+	if wake {
+		p.wake.Signal()
+	}
+}

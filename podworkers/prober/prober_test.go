@@ -1,0 +1,367 @@
+package prober_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podworkers/prober"
+)
+
+func at(d time.Duration) time.Time { return start.Add(d) }
+
+// One container from its start to its end, and the next one.
+func TestRun_Life(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.p.AddPod(aPod("a", "lrs"))
+	s.RunUntil(at(5 * time.Second))
+	assert.Empty(t, w.lines(), "PR-4: nothing is known of a container")
+	w.say("a/c/Startup", "fail")
+	w.runs("a", "1")
+	s.RunUntil(at(6 * time.Second))
+	w.say("a/c/Startup", "pass")
+	s.RunUntil(at(16 * time.Second))
+	w.say("a/c/Liveness", "fail")
+	s.RunUntil(at(36 * time.Second))
+	w.ended("a", "1")
+	w.runs("a", "2")
+	s.RunUntil(at(37 * time.Second))
+	w.p.StopLivenessAndStartup("a")
+	s.RunUntil(at(47 * time.Second))
+	w.p.RemovePod("a")
+	s.RunUntil(at(time.Hour))
+	assert.Equal(t, `5s check a/c/Startup of 1 fail
+5s event Warning Unhealthy: Startup probe of container c failed: no
+15s check a/c/Startup of 1 pass
+15s a/c Startup of 1: true
+15s check a/c/Readiness of 1 
+15s a/c Readiness of 1: true
+15s check a/c/Liveness of 1 
+25s check a/c/Readiness of 1 
+25s check a/c/Liveness of 1 fail
+25s event Warning Unhealthy: Liveness probe of container c failed: no
+35s check a/c/Readiness of 1 
+35s check a/c/Liveness of 1 fail
+35s event Warning Unhealthy: Liveness probe of container c failed: no
+35s a/c Liveness of 1: false no
+36s a/c Readiness of 1: false
+36s a/c Startup of 1: false
+36s check a/c/Startup of 2 pass
+36s a/c Startup of 2: true
+36s check a/c/Readiness of 2 
+36s a/c Readiness of 2: true
+36s check a/c/Liveness of 2 fail
+36s event Warning Unhealthy: Liveness probe of container c failed: no
+46s check a/c/Readiness of 2 
+`, w.lines())
+}
+
+// An attempt without an answer is tried three times, and thrown away.
+func TestAttempt_PR11_Errors(t *testing.T) {
+	for what, want := range map[string]int{"error": 3, "nothing": 3, "panic": 1} {
+		w, s, _ := bottle(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
+		w.say("a/c/Liveness", what)
+		w.p.AddPod(aPod("a", "l"))
+		w.runs("a", "1")
+		s.RunUntil(at(time.Second))
+		assert.Equal(t, want, w.calls("a/c/Liveness"), what)
+		s.RunUntil(at(91 * time.Second))
+		assert.Equal(t, 10*want, w.calls("a/c/Liveness"), "PR-20: it goes on")
+		assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Liveness))
+	}
+}
+
+func TestAttempt_TimeoutIsAFailure(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.say("a/c/Liveness", "hang")
+	w.p.AddPod(aPod("a", "l"))
+	w.runs("a", "1")
+	s.RunUntil(at(30 * time.Second))
+	assert.Equal(t, `0s check a/c/Liveness of 1 hang
+1s check a/c/Liveness ended
+1s event Warning Unhealthy: Liveness probe of container c failed: no answer within 1s
+10s check a/c/Liveness of 1 hang
+11s check a/c/Liveness ended
+11s event Warning Unhealthy: Liveness probe of container c failed: no answer within 1s
+11s a/c Liveness of 1: false no answer within 1s
+`, w.lines())
+	assert.Equal(t, prober.Failure, w.p.Verdict("a", "1", prober.Liveness))
+}
+
+func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.say("a/c/Readiness", "warn")
+	w.p.AddPod(aPod("a", "r"))
+	w.runs("a", "1")
+	s.RunUntil(at(time.Second))
+	assert.Equal(t, `0s check a/c/Readiness of 1 warn
+0s event Warning ProbeWarning: Readiness probe of container c warned: odd
+0s a/c Readiness of 1: true odd
+`, w.lines())
+}
+
+// I21: what is removed ends at once, and what it finds out is dropped.
+func TestRemovePod_CancelsWhatRuns(t *testing.T) {
+	w, s, p := bottle(t)
+	pod := aPod("a", "l")
+	pod.Spec.Containers[0].LivenessProbe.TimeoutSeconds = 100
+	for name, end := range map[string]func(){
+		"removed":            func() { w.p.RemovePod("a") },
+		"cleaned up":         func() { w.p.CleanupPods(map[types.UID]bool{"b": true}) },
+		"stopped":            func() { w.p.StopLivenessAndStartup("a") },
+		"not running":        func() { w.ended("a", "1") },
+		"another one":        func() { w.say("a/c/Liveness", "pass"); w.runs("a", "2") },
+		"added when deleted": func() { d := pod.DeepCopy(); d.DeletionTimestamp = &metav1.Time{}; w.p.AddPod(d) },
+	} {
+		w.say("a/c/Liveness", "hang")
+		w.p.AddPod(pod)
+		w.runs("a", "1")
+		s.RunUntil(s.Now().Add(time.Second))
+		assert.Equal(t, 3, p.Running(), "the loop, the attempt and its deadline")
+		w.lines()
+		end()
+		s.RunUntil(s.Now().Add(2 * time.Second))
+		assert.Equal(t, 1, p.Running(), name)
+		assert.Contains(t, w.lines(), "check a/c/Liveness ended", name)
+		w.p.RemovePod("a")
+	}
+	assert.Equal(t, prober.Unknown, w.p.Verdict("a", "1", prober.Liveness))
+	assert.Equal(t, prober.Unknown, w.p.Verdict("a", "1", 99))
+}
+
+// The end of the run is not the container's fault.
+func TestRun_EndIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.say("a/c/Liveness", "hang")
+		w.say("b/c/Readiness", "pass")
+		w.p.AddPod(aPod("a", "l"))
+		w.runs("a", "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.p.Run(ctx) }()
+		time.Sleep(time.Second / 2)
+		assert.ErrorIs(t, w.p.Run(ctx), prober.ErrRunning)
+		assert.ErrorIs(t, w.p.Step(ctx), prober.ErrRunning)
+		cancel()
+		require.NoError(t, <-ended)
+		assert.Equal(t, "0s check a/c/Liveness of 1 hang\n500ms check a/c/Liveness ended\n", w.lines())
+		assert.ErrorIs(t, w.p.Step(ctx), context.Canceled)
+
+		// It can be run again.
+		ctx, cancel = context.WithCancel(t.Context())
+		go func() { ended <- w.p.Run(ctx) }()
+		time.Sleep(time.Second)
+		w.p.AddPod(aPod("b", "r"))
+		w.runs("b", "1")
+		synctest.Wait()
+		assert.Equal(t, prober.Success, w.p.Verdict("b", "1", prober.Readiness))
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// A limit on how many run at once; the oldest goes first.
+func TestRun_Limit(t *testing.T) {
+	w, s, _ := bottle(t, func(c *prober.Config) { c.MaxProbes = 3 })
+	for i := range 9 {
+		uid := fmt.Sprint(i)
+		w.say(uid+"/c/Readiness", "500ms")
+		w.p.AddPod(aPod(uid, "r"))
+		w.runs(uid, uid)
+	}
+	s.RunUntil(at(2 * time.Second))
+	assert.Equal(t, 3, w.most())
+	var order []string
+	for line := range strings.Lines(w.lines()) {
+		if strings.Contains(line, "check") {
+			order = append(order, strings.Fields(line)[0])
+		}
+	}
+	assert.Equal(t, "0s 0s 0s 500ms 500ms 500ms 1s 1s 1s", strings.Join(order, " "))
+}
+
+// Pods that hang use half of the places at most, once they are known for it.
+func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
+	w, s, _ := bottle(t, func(c *prober.Config) { c.MaxProbes = 4 })
+	for i := range 8 {
+		uid := fmt.Sprint("hangs", i)
+		w.say(uid+"/c/Readiness", "hang")
+		pod := aPod(uid, "r")
+		pod.Spec.Containers[0].ReadinessProbe.TimeoutSeconds = 9
+		w.p.AddPod(pod)
+		w.runs(uid, uid)
+	}
+	s.RunUntil(at(20 * time.Second))
+	w.p.AddPod(aPod("good", "r"))
+	w.runs("good", "1")
+	w.lines()
+	s.RunUntil(at(120 * time.Second))
+	assert.Equal(t, 11, w.calls("good/c/Readiness"), "each of its ticks, and at once")
+	assert.Equal(t, 4, w.most())
+	for i := range 8 {
+		assert.Positive(t, w.calls(fmt.Sprintf("hangs%d/c/Readiness", i)), "none is left out")
+	}
+}
+
+// I49: without containers nothing happens, and a prober with nothing due sleeps.
+func TestRun_I49_IdleCostsNothing(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.p.AddPod(aPod("a", "lr"))
+	s.Settle()
+	before := s.Steps()
+	s.RunUntil(at(24 * time.Hour))
+	assert.Equal(t, before, s.Steps())
+	_, due := w.p.Next()
+	assert.False(t, due)
+}
+
+// An observation that comes before the pod is kept for it.
+func TestObserve_BeforeAddPod(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.runs("a", "1")
+	w.p.AddPod(aPod("a", "r"))
+	s.RunUntil(at(time.Second))
+	assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Readiness))
+}
+
+// PR-1: adding a pod again adds what is new and leaves the rest alone (PR-19).
+func TestAddPod_PR1(t *testing.T) {
+	w, s, _ := bottle(t)
+	w.p.AddPod(aPod("a", "r"))
+	w.runs("a", "1")
+	s.RunUntil(at(time.Second))
+	again := aPod("a", "rl")
+	again.Spec.Containers[0].ReadinessProbe.PeriodSeconds = 1
+	w.p.AddPod(again)
+	s.RunUntil(at(10 * time.Second))
+	assert.Equal(t, 2, w.calls("a/c/Readiness"))
+	assert.Equal(t, 1, w.calls("a/c/Liveness"))
+}
+
+// Sidecars are probed; init containers that end are not, whatever they say.
+func TestAddPod_WhichContainers(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	w, s, _ := bottle(t)
+	pod := aPod("a", "")
+	pod.Spec.InitContainers = []v1.Container{
+		{Name: "init", LivenessProbe: &v1.Probe{}},
+		{Name: "side", LivenessProbe: &v1.Probe{}, RestartPolicy: &always},
+	}
+	w.p.AddPod(pod)
+	w.p.Observe("a", prober.Observed{Containers: []prober.Container{
+		{Name: "init", ID: "1", Running: true}, {Name: "side", ID: "2", Running: true}, {Name: "c", ID: "3", Running: true},
+	}})
+	s.RunUntil(at(5 * time.Second))
+	assert.Equal(t, "5s check a/side/Liveness of 2 \n", w.lines(), "and its start is unknown: PR-3")
+}
+
+// Results come in order, also from within the taking of one, and a panic there
+// costs nothing but itself.
+func TestResult_Reentry(t *testing.T) {
+	var got []string
+	var w *world
+	w, s, _ := bottle(t, func(c *prober.Config) {
+		c.Result = func(r prober.Result) {
+			got = append(got, fmt.Sprintf("%v %v", r.Kind, r.Success))
+			if len(got) == 1 {
+				w.ended("a", "1")
+				got = append(got, "left")
+				panic("boom")
+			}
+		}
+	})
+	w.p.AddPod(aPod("a", "rl"))
+	w.runs("a", "1")
+	s.RunUntil(at(time.Second))
+	assert.Equal(t, []string{"Readiness true", "left", "Liveness false", "Readiness false"}, got)
+}
+
+// jumpy is a clock that can be moved on while everybody's timers stand still,
+// as it is for a process that was stopped.
+type jumpy struct {
+	clock.RealClock
+	by *atomic.Int64 // nanoseconds
+}
+
+func (j jumpy) Now() time.Time { return j.RealClock.Now().Add(time.Duration(j.by.Load())) }
+
+// F78: a process that was stopped for an hour has no storm of probes, and no
+// check that ran out of time meanwhile counts.
+func TestRun_F78_Suspended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var by atomic.Int64
+		w := newWorld(t, jumpy{by: &by})
+		for i := range 10 {
+			uid := fmt.Sprint(i)
+			w.p.AddPod(aPod(uid, "r"))
+			w.runs(uid, uid)
+			w.p.Observe(types.UID(uid), prober.Observed{})
+		}
+		hangs := aPod("hangs", "l")
+		hangs.Spec.Containers[0].LivenessProbe.FailureThreshold = 1
+		w.p.AddPod(hangs)
+		w.runs("hangs", "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.p.Run(ctx) }()
+		time.Sleep(9500 * time.Millisecond)
+		w.say("hangs/c/Liveness", "hang")
+		time.Sleep(800 * time.Millisecond) // It hangs now, as of 10 s.
+		w.lines()
+		by.Store(int64(time.Hour))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		lines := w.lines()
+		assert.Contains(t, lines, "resumed after")
+		assert.Contains(t, lines, "the process was stopped during the check")
+		assert.NotContains(t, lines, "Liveness of 1: false")
+		assert.Equal(t, 2, w.calls("0/c/Readiness"), "no storm")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 3, w.calls("0/c/Readiness"), "but the next tick")
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// The single step makes what is due, and returns.
+func TestStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, func(c *prober.Config) { c.MaxProbes = 2 })
+		for i := range 5 {
+			w.say(fmt.Sprintf("%d/c/Readiness", i), "500ms")
+			w.p.AddPod(aPod(fmt.Sprint(i), "r"))
+			w.runs(fmt.Sprint(i), "1")
+		}
+		require.NoError(t, w.p.Step(t.Context()))
+		assert.Equal(t, 2, w.most())
+		next, ok := w.p.Next()
+		assert.True(t, ok)
+		assert.Equal(t, 10*time.Second, next.Sub(w.begun))
+		w.lines()
+		require.NoError(t, w.p.Step(t.Context()))
+		assert.Empty(t, w.lines())
+	})
+}
+
+func TestNew_NamesEveryFault(t *testing.T) {
+	_, err := prober.New(prober.Config{MaxProbes: -1})
+	assert.ErrorContains(t, err, "Check is missing")
+	assert.ErrorContains(t, err, "MaxProbes is negative")
+}
+
+func TestOutcome_String(t *testing.T) {
+	assert.Equal(t, "None Passed Warned Failed None", fmt.Sprint(prober.Outcome(0), prober.Passed, prober.Warned, prober.Failed, prober.Outcome(9)))
+}
