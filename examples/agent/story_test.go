@@ -115,14 +115,14 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 	})
 }
 
-// stuck is an agent with a runtime that hangs, and one pod in it. The agent's
-// own has no such troubles. It is for use in a bubble.
-func stuck(t *testing.T, out, log *output) *agent {
+// stuck is an agent with a runtime that hangs at a call, and one pod in it. The
+// agent's own has no such troubles. It is for use in a bubble.
+func stuck(t *testing.T, verb string, out, log *output) *agent {
 	o, err := parse([]string{"--listen", ""})
 	require.NoError(t, err)
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
-	rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Latency: time.Hour}}})
+	rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: verb, Latency: time.Hour}}})
 	require.NoError(t, err)
 	a.node, err = node.New(node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func stuck(t *testing.T, out, log *output) *agent {
 func TestSignals_TheLastWaitsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
-		a := stuck(t, &out, &log)
+		a := stuck(t, faulty.StartContainer, &out, &log)
 		signals := make(chan os.Signal, 2)
 		time.AfterFunc(time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
 		begun := time.Now()
@@ -152,12 +152,53 @@ func TestSignals_TheLastWaitsForNothing(t *testing.T) {
 func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
-		a := stuck(t, &out, &log)
+		a := stuck(t, faulty.StartContainer, &out, &log)
 		a.lasting = time.Second
 		begun := time.Now()
 		assert.ErrorContains(t, a.run(nil), "default/stuck")
 		assert.Equal(t, 31*time.Second, time.Since(begun))
 		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A pod that does not end holds up the end for its grace and a margin.
+func TestOnExit_StopIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		a := stuck(t, faulty.StopContainer, &out, &log)
+		a.lasting, a.stopOnExit = time.Minute, true
+		begun := time.Now()
+		require.NoError(t, a.run(nil))
+		assert.Equal(t, time.Minute+30*time.Second+stopMargin, time.Since(begun))
+		assert.Contains(t, log.String(), `msg="not every pod has ended" err="node: pod default/stuck has not ended: context deadline exceeded"`)
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// slow is a reader who needs a while for each line.
+type slow struct{ output }
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.output.Write(p)
+}
+
+// TestTable_TheLastLines: however the pods have ended is shown, to a slow reader
+// as well.
+func TestTable_TheLastLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out slow
+		var log output
+		assert.Equal(t, exitOK, run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--for=10s"}, nil, &out, &log))
+		last := map[string]string{}
+		for line := range strings.Lines(out.String()) {
+			f := strings.Fields(line)
+			last[f[0]] = f[2]
+		}
+		delete(last, "NAME")
+		assert.Equal(t, map[string]string{
+			"web-n": "Error", "job-n": "Completed", "init-chain-n": "Error", "crash-looper-n": "Error", "stubborn-n": "Error",
+		}, last)
 	})
 }
 
