@@ -39,7 +39,7 @@ func facts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Origin = source
 	f.Deleted = pod.DeletionTimestamp != nil
-	f.TerminalPhase = pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded
+	f.TerminalPhase = over(pod)
 	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)
 	f.DeletionGrace = grace(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
@@ -79,4 +79,9 @@ func quiet(status *runtime.PodStatus) bool {
 		}
 	}
 	return true
+}
+
+// over: the pod is in a terminal phase.
+func over(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded
 }

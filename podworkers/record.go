@@ -25,6 +25,9 @@ type record struct {
 	// run is this record's runner, made once and started whenever there is
 	// work, so that starting it allocates nothing.
 	run func()
+	// sealed: the present incarnation's content is not renewed any more. It had
+	// a successor, and all that comes speaks of that one's pod.
+	sealed bool
 }
 
 // content is what the caller wants of one incarnation of a pod.
@@ -64,11 +67,15 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 		r.next.renew(o)
 		return
 	}
-	// What comes while a successor waits and is not queued is the end of both.
-	// It speaks of the successor's pod, with which the present incarnation,
-	// that has yet to stop its own containers, has nothing to do, unless that
-	// is known from the runtime alone.
-	if r.next == nil || r.pod == nil {
+	// What comes while a successor waits and is not queued is the end of both,
+	// and so is a create of a pod that is at its end. They speak of a pod with
+	// which the present incarnation, that has yet to stop its own containers,
+	// has nothing to do, unless that is known from the runtime alone. So does
+	// all that comes later.
+	if r.pod != nil && (r.next != nil || bornEnded(o)) {
+		r.sealed = true
+	}
+	if !r.sealed {
 		r.renew(o)
 	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
@@ -76,11 +83,16 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	}
 }
 
+// bornEnded: the pod is new, and is not to live.
+func bornEnded(o *UpdatePodOptions) bool {
+	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || over(o.Pod))
+}
+
 // promote begins the next incarnation. The mark stays: what was observed of
 // the old one is not fresh for the new one.
 func (r *record) promote() {
 	r.content = *r.next
-	r.next, r.amend = nil, nil
+	r.next, r.amend, r.sealed = nil, nil, false
 }
 
 // records are kept in chunks, so that a pointer into one stays valid while the

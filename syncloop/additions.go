@@ -33,6 +33,9 @@ func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
 // question, whatever became of the UID before.
 func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool) {
 	delete(h.rejected, pod.UID)
+	if mustAdmit(pod) && h.closed(pod, running) {
+		return
+	}
 	if mustAdmit(pod) && !h.ranBefore(pod, running) && !h.admit(pod, others) {
 		return
 	}

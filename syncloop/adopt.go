@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -67,8 +68,25 @@ func (h *Handlers) held(pod *v1.Pod) bool {
 	return false
 }
 
-// outOfLine: the pod runs and is nobody's, or is being ended as nobody's.
+// outOfLine: the pod runs and is nobody's, or is being ended as nobody's, or was
+// told to end before its worker, which so had nothing to stop, had begun.
 func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
 	view := h.config.Workers.View(pod.UID)
-	return isRunning(pod) && !(view.Known() && view.HasConfig())
+	return isRunning(pod) && !(view.HasConfig() && !view.IsPodKnownTerminated())
+}
+
+// closed: the node takes no pod any more. One that runs all the same, because it
+// ran before, gets a worker that ends it, with its own grace; any other is
+// refused, even if it was let in while the node was open.
+func (h *Handlers) closed(pod *v1.Pod, running map[types.UID]bool) bool {
+	if !h.config.Closed() {
+		return false
+	}
+	if !h.ranBefore(pod, running) {
+		h.reject(pod, PodAdmitResult{Reason: "NodeShutdown", Message: "the node takes no new pods"})
+		return true
+	}
+	h.update(podworkers.SyncPodCreate, pod, nil)
+	h.update(podworkers.SyncPodKill, pod, nil)
+	return true
 }

@@ -76,8 +76,9 @@ func (h *Handlers) dropMirrors(fullNames []string) {
 
 // restartMissing gives a worker to every pod that should have one (B-130).
 func (h *Handlers) restartMissing(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
+	running := h.running()
 	for _, pod := range pods {
-		if _, ok := known[pod.UID]; ok || !h.active(pod) {
+		if _, ok := known[pod.UID]; ok || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -29,6 +29,9 @@ type HandlersConfig struct {
 	Sources sources
 	// Admit is asked in order for every new pod; nil admits all.
 	Admit []PodAdmitHandler
+	// Closed says that the node takes no pods any more: whatever has no worker
+	// gets none, but to be ended. nil is never.
+	Closed func() bool
 	// Discard is told the pods of which nothing is needed any more, at each
 	// housekeeping that finds some. It must not block, and whoever removes
 	// something asks again right before; gc.Pods.Discard does both. nil keeps
@@ -101,6 +104,9 @@ func (c *HandlersConfig) complete() error {
 	missing(c.Status == nil, "Status")
 	missing(c.Runtime == nil, "Runtime")
 	missing(c.Sources == nil, "Sources")
+	if c.Closed == nil {
+		c.Closed = func() bool { return false }
+	}
 	if c.Discard == nil {
 		c.Discard = func([]types.UID) {}
 	}

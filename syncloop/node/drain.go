@@ -13,10 +13,10 @@ import (
 
 // Drain ends all pods of the node, each within its grace, and returns when
 // none runs any more, those that were dropped before included. New pods are
-// refused from then on. It needs a running node and leaves it running: end
-// Run's context afterwards. If ctx ends first the error names the pods that are
-// still ending, and they go on doing so. It may be called again, to go on
-// waiting.
+// refused from then on. It needs a running node (ErrNotRunning) and leaves it
+// running: end Run's context afterwards. If ctx ends first the error names the
+// pods that are still ending, and they go on doing so. It may be called again,
+// to go on waiting.
 func (n *Node) Drain(ctx context.Context) error {
 	n.draining.begin()
 	if err := n.flush(ctx); err != nil {
@@ -38,7 +38,7 @@ func (n *Node) flush(ctx context.Context) error {
 	ran := n.mu.ran
 	n.mu.Unlock()
 	if !ran {
-		return nil // Nothing runs, and what comes is refused.
+		return ErrNotRunning
 	}
 	if err := n.loop.Flush(ctx); err != nil && !errors.Is(err, syncloop.ErrStopped) {
 		return err
@@ -74,7 +74,7 @@ func (n *Node) endings() (all []ending) {
 	return all
 }
 
-// draining refuses new pods once it has begun.
+// draining says whether a drain has begun.
 type draining struct {
 	mu struct {
 		sync.Mutex
@@ -88,12 +88,8 @@ func (d *draining) begin() {
 	d.mu.Unlock()
 }
 
-// Admit implements syncloop.PodAdmitHandler.
-func (d *draining) Admit(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+func (d *draining) hasBegun() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.mu.begun {
-		return syncloop.PodAdmitResult{Admit: true}
-	}
-	return syncloop.PodAdmitResult{Reason: "NodeShutdown", Message: "the node is being drained and takes no new pods"}
+	return d.mu.begun
 }

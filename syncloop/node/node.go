@@ -59,6 +59,8 @@ type Node struct {
 var (
 	// ErrRan is returned by a second call of Run: a node lives once.
 	ErrRan = errors.New("node: Run is called once")
+	// ErrNotRunning is returned by Drain before Run: what runs is not known.
+	ErrNotRunning = errors.New("node: Run has not been called")
 	// ErrStopped is returned to those who want something of a node whose Run
 	// has ended.
 	ErrStopped = errors.New("node: Run has ended")
@@ -160,6 +162,7 @@ func (n *Node) buildLoop() (err error) {
 		Runtime:  n.pleg,
 		Sources:  n.sources,
 		Admit:    n.admission(),
+		Closed:   n.draining.hasBegun,
 		Discard:  n.leftover.Discard,
 		Recorder: n.config.Recorder,
 		Clock:    n.config.Clock,
@@ -186,7 +189,6 @@ func (n *Node) buildLoop() (err error) {
 // admission is the built-in chain, then the caller's.
 func (n *Node) admission() []syncloop.PodAdmitHandler {
 	return slices.Concat([]syncloop.PodAdmitHandler{
-		n.draining,
 		syncloop.AdmitNames(),
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		syncloop.AdmitHostPorts(),

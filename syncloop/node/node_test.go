@@ -47,6 +47,12 @@ func run(t *testing.T, config node.Config) *running {
 	t.Helper()
 	n, err := node.New(config)
 	require.NoError(t, err)
+	return start(t, n)
+}
+
+// start runs a node; it is called in a bubble.
+func start(t *testing.T, n *node.Node) *running {
+	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	r := &running{Node: n, end: end}
 	r.over.Go(func() { r.err = n.Run(ctx) })
@@ -462,6 +468,59 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
 		time.Sleep(time.Minute)
 		assert.Equal(t, before, machine.Look())
+		end()
+		over.Wait()
+	})
+}
+
+// TestNode_DrainLeavesNothingToStart: neither does a pod start after a drain
+// that was let in before it and waited for its name, nor does a drain claim
+// anything of a node that does not run.
+func TestNode_DrainLeavesNothingToStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		machine.SetStatus(runtime.RuntimeStatus{RuntimeMessage: "it is down"})
+		files := source.NewHandle()
+		n, err := node.New(node.Config{Runtime: machine, Sources: map[string]source.Source{"file": files}})
+		require.NoError(t, err)
+		require.ErrorIs(t, n.Drain(t.Context()), node.ErrNotRunning)
+		r := start(t, n)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, files.Set(pod("static", "serve")))
+		synctest.Wait()
+		require.NoError(t, r.Drain(t.Context()))
+		machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+		time.Sleep(time.Hour)
+		assert.Empty(t, names(machine))
+		require.Len(t, r.Pods(), 1)
+		assert.Equal(t, "NodeShutdown", r.Pods()[0].Status.Reason)
+		require.NoError(t, r.stop())
+	})
+}
+
+// TestNode_DrainEndsWhatItAdopts: a drain right after a restart ends what ran
+// before, with its own grace.
+func TestNode_DrainEndsWhatItAdopts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		deaf := pod("deaf", "serve")
+		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
+		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+		first := run(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Set(deaf))
+		synctest.Wait()
+		require.NoError(t, first.stop())
+
+		n, err := node.New(node.Config{Runtime: machine})
+		require.NoError(t, err)
+		require.NoError(t, n.Set(deaf))
+		ctx, end := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
+		for n.Drain(ctx) != nil {
+			synctest.Wait() // Run has to come first.
+		}
+		assert.Empty(t, names(machine))
 		end()
 		over.Wait()
 	})

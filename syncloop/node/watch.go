@@ -163,8 +163,8 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
 	view := n.workers.View(uid)
-	if view.RestartRequested() && newest.Pod != nil {
-		from = newest.Pod // What there is to see is its former life, until that has ended.
+	if view.IsPodTerminationRequested() && newest.Pod != nil {
+		from = newest.Pod // What there is to see is what ends, whatever comes after it.
 	}
 	state := PodState{
 		Version:     newest.Version,

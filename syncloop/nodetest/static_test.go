@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -91,5 +92,24 @@ func TestStatic_SameUID(t *testing.T) {
 	require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
 	b.Run(3 * time.Second)
 	assert.Equal(t, types.UID("static-1"), atMostOne(t, b))
+	b.Stop()
+}
+
+// TestSuccessor_DeletedBeforeItsTurn: a pod of a re-used UID that is deleted
+// before its time has come leaves the one that still ends as it was.
+func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	old := pod("web", []string{"serve"})
+	old.Spec.InitContainers = []v1.Container{{Name: "init", Image: "init:1", Command: []string{"sleep", "1"}}}
+	b.Set(old)
+	b.Run(5 * time.Second)
+	b.Drop(old.UID)
+	again := pod("web", []string{"serve"}, []string{"serve"})
+	b.Set(again)
+	deleted := again.DeepCopy()
+	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: b.Now()}, new(int64)
+	b.Set(deleted)
+	b.Run(time.Minute) // The bottle checks every status on the way.
+	assert.Empty(t, running(b.Machine()))
 	b.Stop()
 }
