@@ -178,6 +178,7 @@ func TestOnExit_StopIsBounded(t *testing.T) {
 // slow is a reader who needs a while for each line.
 type slow struct{ output }
 
+// Write is called in a bubble.
 func (s *slow) Write(p []byte) (int, error) {
 	time.Sleep(20 * time.Millisecond)
 	return s.output.Write(p)
