@@ -10,18 +10,20 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// describe turns an update into the words of the table. Only a pod that is
-// first seen in a terminal phase needs to know whether its containers are
-// gone, and the answer must not wait (B-005, B-010).
+// describe turns an update into the words of the table. Only of a pod that may
+// be seen for the first time it matters what the runtime shows: nothing, if it
+// is in a terminal phase already, or what somebody started before. The answer
+// must not wait (B-005, B-010).
 func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 	u.Type = o.UpdateType
 	switch {
 	case o.Pod != nil: // It wins (B-002).
 		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod
 		facts(o.Pod, &u.Facts)
-		if u.Facts.TerminalPhase {
+		if u.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
 			status, err := w.config.Cache.Get(o.Pod.UID)
 			u.Quiet = err == nil && quiet(status)
+			u.Running = status != nil && !quiet(status)
 		}
 	case o.RunningPod != nil:
 		u.UID, u.Subject = o.RunningPod.UID, lifecycle.RuntimePod

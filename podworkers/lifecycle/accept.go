@@ -92,6 +92,9 @@ func (t *Table) meet(u *Update, out *Effects) (*record, change) {
 		return r, t.apply(r, u, out)
 	}
 	t.enter(r, &u.Facts)
+	if u.Running {
+		r.latches |= observed
+	}
 	if u.Facts.TerminalPhase && u.Quiet {
 		t.move(r, lifeless, out)
 	}

@@ -92,7 +92,7 @@ type latches uint8
 
 const (
 	started  latches = 1 << iota // work was taken at least once
-	observed                     // the runtime has shown it while it was not wanted
+	observed                     // the runtime has shown it before its first sync
 	deleted                      // desire is gone: deletion, orphan, runtime only
 	evicted                      // content may go at once
 	config                       // more is known than what the runtime shows

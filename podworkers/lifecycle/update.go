@@ -95,6 +95,11 @@ type Update struct {
 	// sandbox of this UID. It matters only when a pod is seen for the first
 	// time and its phase is terminal.
 	Quiet bool
+	// Running: the runtime shows that something of this UID runs or is ready.
+	// It matters only when a pod is seen for the first time: it was started
+	// by somebody before, and there is something to stop if it has to end
+	// before its first sync.
+	Running bool
 	// AsOf, for a RuntimePod, is Table.Generation as it was before the runtime
 	// was observed. A pod that was updated later is spared.
 	AsOf uint64

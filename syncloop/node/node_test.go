@@ -517,9 +517,10 @@ func TestNode_DrainEndsWhatItAdopts(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
-		for n.Drain(ctx) != nil {
-			synctest.Wait() // Run has to come first.
-		}
+		synctest.Wait()
+		begun := time.Now()
+		require.NoError(t, n.Drain(ctx))
+		assert.Equal(t, 20*time.Second, time.Since(begun), "it has its grace")
 		assert.Empty(t, names(machine))
 		end()
 		over.Wait()
