@@ -66,6 +66,9 @@
 //     workers' line does not have: one of the agent before, whose source has not
 //     spoken yet or which is being ended as an orphan. The kubelet's exclusion
 //     knows only the pods of its own process.
+//   - A node that is Closed, because it drains, gives no pod a worker any more,
+//     not even one that was let in before and had to wait for its name; what it
+//     still finds running is adopted and ended with its own grace.
 //   - The order within a step is fixed: desire, changes of the runtime, probe
 //     results, pokes, housekeeping. The kubelet's is random (B-136, SL-6).
 //   - A sick runtime never stops the loop from reading desire (B-137, SL-2):

@@ -116,4 +116,8 @@
 // each other. After a record was forgotten, new ones begin above every number
 // that a forgotten one has had, so a UID never has the same number twice, and
 // nothing has to be remembered of it.
+//   - B-065, B-111: a pod that the runtime shows running when it is first seen
+//     (Update.Running) counts as started as far as its end is concerned. It was
+//     begun by an agent before this one, and gets its SyncTerminatingPod even if
+//     it has to end before its first sync.
 package lifecycle

@@ -113,3 +113,28 @@ func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 	assert.Empty(t, running(b.Machine()))
 	b.Stop()
 }
+
+// TestStatic_I11_ReplacedWhileItIsAdopted: after a restart of the agent a static
+// pod is replaced, at each step of its adoption. It gets its grace, and the next
+// one does not start beside it.
+func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
+	for step := range 80 {
+		files := source.NewHandle()
+		b := nodetest.New(t, nodetest.Config{Seed: uint64(step), Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+		require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+		b.Run(5 * time.Second)
+		b.Crash()
+		b.Start()
+		for range step {
+			b.Step()
+		}
+		replaced := b.Now()
+		require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+		for until := replaced.Add(20 * time.Second); b.Now().Before(until); {
+			b.StepUntil(until)
+			atMostOne(t, b)
+		}
+		assert.Equal(t, types.UID("static-2"), atMostOne(t, b), "step %d", step)
+		b.Stop()
+	}
+}
