@@ -110,14 +110,14 @@
 //     the lock, and records, lives and work carry numbers.
 //   - Known.Spare: pods of a source that is not heard, or not complete, are not
 //     ended because they are missing (#105543).
+//   - B-065, B-111: a pod that the runtime shows running when it is first seen
+//     (Update.Running) counts as started as far as its end is concerned. It was
+//     begun by an agent before this one, and gets its SyncTerminatingPod even if
+//     it has to end before its first sync.
 //   - FailedFinally: an error that no retry mends; the kubelet has none such.
 //
 // A life is numbered by its incarnation: 1, 2, 3 as the lives of one UID follow
 // each other. After a record was forgotten, new ones begin above every number
 // that a forgotten one has had, so a UID never has the same number twice, and
 // nothing has to be remembered of it.
-//   - B-065, B-111: a pod that the runtime shows running when it is first seen
-//     (Update.Running) counts as started as far as its end is concerned. It was
-//     begun by an agent before this one, and gets its SyncTerminatingPod even if
-//     it has to end before its first sync.
 package lifecycle
