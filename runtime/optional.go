@@ -39,6 +39,19 @@ type Execer interface {
 	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
 }
 
+// Answerer is a runtime that answers probes and hooks itself, of whatever kind
+// they are: one in memory, whose containers run no commands and listen on no
+// network. Where a runtime is one, neither Exec nor a connection is used for
+// probes and hooks.
+type Answerer interface {
+	// Answer asks a running container. It is called concurrently, also for one
+	// container, and returns at the end of ctx at the latest. An error means
+	// that nothing has been found out: ErrNotFound, ErrWrongState if the
+	// container does not run, or that of ctx. A container that refuses is a
+	// result, not an error.
+	Answer(ctx context.Context, req AnswerRequest) (AnswerResult, error)
+}
+
 // LogReader is a runtime that keeps what containers print.
 type LogReader interface {
 	// ReadLog writes a container's log to w and returns, or, if the request
@@ -92,6 +105,35 @@ type ExecRequest struct {
 type ExecResult struct {
 	ExitCode int32
 	Output   []byte // both streams, in order, cut to the limit
+}
+
+// AnswerRequest is what a container is asked.
+type AnswerRequest struct {
+	ContainerID string
+	Purpose     Purpose
+}
+
+// Purpose is why a container is asked.
+type Purpose string
+
+// The purposes.
+const (
+	// LivenessProbe asks whether it should be restarted.
+	LivenessProbe Purpose = "liveness"
+	// ReadinessProbe asks whether it may get traffic.
+	ReadinessProbe Purpose = "readiness"
+	// StartupProbe asks whether it has finished starting.
+	StartupProbe Purpose = "startup"
+	// PostStartHook tells it that it has been started.
+	PostStartHook Purpose = "post-start"
+	// PreStopHook tells it that it is about to be stopped.
+	PreStopHook Purpose = "pre-stop"
+)
+
+// AnswerResult is what a container answers.
+type AnswerResult struct {
+	OK      bool
+	Message string // a few words for people
 }
 
 // ReadLogRequest asks for a container's log.

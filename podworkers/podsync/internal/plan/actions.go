@@ -24,7 +24,30 @@ type Input struct {
 	// Published is the newest status of this life, or nil. It is looked at for
 	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
+	// Probed are the verdicts of probes, by the runtime's ID of a container that
+	// runs. A container without one has given no reason to be stopped, and if it
+	// has a startup probe it has not started.
+	Probed map[string]Probed
+	// Initialized is the ID of the sandbox that the pod is known to have been
+	// initialized in, by Actions.Initialized of an earlier decision. Empty: none.
+	Initialized string
 }
+
+// Verdict is what a probe believes of a container.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// NoVerdict: the probe has not come to one, or there is none.
+	NoVerdict Verdict = iota
+	// Success is what the name says.
+	Success
+	// Failure is what the name says.
+	Failure
+)
+
+// Probed are the verdicts on one container.
+type Probed struct{ Liveness, Startup Verdict }
 
 // Actions is what to do with a pod now, in the order of the fields. The zero
 // value: nothing.
@@ -47,8 +70,18 @@ type Actions struct {
 	CreateSandbox  Why
 	SandboxAttempt uint32
 	SandboxID      string
+	// Initialized says that the pod is initialized in SandboxID, as far as the
+	// records tell: it is to be remembered for the decisions to come.
+	Initialized bool
+	// Reset are all containers of a pod that RestartAllContainers begins anew, in
+	// the order in which they are to go: each is stopped, if it runs, and its
+	// record removed. Nothing is started by the same decision.
+	Reset []Kill
+	// Ephemeral are the ephemeral containers to start, before all others; each
+	// stands for itself.
+	Ephemeral []Start
 	// Init are the init containers to start, in order; if one fails nothing
-	// after it is started.
+	// after it is started, unless it is a sidecar.
 	Init []Start
 	// Containers are the regular containers to start, in order; each stands
 	// for itself.
@@ -60,6 +93,9 @@ type Kill struct {
 	ID   string
 	Name string
 	Why  Why
+	// Grace, in seconds, is that of the probe whose failure is the reason, and
+	// nil if the pod's counts. That of a deletion goes before it (KC-10).
+	Grace *int64
 }
 
 // Start is one container to create and start.
@@ -73,12 +109,14 @@ type Start struct {
 	// HeldUntil, if not zero, forbids the start before that time.
 	HeldUntil time.Time
 	Why       Why
+	// Sidecar says that it is a restartable init container.
+	Sidecar bool
 }
 
 // Idle reports whether there is nothing to do.
 func (a *Actions) Idle() bool {
 	return a.KillPod == "" && a.CreateSandbox == "" && len(a.Kill) == 0 && len(a.Init) == 0 &&
-		len(a.Containers) == 0 && len(a.StopSandboxes) == 0 && len(a.RemoveSandboxes) == 0 && len(a.PruneSandboxes) == 0
+		len(a.Containers) == 0 && len(a.Ephemeral) == 0 && len(a.Reset) == 0 && len(a.StopSandboxes) == 0 && len(a.RemoveSandboxes) == 0 && len(a.PruneSandboxes) == 0
 }
 
 // Decide says what to do with a pod now. It changes nothing of its input.
