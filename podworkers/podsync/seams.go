@@ -1,0 +1,82 @@
+package podsync
+
+import (
+	"context"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Objects finds the ConfigMaps and Secrets that pods refer to. Its methods are
+// called concurrently, in each sync that needs them. An object that does not
+// exist is runtime.ErrNotFound; any other error means that nothing is known of
+// it. What is returned is only read.
+type Objects interface {
+	// ConfigMap finds one of a namespace.
+	ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error)
+	// Secret finds one of a namespace.
+	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
+}
+
+// Volumes brings the volumes of pods to the machine. Package volumes has one
+// on a directory of the host.
+type Volumes interface {
+	// Problems names the volumes of a pod, and the mounts, that cannot be had
+	// here. It is pure, and called when a pod is admitted; a pod with problems
+	// is rejected.
+	Problems(pod *v1.Pod) []Problem
+	// SetUp makes everything that the pod mounts, or brings it up to date. It
+	// is called in each sync of a pod that has volumes, also while it runs, by
+	// one caller at a time for a pod; what is there is left as it is. Its error
+	// keeps containers from being started.
+	SetUp(ctx context.Context, pod *v1.Pod) error
+	// Mounts are the mounts of one container, after SetUp. Expand replaces
+	// $(NAME) in a subPathExpr; its error names what cannot be expanded.
+	Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error)
+	// TearDown removes what SetUp has made, once nothing of the pod runs any
+	// more. It may be repeated; nothing to remove is no error.
+	TearDown(ctx context.Context, uid types.UID) error
+}
+
+// Files are the single files that a node keeps for the containers of pods. They
+// go with Volumes.TearDown. Their methods may be called for different pods at
+// once.
+type Files interface {
+	// Hosts writes the hosts file of a pod and returns its path on the host.
+	Hosts(pod *v1.Pod, ips []string, hostname string) (path string, err error)
+	// TerminationLog makes the file into which an attempt at a container may
+	// write its last words, and returns its path on the host.
+	TerminationLog(pod *v1.Pod, container string, attempt uint32) (path string, err error)
+	// ReadTerminationLog returns at most the last limit bytes of such a file. A
+	// file that is not there is empty; one that is no regular file any more is an
+	// error.
+	ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error)
+}
+
+// HTTPGetter makes the requests of http hooks. Package hookhttp has the usual
+// one.
+type HTTPGetter interface {
+	// Get makes a request to an address of the pod. Any answer is a success; an
+	// error says that there was none. It ends with ctx.
+	Get(ctx context.Context, url string, header http.Header) error
+}
+
+// prober is the slice of package prober that is used here.
+type prober interface {
+	// AddPod begins to probe a pod, and does nothing for one that is probed.
+	AddPod(pod *v1.Pod)
+	// UpdatePodStatus sets Started and Ready in a status that is being made.
+	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
+	// Published tells what has been stored of a pod, by us or before we began.
+	Published(uid types.UID, status *v1.PodStatus)
+	// Failed reports whether a container has failed a liveness or a startup
+	// probe; started, whether its startup probe has succeeded.
+	Failed(uid types.UID, containerID string) (liveness, startup, started bool)
+	// StopLivenessAndStartup ends these probes of a pod that terminates.
+	StopLivenessAndStartup(uid types.UID)
+	// RemovePod ends all probes of a pod.
+	RemovePod(uid types.UID)
+}
