@@ -40,12 +40,16 @@ type Reason struct {
 // Status says what is true of a pod: phase, conditions and containers. It
 // shares nothing with its input that anybody writes to.
 func Status(in StatusInput) v1.PodStatus {
-	if in.Runtime == nil {
-		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
-	}
-	if in.Old == nil {
-		in.Old = &in.Pod.Status
-	}
+	s := Containers(in)
+	Conclude(in, &s)
+	return s
+}
+
+// Containers is the first half of Status: all that the records tell, container
+// by container, and the addresses. A container that runs counts as started and
+// ready; who knows better, by its probes, says so before Conclude. [PH-13]
+func Containers(in StatusInput) v1.PodStatus {
+	in.complete()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
 		QOSClass:           QOSClass(in.Pod),
@@ -55,11 +59,27 @@ func Status(in StatusInput) v1.PodStatus {
 	s.InitContainerStatuses = statuses(&in, in.Pod.Spec.InitContainers, true)
 	s.ContainerStatuses = statuses(&in, in.Pod.Spec.Containers, false)
 	slices.SortFunc(s.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
-	sandbox := findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
-	setPhase(&s, &in, sandbox)
-	setAddresses(&s, &in, sandbox.current)
-	s.Conditions = conditions(&s, &in, sandbox)
+	setAddresses(&s, &in, newestSandbox(in.Runtime, in.Incarnation))
 	return s
+}
+
+// Conclude is the second half of Status: what follows from the containers for
+// the pod, which is its phase, the reason of it, and its conditions.
+func Conclude(in StatusInput, s *v1.PodStatus) {
+	in.complete()
+	sandbox := findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
+	setPhase(s, &in, sandbox)
+	s.Conditions = conditions(s, &in, sandbox)
+}
+
+// complete puts something in the place of what is not known.
+func (in *StatusInput) complete() {
+	if in.Runtime == nil {
+		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
+	}
+	if in.Old == nil {
+		in.Old = &in.Pod.Status
+	}
 }
 
 // setPhase computes the phase and holds on to a terminal one.
