@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ type job struct {
 	amend      PodStatusFunc
 	mark       uint64
 	since      time.Time
-	called     bool // the syncer was called
+	called     bool          // the syncer was called
+	step       atomic.Uint32 // a Step: others ask
 
 	verdict verdict // of done
 	act     actions // of done
@@ -110,8 +112,10 @@ type outcome struct {
 
 // sync waits for a fresh status, then for a slot, then calls the syncer.
 func (w *Workers) sync(j *job) outcome {
+	j.step.Store(uint32(Looking))
 	status, err := w.observe(j)
 	if err == nil {
+		j.step.Store(uint32(AwaitingSlot))
 		err = j.ctx.slot.begin(j.ctx)
 	}
 	if err != nil {
@@ -171,6 +175,7 @@ func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err
 		return false, err
 	}
 	j.called = true
+	j.step.Store(uint32(Working))
 	var begun time.Time
 	if w.config.Hooks.Synced != nil {
 		begun = w.turn.Now()

@@ -32,6 +32,15 @@ func (h *heap) len() int { return len(h.order) }
 // first is the entry that is due first; the heap must not be empty.
 func (h *heap) first() *slot { return &h.slots[h.order[0]] }
 
+// due is the due time of the UID's entry, if it has one.
+func (h *heap) due(uid types.UID) (time.Duration, bool) {
+	s, ok := h.index[uid]
+	if !ok {
+		return 0, false
+	}
+	return h.slots[s].due, true
+}
+
 // put inserts the entry or overwrites its due time.
 func (h *heap) put(uid types.UID, due time.Duration) {
 	s, ok := h.index[uid]

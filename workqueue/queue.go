@@ -104,6 +104,18 @@ func (q *Queue) Next() (time.Time, bool) {
 	return q.epoch.Add(q.mu.heap.first().due), true
 }
 
+// Due is when the pod is due, which may lie in the past, and false if it is not
+// queued.
+func (q *Queue) Due(uid types.UID) (time.Time, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	due, ok := q.mu.heap.due(uid)
+	if !ok {
+		return time.Time{}, false
+	}
+	return q.epoch.Add(due), true
+}
+
 // Len is the number of pods that have a due time, passed or not.
 func (q *Queue) Len() int {
 	q.mu.Lock()

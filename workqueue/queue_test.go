@@ -59,6 +59,19 @@ func TestGetWork_B146_DueOnceAndTheRestStays(t *testing.T) {
 	assert.Zero(t, q.Len())
 }
 
+func TestDue(t *testing.T) {
+	q, clk := newQueue()
+	q.Enqueue("a", time.Minute)
+	q.Enqueue("b", time.Second)
+	clk.SetTime(start.Add(time.Hour))
+	due, ok := q.Due("a")
+	assert.True(t, ok)
+	assert.Equal(t, start.Add(time.Minute), due, "though it is past")
+	q.GetWork()
+	_, ok = q.Due("a")
+	assert.False(t, ok, "it was handed out")
+}
+
 func TestGetWork_B147_DueMeansNotAfterNow(t *testing.T) {
 	q, clk := newQueue()
 	q.Enqueue("a", time.Second)

@@ -13,6 +13,7 @@ type View struct {
 	known       bool
 	synced      bool
 	restart     bool
+	inLine      bool
 	grace       Grace
 }
 
@@ -22,7 +23,7 @@ func (t *Table) view(r *record) View {
 	}
 	return View{
 		incarnation: r.incarnation, generation: r.generation, stage: r.stage, activity: r.activity, latches: r.latches,
-		known: true, synced: t.synced, restart: r.successor() != nil, grace: Grace{r.grace, r.grace != 0},
+		known: true, synced: t.synced, restart: r.successor() != nil, inLine: !t.mayRun(r), grace: Grace{r.grace, r.grace != 0},
 	}
 }
 
@@ -62,6 +63,10 @@ func (v View) Static() bool { return v.latches.has(static) }
 // RestartRequested is true if the UID is wanted again: another incarnation
 // begins when this one is finished.
 func (v View) RestartRequested() bool { return v.restart }
+
+// AwaitsFullName is true for a static pod that must not start yet, because
+// another one holds its full name, or came before it.
+func (v View) AwaitsFullName() bool { return v.inLine }
 
 // IsPodKnownTerminated is true if the pod is known and none of its containers
 // runs. For admission: an unknown pod was never admitted.

@@ -1,0 +1,61 @@
+package podworkers
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Step is what a pod's worker is doing.
+type Step uint8
+
+// The steps of a worker.
+const (
+	// Resting: it does nothing, and waits for an update or for its time.
+	Resting Step = iota
+	// Looking: it waits for an observation that is fresh enough.
+	Looking
+	// AwaitingSlot: it waits for one of Config.MaxSyncs or MaxTerminations.
+	AwaitingSlot
+	// Working: the syncer is being called.
+	Working
+)
+
+// String is the step as people read it.
+func (s Step) String() string {
+	switch s {
+	case Looking:
+		return "looking"
+	case AwaitingSlot:
+		return "awaiting a slot"
+	case Working:
+		return "working"
+	}
+	return "resting"
+}
+
+// Outlook is what comes next of a pod's worker, for people.
+type Outlook struct {
+	// Step is what it is doing now.
+	Step Step
+	// NextAt is when it looks at the pod without being told to; zero: it does
+	// not. It may lie in the past.
+	NextAt time.Time
+}
+
+// Outlook tells what comes next of a pod. It is the zero value for a pod that
+// the workers do not know. View says how the pod is.
+func (w *Workers) Outlook(uid types.UID) Outlook {
+	var o Outlook
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ref, ok := w.mu.table.Find(uid)
+	if !ok {
+		return o
+	}
+	if j := w.mu.records.at(ref).running; j != nil {
+		o.Step = Step(j.step.Load())
+	}
+	o.NextAt, _ = w.queue.Due(uid)
+	return o
+}
