@@ -22,6 +22,7 @@ type container struct {
 	sandbox *sandbox
 	req     runtime.CreateContainerRequest
 	run     Run
+	answers map[runtime.Purpose]Answers // of its annotations
 	created time.Time
 	start   time.Time // when it runs, or will; zero: it has not been told to
 	end     ending

@@ -51,12 +51,16 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err != nil {
 		return "", err
 	}
+	answers, err := parseReplies(req.Name, req.Annotations, s.req.Annotations)
+	if err != nil {
+		return "", err
+	}
 	if err := m.failCreateLocked(req, run); err != nil {
 		return "", err
 	}
 	req.Annotations = maps.Clone(req.Annotations)
 	req.Command, req.Args = slices.Clone(req.Command), slices.Clone(req.Args)
-	c := &container{id: m.newIDLocked(req.Pod.UID), pod: s.pod, sandbox: s, req: req, created: now}
+	c := &container{id: m.newIDLocked(req.Pod.UID), pod: s.pod, sandbox: s, req: req, answers: answers, created: now}
 	s.pod.insertContainer(c)
 	m.mu.containers[c.id] = c
 	m.changedLocked(c.pod, c, now)

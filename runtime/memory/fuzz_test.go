@@ -27,6 +27,22 @@ func FuzzParseScript(f *testing.F) {
 	})
 }
 
+// So are any answers.
+func FuzzParseAnswers(f *testing.F) {
+	f.Add("fail for=5s; hang for=1m takes=2s; ok message=\"a; b \\\" c\"")
+	f.Add("message=\"\\x80\" ok;ok")
+	f.Fuzz(func(t *testing.T, text string) {
+		answers, err := memory.ParseAnswers(text)
+		if err != nil {
+			require.ErrorIs(t, err, memory.ErrScript)
+			return
+		}
+		again, err := memory.ParseAnswers(answers.String())
+		require.NoError(t, err)
+		require.Equal(t, answers, again)
+	})
+}
+
 // Any command is obvious or runs for ever; none takes less than no time.
 func FuzzCommand(f *testing.F) {
 	f.Add("sh\x00-c\x00trap '' TERM; sleep 1.5m; exit 300")

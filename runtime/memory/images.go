@@ -128,7 +128,7 @@ func (m *machine) candidatesLocked(ref runtime.PodRef, container string, annotat
 		}
 	}
 	for key := range annotations {
-		if name, ok := strings.CutPrefix(key, AnnotationPrefix); ok {
+		if name, ok := strings.CutPrefix(key, AnnotationPrefix); ok && !strings.Contains(name, ".") { // With a dot: answers.
 			names = append(names, name)
 		}
 	}

@@ -29,6 +29,7 @@ var (
 	_ runtime.EventSource    = (*Runtime)(nil)
 	_ runtime.StatusReporter = (*Runtime)(nil)
 	_ runtime.Versioner      = (*Runtime)(nil)
+	_ runtime.Answerer       = (*Runtime)(nil)
 )
 
 // New makes an empty, ready machine and returns the view of a client on the
@@ -94,6 +95,7 @@ type machine struct {
 		images     map[string]runtime.Image // by normal name
 		noPull     map[string]error
 		scripts    []assigned
+		replies    []reply
 		ips        map[uint16]bool
 		list       []runtime.Pod // what ListPods last returned
 		fresh      bool          // nothing has changed since
@@ -106,6 +108,7 @@ type machine struct {
 type past struct {
 	made   int            // IDs given out
 	starts map[string]int // per container name
+	asked  map[question]int
 }
 
 // maxPast is of how many UIDs without records that is at least.
@@ -116,7 +119,7 @@ func (m *machine) pastLocked(uid types.UID) *past {
 	p := m.mu.past[uid]
 	if p == nil {
 		m.forgetLocked()
-		p = &past{starts: map[string]int{}}
+		p = &past{starts: map[string]int{}, asked: map[question]int{}}
 		m.mu.past[uid] = p
 		m.mu.seen = append(m.mu.seen, uid)
 	}
@@ -267,6 +270,13 @@ func orNil(v any) any {
 
 // await waits, through the seam of the caller, while c is in the given state.
 func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) error {
+	_, err := r.awaitUntil(ctx, c, while, time.Time{})
+	return err
+}
+
+// awaitUntil is await up to a time, if one is given. It reports whether c was
+// in that state all the time; of a change at that very time c wins.
+func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.State, until time.Time) (bool, error) {
 	changed := r.turn.NewEvent()
 	r.m.lock()
 	c.waiters = append(c.waiters, changed)
@@ -277,11 +287,16 @@ func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) 
 		over := c.gone || c.state(now) != while
 		next := c.next
 		r.m.unlock()
-		if over {
-			return nil
+		switch {
+		case over:
+			return false, nil
+		case !until.IsZero() && !until.After(now):
+			return true, nil
+		case !until.IsZero() && (next.IsZero() || until.Before(next)):
+			next = until
 		}
 		if err := wait(ctx, changed, next); err != nil {
-			return err
+			return false, err
 		}
 	}
 }

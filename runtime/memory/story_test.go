@@ -101,7 +101,9 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 	w.said = nil
 	switch d.Cmd {
 	case "parse":
-		return parse(d.Input)
+		return parse(d.Input, memory.ParseScript)
+	case "parse-answers":
+		return parse(d.Input, memory.ParseAnswers)
 	case "command":
 		return commands(d.Input)
 	case "advance":
@@ -114,7 +116,7 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.s.Settle()
 	case "show":
 		return w.show(t)
-	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script":
+	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script", "answers", "asked":
 		w.trouble(t, d)
 	default:
 		call := w.call(t, d)
@@ -187,14 +189,26 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 		}
 		return key
 	}
-	within := func(f func(context.Context) error) func() string {
+	saying := func(f func(context.Context) (string, error)) func() string {
 		return func() string {
 			if timeout > 0 {
 				ctx, cancel = turn.Over(w.client.Clock()).WithDeadline(ctx, w.s.Now().Add(time.Duration(timeout)*time.Second))
 			}
 			defer cancel()
-			return result(f(ctx))
+			said, err := f(ctx)
+			if err != nil {
+				return strings.TrimSpace(said + " " + err.Error())
+			}
+			return said
 		}
+	}
+	within := func(f func(context.Context) error) func() string {
+		return saying(func(ctx context.Context) (string, error) {
+			if err := f(ctx); err != nil {
+				return "", err
+			}
+			return "ok", nil
+		})
 	}
 	switch d.Cmd {
 	case "sandbox":
@@ -247,6 +261,16 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 			_, err := w.rt.ImageStatus(ctx, runtime.ImageStatusRequest{Image: image, Pod: ref, Container: name})
 			return err
 		})
+	case "ask":
+		var purpose string
+		d.ScanArgs(t, "purpose", &purpose)
+		return saying(func(ctx context.Context) (string, error) {
+			a, err := w.rt.Answer(ctx, runtime.AnswerRequest{ContainerID: id(key), Purpose: runtime.Purpose(purpose)})
+			if err != nil {
+				return "", err
+			}
+			return strings.TrimSpace(map[bool]string{true: "yes ", false: "no "}[a.OK] + a.Message), nil
+		})
 	case "list":
 		return within(func(ctx context.Context) error {
 			_, err := w.rt.ListPods(ctx)
@@ -294,6 +318,23 @@ func (w *world) trouble(t *testing.T, d *datadriven.TestData) {
 		script, err := memory.ParseScript(d.Input)
 		require.NoError(t, err)
 		w.machine.SetScript(memory.For{Name: key}, script)
+	case "answers":
+		var purpose string
+		d.ScanArgs(t, "purpose", &purpose)
+		var answers memory.Answers
+		if d.Input != "" {
+			var err error
+			answers, err = memory.ParseAnswers(d.Input)
+			require.NoError(t, err)
+		}
+		w.machine.SetAnswers(memory.For{Name: key}, runtime.Purpose(purpose), answers)
+	case "asked":
+		uid, name, _ := strings.Cut(key, "/")
+		for _, purpose := range []runtime.Purpose{"liveness", "readiness", "startup", "post-start", "pre-stop"} {
+			if n := w.machine.Asked(types.UID(uid), name, purpose); n > 0 {
+				w.sayf("%s %d", purpose, n)
+			}
+		}
 	}
 }
 
@@ -339,17 +380,17 @@ func annotations(input string) map[string]string {
 }
 
 // parse reads each line as a script and prints it as it was understood.
-func parse(input string) string {
+func parse[S fmt.Stringer](input string, read func(string) (S, error)) string {
 	var out strings.Builder
 	for line := range strings.Lines(input) {
-		script, err := memory.ParseScript(strings.TrimSuffix(line, "\n"))
+		script, err := read(strings.TrimSuffix(line, "\n"))
 		if err != nil {
 			text, _, _ := strings.Cut(err.Error(), "; allowed are")
 			fmt.Fprintln(&out, text)
 			continue
 		}
 		fmt.Fprintln(&out, script)
-		again, err := memory.ParseScript(script.String())
+		again, err := read(script.String())
 		if err != nil || again.String() != script.String() {
 			fmt.Fprintln(&out, "does not survive being written down:", again, err)
 		}

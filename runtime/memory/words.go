@@ -1,0 +1,58 @@
+package memory
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// sentences splits the text of a script at semicolons, and each part into words
+// at spaces. What stands in double quotes, with the escapes of a Go string, is
+// neither; the quotes stay.
+func sentences(text string) ([][]string, error) {
+	var parts [][]string
+	var words []string
+	from, quoted := -1, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+			fallthrough
+		case quoted, c != ';' && !space(c):
+			if from < 0 {
+				from = i
+			}
+		default:
+			if from >= 0 {
+				words, from = append(words, text[from:i]), -1
+			}
+			if c == ';' {
+				parts, words = append(parts, words), nil
+			}
+		}
+	}
+	if quoted {
+		return nil, errors.New("a quotation mark is not closed")
+	}
+	if from >= 0 {
+		words = append(words, text[from:])
+	}
+	return append(parts, words), nil
+}
+
+func space(c byte) bool { return strings.IndexByte(" \t\r\n\v\f", c) >= 0 }
+
+// parseText reads the text of a word, which may be quoted.
+func parseText(value string) (string, error) {
+	if !strings.Contains(value, `"`) && value != "" {
+		return value, nil
+	}
+	text, err := strconv.Unquote(value)
+	if err != nil || value[0] != '"' {
+		return "", errors.New(`not a text: one word, or several in double quotes as "out of memory"`)
+	}
+	return text, nil
+}
