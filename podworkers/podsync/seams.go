@@ -64,19 +64,33 @@ type HTTPGetter interface {
 	Get(ctx context.Context, url string, header http.Header) error
 }
 
-// prober is the slice of package prober that is used here.
+// prober is the slice of package prober that is used here. Container IDs are as
+// in statuses.
 type prober interface {
 	// AddPod begins to probe a pod, and does nothing for one that is probed.
 	AddPod(pod *v1.Pod)
 	// UpdatePodStatus sets Started and Ready in a status that is being made.
 	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
-	// Published tells what has been stored of a pod, by us or before we began.
-	Published(uid types.UID, status *v1.PodStatus)
-	// Failed reports whether a container has failed a liveness or a startup
-	// probe; started, whether its startup probe has succeeded.
-	Failed(uid types.UID, containerID string) (liveness, startup, started bool)
+	// ObserveStatus tells what has been stored of a pod.
+	ObserveStatus(uid types.UID, status *v1.PodStatus)
+	// Failed reports whether a container has failed its liveness or its startup
+	// probe.
+	Failed(uid types.UID, containerID string) (liveness, startup bool)
+	// Started reports whether a container's startup probe has succeeded.
+	Started(uid types.UID, containerID string) bool
 	// StopLivenessAndStartup ends these probes of a pod that terminates.
 	StopLivenessAndStartup(uid types.UID)
 	// RemovePod ends all probes of a pod.
 	RemovePod(uid types.UID)
 }
+
+// noProbes is the prober of those who have none.
+type noProbes struct{}
+
+func (noProbes) AddPod(*v1.Pod)                         {}
+func (noProbes) UpdatePodStatus(*v1.Pod, *v1.PodStatus) {}
+func (noProbes) ObserveStatus(types.UID, *v1.PodStatus) {}
+func (noProbes) Failed(types.UID, string) (_, _ bool)   { return false, false }
+func (noProbes) Started(types.UID, string) bool         { return false }
+func (noProbes) StopLivenessAndStartup(types.UID)       {}
+func (noProbes) RemovePod(types.UID)                    {}

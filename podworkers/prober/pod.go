@@ -18,6 +18,7 @@ type pod struct {
 	containers []*container
 	ip         string
 	seen       []Container // as last observed: for probes that are added later
+	heard      uint64      // how often it was added or observed
 }
 
 // container has the probes of one container.

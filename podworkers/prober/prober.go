@@ -72,6 +72,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 	now := p.turn.Now()
 	p.mu.Lock()
 	known := p.podLocked(spec.UID)
+	known.heard++
 	if known.spec == nil {
 		known.spec = spec
 	}
@@ -93,10 +94,14 @@ func (p *Prober) Observe(uid types.UID, o Observed) {
 	now := p.turn.Now()
 	p.mu.Lock()
 	known := p.podLocked(uid)
+	known.heard++
 	known.ip, known.seen = o.PodIP, o.Containers
 	p.observeLocked(known, known.seen, now)
 	p.leave()
 }
+
+// ObserveStatus is Observe of what a status says.
+func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) { p.Observe(uid, FromStatus(status)) }
 
 // StopLivenessAndStartup ends these probes of a pod with success: it is called
 // when the pod begins to terminate (PR-8). Checks of theirs that run are
@@ -118,16 +123,40 @@ func (p *Prober) RemovePod(uid types.UID) {
 	p.leave()
 }
 
-// CleanupPods is RemovePod for all pods but those in keep. It is called by
-// housekeeping.
-func (p *Prober) CleanupPods(keep map[types.UID]bool) {
+// CleanupPods is RemovePod for every pod for which keep answers false. It is
+// called by housekeeping; keep is called with no lock held. A pod that is heard
+// of meanwhile is kept.
+func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 	p.mu.Lock()
-	for _, uid := range p.uidsLocked() {
-		if !keep[uid] {
+	uids := p.uidsLocked()
+	heard := make([]uint64, len(uids))
+	for i, uid := range uids {
+		heard[i] = p.mu.pods[uid].heard
+	}
+	p.mu.Unlock()
+	for i, uid := range uids {
+		if keep(uid) {
+			continue
+		}
+		p.mu.Lock()
+		if known := p.mu.pods[uid]; known != nil && known.heard == heard[i] {
 			p.removeLocked(uid)
 		}
+		p.leave()
 	}
-	p.leave()
+}
+
+// Failed reports whether a container has failed its liveness probe, and whether
+// its startup probe: reasons to stop it. It is false of what is not known, and
+// where there is no such probe.
+func (p *Prober) Failed(uid types.UID, containerID string) (liveness, startup bool) {
+	return p.Verdict(uid, containerID, Liveness) == Failure, p.Verdict(uid, containerID, Startup) == Failure
+}
+
+// Started reports whether the startup probe of a container has succeeded. It is
+// false where there is none.
+func (p *Prober) Started(uid types.UID, containerID string) bool {
+	return p.Verdict(uid, containerID, Startup) == Success
 }
 
 // Verdict is what is believed of a container by a probe: Unknown if there is no

@@ -118,7 +118,7 @@ func TestRemovePod_CancelsWhatRuns(t *testing.T) {
 	pod.Spec.Containers[0].LivenessProbe.TimeoutSeconds = 100
 	for name, end := range map[string]func(){
 		"removed":            func() { w.p.RemovePod("a") },
-		"cleaned up":         func() { w.p.CleanupPods(map[types.UID]bool{"b": true}) },
+		"cleaned up":         func() { w.p.CleanupPods(func(uid types.UID) bool { return uid == "b" }) },
 		"stopped":            func() { w.p.StopLivenessAndStartup("a") },
 		"not running":        func() { w.ended("a", "1") },
 		"another one":        func() { w.say("a/c/Liveness", "pass"); w.runs("a", "2") },
