@@ -34,6 +34,26 @@ type Config struct {
 	// Hooks observe.
 	Hooks Hooks
 
+	// Probes is told of pods and their containers, and asked about them: a
+	// prober.Prober. Nil: pods with probes are unsupported.
+	Probes prober
+	// Volumes brings the volumes of pods to the machine. Nil: pods that mount
+	// some are unsupported.
+	Volumes Volumes
+	// Files keeps the hosts file and the termination messages of pods. Nil: a pod
+	// with hostAliases is unsupported, and messages are the runtime's.
+	Files Files
+	// Objects finds the ConfigMaps and Secrets that variables refer to. Nil: there
+	// are none.
+	Objects Objects
+	// HTTP makes the requests of http hooks. Nil: pods with such hooks are
+	// unsupported, unless the runtime is a runtime.Answerer.
+	HTTP HTTPGetter
+
+	// Handlers are the runtime handlers by the name of their RuntimeClass. A pod
+	// of another class is unsupported.
+	Handlers map[string]string
+
 	// Changed is told of every pod for which something was done, once at the
 	// end of the call, so that somebody looks at it soon. Nil: nobody.
 	Changed func(types.UID)
@@ -128,6 +148,9 @@ func (c *Config) complete() error {
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	if c.Recorder == nil {
 		c.Recorder = noEvents{}
+	}
+	if c.Probes == nil {
+		c.Probes = noProbes{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

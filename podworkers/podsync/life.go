@@ -25,6 +25,9 @@ type life struct {
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
 	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
+	probed   bool                   // the prober has been told what was published before
+	// initialized is the ID of the sandbox in which the pod is initialized.
+	initialized string
 }
 
 // crash is where a container is in its crash loop. Another image, or other

@@ -22,10 +22,23 @@ func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc
 	if v.life.fresh {
 		v.life.fresh = false
 		s.cfg.Status.ReplacePodStatus(v.pod, status)
-		return status
+	} else {
+		s.cfg.Status.SetPodStatus(v.pod, status)
 	}
-	s.cfg.Status.SetPodStatus(v.pod, status)
+	if !terminal {
+		s.observed(v)
+	}
 	return status
+}
+
+// observed tells the prober what has been stored of the pod (PR-4).
+func (s *Syncer) observed(v *visit) {
+	if !hasProbes(v.pod) {
+		return
+	}
+	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
+		s.cfg.Probes.ObserveStatus(v.pod.UID, &stored)
+	}
 }
 
 // published is the newest status of this life. Nil: there is none yet, and if

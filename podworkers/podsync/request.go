@@ -63,6 +63,9 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequ
 		req.Annotations[AnnotationSource] = source
 	}
 	req.Annotations[AnnotationPodHash] = plan.PodHash(v.pod)
+	if class := spec.RuntimeClassName; class != nil {
+		req.Handler = s.cfg.Handlers[*class]
+	}
 	if spec.SecurityContext != nil {
 		for _, sysctl := range spec.SecurityContext.Sysctls {
 			if req.Sysctls == nil {

@@ -23,19 +23,20 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err := s.lookTwice(ctx, v); err != nil {
 		return false, err
 	}
+	s.addProbes(v)
 	status := s.publish(v, false, nil)
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
-	now := s.turn.Now()
-	actions := plan.Decide(plan.Input{
-		Pod: pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), Published: &status,
-	})
+	actions := s.decide(v, &status)
 	if actions.Idle() {
 		return false, nil
 	}
 	defer s.changed(v)
 	err := s.act(ctx, v, &actions)
+	if err == nil && len(actions.Reset) > 0 {
+		err = s.beginAnew(ctx, v)
+	}
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
 		s.publish(v, false, nil)
@@ -44,6 +45,38 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
 	}
 	return false, err
+}
+
+// decide asks plan what to do, and remembers what it has found out.
+func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
+	now := s.turn.Now()
+	actions := plan.Decide(plan.Input{
+		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now),
+		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
+	})
+	switch {
+	case len(actions.Reset) > 0:
+		v.life.initialized = "" // What begins anew is initialized anew.
+	case actions.Initialized:
+		v.life.initialized = actions.SandboxID
+	}
+	return actions
+}
+
+// beginAnew starts what was reset, as far as it goes now: nothing else would
+// make the pod look changed (SP-14).
+func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
+	}
+	v.status = status
+	published := s.publish(v, false, nil)
+	actions := s.decide(v, &published)
+	if len(actions.Reset) > 0 {
+		return errors.New("podsync: the containers were reset and are still there")
+	}
+	return s.act(ctx, v, &actions)
 }
 
 // lookTwice asks the runtime itself before a container that has run counts as
@@ -74,7 +107,7 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 	if err := s.clear(ctx, v, a); err != nil {
 		return err
 	}
-	if len(a.Init) == 0 && len(a.Containers) == 0 {
+	if len(a.Ephemeral) == 0 && len(a.Init) == 0 && len(a.Containers) == 0 {
 		return nil
 	}
 	if !tidies {
@@ -93,12 +126,17 @@ func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err erro
 			return err
 		}
 	}
+	var errs []error
+	for i := range a.Ephemeral {
+		errs = append(errs, s.start(ctx, v, &a.Ephemeral[i], sandbox))
+	}
 	for i := range a.Init {
-		if err := s.start(ctx, v, &a.Init[i], sandbox); err != nil {
-			return err // What comes after it needs it.
+		err := s.start(ctx, v, &a.Init[i], sandbox)
+		errs = append(errs, err)
+		if err != nil && !a.Init[i].Sidecar {
+			return errors.Join(errs...) // What comes after it needs it (RS-7).
 		}
 	}
-	var errs []error
 	for i := range a.Containers {
 		errs = append(errs, s.start(ctx, v, &a.Containers[i], sandbox))
 	}
@@ -117,6 +155,9 @@ func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 		}
 	}
 	if err := s.killSome(ctx, v, a.Kill); err != nil {
+		return err
+	}
+	if err := s.reset(ctx, v, a.Reset); err != nil {
 		return err
 	}
 	for _, id := range a.Prune {

@@ -19,7 +19,10 @@ import (
 type Syncer struct {
 	cfg      Config
 	turn     turn.Turn
-	reporter runtime.StatusReporter // nil: the runtime is not one
+	reporter runtime.StatusReporter // nil: the runtime is not one, and so on
+	execer   runtime.Execer
+	answerer runtime.Answerer
+	logs     runtime.LogReader
 
 	mu struct {
 		sync.Mutex
@@ -36,6 +39,9 @@ func New(cfg Config) (*Syncer, error) {
 	}
 	s := &Syncer{cfg: cfg, turn: turn.Over(cfg.Clock)}
 	s.reporter, _ = cfg.Runtime.(runtime.StatusReporter)
+	s.execer, _ = cfg.Runtime.(runtime.Execer)
+	s.answerer, _ = cfg.Runtime.(runtime.Answerer)
+	s.logs, _ = cfg.Runtime.(runtime.LogReader)
 	s.mu.lives = make(map[types.UID]*life)
 	return s, nil
 }

@@ -20,12 +20,14 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	v := s.visit(ctx, pod, podStatus)
 	s.publish(v, false, podStatusFn)
 	defer s.changed(v)
+	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
 		if !cut(ctx, err) {
 			s.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "FailedToKillPod", "error killing pod: %v", err)
 		}
 		return err
 	}
+	s.cfg.Probes.RemovePod(pod.UID)
 	v.status = v.after
 	s.publish(v, true, nil) // What amended it before is kept, like all that was published.
 	return nil
@@ -64,6 +66,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	v := s.visit(ctx, pod, podStatus)
+	s.cfg.Probes.RemovePod(pod.UID)
 	s.publish(v, true, nil)
 	s.cfg.Status.TerminatePod(pod)
 	s.end(v.life)

@@ -16,13 +16,44 @@ type Problem struct {
 // String is the problem in one line.
 func (p Problem) String() string { return p.Field + ": " + p.Why }
 
-// Unsupported lists the fields of a pod that a Syncer does not honour. Those in
-// rejected change what the pod means: it must not be run without them. Those in
-// ignored are missed by nobody but people, and may be warned about. It is pure,
-// and called when a pod is admitted.
-func Unsupported(pod *v1.Pod) (rejected, ignored []Problem) {
-	var u unsupported
-	u.pod(&pod.Spec)
+// Powers is what a pod can ask for beyond containers that run. What is false or
+// nil is unsupported.
+type Powers struct {
+	// Probes are made, also those by gRPC, and those that run a command.
+	Probes, GRPCProbes, ExecProbes bool
+	// Hooks that run a command are run, and those that make a request.
+	ExecHooks, HTTPHooks bool
+	// Hosts: the hosts file is written.
+	Hosts bool
+	// Volumes names what of a pod's volumes cannot be had. Nil: there are none.
+	Volumes func(*v1.Pod) []Problem
+	// Handlers are the runtime handlers by the name of their class.
+	Handlers map[string]string
+}
+
+// Powers is what the Syncer can do, given its Config. GRPCProbes is true if
+// Probes is: whoever has made the prober knows better.
+func (s *Syncer) Powers() Powers {
+	answers := s.answerer != nil
+	_, none := s.cfg.Probes.(noProbes)
+	p := Powers{
+		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),
+		ExecHooks: answers || s.execer != nil, HTTPHooks: answers || s.cfg.HTTP != nil,
+		Hosts: s.cfg.Files != nil, Handlers: s.cfg.Handlers,
+	}
+	if s.cfg.Volumes != nil {
+		p.Volumes = s.cfg.Volumes.Problems
+	}
+	return p
+}
+
+// Unsupported lists the fields of a pod that a Syncer with these powers does not
+// honour. Those in rejected change what the pod means: it must not be run without
+// them. Those in ignored are missed by nobody but people, and may be warned
+// about. It is pure, and called when a pod is admitted.
+func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
+	u := unsupported{powers: powers}
+	u.pod(pod)
 	u.podSecurity(pod.Spec.SecurityContext)
 	for i := range pod.Spec.InitContainers {
 		u.container(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
@@ -30,11 +61,18 @@ func Unsupported(pod *v1.Pod) (rejected, ignored []Problem) {
 	for i := range pod.Spec.Containers {
 		u.container(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
 	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), &c)
+	}
 	return u.rejected, u.ignored
 }
 
 // unsupported collects problems.
-type unsupported struct{ rejected, ignored []Problem }
+type unsupported struct {
+	powers            Powers
+	rejected, ignored []Problem
+}
 
 func (u *unsupported) reject(found bool, field, why string) {
 	if found {
@@ -48,15 +86,23 @@ func (u *unsupported) ignore(found bool, field, why string) {
 	}
 }
 
-func (u *unsupported) pod(s *v1.PodSpec) {
-	u.reject(len(s.EphemeralContainers) > 0, "spec.ephemeralContainers", "ephemeral containers are not run")
-	u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
+func (u *unsupported) pod(pod *v1.Pod) {
+	s := &pod.Spec
+	switch {
+	case u.powers.Volumes != nil:
+		u.rejected = append(u.rejected, u.powers.Volumes(pod)...)
+	default:
+		u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
+	}
 	u.reject(s.ActiveDeadlineSeconds != nil, "spec.activeDeadlineSeconds", "deadlines are not watched")
 	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
-	u.reject(s.RuntimeClassName != nil, "spec.runtimeClassName", "runtime classes are not known")
+	if s.RuntimeClassName != nil {
+		_, known := u.powers.Handlers[*s.RuntimeClassName]
+		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
+	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
 	u.reject(s.Resources != nil, "spec.resources", "resources are not limited for a pod as a whole")
-	u.reject(len(s.HostAliases) > 0, "spec.hostAliases", "the hosts file is not written")
+	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
 	u.reject(s.HostnameOverride != nil, "spec.hostnameOverride", "the host name is not replaced")
 
 	u.ignore(len(s.ImagePullSecrets) > 0, "spec.imagePullSecrets", "images are pulled without credentials")
@@ -81,14 +127,12 @@ func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
 
 func (u *unsupported) container(field string, c *v1.Container) {
 	field += "."
-	u.reject(c.RestartPolicy != nil, field+"restartPolicy", "containers follow the pod's policy, and sidecars are not run")
-	u.reject(len(c.RestartPolicyRules) > 0, field+"restartPolicyRules", "exit codes are not looked at")
-	u.reject(c.LivenessProbe != nil, field+"livenessProbe", "probes are not run")
-	u.reject(c.ReadinessProbe != nil, field+"readinessProbe", "probes are not run")
-	u.reject(c.StartupProbe != nil, field+"startupProbe", "probes are not run")
+	u.probe(field+"livenessProbe", c.LivenessProbe)
+	u.probe(field+"readinessProbe", c.ReadinessProbe)
+	u.probe(field+"startupProbe", c.StartupProbe)
 	u.lifecycle(field+"lifecycle.", c.Lifecycle)
-	u.reject(len(c.VolumeMounts) > 0, field+"volumeMounts", "volumes are not mounted")
-	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "volumes are not mounted")
+	u.reject(len(c.VolumeMounts) > 0 && u.powers.Volumes == nil, field+"volumeMounts", "volumes are not mounted")
+	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
 	u.reject(len(c.EnvFrom) > 0, field+"envFrom", "variables are not read from elsewhere")
 	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
 	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
@@ -103,12 +147,37 @@ func (u *unsupported) container(field string, c *v1.Container) {
 	}
 }
 
-func (u *unsupported) lifecycle(field string, l *v1.Lifecycle) {
-	if l == nil {
-		return
+// probe looks at how a container is to be probed.
+func (u *unsupported) probe(field string, p *v1.Probe) {
+	switch {
+	case p == nil:
+	case !u.powers.Probes:
+		u.reject(true, field, "probes are not made")
+	case p.Exec != nil:
+		u.reject(!u.powers.ExecProbes, field+".exec", "the runtime runs no commands in containers")
+	case p.GRPC != nil:
+		u.reject(!u.powers.GRPCProbes, field+".grpc", "probes by gRPC are not made")
 	}
-	u.reject(l.PostStart != nil, field+"postStart", "hooks are not run")
-	u.reject(l.PreStop != nil, field+"preStop", "hooks are not run")
+}
+
+func (u *unsupported) lifecycle(field string, l *v1.Lifecycle) {
+	if l != nil {
+		u.hook(field+"postStart", l.PostStart)
+		u.hook(field+"preStop", l.PreStop)
+	}
+}
+
+// hook looks at what is to be done after the start or before the stop.
+func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
+	switch {
+	case h == nil:
+	case h.Exec != nil:
+		u.reject(!u.powers.ExecHooks, field+".exec", "the runtime runs no commands in containers")
+	case h.HTTPGet != nil:
+		u.reject(!u.powers.HTTPHooks, field+".httpGet", "hooks make no requests")
+	case h.TCPSocket != nil:
+		u.reject(true, field+".tcpSocket", "has never had a meaning")
+	}
 }
 
 // environment finds what would have to be looked up or expanded: references to

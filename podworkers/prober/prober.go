@@ -101,7 +101,9 @@ func (p *Prober) Observe(uid types.UID, o Observed) {
 }
 
 // ObserveStatus is Observe of what a status says.
-func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) { p.Observe(uid, FromStatus(status)) }
+func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) {
+	p.Observe(uid, FromStatus(status))
+}
 
 // StopLivenessAndStartup ends these probes of a pod with success: it is called
 // when the pod begins to terminate (PR-8). Checks of theirs that run are

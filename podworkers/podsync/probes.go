@@ -1,0 +1,65 @@
+package podsync
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// addProbes tells the prober of a pod. On the first visit of a life it is told
+// first what was published of it, if something was: what was ready before the
+// agent was started again is ready still (PR-5).
+func (s *Syncer) addProbes(v *visit) {
+	if !hasProbes(v.pod) {
+		return
+	}
+	if !v.life.probed {
+		v.life.probed = true
+		if old := s.published(v); old != nil {
+			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
+		}
+	}
+	s.cfg.Probes.AddPod(v.pod)
+}
+
+// probed are the verdicts on the containers of a pod that run.
+func (s *Syncer) probed(v *visit) map[string]plan.Probed {
+	if !hasProbes(v.pod) {
+		return nil
+	}
+	verdicts := make(map[string]plan.Probed, len(v.status.Containers))
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		if c.State != runtime.StateRunning || c.Incarnation != v.life.number {
+			continue
+		}
+		id := s.cfg.RuntimeName + "://" + c.ID
+		var p plan.Probed
+		liveness, startup := s.cfg.Probes.Failed(v.pod.UID, id)
+		if liveness {
+			p.Liveness = plan.Failure
+		}
+		switch {
+		case startup:
+			p.Startup = plan.Failure
+		case s.cfg.Probes.Started(v.pod.UID, id):
+			p.Startup = plan.Success
+		}
+		verdicts[c.ID] = p
+	}
+	return verdicts
+}
+
+// hasProbes reports whether any container of a pod that goes on running is
+// probed.
+func hasProbes(pod *v1.Pod) bool {
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if c := &containers[i]; c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,41 @@
+package podsync
+
+import (
+	"context"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// reset ends the containers of a pod and drops their records, so that all of
+// them begin anew in the same sandbox. The records go in the order given: those
+// that are the reason go last, and a crash in the middle leaves it to the next
+// sync (CA-21).
+func (s *Syncer) reset(ctx context.Context, v *visit, all []plan.Kill) error {
+	var alive []plan.Kill
+	for _, k := range all {
+		if state := v.state(k.ID); state == runtime.StateRunning || state == runtime.StateUnknown {
+			k.Grace = new(int64) // What is begun anew has nothing to put in order (outer 3.5).
+			alive = append(alive, k)
+		}
+	}
+	if err := s.killSome(ctx, v, alive); err != nil {
+		return err
+	}
+	for _, k := range all {
+		if err := s.removeContainer(ctx, v, k.ID, string(k.Why)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state is what a container of the visit was seen in; unknown if there is none.
+func (v *visit) state(id string) runtime.State {
+	for i := range v.status.Containers {
+		if v.status.Containers[i].ID == id {
+			return v.status.Containers[i].State
+		}
+	}
+	return runtime.StateUnknown
+}
