@@ -59,8 +59,8 @@ func TestFiles(t *testing.T) {
 	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {subdomain: x, containers: [{name: c, image: x}]}}`)
 	log.until(t, "level=WARN msg=event pod=default/odd-n reason=IgnoredField", "spec.subdomain (pods have no domain)")
 	out.until(t, "odd-n", "1/1", "Running")
-	write("probed.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: probed}, spec: {containers: [{name: c, image: x, livenessProbe: {tcpSocket: {port: 1}}}]}}`)
-	out.until(t, "probed-n", "0/1", "UnsupportedField")
+	write("mapped.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: mapped}, spec: {hostUsers: false, containers: [{name: c, image: x}]}}`)
+	out.until(t, "mapped-n", "0/1", "UnsupportedField")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "web.yaml")))
 	out.until(t, "web-n", "Terminating")

@@ -11,10 +11,13 @@ import (
 // publish says how the pod is, as far as the runtime has shown it, and returns
 // what it said. terminal: nothing of the pod runs, or will.
 func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
-	status := plan.Status(plan.StatusInput{
+	in := plan.StatusInput{
 		Pod: v.pod, Runtime: v.status, Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
 		Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
-	})
+	}
+	status := plan.Containers(in)
+	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
+	plan.Conclude(in, &status)
 	v.dropReasons(&status)
 	if amend != nil {
 		amend(&status)

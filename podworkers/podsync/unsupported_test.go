@@ -23,7 +23,7 @@ func TestUnsupported_PlainPod(t *testing.T) {
 		p.Spec.ServiceAccountName = "default"
 		p.Spec.Containers[0].Command = []string{"sh", "-c", "echo $(date) $HOME ${X} $"}
 		p.Spec.Containers[0].TerminationMessagePath = v1.TerminationMessagePathDefault
-	}))
+	}), podsync.Powers{})
 	assert.Empty(t, rejected)
 	assert.Empty(t, ignored)
 }
@@ -33,21 +33,18 @@ func TestUnsupported_Rejected(t *testing.T) {
 		return func(p *v1.Pod) { f(&p.Spec.Containers[0]) }
 	}
 	for want, change := range map[string]func(*v1.Pod){
-		"spec.ephemeralContainers":   func(p *v1.Pod) { p.Spec.EphemeralContainers = make([]v1.EphemeralContainer, 1) },
-		"spec.volumes":               func(p *v1.Pod) { p.Spec.Volumes = make([]v1.Volume, 1) },
-		"spec.activeDeadlineSeconds": func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1)) },
-		"spec.hostUsers":             func(p *v1.Pod) { p.Spec.HostUsers = new(false) },
-		"spec.runtimeClassName":      func(p *v1.Pod) { p.Spec.RuntimeClassName = new("kata") },
-		"spec.initContainers[0].restartPolicy": func(p *v1.Pod) {
-			p.Spec.InitContainers = []v1.Container{{RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
-		},
-		"spec.containers[0].livenessProbe":       container(func(c *v1.Container) { c.LivenessProbe = &v1.Probe{} }),
-		"spec.containers[0].readinessProbe":      container(func(c *v1.Container) { c.ReadinessProbe = &v1.Probe{} }),
-		"spec.containers[0].startupProbe":        container(func(c *v1.Container) { c.StartupProbe = &v1.Probe{} }),
-		"spec.containers[0].lifecycle.postStart": container(func(c *v1.Container) { c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{}} }),
-		"spec.containers[0].lifecycle.preStop":   container(func(c *v1.Container) { c.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{}} }),
-		"spec.containers[0].restartPolicyRules": container(func(c *v1.Container) {
-			c.RestartPolicyRules = make([]v1.ContainerRestartRule, 1)
+		"spec.volumes":                      func(p *v1.Pod) { p.Spec.Volumes = make([]v1.Volume, 1) },
+		"spec.activeDeadlineSeconds":        func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1)) },
+		"spec.hostUsers":                    func(p *v1.Pod) { p.Spec.HostUsers = new(false) },
+		"spec.runtimeClassName":             func(p *v1.Pod) { p.Spec.RuntimeClassName = new("kata") },
+		"spec.containers[0].livenessProbe":  container(func(c *v1.Container) { c.LivenessProbe = &v1.Probe{} }),
+		"spec.containers[0].readinessProbe": container(func(c *v1.Container) { c.ReadinessProbe = &v1.Probe{} }),
+		"spec.containers[0].startupProbe":   container(func(c *v1.Container) { c.StartupProbe = &v1.Probe{} }),
+		"spec.containers[0].lifecycle.postStart.exec": container(func(c *v1.Container) {
+			c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{}}}
+		}),
+		"spec.containers[0].lifecycle.preStop.httpGet": container(func(c *v1.Container) {
+			c.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{}}}
 		}),
 		"spec.containers[0].volumeMounts":     container(func(c *v1.Container) { c.VolumeMounts = make([]v1.VolumeMount, 1) }),
 		"spec.containers[0].envFrom":          container(func(c *v1.Container) { c.EnvFrom = make([]v1.EnvFromSource, 1) }),
@@ -67,7 +64,7 @@ func TestUnsupported_Rejected(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			rejected, ignored := podsync.Unsupported(plainPod(change))
+			rejected, ignored := podsync.Unsupported(plainPod(change), podsync.Powers{})
 			assert.Equal(t, []string{want}, fields(rejected))
 			assert.Empty(t, ignored)
 		})
@@ -80,7 +77,7 @@ func TestUnsupported_Ignored(t *testing.T) {
 		p.Spec.Subdomain = "x"
 		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(1))}
 		p.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
-	}))
+	}), podsync.Powers{})
 	assert.Empty(t, rejected)
 	assert.Equal(t, []string{
 		"spec.imagePullSecrets", "spec.subdomain", "spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",

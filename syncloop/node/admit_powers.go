@@ -13,9 +13,9 @@ import (
 // admitPowers refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
 // event, once per admission.
-func admitPowers(events recorder) syncloop.PodAdmitHandler {
+func admitPowers(powers podsync.Powers, events recorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		rejected, ignored := podsync.Unsupported(attrs.Pod)
+		rejected, ignored := podsync.Unsupported(attrs.Pod, powers)
 		if len(rejected) > 0 {
 			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
@@ -34,6 +35,14 @@ type Config struct {
 	AwaitHost bool
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
+	// Check makes the checks of probes. Nil: those by exec through the runtime if
+	// it is a runtime.Execer, the others by connections from this process; or all
+	// of them by the runtime if it is a runtime.Answerer, as the one in memory.
+	Check prober.Checker
+	// GRPCProbes makes the checks of grpc probes where Check is nil; package
+	// grpccheck has one, apart because it brings gRPC along. Nil: pods with such
+	// probes are rejected.
+	GRPCProbes prober.Checker
 	// Admit is asked after the built-in handlers: draining, names, pod count,
 	// host ports, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler

@@ -19,6 +19,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
@@ -38,6 +39,7 @@ type Node struct {
 	manager  *podmanager.Store
 	status   *status.Store
 	pleg     *pleg.PLEG
+	prober   *prober.Prober
 	syncer   *podsync.Syncer
 	workers  *podworkers.Workers
 	handlers *syncloop.Handlers
@@ -116,10 +118,14 @@ func (n *Node) buildTruth() (err error) {
 
 // buildWork: what happens to each pod.
 func (n *Node) buildWork() (err error) {
+	if err := n.buildProbes(); err != nil {
+		return err
+	}
 	n.syncer, err = podsync.New(podsync.Config{
 		Runtime:  n.config.Runtime,
 		Status:   n.status,
 		Changed:  n.pleg.RequestRelist,
+		Probes:   n.prober,
 		HostIPs:  n.config.HostIPs,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
@@ -192,7 +198,7 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		syncloop.AdmitNames(),
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		syncloop.AdmitHostPorts(),
-		admitPowers(n.config.Recorder),
+		admitPowers(n.powers(), n.config.Recorder),
 	}, n.config.Admit)
 }
 
@@ -212,7 +218,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
 	group := turn.NewGroup(n.turn)
-	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.workers.Run, n.leftover.Run, n.loop.Run} {
+	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.loop.Run} {
 		group.Go(func() {
 			if err := part(ctx); err != nil {
 				n.fail(err)
@@ -304,6 +310,7 @@ func (n *Node) removable(uid types.UID) bool {
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.syncer.Forget(n.remembered)
+	n.prober.CleanupPods(n.probed)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}

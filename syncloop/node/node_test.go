@@ -15,7 +15,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
@@ -351,15 +350,15 @@ func TestNode_BadPods(t *testing.T) {
 		assert.ErrorContains(t, err, "spec.restartPolicy")
 		assert.ErrorContains(t, err, "spec.containers[1].name")
 		n.Drop("nobody")
-		probed := pod("probed", "serve")
-		probed.Spec.Containers[0].LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
-		require.NoError(t, n.Set(probed))
+		mapped := pod("mapped", "serve")
+		mapped.Spec.HostUsers = new(false)
+		require.NoError(t, n.Set(mapped))
 		synctest.Wait()
 		assert.Equal(t, []string{"web/c"}, names(machine))
 		for _, p := range n.Pods() {
-			if p.Name == "probed" {
+			if p.Name == "mapped" {
 				assert.Equal(t, v1.PodFailed, p.Status.Phase)
-				assert.Contains(t, p.Status.Message, "spec.containers[0].livenessProbe")
+				assert.Contains(t, p.Status.Message, "spec.hostUsers")
 			}
 		}
 		require.NoError(t, n.stop())

@@ -17,7 +17,7 @@ func (c *Checker) exec(ctx context.Context, req prober.Request) (prober.Outcome,
 		return 0, "", ErrNoExec
 	}
 	result, err := c.cfg.Exec.Exec(ctx, runtime.ExecRequest{
-		ContainerID: bareID(req.ContainerID),
+		ContainerID: BareID(req.ContainerID),
 		Command:     req.Handler.Exec.Command,
 		OutputLimit: outputLimit,
 	})
@@ -35,9 +35,9 @@ func (c *Checker) exec(ctx context.Context, req prober.Request) (prober.Outcome,
 	return prober.Failed, strings.TrimSpace(fmt.Sprintf("exit code %d: %s", result.ExitCode, text)), nil
 }
 
-// bareID is the runtime's ID of a container, without the runtime's name that
+// BareID is the runtime's ID of a container, without the runtime's name that
 // statuses put before it.
-func bareID(id string) string {
+func BareID(id string) string {
 	if _, bare, ok := strings.Cut(id, "://"); ok {
 		return bare
 	}

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/podworkers/prober/check"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// buildProbes: how the containers are found out about.
+func (n *Node) buildProbes() (err error) {
+	n.prober, err = prober.New(prober.Config{
+		Check:    n.checker(),
+		Result:   n.believed,
+		Clock:    n.config.Clock,
+		Jitter:   n.config.Jitter,
+		Log:      n.config.Log,
+		Recorder: n.config.Recorder,
+	})
+	return err
+}
+
+// checker makes the checks: the caller's, the runtime itself if it answers for
+// its containers, or connections from here and commands in the containers.
+func (n *Node) checker() prober.Checker {
+	if n.config.Check != nil {
+		return n.config.Check
+	}
+	if answerer, ok := n.config.Runtime.(runtime.Answerer); ok {
+		return answered{answerer}
+	}
+	execer, _ := n.config.Runtime.(runtime.Execer)
+	return check.New(check.Config{Exec: execer, GRPC: n.config.GRPCProbes})
+}
+
+// powers are those of the syncer, as far as the checks go along.
+func (n *Node) powers() podsync.Powers {
+	powers := n.syncer.Powers()
+	_, answers := n.config.Runtime.(runtime.Answerer)
+	powers.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+	return powers
+}
+
+// believed passes a verdict on to the loop.
+func (n *Node) believed(r prober.Result) {
+	n.loop.Probed(syncloop.ProbeResult{
+		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
+	})
+}
+
+// probed: something of the pod may run.
+func (n *Node) probed(uid types.UID) bool {
+	return n.workers.View(uid).CouldHaveRunningContainers()
+}
+
+// answered is the Checker of a runtime that answers for its containers.
+type answered struct{ runtime.Answerer }
+
+// purposes are the words of the runtime for the kinds of probes.
+var purposes = [...]runtime.Purpose{
+	prober.Liveness:  runtime.LivenessProbe,
+	prober.Readiness: runtime.ReadinessProbe,
+	prober.Startup:   runtime.StartupProbe,
+}
+
+// Check implements prober.Checker.
+func (a answered) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+	result, err := a.Answer(ctx, runtime.AnswerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
+	switch {
+	case err != nil:
+		return 0, "", err
+	case result.OK:
+		return prober.Passed, result.Message, nil
+	}
+	return prober.Failed, result.Message, nil
+}
