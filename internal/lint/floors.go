@@ -104,6 +104,7 @@ func Podkeel() House {
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1b},
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
+			{"podworkers/podsync/internal/environ", Pure, Floor1b},
 			{"podworkers/prober/internal/verdict", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
