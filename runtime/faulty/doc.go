@@ -18,7 +18,7 @@
 // # Powers
 //
 // A wrapper has exactly those of the powers EventSource, Execer, LogReader,
-// StatsReader and Updater that what it wraps has. It is always a
+// StatsReader, Updater and Answerer that what it wraps has. It is always a
 // StatusReporter and a Versioner: without the power beneath it says that it is
 // ready, and ErrUnsupported.
 //

@@ -215,6 +215,11 @@ func (b *base) byID(ctx context.Context, id string) about {
 
 // call makes a call under the rules.
 func call[R any](ctx context.Context, b *base, verb string, a about, do func() (R, error)) (R, error) {
+	return callOrLie(ctx, b, verb, a, do, func() (none R, err error) { return none, nil })
+}
+
+// callOrLie is call for a verb with a lie of its own.
+func callOrLie[R any](ctx context.Context, b *base, verb string, a about, do, lie func() (R, error)) (R, error) {
 	var none R
 	rule, ok := b.f.pick(verb, a)
 	if !ok {
@@ -236,7 +241,7 @@ func call[R any](ctx context.Context, b *base, verb string, a about, do func() (
 	case Hang, HangDone:
 		return none, b.turn.NewLatch().Wait(ctx)
 	case Lie:
-		return none, nil
+		return lie()
 	}
 	return do()
 }

@@ -3,6 +3,7 @@ package faulty_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -336,6 +337,7 @@ type able struct {
 	runtime.LogReader
 	runtime.StatsReader
 	runtime.Updater
+	runtime.Answerer
 }
 
 type (
@@ -344,6 +346,7 @@ type (
 	logger  struct{ err error }
 	meter   struct{ err error }
 	updater struct{ err error }
+	oracle  struct{ err error }
 )
 
 func (p source) Events(context.Context, func(runtime.Event)) error { return p.err }
@@ -358,10 +361,14 @@ func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest
 	return p.err
 }
 
+func (p oracle) Answer(context.Context, runtime.AnswerRequest) (runtime.AnswerResult, error) {
+	return runtime.AnswerResult{OK: true}, p.err
+}
+
 func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
 	inner := memory.New(memory.Config{})
-	e, x, l, s, u := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}
+	e, x, l, s, u, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, oracle{mine}
 	for _, tc := range []struct {
 		name  string
 		rt    runtime.Runtime
@@ -370,24 +377,30 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 		log   bool
 		stats bool
 		upd   bool
+		ask   bool
 	}{
-		{"bare", bare{inner}, false, false, false, false, false},
-		{"memory", inner, true, false, false, false, false},
-		{"able", able{inner, e, x, l, s, u}, true, true, true, true, true},
+		{"bare", bare{inner}, false, false, false, false, false, false},
+		{"memory", inner, true, false, false, false, false, true},
+		{"able", able{inner, e, x, l, s, u, a}, true, true, true, true, true, true},
 		{"exec", struct {
 			runtime.Runtime
 			runtime.Execer
-		}{inner, x}, false, true, false, false, false},
+		}{inner, x}, false, true, false, false, false, false},
 		{"logs and updates", struct {
 			runtime.Runtime
 			runtime.LogReader
 			runtime.Updater
-		}{inner, l, u}, false, false, true, false, true},
+		}{inner, l, u}, false, false, true, false, true, false},
 		{"exec, stats", struct {
 			runtime.Runtime
 			runtime.Execer
 			runtime.StatsReader
-		}{inner, x, s}, false, true, false, true, false},
+		}{inner, x, s}, false, true, false, true, false, false},
+		{"answers, stats", struct {
+			runtime.Runtime
+			runtime.Answerer
+			runtime.StatsReader
+		}{inner, a, s}, false, false, false, true, false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rt := newBed(t, faulty.Rule{Verb: faulty.Exec, Do: faulty.Fail}).faults.Wrap(tc.rt, nil)
@@ -396,7 +409,8 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 			log, isLog := rt.(runtime.LogReader)
 			stats, isStats := rt.(runtime.StatsReader)
 			upd, isUpd := rt.(runtime.Updater)
-			assert.Equal(t, []bool{tc.event, tc.exec, tc.log, tc.stats, tc.upd}, []bool{event, isExec, isLog, isStats, isUpd})
+			ask, isAsk := rt.(runtime.Answerer)
+			assert.Equal(t, []bool{tc.event, tc.exec, tc.log, tc.stats, tc.upd, tc.ask}, []bool{event, isExec, isLog, isStats, isUpd, isAsk})
 			if isExec {
 				_, err := exec.Exec(t.Context(), runtime.ExecRequest{})
 				assert.ErrorIs(t, err, faulty.ErrInjected)
@@ -408,11 +422,52 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 				_, err := stats.PodStats(t.Context(), "a")
 				assert.ErrorIs(t, err, mine)
 			}
+			if isAsk && tc.name != "memory" {
+				_, err := ask.Answer(t.Context(), runtime.AnswerRequest{})
+				assert.ErrorIs(t, err, mine)
+			}
 			if isUpd {
 				assert.ErrorIs(t, upd.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{}), mine)
 			}
 		})
 	}
+}
+
+// A rule reaches the answers of probes and hooks: they fail, take long, hang and
+// are turned round.
+func TestAnswer_UnderEachFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t,
+			faulty.Rule{Verb: faulty.Answer, Container: "main", Times: 2, Do: faulty.Lie},
+			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 2, Times: 1, Do: faulty.Fail},
+			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 3, Times: 1, Latency: 3 * time.Second},
+			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 4, Times: 1, Do: faulty.HangDone},
+		)
+		_, id := b.runs(b.rt, "a", "main")
+		began := time.Now()
+		answer := func() string {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			res, err := b.rt.(runtime.Answerer).Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+			return fmt.Sprint(time.Since(began), " ", res.OK, " ", err)
+		}
+		no := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
+		require.Equal(t, "0s false <nil>", answer())
+		b.machine.SetAnswers(memory.For{}, runtime.LivenessProbe, no)
+		require.Equal(t, "0s true <nil>", answer())
+		require.Equal(t, "0s false faulty: injected: Answer", answer())
+		require.Equal(t, "3s false <nil>", answer())
+		require.Equal(t, "1m3s false context deadline exceeded", answer())
+		require.Equal(t, 4, b.machine.Asked(ref("a").UID, "main", runtime.LivenessProbe), "all but the one that failed")
+	})
+}
+
+// What cannot be asked cannot be lied about.
+func TestAnswer_NoLieAboutWhatDoesNotRun(t *testing.T) {
+	b := newBed(t, faulty.Rule{Verb: faulty.Answer, Do: faulty.Lie})
+	res, err := b.rt.(runtime.Answerer).Answer(t.Context(), runtime.AnswerRequest{ContainerID: "none", Purpose: runtime.LivenessProbe})
+	require.ErrorIs(t, err, runtime.ErrNotFound)
+	require.False(t, res.OK)
 }
 
 func TestWrap_SaysWhatARuntimeWithoutAVoiceWould(t *testing.T) {

@@ -49,6 +49,8 @@ const (
 	PodStats = "PodStats"
 	// UpdateContainer is the verb of runtime.Updater.
 	UpdateContainer = "UpdateContainer"
+	// Answer is the verb of runtime.Answerer.
+	Answer = "Answer"
 	// Version is the verb of runtime.Versioner.
 	Version = "Version"
 )
@@ -95,7 +97,8 @@ const (
 	// HangDone does what was asked and returns when the context ends.
 	HangDone
 	// Lie returns success and does nothing. Only verbs that return nothing
-	// but an error can lie so; the rule must name one.
+	// but an error can lie so; the rule must name one. Answer can lie too: it
+	// asks and says the opposite.
 	Lie
 	// Omit leaves matching pods, containers or events out of ListPods,
 	// PodStatus and Events. It counts the answers that had something to leave
@@ -117,9 +120,9 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		PodStats, UpdateContainer, Version,
+		PodStats, UpdateContainer, Answer, Version,
 	}
-	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer}
+	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, Answer}
 	showing = []string{"", ListPods, PodStatus, Events}
 	// about no pod: rules for them that name one would never match.
 	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version}

@@ -29,6 +29,18 @@
 // stopped. A container ends with 143 on TERM and with 137 when it is killed;
 // with a grace of zero there is no TERM.
 //
+// # Answers
+//
+// Probes and hooks of every kind, an exec or a connection alike, are answered
+// by the container: at once with yes, or as SetAnswers or an annotation says
+// for the time since it started. ParseAnswers lists the words:
+//
+//	memory.podkeel.dev/web.liveness: "ok for=1m; fail message=overloaded"
+//	memory.podkeel.dev/web.pre-stop: "ok takes=5s"
+//
+// The purposes are liveness, readiness, startup, post-start and pre-stop. A
+// container that ends while it is asked has not answered: ErrWrongState.
+//
 // # Clients come and go
 //
 // New returns the view of a client on the machine's clock. On makes further
