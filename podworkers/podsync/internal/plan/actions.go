@@ -190,7 +190,7 @@ func (d *decision) replaceSandbox() {
 // what is removed does not begin anew.
 func (d *decision) done(c *v1.Container, rec *runtime.ContainerStatus) bool {
 	if rec != nil {
-		return rec.State == runtime.StateExited && !mayRestart(d.Pod, rec.ExitCode)
+		return rec.State == runtime.StateExited && !mayRestart(d.Pod, c, rec.ExitCode)
 	}
 	if d.Published == nil {
 		return false
@@ -200,7 +200,7 @@ func (d *decision) done(c *v1.Container, rec *runtime.ContainerStatus) bool {
 		return false
 	}
 	end := lastEnd(status)
-	return end != nil && !mayRestart(d.Pod, end.ExitCode)
+	return end != nil && !mayRunAgain(d.Pod, c, end)
 }
 
 // anythingToStop reports whether a kill of the pod would have an effect.

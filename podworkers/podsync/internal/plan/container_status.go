@@ -66,7 +66,7 @@ func containerStatus(in *StatusInput, c *v1.Container, old *v1.ContainerStatus, 
 		missing(in, &s, old)
 	}
 	if s.State.Terminated == nil || s.State.Terminated.ExitCode != 0 || !init {
-		explain(in, &s, first)
+		explain(in, &s, c, first)
 	}
 	readiness(&s, init)
 	return s
@@ -184,9 +184,9 @@ func carry(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 
 // explain turns a container that is to be started again, and whose last start
 // failed, into one that waits for a reason. When all is over nothing waits.
-func explain(in *StatusInput, s *v1.ContainerStatus, rec *runtime.ContainerStatus) {
+func explain(in *StatusInput, s *v1.ContainerStatus, c *v1.Container, rec *runtime.ContainerStatus) {
 	reason, ok := in.Reasons[s.Name]
-	if !ok || in.Terminal || !shouldStart(in.Pod, rec) {
+	if !ok || in.Terminal || !shouldStart(in.Pod, c, rec) {
 		return
 	}
 	if s.State.Terminated != nil {

@@ -58,7 +58,7 @@ func (d *decision) continueInit(i int, rec *runtime.ContainerStatus) {
 	if rec.State == runtime.StateUnknown {
 		code = exitUnknown
 	}
-	if !mayRestart(d.Pod, code) {
+	if !mayRestart(d.Pod, &d.Pod.Spec.InitContainers[i], code) {
 		d.KillPod = WhyInitFailed
 		return
 	}

@@ -42,12 +42,13 @@ func (t *tally) ended(forGood bool) v1.PodPhase {
 
 func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 	for i := range pod.Spec.InitContainers {
-		status := find(s.InitContainerStatuses, pod.Spec.InitContainers[i].Name)
+		c := &pod.Spec.InitContainers[i]
+		status := find(s.InitContainerStatuses, c.Name)
 		end := lastEnd(status)
 		switch {
 		case status.State.Running != nil || end == nil:
 			t.initPending++
-		case end.ExitCode != 0 && !mayRestart(pod, end.ExitCode):
+		case end.ExitCode != 0 && !mayRunAgain(pod, c, end):
 			t.initFailed++
 		}
 	}
@@ -55,7 +56,8 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 
 func (t *tally) countRegular(s *v1.PodStatus, pod *v1.Pod) {
 	for i := range pod.Spec.Containers {
-		status := find(s.ContainerStatuses, pod.Spec.Containers[i].Name)
+		c := &pod.Spec.Containers[i]
+		status := find(s.ContainerStatuses, c.Name)
 		end := lastEnd(status)
 		switch {
 		case status.State.Running != nil:
@@ -63,17 +65,17 @@ func (t *tally) countRegular(s *v1.PodStatus, pod *v1.Pod) {
 		case end == nil:
 			t.waiting++
 		default:
-			t.countStopped(status, pod, end)
+			t.countStopped(status, pod, c, end)
 		}
 	}
 }
 
-func (t *tally) countStopped(status *v1.ContainerStatus, pod *v1.Pod, end *v1.ContainerStateTerminated) {
+func (t *tally) countStopped(status *v1.ContainerStatus, pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if mayRestart(pod, end.ExitCode) {
+	if mayRunAgain(pod, c, end) {
 		t.willRunAgain++
 	}
 }
