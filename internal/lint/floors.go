@@ -100,6 +100,9 @@ func Podkeel() House {
 			{"runtime", Words, Floor1a},
 			{"internal/turn", Seam, Floor1a},
 			{"internal/dirty", Quiet, Floor1a},
+			// What several decisions have to agree on.
+			{"internal/conditions", Pure, Floor1a},
+			{"internal/restart", Pure, Floor1a},
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1b},

@@ -145,7 +145,7 @@ func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready b
 func (s *Store) SetContainerStartup(uid types.UID, containerID string, started bool) {
 	s.change(s.translate(uid), func(e *entry) *proposal {
 		return e.amend(func(next *v1.PodStatus) bool {
-			return reconcile.SetStarted(next, containerID, started)
+			return reconcile.SetStarted(e.pod, next, containerID, started)
 		})
 	})
 }

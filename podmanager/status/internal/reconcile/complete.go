@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/internal/conditions"
 )
 
 // Complete turns a status that is handed in for the pod into the one that
@@ -19,9 +21,9 @@ func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 
 // endReadiness makes sure that a pod that is over is not ready. [ST-18]
 func endReadiness(status *v1.PodStatus) {
-	if isTerminal(status.Phase) {
-		setCondition(status, terminalCondition(v1.ContainersReady, status.Phase))
-		setCondition(status, terminalCondition(v1.PodReady, status.Phase))
+	if conditions.IsTerminal(status.Phase) {
+		setCondition(status, conditions.Terminal(v1.ContainersReady, status.Phase))
+		setCondition(status, conditions.Terminal(v1.PodReady, status.Phase))
 	}
 }
 
@@ -48,11 +50,6 @@ func keepStartTime(old, status *v1.PodStatus, now time.Time) {
 	case status.StartTime.IsZero():
 		status.StartTime = &metav1.Time{Time: now}
 	}
-}
-
-// isTerminal reports whether a pod of this phase is over.
-func isTerminal(phase v1.PodPhase) bool {
-	return phase == v1.PodSucceeded || phase == v1.PodFailed
 }
 
 // isOurs reports whether a condition is set on the node, alone or, like the

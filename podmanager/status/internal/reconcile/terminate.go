@@ -1,6 +1,10 @@
 package reconcile
 
-import v1 "k8s.io/api/core/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/restart"
+)
 
 // What is said of a container whose end nobody saw. It is never a success.
 const (
@@ -18,6 +22,7 @@ func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 		endAll(status.ContainerStatuses)
 	}
 	endAll(startedInit(status.InitContainerStatuses))
+	endRunning(status.EphemeralContainerStatuses)
 	if !static && (status.Phase == v1.PodPending || status.Phase == v1.PodRunning) {
 		status.Phase = v1.PodFailed
 	}
@@ -27,19 +32,32 @@ func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 // endAll gives an end to each container that has none.
 func endAll(list []v1.ContainerStatus) {
 	for i := range list {
-		c := &list[i]
-		if c.State.Terminated != nil {
-			continue
+		if list[i].State.Terminated == nil {
+			end(&list[i])
 		}
-		c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			ExitCode: unknownEndCode,
-			Reason:   unknownEndReason,
-			Message:  unknownEndMessage,
-		}}
-		c.Ready = false
-		if c.Started != nil {
-			c.Started = new(bool)
+	}
+}
+
+// endRunning gives an end to each container that was last seen running. An
+// ephemeral one that was not has not failed: nobody waited for it.
+func endRunning(list []v1.ContainerStatus) {
+	for i := range list {
+		if list[i].State.Running != nil {
+			end(&list[i])
 		}
+	}
+}
+
+// end says that the container has ended, though nobody saw how.
+func end(c *v1.ContainerStatus) {
+	c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+		ExitCode: unknownEndCode,
+		Reason:   unknownEndReason,
+		Message:  unknownEndMessage,
+	}}
+	c.Ready = false
+	if c.Started != nil {
+		c.Started = new(bool)
 	}
 }
 
@@ -64,7 +82,7 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 // isInitialized reports whether an init container has done what the next one
 // waits for.
 func isInitialized(container *v1.Container, c *v1.ContainerStatus) bool {
-	if isSidecar(container) {
+	if restart.IsSidecar(container) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
 	return succeeded(c.State) || succeeded(c.LastTerminationState)
@@ -88,8 +106,4 @@ func startedInit(list []v1.ContainerStatus) []v1.ContainerStatus {
 		}
 	}
 	return list[:min(1, len(list))]
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }

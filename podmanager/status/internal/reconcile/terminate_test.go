@@ -80,6 +80,12 @@ func TestTerminate_ST9_WhatTheEndSays(t *testing.T) {
 	assert.False(t, *c.Started)
 }
 
+func TestTerminate_ST9_EphemeralContainersThatRan(t *testing.T) {
+	status := &v1.PodStatus{EphemeralContainerStatuses: statuses(waiting("e"), running("f"), exited("g", 0))}
+	Terminate(podWith(), status, false)
+	assert.Equal(t, "e=waiting f=137 g=0", describe(status.EphemeralContainerStatuses))
+}
+
 func TestTerminate_ST10_Phase(t *testing.T) {
 	for _, tc := range []struct {
 		phase        v1.PodPhase
@@ -117,6 +123,11 @@ func TestSetReady_ST8(t *testing.T) {
 		c.Ready = false
 		return c
 	}
+	notStarted := func(name string) v1.ContainerStatus {
+		c := notReady(name)
+		c.Started = new(bool)
+		return c
+	}
 	gated := podWith("i", "sidecar")
 	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
 	for _, tc := range []struct {
@@ -147,17 +158,23 @@ func TestSetReady_ST8(t *testing.T) {
 		{name: "gate missing", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
 			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
 			containers: "True//",
-			podReady:   `False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "gate" does not exist.`},
+			podReady:   `False/ReadinessGatesNotReady/readiness gate "gate" has no condition`},
 		{name: "gate closed", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
 			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "False", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
 			containers: "True//",
-			podReady:   `False/ReadinessGatesNotReady/the status of pod readiness gate "gate" is not "True", but False`},
+			podReady:   `False/ReadinessGatesNotReady/the condition of readiness gate "gate" is False`},
 		{name: "gate open", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
 			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "True", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
 			containers: "True//", podReady: "True//"},
 		{name: "over", pod: podWith(), id: "mem://a", ready: false, wantChanged: true,
 			status:     v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: statuses(running("a"), running("b"))},
 			containers: "False/PodFailed/", podReady: "False/PodFailed/"},
+		{name: "PR-16 not started", pod: podWith(), id: "mem://a", ready: true,
+			status: v1.PodStatus{ContainerStatuses: statuses(notStarted("a"))}},
+		{name: "PR-17 an ordinary init container", pod: podWith("i"), id: "mem://i", ready: true,
+			status: v1.PodStatus{InitContainerStatuses: statuses(notReady("i"))}},
+		{name: "not in the spec", pod: podWith(), id: "mem://sidecar", ready: true,
+			status: v1.PodStatus{InitContainerStatuses: statuses(notReady("sidecar"))}},
 		{name: "unchanged", pod: podWith(), id: "mem://a", ready: true,
 			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
 		{name: "unknown ID", pod: podWith(), id: "mem://old", ready: false,
@@ -175,7 +192,7 @@ func TestSetReady_ST8(t *testing.T) {
 				assert.Equal(t, before, &tc.status)
 				return
 			}
-			assert.Equal(t, tc.ready, findContainer(&tc.status, tc.id).Ready)
+			assert.Equal(t, tc.ready, probed(tc.pod, &tc.status, tc.id).Ready)
 			say := func(k v1.PodConditionType) string {
 				c := condition(&tc.status, k)
 				return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)
@@ -207,13 +224,40 @@ func TestSetStarted_ST8(t *testing.T) {
 		{"not running any more", exited("a", 0), "mem://a", true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			status := &v1.PodStatus{InitContainerStatuses: statuses(*tc.c.DeepCopy())}
-			assert.Equal(t, tc.want, SetStarted(status, tc.id, tc.started))
+			status := &v1.PodStatus{ContainerStatuses: statuses(*tc.c.DeepCopy())}
+			assert.Equal(t, tc.want, SetStarted(podWith(), status, tc.id, tc.started))
 			if tc.want {
-				assert.Equal(t, tc.started, *status.InitContainerStatuses[0].Started)
+				assert.Equal(t, tc.started, *status.ContainerStatuses[0].Started)
 			} else {
-				assert.Equal(t, tc.c, status.InitContainerStatuses[0])
+				assert.Equal(t, tc.c, status.ContainerStatuses[0])
 			}
 		})
 	}
+}
+
+// What follows: a sidecar initializes the pod, and what is not started is not
+// ready. An ordinary init container has no probes.
+func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
+	pod := podWith("i", "sidecar")
+	status := &v1.PodStatus{
+		InitContainerStatuses: statuses(exited("i", 0), running("sidecar")),
+		ContainerStatuses:     statuses(waiting("a"), waiting("b")),
+	}
+	status.InitContainerStatuses[0].Ready = true
+	say := func(k v1.PodConditionType) string {
+		c := condition(status, k)
+		require.NotNil(t, c, k)
+		return fmt.Sprintf("%s %s", c.Status, c.Message)
+	}
+	require.True(t, SetStarted(pod, status, "mem://sidecar", false))
+	assert.False(t, status.InitContainerStatuses[1].Ready)
+	assert.Equal(t, "False containers with incomplete status: [sidecar]", say(v1.PodInitialized))
+	assert.Equal(t, "False containers with unready status: [sidecar a b]", say(v1.ContainersReady))
+
+	require.True(t, SetStarted(pod, status, "mem://sidecar", true))
+	assert.Equal(t, "True ", say(v1.PodInitialized))
+	assert.False(t, status.InitContainerStatuses[1].Ready, "that is for another probe to say")
+
+	status.InitContainerStatuses[0] = running("i")
+	assert.False(t, SetStarted(pod, status, "mem://i", false))
 }

@@ -244,7 +244,7 @@ func TestStatus_ConditionMessages(t *testing.T) {
 	w.line("y", []string{"0", "running"})
 	w.line("x", []string{"0", "running"})
 	w.pod.Status.Conditions = []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "one", Status: v1.ConditionFalse}}
-	assert.Equal(t, "readiness gates without a true condition: [one two]", messages()["Ready"])
+	assert.Equal(t, `the condition of readiness gate "one" is False, readiness gate "two" has no condition`, messages()["Ready"])
 }
 
 // Nothing but a pod and no records is a legal input.

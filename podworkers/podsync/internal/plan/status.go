@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -69,7 +70,7 @@ func Conclude(in StatusInput, s *v1.PodStatus) {
 	in.complete()
 	sandbox := findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
 	setPhase(s, &in, sandbox)
-	s.Conditions = conditions(s, &in, sandbox)
+	s.Conditions = podConditions(s, &in, sandbox)
 }
 
 // complete puts something in the place of what is not known.
@@ -109,7 +110,7 @@ func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
 }
 
 // IsTerminal reports whether a phase is an end.
-func IsTerminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
+func IsTerminal(p v1.PodPhase) bool { return conditions.IsTerminal(p) }
 
 // reasonSandboxLost is the pod reason of a pod that must not be run again
 // (policy Never) and lost its sandbox before all its containers had run.

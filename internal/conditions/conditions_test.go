@@ -1,0 +1,94 @@
+package conditions_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/conditions"
+)
+
+// pod has an ordinary init container, a sidecar, and two regular containers
+// that are not in the order of their names.
+func pod() *v1.Pod {
+	always := v1.ContainerRestartPolicyAlways
+	return &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{{Name: "i"}, {Name: "s", RestartPolicy: &always}},
+		Containers:     []v1.Container{{Name: "b"}, {Name: "a"}},
+	}}
+}
+
+func status(name string, started, ready bool) v1.ContainerStatus {
+	return v1.ContainerStatus{Name: name, Started: &started, Ready: ready}
+}
+
+func ran(c v1.ContainerStatus) v1.ContainerStatus {
+	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{}
+	return c
+}
+
+func say(c v1.PodCondition) string {
+	return fmt.Sprintf("%s=%s/%s/%s", c.Type, c.Status, c.Reason, c.Message)
+}
+
+type list = []v1.ContainerStatus
+
+func TestInitialized(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase      v1.PodPhase
+		init, main list
+		want       string
+	}{
+		"P1 nothing done":           {"", list{status("i", false, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P4 init is running":        {"", list{status("i", true, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P7 sidecar not started":    {"", list{status("i", false, true), status("s", false, true)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
+		"sidecar need not be ready": {"", list{status("i", false, true), status("s", true, false)}, list{}, "True//"},
+		"no word of started":        {"", list{status("i", false, true), {Name: "s", Ready: true}}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
+		"no status of one":          {"", list{status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with unknown status: [i], containers with incomplete status: [s]"},
+		"P8 a regular one ran":      {"", list{status("i", false, true), status("s", false, false)}, list{ran(status("a", false, false))}, "True//"},
+		"P16 over":                  {v1.PodSucceeded, nil, nil, "True/PodCompleted/"},
+		"P6 failed":                 {v1.PodFailed, list{status("i", false, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P33 no statuses":           {"", nil, nil, "False/UnknownContainerStatuses/"},
+	} {
+		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
+		assert.Equal(t, "Initialized="+tc.want, say(conditions.Initialized(pod(), s)), name)
+	}
+	assert.Equal(t, "Initialized=True//", say(conditions.Initialized(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
+}
+
+func TestContainersReady(t *testing.T) {
+	ready := list{status("a", true, true), status("b", true, true)}
+	sidecar := list{status("i", false, false), status("s", true, true)}
+	for name, tc := range map[string]struct {
+		phase      v1.PodPhase
+		init, main list
+		want       string
+	}{
+		"P9 all ready, init does not count": {v1.PodRunning, sidecar, ready, "True//"},
+		"P8 sidecar not ready":              {v1.PodRunning, list{status("i", false, true), status("s", false, false)}, ready, "False/ContainersNotReady/containers with unready status: [s]"},
+		"order of the spec":                 {v1.PodRunning, sidecar, list{status("a", true, false), status("b", true, false)}, "False/ContainersNotReady/containers with unready status: [b a]"},
+		"no status of one":                  {v1.PodRunning, sidecar, list{status("a", true, false)}, "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]"},
+		"P33 no statuses":                   {v1.PodPending, nil, nil, "False/UnknownContainerStatuses/"},
+		"ST-18 Succeeded":                   {v1.PodSucceeded, sidecar, ready, "False/PodCompleted/"},
+		"ST-18 Failed":                      {v1.PodFailed, nil, nil, "False/PodFailed/"},
+	} {
+		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
+		assert.Equal(t, "ContainersReady="+tc.want, say(conditions.ContainersReady(pod(), s)), name)
+	}
+}
+
+func TestReady_P12(t *testing.T) {
+	p := pod()
+	p.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
+	all := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
+	others := []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "two", Status: v1.ConditionUnknown}}
+	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/readiness gate "one" has no condition, the condition of readiness gate "two" is Unknown`,
+		say(conditions.Ready(p, others, all)))
+	others[1].Status = v1.ConditionTrue
+	others = append(others, v1.PodCondition{Type: "one", Status: v1.ConditionTrue})
+	assert.Equal(t, "Ready=True//", say(conditions.Ready(p, others, all)))
+	not := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "R", Message: "m"}
+	assert.Equal(t, "Ready=False/R/m", say(conditions.Ready(p, nil, not)), "gates are asked when all else is ready")
+}

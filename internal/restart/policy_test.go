@@ -1,0 +1,79 @@
+package restart_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/restart"
+)
+
+func rule(action, op string, codes ...int32) v1.ContainerRestartRule {
+	return v1.ContainerRestartRule{
+		Action:    v1.ContainerRestartRuleAction(action),
+		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOperator(op), Values: codes},
+	}
+}
+
+// PH-2: rules, then the container's policy, then the pod's.
+func TestMay_PH2(t *testing.T) {
+	for _, tc := range []struct {
+		pod, container string
+		rules          []v1.ContainerRestartRule
+		want           string // for 0, 1 and 42
+	}{
+		{"", "", nil, "true true true"},
+		{"Always", "", nil, "true true true"},
+		{"OnFailure", "", nil, "false true true"},
+		{"Never", "", nil, "false false false"},
+		{"Never", "Always", nil, "true true true"},
+		{"Always", "Never", nil, "false false false"},
+		{"Always", "OnFailure", nil, "false true true"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 42, 43)}, "false false true"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "NotIn", 42)}, "true true false"},
+		{"Never", "OnFailure", []v1.ContainerRestartRule{rule("Restart", "In", 0)}, "true true true"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("RestartAllContainers", "In", 1)}, "false true false"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 1), rule("RestartAllContainers", "In", 42)}, "false true true"},
+		{"Never", "", []v1.ContainerRestartRule{rule("Restart", "In", 42)}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Explode", "In", 42)}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "Near", 42), {Action: "Restart"}}, "false false false"},
+	} {
+		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicy(tc.pod)}}
+		c := &v1.Container{RestartPolicyRules: tc.rules}
+		if tc.container != "" {
+			p := v1.ContainerRestartPolicy(tc.container)
+			c.RestartPolicy = &p
+		}
+		got := fmt.Sprint(restart.May(pod, c, 0), restart.May(pod, c, 1), restart.May(pod, c, 42))
+		assert.Equal(t, tc.want, got, "%+v", tc)
+	}
+}
+
+// CA-21: the first rule that matches decides, and only one that may.
+func TestAll_CA21(t *testing.T) {
+	never := v1.ContainerRestartPolicyNever
+	c := &v1.Container{RestartPolicy: &never, RestartPolicyRules: []v1.ContainerRestartRule{
+		rule("Restart", "In", 1), rule("RestartAllContainers", "In", 1, 42),
+	}}
+	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{}}, Containers: []v1.Container{{}}}}
+	assert.False(t, restart.CanAll(pod))
+	pod.Spec.Containers[0] = *c
+	assert.True(t, restart.CanAll(pod))
+	pod.Spec.Containers[0], pod.Spec.InitContainers[0] = v1.Container{}, *c
+	assert.True(t, restart.CanAll(pod), "of an init container too")
+	assert.True(t, restart.All(c, 42))
+	assert.False(t, restart.All(c, 1), "the first rule says less")
+	assert.False(t, restart.All(c, 2))
+	c.RestartPolicy, pod.Spec.InitContainers[0].RestartPolicy = nil, nil
+	assert.False(t, restart.All(c, 42), "rules without a policy are none")
+	assert.False(t, restart.CanAll(pod))
+}
+
+func TestIsSidecar(t *testing.T) {
+	always, onFailure := v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure
+	assert.False(t, restart.IsSidecar(&v1.Container{}))
+	assert.True(t, restart.IsSidecar(&v1.Container{RestartPolicy: &always}))
+	assert.False(t, restart.IsSidecar(&v1.Container{RestartPolicy: &onFailure}))
+}
