@@ -105,6 +105,7 @@ func Podkeel() House {
 			{"internal/restart", Pure, Floor1a},
 
 			// The decisions. Time comes as an argument, effects go as data.
+			{"internal/resources", Pure, Floor1b},
 			{"podworkers/lifecycle", Pure, Floor1b},
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
 			{"podworkers/podsync/internal/environ", Pure, Floor1b},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
@@ -43,8 +44,22 @@ type Config struct {
 	// grpccheck has one, apart because it brings gRPC along. Nil: pods with such
 	// probes are rejected.
 	GRPCProbes prober.Checker
-	// Admit is asked after the built-in handlers: draining, names, pod count,
-	// host ports, fields that the syncer can not honour.
+	// Labels are the node's, by which pods select it. The operating system, the
+	// architecture and the node's name, under the kubelet's keys, are added
+	// unless they are given.
+	Labels map[string]string
+	// Taints of the node: with the effect NoExecute they keep out what does not
+	// tolerate them, static pods excepted. The other effects do nothing here.
+	Taints []v1.Taint
+	// Capacity is what the node has, by resource: cpu, memory, pods, anything.
+	// Pods that ask for more than is left are refused. What is not declared is
+	// not checked.
+	Capacity v1.ResourceList
+	// Reserved is how much of Capacity pods do not get.
+	Reserved v1.ResourceList
+	// Admit is asked after the built-in handlers: draining, names, scheduling
+	// gates, operating system, pod count, resources, node affinity, host ports,
+	// taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int
@@ -102,10 +117,12 @@ func (c *Config) complete() error {
 			errs = append(errs, fmt.Errorf("node: Config.%s is negative", field.name))
 		}
 	}
+	errs = append(errs, c.checkResources()...)
 	if c.Name == "" {
 		c.Name = "localhost"
 	}
 	c.Name = strings.ToLower(c.Name)
+	c.completeLabels()
 	if len(c.HostIPs) == 0 {
 		c.HostIPs = []string{"127.0.0.1"}
 	}

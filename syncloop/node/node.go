@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -190,16 +189,6 @@ func (n *Node) buildLoop() (err error) {
 		Hooks:              syncloop.Hooks{Cleanup: n.cleaned},
 	})
 	return err
-}
-
-// admission is the built-in chain, then the caller's.
-func (n *Node) admission() []syncloop.PodAdmitHandler {
-	return slices.Concat([]syncloop.PodAdmitHandler{
-		syncloop.AdmitNames(),
-		syncloop.AdmitPodCount(n.config.MaxPods),
-		syncloop.AdmitHostPorts(),
-		admitPowers(n.powers(), n.config.Recorder),
-	}, n.config.Admit)
 }
 
 // Run runs the node until ctx ends and its last goroutine has ended, and

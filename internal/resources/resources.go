@@ -1,0 +1,141 @@
+package resources
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Requests is what a pod has to be given: by resource, for the pod as a whole,
+// its overhead included. The list is the caller's.
+func Requests(pod *v1.Pod) v1.ResourceList {
+	total := whole(&pod.Spec, containerRequests)
+	if r := pod.Spec.Resources; r != nil {
+		for name, limit := range r.Limits {
+			if _, requested := total[name]; !requested && ofPods(name) {
+				total[name] = limit.DeepCopy()
+			}
+		}
+		replace(total, r.Requests)
+	}
+	add(total, pod.Spec.Overhead)
+	return total
+}
+
+// Limits is the most that a pod may take of each resource, its overhead
+// included. A resource that not every container limits, and spec.resources
+// neither, has no limit and is not in the list, which is the caller's.
+func Limits(pod *v1.Pod) v1.ResourceList {
+	total := whole(&pod.Spec, containerLimits)
+	for name := range total {
+		if !limited(&pod.Spec, name) {
+			delete(total, name)
+		}
+	}
+	if r := pod.Spec.Resources; r != nil {
+		replace(total, r.Limits)
+	}
+	for name, more := range pod.Spec.Overhead {
+		if sum, ok := total[name]; ok {
+			sum.Add(more)
+			total[name] = sum
+		}
+	}
+	return total
+}
+
+// ContainerRequests is what one container has to be given. A request that is
+// left out is the limit. The list is the caller's.
+func ContainerRequests(c *v1.Container) v1.ResourceList { return containerRequests(c).DeepCopy() }
+
+// whole is the most that the containers of a pod need at one time. The init
+// containers run one after the other, each beside the sidecars before it.
+func whole(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
+	total := v1.ResourceList{}
+	for i := range spec.Containers {
+		add(total, of(&spec.Containers[i]))
+	}
+	sidecars, most := v1.ResourceList{}, v1.ResourceList{}
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		if isSidecar(c) {
+			add(sidecars, of(c))
+			raise(most, sidecars)
+			continue
+		}
+		step := sidecars.DeepCopy()
+		add(step, of(c))
+		raise(most, step)
+	}
+	add(total, sidecars)
+	raise(total, most)
+	return total
+}
+
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+func containerLimits(c *v1.Container) v1.ResourceList { return c.Resources.Limits }
+
+func containerRequests(c *v1.Container) v1.ResourceList {
+	if len(c.Resources.Limits) == 0 {
+		return c.Resources.Requests
+	}
+	list := c.Resources.Limits.DeepCopy()
+	for name, request := range c.Resources.Requests {
+		list[name] = request
+	}
+	return list
+}
+
+// limited reports whether every container that runs to the end limits a
+// resource: otherwise one of them may take all there is.
+func limited(spec *v1.PodSpec, name v1.ResourceName) bool {
+	for i := range spec.Containers {
+		if q, ok := spec.Containers[i].Resources.Limits[name]; !ok || q.IsZero() {
+			return false
+		}
+	}
+	for i := range spec.InitContainers {
+		if q, ok := spec.InitContainers[i].Resources.Limits[name]; !ok || q.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// ofPods reports whether a resource can be asked for by a pod as a whole.
+func ofPods(name v1.ResourceName) bool {
+	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+}
+
+// replace puts what a pod as a whole says in the place of the sums.
+func replace(total, said v1.ResourceList) {
+	for name, q := range said {
+		if ofPods(name) {
+			total[name] = q.DeepCopy()
+		}
+	}
+}
+
+func add(total, list v1.ResourceList) {
+	for name, q := range list {
+		if sum, ok := total[name]; ok {
+			sum.Add(q)
+			q = sum
+		} else {
+			q = q.DeepCopy() // Addition works in place, and may be on a shared number.
+		}
+		total[name] = q
+	}
+}
+
+// raise lifts each quantity to that of the list, if that is more.
+func raise(total, list v1.ResourceList) {
+	for name, q := range list {
+		if have, ok := total[name]; !ok || have.Cmp(q) < 0 {
+			total[name] = q.DeepCopy()
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package syncloop
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// AdmitGates refuses a pod that still has scheduling gates: whoever set them
+// does not want it to run yet, on this node or any other.
+func AdmitGates() PodAdmitHandler {
+	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {
+			return PodAdmitResult{
+				Reason:  v1.PodReasonSchedulingGated,
+				Message: "the pod must not be started before its scheduling gates are removed: " + gateNames(gates),
+			}
+		}
+		return admitted
+	})
+}
+
+func gateNames(gates []v1.PodSchedulingGate) string {
+	names := make([]string, len(gates))
+	for i, gate := range gates {
+		names[i] = gate.Name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,88 @@
+package syncloop
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/resources"
+)
+
+// AdmitResources refuses a pod that asks for more of a resource than is left of
+// it (AD-5). Allocatable is what pods may have together, "pods" among it being
+// how many there may be. A resource that is not in it is not checked (AD-10).
+func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
+	allocatable = allocatable.DeepCopy()
+	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)
+	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+		wanted := claims(attrs.Pod)
+		var used v1.ResourceList
+		for _, name := range order {
+			want, ok := wanted[name]
+			if !ok || want.Sign() <= 0 {
+				continue
+			}
+			if used == nil {
+				used = sumOfClaims(attrs.OtherPods)
+			}
+			if r := fit(name, want, used[name], allocatable[name]); !r.Admit {
+				return r
+			}
+		}
+		return admitted
+	})
+}
+
+// fit compares one resource.
+func fit(name v1.ResourceName, want, used, capacity resource.Quantity) PodAdmitResult {
+	sum := used.DeepCopy()
+	sum.Add(want)
+	if sum.Cmp(capacity) <= 0 {
+		return admitted
+	}
+	return PodAdmitResult{
+		Reason: "OutOf" + string(name),
+		Message: fmt.Sprintf("the node has not enough %s: requested %s, used %s, capacity %s",
+			name, want.String(), used.String(), capacity.String()),
+	}
+}
+
+// claims is what a pod takes of a node: what it requests, and one place.
+func claims(pod *v1.Pod) v1.ResourceList {
+	list := resources.Requests(pod)
+	list[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	return list
+}
+
+func sumOfClaims(pods []*v1.Pod) v1.ResourceList {
+	sum := v1.ResourceList{}
+	for _, pod := range pods {
+		for name, q := range claims(pod) {
+			have := sum[name] // Of a list of its own: the addition is in place.
+			have.Add(q)
+			sum[name] = have
+		}
+	}
+	return sum
+}
+
+// byImportance orders resources as the kubelet looks at them: the first that
+// does not fit is the reason.
+func byImportance(a, b v1.ResourceName) int {
+	if x, y := importance(a), importance(b); x != y {
+		return x - y
+	}
+	return strings.Compare(string(a), string(b))
+}
+
+func importance(name v1.ResourceName) int {
+	first := [...]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
+	if i := slices.Index(first[:], name); i >= 0 {
+		return i
+	}
+	return len(first)
+}
