@@ -1,0 +1,123 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+func TestNode_ConfigOfResources(t *testing.T) {
+	_, err := node.New(node.Config{
+		Capacity: v1.ResourceList{"cpu": resource.MustParse("-1"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("2")},
+		Reserved: v1.ResourceList{"memory": resource.MustParse("2Gi"), "pods": resource.MustParse("-1"), "example.com/gpu": resource.MustParse("1")},
+	})
+	require.EqualError(t, err, strings.Join([]string{
+		"node: Config.Capacity: cpu is negative",
+		"node: Config.Reserved: example.com/gpu is not a part of the capacity",
+		"node: Config.Reserved: memory is not a part of the capacity",
+		"node: Config.Reserved: pods is not a part of the capacity",
+	}, "\n"), "always in this order")
+}
+
+// admissionNode is a node that has something to say to every handler.
+func admissionNode(machine *memory.Runtime) node.Config {
+	return node.Config{
+		Runtime:  machine,
+		Name:     "n1",
+		Labels:   map[string]string{"disk": "ssd", v1.LabelOSStable: "linux"},
+		Taints:   []v1.Taint{{Key: "night", Effect: v1.TaintEffectNoExecute}, {Key: "any", Effect: v1.TaintEffectNoSchedule}},
+		Capacity: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi")},
+		Reserved: v1.ResourceList{"cpu": resource.MustParse("1")},
+	}
+}
+
+// refused are pods that a node refuses, by the reason for it.
+func refused() map[string]func(*v1.Pod) {
+	return map[string]func(*v1.Pod){
+		"SchedulingGated":                    func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} },
+		"PodOSSelectorNodeLabelDoesNotMatch": func(p *v1.Pod) { p.Labels = map[string]string{v1.LabelOSStable: "windows"} },
+		"PodOSNotSupported":                  func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} },
+		"OutOfcpu": func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("3001m")}
+		},
+		"OutOfmemory": func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"memory": resource.MustParse("5Gi")}
+		},
+		"NodeAffinity":    func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "hdd"} },
+		"TaintToleration": func(p *v1.Pod) { p.Spec.Tolerations = nil },
+	}
+}
+
+func tolerant(name string) *v1.Pod {
+	p := pod(name, "serve")
+	p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+	return p
+}
+
+// TestNode_SL19_SL20_HC8_RefusedForEachReason: a pod that is refused, for
+// whatever reason, has no worker and no container, and can be deleted.
+func TestNode_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
+	for reason, spoil := range refused() {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				machine := memory.New(memory.Config{})
+				n := run(t, admissionNode(machine))
+				p := tolerant("web")
+				spoil(p)
+				require.NoError(t, n.Set(p))
+				time.Sleep(10 * time.Second)
+				require.Len(t, n.Pods(), 1)
+				assert.Equal(t, v1.PodFailed, n.Pods()[0].Status.Phase)
+				assert.Equal(t, reason, n.Pods()[0].Status.Reason)
+				assert.True(t, strings.HasPrefix(n.Pods()[0].Status.Message, "Pod was rejected: "))
+				n.Poke(p.UID)
+				time.Sleep(10 * time.Second)
+				assert.Empty(t, machine.Look())
+				n.Drop(p.UID)
+				time.Sleep(10 * time.Second)
+				assert.Empty(t, n.Pods())
+				require.NoError(t, n.Set(tolerant("web")))
+				time.Sleep(10 * time.Second)
+				assert.Equal(t, []string{"web/c"}, names(machine), "another pod of its name is another question")
+				require.NoError(t, n.stop())
+			})
+		})
+	}
+}
+
+// TestNode_AD8_I42_NotRefusedAfterARestart: what ran under a former agent runs
+// on, though this node would not take it now.
+func TestNode_AD8_I42_NotRefusedAfterARestart(t *testing.T) {
+	for reason, spoil := range refused() {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				machine := memory.New(memory.Config{})
+				p := tolerant("web")
+				first := run(t, node.Config{Runtime: machine})
+				require.NoError(t, first.Set(p))
+				time.Sleep(time.Second)
+				require.NoError(t, first.stop())
+				before := machine.Look()
+				require.Len(t, before, 1)
+				spoil(p)
+				n, err := node.New(admissionNode(machine))
+				require.NoError(t, err)
+				require.NoError(t, n.Set(p))
+				r := start(t, n)
+				time.Sleep(10 * time.Second)
+				assert.NotEqual(t, v1.PodFailed, n.Pods()[0].Status.Phase)
+				assert.Equal(t, []string{"web/c"}, names(machine))
+				require.NoError(t, r.stop())
+			})
+		})
+	}
+}
