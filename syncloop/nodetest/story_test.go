@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -33,16 +34,23 @@ import (
 //	pulls IMAGE ok|fail        whether an image can be pulled
 //
 // A pod's UID is its name unless it says otherwise, its containers are c0, c1
-// ..., and each has an image of its own.
+// ..., and each has an image of its own. A pod that has more to it is a manifest,
+// in a block of its own before the story: "define", then YAML. "set NAME" wants it.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		defined := map[string]*v1.Pod{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "define" {
+				p := define(t, d.Input)
+				defined[p.Name] = p
+				return ""
+			}
 			config := nodetest.Config{Seed: 1}
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
 			return nodetest.Play(t, config, func(w nodetest.World) {
 				for line := range strings.Lines(d.Input) {
-					command(t, w, strings.Fields(line))
+					command(t, w, defined, strings.Fields(line))
 					w.Run(0) // One thing after the other: what happens at once is chance.
 				}
 			})
@@ -50,10 +58,25 @@ func TestStories(t *testing.T) {
 	})
 }
 
-func command(t *testing.T, w nodetest.World, words []string) {
+// define reads a manifest. Its pod comes from where ordinary pods come from.
+func define(t *testing.T, text string) *v1.Pod {
+	t.Helper()
+	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + text))
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	p := pods[0]
+	p.UID, p.Namespace = types.UID(p.Name), "default"
+	return p
+}
+
+func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words []string) {
 	t.Helper()
 	switch verb, args := words[0], words[1:]; verb {
 	case "set":
+		if p := defined[args[0]]; p != nil && len(args) == 1 {
+			w.Set(p.DeepCopy())
+			return
+		}
 		w.Set(parsePod(t, args))
 	case "drop":
 		w.Drop(types.UID(args[0]))

@@ -27,6 +27,10 @@ type Config struct {
 	FS fs.FS
 	// NodeName is made lower case and appended to the names of the pods.
 	NodeName string
+	// Objects says that the node can find ConfigMaps and Secrets without an API
+	// server, so that static pods may refer to them. Otherwise one that does is
+	// a fault of its file.
+	Objects bool
 	// Period is how often everything is read again, changes announced or not.
 	// 0 is 20 seconds, as in the kubelet.
 	Period time.Duration

@@ -44,7 +44,8 @@
 // # Statements kept
 //
 //   - CF-10 to CF-13: names, UIDs, annotations, toleration, defaults, validation,
-//     and no reference to objects of an API.
+//     and no reference to objects of an API, but to ConfigMaps and Secrets with
+//     Config.Objects: where those come from files there is somebody to ask.
 //   - CF-14, CF-15: all files of a directory but hidden ones, whatever their
 //     names end in; not recursive.
 //   - F1 to F14 and F28 of bad manifests, F29 to F36 and F41 of bad directories:

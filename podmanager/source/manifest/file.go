@@ -32,7 +32,7 @@ type sum [sha256.Size]byte
 func (f *file) blind() bool { return f.broken && f.good == sum{} }
 
 // look takes in the content of the file, and returns what people should be told.
-func (f *file) look(data []byte, node string) *Problem {
+func (f *file) look(data []byte, node string, objects bool) *Problem {
 	version := sum(sha256.Sum256(data))
 	switch version {
 	case f.good: // Also after trouble: the pods are the very same.
@@ -42,7 +42,7 @@ func (f *file) look(data []byte, node string) *Problem {
 		return nil
 	}
 	f.known = version
-	pods, err := load(data, node, f.path)
+	pods, err := load(data, node, f.path, objects)
 	switch {
 	case err == nil:
 		f.pods, f.good, f.broken, f.told = pods, version, false, ""

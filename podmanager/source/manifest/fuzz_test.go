@@ -18,12 +18,12 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pods, err := manifest.Load(bytes.Clone(data), "n1", "/m/f")
+		pods, err := manifest.Load(bytes.Clone(data), "n1", "/m/f", false)
 		if err != nil {
 			check(t, err)
 			return
 		}
-		again, err := manifest.Load(data, "n1", "/m/f")
+		again, err := manifest.Load(data, "n1", "/m/f", false)
 		if err != nil || len(again) != len(pods) {
 			t.Fatalf("the second time: %v", err)
 		}

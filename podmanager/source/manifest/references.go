@@ -3,13 +3,14 @@ package manifest
 import v1 "k8s.io/api/core/v1"
 
 // references finds what a pod wants from an API server (CF-13). A static pod
-// runs where none may be, so nobody could answer.
-func references(pod *v1.Pod) findings {
-	f := &refs{}
+// runs where none may be, so nobody could answer. With objects there is somebody
+// who has config maps and secrets.
+func references(pod *v1.Pod, objects bool) findings {
+	f := &refs{local: objects}
 	at, spec := (*fieldPath)(nil).field("spec"), &pod.Spec
 	f.object(spec.ServiceAccountName != "", at.field("serviceAccountName"), "a service account")
 	f.object(spec.DeprecatedServiceAccount != "", at.field("serviceAccount"), "a service account")
-	f.object(len(spec.ImagePullSecrets) > 0, at.field("imagePullSecrets"), "secrets")
+	f.localObject(len(spec.ImagePullSecrets) > 0, at.field("imagePullSecrets"), "secrets")
 	f.object(len(spec.ResourceClaims) > 0, at.field("resourceClaims"), "resource claims")
 	f.object(spec.RuntimeClassName != nil && *spec.RuntimeClassName != "", at.field("runtimeClassName"), "a runtime class")
 	for i := range spec.InitContainers {
@@ -25,7 +26,16 @@ func references(pod *v1.Pod) findings {
 }
 
 // refs gathers references.
-type refs struct{ findings }
+type refs struct {
+	findings
+	local bool // config maps and secrets can be had
+}
+
+// localObject adds a finding if there is a reference to a config map or a secret
+// and nobody has those.
+func (f *refs) localObject(refers bool, at *fieldPath, what string) {
+	f.object(refers && !f.local, at, what)
+}
 
 // object adds a finding if there is a reference.
 func (f *refs) object(refers bool, at *fieldPath, what string) {
@@ -37,22 +47,22 @@ func (f *refs) object(refers bool, at *fieldPath, what string) {
 func (f *refs) container(c *v1.Container, at *fieldPath) {
 	for i, from := range c.EnvFrom {
 		at := at.field("envFrom").at(i)
-		f.object(from.ConfigMapRef != nil, at.field("configMapRef"), "a config map")
-		f.object(from.SecretRef != nil, at.field("secretRef"), "a secret")
+		f.localObject(from.ConfigMapRef != nil, at.field("configMapRef"), "a config map")
+		f.localObject(from.SecretRef != nil, at.field("secretRef"), "a secret")
 	}
 	for i, e := range c.Env {
 		if from := e.ValueFrom; from != nil {
 			at := at.field("env").at(i).field("valueFrom")
-			f.object(from.ConfigMapKeyRef != nil, at.field("configMapKeyRef"), "a config map")
-			f.object(from.SecretKeyRef != nil, at.field("secretKeyRef"), "a secret")
+			f.localObject(from.ConfigMapKeyRef != nil, at.field("configMapKeyRef"), "a config map")
+			f.localObject(from.SecretKeyRef != nil, at.field("secretKeyRef"), "a secret")
 		}
 	}
 	f.object(len(c.Resources.Claims) > 0, at.fields("resources", "claims"), "resource claims")
 }
 
 func (f *refs) volume(v *v1.VolumeSource, at *fieldPath) {
-	f.object(v.Secret != nil, at.field("secret"), "a secret")
-	f.object(v.ConfigMap != nil, at.field("configMap"), "a config map")
+	f.localObject(v.Secret != nil, at.field("secret"), "a secret")
+	f.localObject(v.ConfigMap != nil, at.field("configMap"), "a config map")
 	f.object(v.PersistentVolumeClaim != nil, at.field("persistentVolumeClaim"), "a volume claim")
 	f.object(v.Ephemeral != nil, at.field("ephemeral"), "a volume claim")
 	f.drivers(v, at)
@@ -61,8 +71,8 @@ func (f *refs) volume(v *v1.VolumeSource, at *fieldPath) {
 	}
 	for i, s := range v.Projected.Sources {
 		at := at.fields("projected", "sources").at(i)
-		f.object(s.Secret != nil, at.field("secret"), "a secret")
-		f.object(s.ConfigMap != nil, at.field("configMap"), "a config map")
+		f.localObject(s.Secret != nil, at.field("secret"), "a secret")
+		f.localObject(s.ConfigMap != nil, at.field("configMap"), "a config map")
 		f.object(s.ServiceAccountToken != nil, at.field("serviceAccountToken"), "a service account")
 		f.object(s.ClusterTrustBundle != nil, at.field("clusterTrustBundle"), "a trust bundle")
 		f.object(s.PodCertificate != nil, at.field("podCertificate"), "a certificate request")

@@ -99,7 +99,7 @@ func (s *Source) look(path string, data any, err error) {
 	if err != nil {
 		p = f.trouble(err)
 	} else {
-		p = f.look(data.([]byte), s.cfg.NodeName)
+		p = f.look(data.([]byte), s.cfg.NodeName, s.cfg.Objects)
 	}
 	if p != nil {
 		s.tell(*p)

@@ -14,8 +14,8 @@ import (
 const maxName = 253
 
 // load reads a manifest file as the static pods of a node. path is part of
-// their identity.
-func load(data []byte, node, path string) ([]*v1.Pod, error) {
+// their identity; objects says that they may refer to config maps and secrets.
+func load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
 	docs, err := decode(data)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func load(data []byte, node, path string) ([]*v1.Pod, error) {
 	for _, d := range docs {
 		Default(d.pod)
 		found := validate(d.pod)
-		found = append(found, references(d.pod)...)
+		found = append(found, references(d.pod, objects)...)
 		if full := len(d.pod.Name) + 1 + len(node); full > maxName && len(d.pod.Name) <= maxName {
 			found.add((*fieldPath)(nil).fields("metadata", "name"), "%s: %d characters with the node's name: expected at most %d", quote(d.pod.Name), full, maxName)
 		}

@@ -17,9 +17,9 @@ import (
 // TestStories_CF10toCF13_F1toF14 replays testdata. Each command has a manifest as
 // its input:
 //
-//	load [node=] [path=]   what the source makes of it, a line for each pod or fault
+//	load [node=] [path=] [objects]   what the source makes of it, a line for each pod or fault
 //	full                   the whole pod, with all defaults
-//	spec                   load for a pod named p with this spec, in flow style
+//	spec [objects]         load for a pod named p with this spec, in flow style
 func TestStories_CF10toCF13_F1toF14(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -30,7 +30,7 @@ func TestStories_CF10toCF13_F1toF14(t *testing.T) {
 			if d.Cmd == "spec" {
 				input = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " + strings.TrimSpace(input) + "}"
 			}
-			pods, err := manifest.Load([]byte(input), node, file)
+			pods, err := manifest.Load([]byte(input), node, file, d.HasArg("objects"))
 			if err != nil {
 				return failure(err)
 			}
