@@ -1,0 +1,110 @@
+package images
+
+import (
+	"cmp"
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Defaults of Config.
+const (
+	// DefaultMaxPulls is how many pulls are made at once.
+	DefaultMaxPulls = 10
+	// DefaultMaxPullsPerRegistry is how many of them are of one registry.
+	DefaultMaxPullsPerRegistry = 5
+	// DefaultPullTimeout bounds one pull.
+	DefaultPullTimeout = time.Hour
+	// DefaultCallTimeout bounds the removal of an image.
+	DefaultCallTimeout = 2 * time.Minute
+)
+
+// Config is what a Manager is made of. Images is required.
+type Config struct {
+	// Images has them.
+	Images runtime.Images
+	// MaxPulls is how many pulls are made at once; zero is DefaultMaxPulls,
+	// negative any number.
+	MaxPulls int
+	// MaxPullsPerRegistry is how many of them are of one registry; zero is
+	// DefaultMaxPullsPerRegistry, negative any number.
+	MaxPullsPerRegistry int
+	// PullTimeout bounds each pull, with all credentials that are tried in it,
+	// once its turn has come; zero is DefaultPullTimeout.
+	PullTimeout time.Duration
+	// CallTimeout bounds the removal of an image; zero is DefaultCallTimeout.
+	CallTimeout time.Duration
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Hooks observe.
+	Hooks Hooks
+}
+
+// Hooks are told what happens, with no lock held, by the goroutine in which it
+// does. Each may be nil, and none may block.
+type Hooks struct {
+	// Pulled is called after each pull, before those who wait for it go on.
+	Pulled func(Pull)
+}
+
+// Pull is a pull that was made.
+type Pull struct {
+	Image string
+	Took  time.Duration // from the moment its turn had come
+	Err   error
+}
+
+// Manager brings images and keeps them. Its methods may be called concurrently.
+type Manager struct {
+	config Config
+	turn   turn.Turn
+	mu     struct {
+		sync.Mutex
+		flights  map[string][]*flight // by image
+		waiting  list.List            // of *flight: those whose turn has not come
+		pulls    int                  // whose turn has come
+		of       map[string]int       // registries: the same, of one
+		leases   map[*Lease]struct{}
+		removals []*removal
+		sweeps   map[*Sweep]struct{}
+	}
+}
+
+// New makes a Manager. It starts nothing and has nothing to stop.
+func New(config Config) (*Manager, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	m := &Manager{config: config, turn: turn.Over(config.Clock)}
+	m.mu.flights, m.mu.of = make(map[string][]*flight), make(map[string]int)
+	m.mu.leases, m.mu.sweeps = make(map[*Lease]struct{}), make(map[*Sweep]struct{})
+	return m, nil
+}
+
+func (c *Config) complete() error {
+	var faults []error
+	if c.Images == nil {
+		faults = append(faults, errors.New("images: Config.Images is missing"))
+	}
+	if c.PullTimeout < 0 {
+		faults = append(faults, fmt.Errorf("images: Config.PullTimeout is negative: %s", c.PullTimeout))
+	}
+	if c.CallTimeout < 0 {
+		faults = append(faults, fmt.Errorf("images: Config.CallTimeout is negative: %s", c.CallTimeout))
+	}
+	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)
+	c.MaxPullsPerRegistry = cmp.Or(c.MaxPullsPerRegistry, DefaultMaxPullsPerRegistry)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), longest)
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), longest)
+	return errors.Join(faults...)
+}
+
+// longest is as long as a timeout can be without a date that overflows.
+const longest = time.Duration(1<<63-1) / 4
