@@ -110,6 +110,7 @@ func Podkeel() House {
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
 			{"podworkers/podsync/internal/environ", Pure, Floor1b},
 			{"podworkers/prober/internal/verdict", Pure, Floor1b},
+			{"podworkers/podsync/images/internal/registry", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
 			{"pleg/internal/diff", Pure, Floor1b},
@@ -118,6 +119,7 @@ func Podkeel() House {
 			{"workqueue", Quiet, Floor2},
 			{"podmanager", Quiet, Floor2},
 			{"runtime/memory", Quiet, Floor2},
+			{"podworkers/podsync/images", Quiet, Floor2},
 			{"runtime/faulty", Quiet, Floor2},
 
 			// What runs, under Run(ctx).

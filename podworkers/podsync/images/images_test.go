@@ -130,6 +130,7 @@ func newBottle(t *testing.T, change ...func(*images.Config)) *bottle {
 	var err error
 	b.images, err = images.New(config)
 	require.NoError(t, err)
+	t.Cleanup(b.process.Crash)
 	return b
 }
 
@@ -315,8 +316,7 @@ func TestPull_PanicWakesTheNext(t *testing.T) {
 // nothing is left behind.
 func TestPull_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
-		b := newBottle(t, func(c *images.Config) { c.MaxPulls, c.MaxPullsPerRegistry = 2, 1 })
-		b.Scheduler = turn.NewScheduler(seed, start)
+		b := &bottle{Scheduler: turn.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
 		b.shelf = newShelf(b.process)
 		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock(), MaxPulls: 2, MaxPullsPerRegistry: 1})
