@@ -24,17 +24,15 @@ var everything = podsync.Powers{Probes: true, GRPCProbes: true, ExecProbes: true
 // particular are the entries of the README's table that stand for a value, or
 // whose field must have a certain one.
 var particular = map[string]v1.PodSpec{
-	"dnsConfig with dnsPolicy: None":                   {DNSPolicy: v1.DNSNone, DNSConfig: &v1.PodDNSConfig{}},
-	"dnsConfig without dnsPolicy: None":                {DNSConfig: &v1.PodDNSConfig{}},
-	"dnsPolicy":                                        {DNSPolicy: v1.DNSDefault},
-	"dnsPolicy: ClusterFirstWithHostNet":               {DNSPolicy: v1.DNSClusterFirstWithHostNet},
-	"hostUsers: false":                                 {HostUsers: new(false)},
-	"securityContext.supplementalGroupsPolicy: Strict": {SecurityContext: &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}},
-	"containers[].env: $(A)":                           oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}, {Name: "B", Value: "$(A)"}}}),
-	"containers[].command: $(A)":                       oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}}, Command: []string{"$(A)"}}),
-	"containers[].args: $(A)":                          oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A"}}, Args: []string{"$(A)"}}),
-	"$$":                                               oneContainer(v1.Container{Command: []string{"$$"}}),
-	"containers[].securityContext.procMount: Unmasked": oneContainer(v1.Container{SecurityContext: &v1.SecurityContext{ProcMount: new(v1.UnmaskedProcMount)}}),
+	"dnsConfig with dnsPolicy: None":                               {DNSPolicy: v1.DNSNone, DNSConfig: &v1.PodDNSConfig{}},
+	"dnsConfig without dnsPolicy: None":                            {DNSConfig: &v1.PodDNSConfig{}},
+	"dnsPolicy":                                                    {DNSPolicy: v1.DNSDefault},
+	"dnsPolicy: ClusterFirstWithHostNet":                           {DNSPolicy: v1.DNSClusterFirstWithHostNet},
+	"hostUsers: false":                                             {HostUsers: new(false)},
+	"securityContext.supplementalGroupsPolicy: Strict":             {SecurityContext: &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}},
+	"containers[].envFrom":                                         oneContainer(v1.Container{EnvFrom: []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{}}}}),
+	"containers[].env[].valueFrom":                                 oneContainer(v1.Container{Env: []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "status.podIP"}}}}}),
+	"containers[].securityContext.procMount: Unmasked":             oneContainer(v1.Container{SecurityContext: &v1.SecurityContext{ProcMount: new(v1.UnmaskedProcMount)}}),
 	"containers[].terminationMessagePolicy: FallbackToLogsOnError": oneContainer(v1.Container{TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError}),
 }
 

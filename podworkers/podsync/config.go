@@ -46,6 +46,9 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to. Nil: there
 	// are none.
 	Objects Objects
+	// Allocatable is what the node has for pods: what a variable is told that asks
+	// for a limit which is not set.
+	Allocatable v1.ResourceList
 	// HTTP makes the requests of http hooks. Nil: pods with such hooks are
 	// unsupported, unless the runtime is a runtime.Answerer.
 	HTTP HTTPGetter

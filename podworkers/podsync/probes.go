@@ -20,7 +20,7 @@ func (s *Syncer) addProbes(v *visit) {
 			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
 		}
 	}
-	s.cfg.Probes.AddPod(v.pod)
+	s.cfg.Probes.AddPod(expandProbes(v.pod))
 }
 
 // probed are the verdicts on the containers of a pod that run.
@@ -56,7 +56,7 @@ func (s *Syncer) probed(v *visit) map[string]plan.Probed {
 func hasProbes(pod *v1.Pod) bool {
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			if c := &containers[i]; c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil {
+			if probesOf(&containers[i]) != [3]*v1.Probe{} {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
 package podsync
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -79,9 +80,17 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequ
 
 // containerRequest is what the runtime is told of a container. Its error says
 // what the spec asks for and cannot be.
-func (s *Syncer) containerRequest(v *visit, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
+func (s *Syncer) containerRequest(ctx context.Context, v *visit, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	security, err := security(v.pod, c, image)
+	if err != nil {
+		return runtime.CreateContainerRequest{}, err
+	}
+	env, err := s.environment(ctx, v, c)
+	if err != nil {
+		return runtime.CreateContainerRequest{}, err
+	}
+	mounts, err := s.mounts(ctx, v, c, &env, st.Attempt)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
@@ -92,9 +101,11 @@ func (s *Syncer) containerRequest(v *visit, st *plan.Start, sandbox string, imag
 		Attempt:     st.Attempt,
 		Image:       c.Image,
 		ImageRef:    image.ref,
-		Command:     c.Command,
-		Args:        c.Args,
+		Command:     env.Command(),
+		Args:        env.Args(),
 		WorkingDir:  c.WorkingDir,
+		Env:         env.Vars(),
+		Mounts:      mounts,
 		Resources:   resources(v.pod, c, s.cfg.MemoryBytes),
 		Security:    security,
 		Labels:      labels(v.pod, nil),
@@ -106,9 +117,6 @@ func (s *Syncer) containerRequest(v *visit, st *plan.Start, sandbox string, imag
 	req.Labels[LabelContainerName] = c.Name
 	req.Annotations[AnnotationSpecHash] = plan.SpecHash(c)
 	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(st.Attempt), 10)
-	for _, env := range c.Env {
-		req.Env = append(req.Env, runtime.EnvVar{Name: env.Name, Value: env.Value})
-	}
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		req.StopSignal = string(*c.Lifecycle.StopSignal)
 	}

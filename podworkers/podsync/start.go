@@ -54,8 +54,11 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err != nil {
 		return err
 	}
-	req, err := s.containerRequest(v, st, sandbox, image)
-	if err != nil {
+	req, err := s.containerRequest(ctx, v, st, sandbox, image)
+	switch {
+	case cut(ctx, err):
+		return err
+	case err != nil:
 		s.failed(v, err)
 		return because(ErrCreateContainerConfig, err)
 	}

@@ -30,7 +30,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	actions := s.decide(v, &status)
 	if actions.Idle() {
-		return false, nil
+		return false, s.setUp(ctx, v)
 	}
 	defer s.changed(v)
 	err := s.act(ctx, v, &actions)
@@ -115,6 +115,9 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 			return err
 		}
 	}
+	if err := s.setUp(ctx, v); err != nil {
+		return err
+	}
 	return s.begin(ctx, v, a)
 }
 
@@ -123,6 +126,9 @@ func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err erro
 	sandbox := a.SandboxID
 	if a.CreateSandbox != "" {
 		if sandbox, err = s.createSandbox(ctx, v, a); err != nil {
+			return err
+		}
+		if err := s.lookAtSandbox(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -141,6 +147,20 @@ func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err erro
 		errs = append(errs, s.start(ctx, v, &a.Containers[i], sandbox))
 	}
 	return errors.Join(errs...)
+}
+
+// lookAtSandbox finds out the addresses of a new sandbox, where a container is
+// told of them.
+func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
+	if v.pod.Spec.HostNetwork || s.cfg.Files == nil && !tellsAddresses(v.pod) {
+		return nil
+	}
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return fmt.Errorf("podsync: the new sandbox cannot be looked at: %w", err)
+	}
+	v.status = status
+	return nil
 }
 
 // clear ends and removes what is in the way. If a kill fails nothing may be

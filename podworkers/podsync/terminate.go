@@ -68,6 +68,9 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	v := s.visit(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
 	s.publish(v, true, nil)
+	if err := s.tearDown(ctx, v); err != nil {
+		return err
+	}
 	s.cfg.Status.TerminatePod(pod)
 	s.end(v.life)
 	return nil

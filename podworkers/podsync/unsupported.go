@@ -2,9 +2,10 @@ package podsync
 
 import (
 	"fmt"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 )
 
 // Problem is a field of a pod that this agent does not honour.
@@ -52,7 +53,7 @@ func (s *Syncer) Powers() Powers {
 // them. Those in ignored are missed by nobody but people, and may be warned
 // about. It is pure, and called when a pod is admitted.
 func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
-	u := unsupported{powers: powers}
+	u := unsupported{powers: powers, spec: pod}
 	u.pod(pod)
 	u.podSecurity(pod.Spec.SecurityContext)
 	for i := range pod.Spec.InitContainers {
@@ -71,6 +72,7 @@ func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
 // unsupported collects problems.
 type unsupported struct {
 	powers            Powers
+	spec              *v1.Pod
 	rejected, ignored []Problem
 }
 
@@ -133,14 +135,13 @@ func (u *unsupported) container(field string, c *v1.Container) {
 	u.lifecycle(field+"lifecycle.", c.Lifecycle)
 	u.reject(len(c.VolumeMounts) > 0 && u.powers.Volumes == nil, field+"volumeMounts", "volumes are not mounted")
 	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
-	u.reject(len(c.EnvFrom) > 0, field+"envFrom", "variables are not read from elsewhere")
 	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
 	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
 	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault,
 		field+"terminationMessagePath", "termination messages are not read")
 	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError,
 		field+"terminationMessagePolicy", "termination messages are not read")
-	u.environment(field, c)
+	u.environment(field, u.spec, c)
 	if s := c.SecurityContext; s != nil {
 		u.reject(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
 		u.reject(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
@@ -180,37 +181,9 @@ func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
 	}
 }
 
-// environment finds what would have to be looked up or expanded: references to
-// variables of the same container, and the escape of one.
-func (u *unsupported) environment(field string, c *v1.Container) {
-	known := make(map[string]bool, len(c.Env))
-	for i := range c.Env {
-		name := fmt.Sprintf("%senv[%d].", field, i)
-		u.reject(c.Env[i].ValueFrom != nil, name+"valueFrom", "variables are not read from elsewhere")
-		u.reject(expands(c.Env[i].Value, known), name+"value", "references are not expanded")
-		known[c.Env[i].Name] = true
-	}
-	for i, word := range c.Command {
-		u.reject(expands(word, known), fmt.Sprintf("%scommand[%d]", field, i), "references are not expanded")
-	}
-	for i, word := range c.Args {
-		u.reject(expands(word, known), fmt.Sprintf("%sargs[%d]", field, i), "references are not expanded")
-	}
-}
-
-// expands reports whether an expansion would change a text: it holds $$, which
-// stands for a dollar, or $(name) of a variable that is known. Any other $(...)
-// is left alone by an expansion too, and belongs to a shell.
-func expands(text string, known map[string]bool) bool {
-	for {
-		i := strings.IndexByte(text, '$')
-		if i < 0 || i+1 == len(text) {
-			return false
-		}
-		text = text[i+1:]
-		name, _, closed := strings.Cut(text[1:], ")")
-		if text[0] == '$' || (text[0] == '(' && closed && known[name]) {
-			return true
-		}
+// environment looks for references that can never be resolved.
+func (u *unsupported) environment(field string, pod *v1.Pod, c *v1.Container) {
+	for _, p := range environ.Problems(pod, c) {
+		u.reject(true, field+p.Field, p.Why)
 	}
 }

@@ -1,0 +1,150 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// environment is what a container is told at its start. Its error says what the
+// spec asks for and cannot be had.
+func (s *Syncer) environment(ctx context.Context, v *visit, c *v1.Container) (environ.Environment, error) {
+	objects, err := s.objects(ctx, v, environ.Needs(c))
+	if err != nil {
+		return environ.Environment{}, err
+	}
+	env, warnings, err := environ.Resolve(environ.Input{
+		Pod: v.pod, Container: c, Objects: objects,
+		PodIPs: v.addresses(s.cfg.HostIPs), HostIPs: s.cfg.HostIPs, Allocatable: s.cfg.Allocatable,
+	})
+	if len(warnings) > 0 {
+		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "InvalidEnvironmentVariableNames", "Container %s: %s", c.Name, strings.Join(warnings, "; "))
+	}
+	return env, err
+}
+
+// objects finds what a container refers to. What does not exist is left out: it
+// may be optional.
+func (s *Syncer) objects(ctx context.Context, v *visit, needs []environ.Need) (environ.Objects, error) {
+	found := environ.Objects{ConfigMaps: map[string]*v1.ConfigMap{}, Secrets: map[string]*v1.Secret{}}
+	if s.cfg.Objects == nil {
+		return found, nil
+	}
+	for _, need := range needs {
+		err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.find(ctx, v, need, &found) })
+		if err != nil && !errors.Is(err, runtime.ErrNotFound) {
+			return found, fmt.Errorf("%s %q: %w", need.Kind, need.Name, err)
+		}
+	}
+	return found, nil
+}
+
+func (s *Syncer) find(ctx context.Context, v *visit, need environ.Need, found *environ.Objects) error {
+	switch need.Kind {
+	case environ.ConfigMap:
+		object, err := s.cfg.Objects.ConfigMap(ctx, v.pod.Namespace, need.Name)
+		if err == nil {
+			found.ConfigMaps[need.Name] = object
+		}
+		return err
+	default:
+		object, err := s.cfg.Objects.Secret(ctx, v.pod.Namespace, need.Name)
+		if err == nil {
+			found.Secrets[need.Name] = object
+		}
+		return err
+	}
+}
+
+// addresses are those of the pod, primary first: of its newest sandbox of this
+// life, or of the node.
+func (v *visit) addresses(node []string) []string {
+	if v.pod.Spec.HostNetwork {
+		return node
+	}
+	var newest *runtime.SandboxStatus
+	for i := range v.status.Sandboxes {
+		b := &v.status.Sandboxes[i]
+		if b.Incarnation == v.life.number && (newest == nil || b.Attempt > newest.Attempt) {
+			newest = b
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return newest.IPs
+}
+
+// tellsAddresses reports whether a variable or a hook of the pod needs to know
+// its addresses.
+func tellsAddresses(pod *v1.Pod) bool {
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
+				return true
+			}
+			for _, e := range c.Env {
+				if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "status.podIP") {
+					return true
+				}
+			}
+		}
+	}
+	return len(pod.Spec.EphemeralContainers) > 0
+}
+
+// expandProbes is the pod with the commands of its probes as they are run: they
+// see the literal values of the spec and nothing else.
+func expandProbes(pod *v1.Pod) *v1.Pod {
+	var expanded *v1.Pod
+	for _, list := range [...]func(*v1.Pod) []v1.Container{
+		func(p *v1.Pod) []v1.Container { return p.Spec.InitContainers },
+		func(p *v1.Pod) []v1.Container { return p.Spec.Containers },
+	} {
+		for i := range list(pod) {
+			if !probesRefer(&list(pod)[i]) {
+				continue
+			}
+			if expanded == nil {
+				expanded = pod.DeepCopy()
+			}
+			c := &list(expanded)[i]
+			for _, p := range probesOf(c) {
+				if p != nil && p.Exec != nil {
+					p.Exec.Command = environ.ExpandStatic(p.Exec.Command, c.Env)
+				}
+			}
+		}
+	}
+	if expanded == nil {
+		return pod
+	}
+	return expanded
+}
+
+func probesOf(c *v1.Container) [3]*v1.Probe {
+	return [...]*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}
+}
+
+// probesRefer reports whether the command of a probe may have something to
+// expand.
+func probesRefer(c *v1.Container) bool {
+	for _, p := range probesOf(c) {
+		if p == nil || p.Exec == nil {
+			continue
+		}
+		for _, word := range p.Exec.Command {
+			if strings.Contains(word, "$") {
+				return true
+			}
+		}
+	}
+	return false
+}
