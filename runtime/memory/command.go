@@ -7,58 +7,61 @@ import (
 	"time"
 )
 
-// commandRun is what a command does, as far as it is obvious: true, false,
-// sleep, and a shell that is given these, exit and trap ” TERM in a row.
-// Anything else runs until it is stopped.
+// commandRun is how a container with a command runs. One that is not plain runs
+// until it is stopped.
 func commandRun(argv []string) Run {
-	forever := Run{Forever: true}
+	run, whole := plainRun(argv)
+	if !whole {
+		return Run{Forever: true, IgnoreTerm: run.IgnoreTerm, Print: run.Print}
+	}
+	return run
+}
+
+// plainRun is what a command does, as far as it is plain: true, false, echo,
+// sleep, and a shell that is given these, exit and trap ” TERM in a row. It
+// reports whether that is all of it.
+func plainRun(argv []string) (Run, bool) {
+	run := Run{}
 	if len(argv) == 0 {
-		return forever
+		return run, false
 	}
 	switch program(argv[0]) {
 	case "sh", "bash", "ash", "dash":
 		if len(argv) >= 3 && argv[1] == "-c" {
 			return shellRun(argv[2])
 		}
-		return forever
+		return run, false
 	}
-	run := Run{}
-	if !run.then(argv) {
-		return forever
-	}
-	return run
+	return run, run.then(argv)
 }
 
-// shellRun reads simple commands up to the first that is not obvious.
-func shellRun(text string) Run {
-	run := Run{}
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == '\n' })
-	for _, line := range lines {
-		argv := shellWords(line)
-		if len(argv) > 1 && argv[0] == "exec" {
+// shellRun reads simple commands up to the first that is not plain.
+func shellRun(text string) (run Run, whole bool) {
+	commands, whole := shellCommands(text)
+	for _, argv := range commands {
+		last := argv[0] == "exec" && len(argv) > 1
+		if last {
 			argv = argv[1:]
 		}
 		switch {
-		case len(argv) == 0:
-			continue
 		case argv[0] == "exit":
-			return run.exit(argv[1:])
+			return run.exit(argv[1:]), true
 		case argv[0] == "trap" && ignoresTerm(argv[1:]):
 			run.IgnoreTerm = true
 			continue
 		}
 		if !run.then(argv) {
-			return Run{Forever: true, IgnoreTerm: run.IgnoreTerm}
+			return run, false
 		}
-		if run.Forever {
-			return run
+		if run.Forever || last {
+			return run, true
 		}
 	}
-	return run
+	return run, whole
 }
 
 // then appends a simple command to the run. It reports false if what that does
-// is not obvious.
+// is not plain.
 func (r *Run) then(argv []string) bool {
 	switch program(argv[0]) {
 	case "true", ":":
@@ -67,9 +70,21 @@ func (r *Run) then(argv []string) bool {
 		r.Exit = 1
 	case "sleep":
 		return r.sleep(argv[1:])
+	case "echo":
+		return r.echo(argv[1:])
 	default:
 		return false
 	}
+	return true
+}
+
+// echo prints its words in one line.
+func (r *Run) echo(words []string) bool {
+	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		return false // options are read differently by every shell
+	}
+	r.Print = append(r.Print, Line{r.For, strings.Join(words, " ")})
+	r.Exit = 0
 	return true
 }
 
@@ -143,15 +158,4 @@ func program(path string) string {
 		}
 	}
 	return path
-}
-
-// shellWords splits a line at spaces and takes one pair of quotes off a word.
-func shellWords(line string) []string {
-	argv := strings.Fields(line)
-	for i, w := range argv {
-		if n := len(w); n >= 2 && w[0] == w[n-1] && (w[0] == '\'' || w[0] == '"') {
-			argv[i] = w[1 : n-1]
-		}
-	}
-	return argv
 }

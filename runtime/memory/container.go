@@ -30,6 +30,7 @@ type container struct {
 	next    time.Time
 	index   int // in the heap, if next is not zero
 	waiters []turn.Event
+	lines   []Line // of its log; nil: nobody has asked
 }
 
 // ending is how a container ends, has ended or would end if nobody interferes.
@@ -75,7 +76,7 @@ func (c *container) begin(now time.Time, run Run) {
 	}
 	c.start = now.Add(run.StartDelay)
 	if !run.Forever {
-		c.endAt(c.start.Add(run.For), run.Exit)
+		c.endItself(c.start.Add(run.For))
 	}
 }
 
@@ -87,7 +88,7 @@ func (c *container) term(now time.Time, grace time.Duration) {
 	case c.run.IgnoreTerm:
 		c.endAt(now.Add(grace), codeKilled)
 	case c.run.Graceful:
-		c.endAt(now, c.run.Exit)
+		c.endItself(now)
 	default:
 		c.endAt(now, codeTerm)
 	}
@@ -95,6 +96,20 @@ func (c *container) term(now time.Time, grace time.Duration) {
 
 // kill ends the container, or the attempt to start it, now.
 func (c *container) kill(now time.Time) { c.endAt(now, codeKilled) }
+
+// endItself ends the container at a time in the way its run says, unless it ends
+// earlier anyway.
+func (c *container) endItself(at time.Time) {
+	before := c.end.at
+	c.endAt(at, c.run.Exit)
+	if c.end.at.Equal(before) {
+		return
+	}
+	c.end.message = c.run.Message
+	if c.run.Reason != "" {
+		c.end.reason = c.run.Reason
+	}
+}
 
 // endAt ends the container at a time, unless it ends earlier anyway.
 func (c *container) endAt(at time.Time, code int32) {

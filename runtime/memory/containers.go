@@ -59,6 +59,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 		return "", err
 	}
 	req.Annotations = maps.Clone(req.Annotations)
+	req.Resources.HugePages = maps.Clone(req.Resources.HugePages)
 	req.Command, req.Args = slices.Clone(req.Command), slices.Clone(req.Args)
 	c := &container{id: m.newIDLocked(req.Pod.UID), pod: s.pod, sandbox: s, req: req, answers: answers, created: now}
 	s.pod.insertContainer(c)

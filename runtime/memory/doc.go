@@ -23,9 +23,10 @@
 // container or its sandbox, the container's first. ParseScript lists the words:
 //
 //	memory.podkeel.dev/web: "fail=image; run=10s exit=1; run=forever ignore-term"
+//	memory.podkeel.dev/job: 'print=working run=10s exit=137 reason=OOMKilled message="used 2 GiB"'
 //
-// Without a script the command decides: true, false, sleep N, and a shell with
-// these, exit N and trap ” TERM in a row. Anything else runs until it is
+// Without a script the command decides: true, false, echo, sleep N, and a shell
+// with these, exit N and trap ” TERM in a row. Anything else runs until it is
 // stopped. A container ends with 143 on TERM and with 137 when it is killed;
 // with a grace of zero there is no TERM.
 //
@@ -40,6 +41,14 @@
 //
 // The purposes are liveness, readiness, startup, post-start and pre-stop. A
 // container that ends while it is asked has not answered: ErrWrongState.
+//
+// # The other powers
+//
+// Exec does what its command says as far as that is plain, and else ends at
+// once with 0; a command dies with its container. A log has what the run
+// prints, or one line that says how it runs; it is computed too, so it costs
+// nothing and is as long as its script. UpdateContainer keeps what it is asked
+// for, for Resources to show; PodStats are figures that follow from the time.
 //
 // # Clients come and go
 //

@@ -44,5 +44,5 @@ func ExampleParseScript() {
 	fmt.Println(err)
 	// Output:
 	// run=forever fail=image; run=1m30s exit=1; run=forever ignore-term
-	// memory: bad script: run 2: "exti=1": not a word of a script; allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start
+	// memory: bad script: run 2: "exti=1": not a word of a script; allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>
 }

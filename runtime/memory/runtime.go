@@ -30,6 +30,10 @@ var (
 	_ runtime.StatusReporter = (*Runtime)(nil)
 	_ runtime.Versioner      = (*Runtime)(nil)
 	_ runtime.Answerer       = (*Runtime)(nil)
+	_ runtime.Execer         = (*Runtime)(nil)
+	_ runtime.LogReader      = (*Runtime)(nil)
+	_ runtime.StatsReader    = (*Runtime)(nil)
+	_ runtime.Updater        = (*Runtime)(nil)
 )
 
 // New makes an empty, ready machine and returns the view of a client on the

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +41,19 @@ type Run struct {
 	IgnoreTerm bool
 	// Fail is what goes wrong before it runs. A start that fails so is used up.
 	Fail Fail
+	// Print is what it writes to its log. Where nothing is said, one line at
+	// the start says how it runs.
+	Print []Line
+	// Reason and Message are what its record says once it has ended with Exit.
+	// Without a reason that is Completed or Error.
+	Reason  string
+	Message string
+}
+
+// Line is a line of a container's log, or several.
+type Line struct {
+	After time.Duration // since it started
+	Text  string
 }
 
 // Fail is a step on the way to a running container.
@@ -58,7 +73,7 @@ const (
 )
 
 // words is what a run may say; it ends every complaint about one that does not.
-const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start"
+const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>"
 
 // ParseScript reads the text of a script annotation: runs separated by
 // semicolons, each of them words separated by spaces.
@@ -70,12 +85,23 @@ const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<d
 //	start-delay=<duration>   how long the start takes
 //	ignore-term              only a kill ends it early
 //	fail=image|create|start  what goes wrong before it runs
+//	print=<text>             a line of its log, at the start; any number of them
+//	print@<duration>=<text>  the same, that long after the start
+//	reason=<word>            what its record says once it has ended with its own
+//	                         code, instead of Completed or Error
+//	message=<text>           its termination message, likewise
+//
+// A text is one word, or several in double quotes, with the escapes of Go.
 //
 // An error is an ErrScript and names the run, the word and what is allowed.
 func ParseScript(text string) (Script, error) {
+	parts, err := sentences(text)
+	if err != nil {
+		return Script{}, fmt.Errorf("%w: %w; %s", ErrScript, err, words)
+	}
 	var s Script
-	for i, part := range strings.Split(text, ";") {
-		run, err := parseRun(strings.Fields(part))
+	for i, part := range parts {
+		run, err := parseRun(part)
 		if err != nil {
 			return Script{}, fmt.Errorf("%w: run %d: %w; %s", ErrScript, i+1, err, words)
 		}
@@ -92,7 +118,7 @@ func parseRun(fields []string) (Run, error) {
 	said := map[string]bool{}
 	for _, field := range fields {
 		key, value, hasValue := strings.Cut(field, "=")
-		if said[key] {
+		if said[key] && !printing(key) {
 			return Run{}, fmt.Errorf("%q: %s is said twice", field, key)
 		}
 		said[key] = true
@@ -104,6 +130,7 @@ func parseRun(fields []string) (Run, error) {
 		run.Forever = !said["exit"]
 	}
 	run.Graceful = run.Forever && said["exit"]
+	slices.SortStableFunc(run.Print, func(a, b Line) int { return cmp.Compare(a.After, b.After) })
 	return run, nil
 }
 
@@ -121,10 +148,45 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 		r.Exit, err = parseExit(value)
 	case key == "fail" && hasValue:
 		r.Fail, err = parseFail(value)
+	case printing(key) && hasValue:
+		err = r.parsePrint(key, value)
+	case key == "reason" && hasValue:
+		r.Reason, err = parseReason(value)
+	case key == "message" && hasValue:
+		r.Message, err = parseText(value)
 	default:
 		return errors.New("not a word of a script")
 	}
 	return err
+}
+
+// printing reports whether a word says something of the log.
+func printing(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
+
+func (r *Run) parsePrint(key, value string) (err error) {
+	var line Line
+	if _, after, ok := strings.Cut(key, "@"); ok {
+		if line.After, err = parseDuration(after); err != nil {
+			return err
+		}
+	}
+	line.Text, err = parseText(value)
+	r.Print = append(r.Print, line)
+	return err
+}
+
+func parseReason(value string) (string, error) {
+	for i, c := range value {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if digit := c >= '0' && c <= '9'; !letter && (i == 0 || !digit) {
+			value = ""
+			break
+		}
+	}
+	if value == "" {
+		return "", errors.New("not a reason: one word of letters and digits as OOMKilled")
+	}
+	return value, nil
 }
 
 func parseDuration(value string) (time.Duration, error) {
@@ -182,7 +244,24 @@ func (r Run) String() string {
 	if r.Fail != FailNothing {
 		w = append(w, "fail="+r.Fail.String())
 	}
+	for _, line := range r.Print {
+		w = append(w, line.String())
+	}
+	if r.Reason != "" {
+		w = append(w, "reason="+r.Reason)
+	}
+	if r.Message != "" {
+		w = append(w, "message="+strconv.Quote(r.Message))
+	}
 	return strings.Join(w, " ")
+}
+
+// String is the line as a word of a script.
+func (l Line) String() string {
+	if l.After > 0 {
+		return fmt.Sprintf("print@%s=%q", l.After, l.Text)
+	}
+	return fmt.Sprintf("print=%q", l.Text)
 }
 
 // String is the script as ParseScript reads it.

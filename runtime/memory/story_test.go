@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,7 +117,7 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.s.Settle()
 	case "show":
 		return w.show(t)
-	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script", "answers", "asked":
+	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script", "answers", "asked", "resources":
 		w.trouble(t, d)
 	default:
 		call := w.call(t, d)
@@ -271,6 +272,48 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 			}
 			return strings.TrimSpace(map[bool]string{true: "yes ", false: "no "}[a.OK] + a.Message), nil
 		})
+	case "exec":
+		req := runtime.ExecRequest{ContainerID: id(key), Command: strings.Split(d.Input, "|")}
+		d.MaybeScanArgs(t, "limit", &req.OutputLimit)
+		if d.Input == "" {
+			req.Command = nil
+		}
+		return saying(func(ctx context.Context) (string, error) {
+			res, err := w.rt.Exec(ctx, req)
+			if err != nil {
+				return "", err
+			}
+			return strings.TrimSpace(fmt.Sprintf("%d %s", res.ExitCode, quoted(string(res.Output)))), nil
+		})
+	case "log":
+		req := runtime.ReadLogRequest{ContainerID: id(key), Follow: d.HasArg("follow")}
+		d.MaybeScanArgs(t, "tail", &req.Tail)
+		if d.HasArg("since") {
+			var since int
+			d.ScanArgs(t, "since", &since)
+			req.Since = w.began.Add(time.Duration(since) * time.Second)
+		}
+		return within(func(ctx context.Context) error {
+			return w.rt.ReadLog(ctx, req, writer(func(text string) { w.sayf("%s", quoted(text)) }))
+		})
+	case "update":
+		res := runtime.Resources{}
+		var memory int
+		d.MaybeScanArgs(t, "memory", &memory)
+		d.MaybeScanArgs(t, "cpuset", &res.CPUSet)
+		res.MemoryBytes = uint64(memory)
+		return within(func(ctx context.Context) error {
+			return w.rt.UpdateContainer(ctx, runtime.UpdateContainerRequest{ContainerID: id(key), Resources: res})
+		})
+	case "stats":
+		return saying(func(ctx context.Context) (string, error) {
+			stats, err := w.rt.PodStats(ctx, ref.UID)
+			var out strings.Builder
+			for _, s := range stats {
+				fmt.Fprintf(&out, "[%s at %s: %s %d]", w.names[s.ContainerID], s.At.Sub(w.began), s.CPU, s.MemoryBytes)
+			}
+			return out.String(), err
+		})
 	case "list":
 		return within(func(ctx context.Context) error {
 			_, err := w.rt.ListPods(ctx)
@@ -279,6 +322,19 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 	}
 	d.Fatalf(t, "no such command")
 	return nil
+}
+
+// writer is a function as an io.Writer.
+type writer func(string)
+
+func (f writer) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
+
+// quoted is a text in one line.
+func quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strconv.Quote(text)
 }
 
 func (w *world) name(key, id string) {
@@ -328,6 +384,10 @@ func (w *world) trouble(t *testing.T, d *datadriven.TestData) {
 			require.NoError(t, err)
 		}
 		w.machine.SetAnswers(memory.For{Name: key}, runtime.Purpose(purpose), answers)
+	case "resources":
+		res, ok := w.machine.Resources(w.ids[key])
+		require.True(t, ok)
+		w.sayf("memory=%d cpuset=%s", res.MemoryBytes, res.CPUSet)
 	case "asked":
 		uid, name, _ := strings.Cut(key, "/")
 		for _, purpose := range []runtime.Purpose{"liveness", "readiness", "startup", "post-start", "pre-stop"} {
@@ -361,6 +421,9 @@ func (w *world) show(t *testing.T) string {
 			fmt.Fprintf(&out, "  %s %d in %s: %s, created %s, ran %s to %s", c.Name, c.Attempt, w.names[c.SandboxID], c.State, since(c.CreatedAt), since(c.StartedAt), since(c.FinishedAt))
 			if c.State == runtime.StateExited {
 				fmt.Fprintf(&out, ", %s %d", c.Reason, c.ExitCode)
+			}
+			if c.Message != "" && c.ExitCode != 128 {
+				fmt.Fprintf(&out, " %q", c.Message)
 			}
 			out.WriteByte('\n')
 		}

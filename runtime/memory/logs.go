@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// reader is one open call of ReadLog.
+type reader struct {
+	c       *container
+	changed turn.Event
+	tail    int // of what is there at first; 0 is all
+	since   time.Time
+	read    int // lines
+}
+
+// ReadLog implements runtime.LogReader. A log is computed, from what the run
+// prints and from the time; it is no longer than the script or command that it
+// follows from.
+func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	_, err := verb(ctx, r, "ReadLog", req, func(r *Runtime, ctx context.Context, req runtime.ReadLogRequest) (nothing, error) {
+		return nothing{}, r.readLog(ctx, req, w)
+	})
+	return err
+}
+
+func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	l, err := r.m.openLog(req, r.turn.NewEvent())
+	if err != nil {
+		return err
+	}
+	defer r.m.unregister(l.c, l.changed)
+	for {
+		text, next, over := r.m.readOn(l)
+		if text != "" {
+			if _, err := io.WriteString(w, text); err != nil {
+				return fmt.Errorf("memory: log of container %s: %w", l.c.id, err)
+			}
+		}
+		if over || !req.Follow {
+			return nil
+		}
+		if err := wait(ctx, l.changed, next); err != nil {
+			return err
+		}
+	}
+}
+
+// openLog begins to read.
+func (m *machine) openLog(req runtime.ReadLogRequest, changed turn.Event) (*reader, error) {
+	if _, err := m.lockReady(); err != nil {
+		return nil, err
+	}
+	defer m.unlock()
+	c := m.mu.containers[req.ContainerID]
+	if c == nil {
+		return nil, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
+	}
+	c.waiters = append(c.waiters, changed)
+	return &reader{c: c, changed: changed, tail: req.Tail, since: req.Since}, nil
+}
+
+// readOn is what has been printed since the last call, when there may be more,
+// and whether there will not.
+func (m *machine) readOn(l *reader) (text string, next time.Time, over bool) {
+	now := m.lock()
+	defer m.unlock()
+	lines, next := l.c.printed(now)
+	if l.tail > 0 {
+		l.read, l.tail = max(0, len(lines)-l.tail), 0
+	}
+	var out strings.Builder
+	for _, line := range lines[l.read:] {
+		if !l.c.start.Add(line.After).Before(l.since) {
+			out.WriteString(line.Text)
+			out.WriteByte('\n')
+		}
+	}
+	l.read = len(lines)
+	return out.String(), next, l.c.gone || l.c.state(now) == runtime.StateExited
+}
+
+// printed is the container's log as it stands, and when it or the container
+// will change next.
+func (c *container) printed(now time.Time) ([]Line, time.Time) {
+	if c.start.IsZero() || c.start.After(now) {
+		return nil, c.next
+	}
+	if c.state(now) == runtime.StateExited {
+		now = c.end.at
+	}
+	lines := c.log()
+	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.start), func(l Line, since time.Duration) int {
+		if l.After <= since {
+			return -1
+		}
+		return 1
+	})
+	next := c.next
+	if n < len(lines) {
+		if at := c.start.Add(lines[n].After); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return lines[:n], next
+}
+
+// log is what the container's run prints, line by line, in order of time.
+func (c *container) log() []Line {
+	if c.lines != nil {
+		return c.lines
+	}
+	if len(c.run.Print) == 0 {
+		c.lines = []Line{{0, c.req.Name + ": " + c.run.String()}}
+		return c.lines
+	}
+	for _, l := range c.run.Print {
+		for text := range strings.SplitSeq(strings.TrimSuffix(l.Text, "\n"), "\n") {
+			c.lines = append(c.lines, Line{l.After, text})
+		}
+	}
+	slices.SortStableFunc(c.lines, func(a, b Line) int { return cmp.Compare(a.After, b.After) })
+	return c.lines
+}

@@ -1,0 +1,173 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// Every field of an update holds, and each that is zero asks for nothing.
+func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id := start(t, r, ref, sandbox, "main", 0)
+	update := func(res runtime.Resources) {
+		require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: res}))
+	}
+	var want runtime.Resources
+	for i := range reflect.TypeFor[runtime.Resources]().NumField() {
+		var one runtime.Resources
+		for _, res := range []*runtime.Resources{&one, &want} {
+			switch f := reflect.ValueOf(res).Elem().Field(i); f.Kind() {
+			case reflect.Uint64:
+				f.SetUint(uint64(i + 1))
+			case reflect.Int, reflect.Int64:
+				f.SetInt(int64(i + 1))
+			case reflect.String:
+				f.SetString("0-3")
+			case reflect.Map:
+				f.Set(reflect.ValueOf(map[string]uint64{"2Mi": 1 << 21}))
+			default:
+				require.Fail(t, "a new kind of field", f.Kind())
+			}
+		}
+		update(one)
+		update(runtime.Resources{HugePages: map[string]uint64{"2Mi": 0}})
+		got, ok := r.Resources(id)
+		require.True(t, ok)
+		if got.HugePages != nil && len(got.HugePages) == 0 {
+			got.HugePages = nil
+		}
+		require.Equal(t, want, got)
+	}
+	got, _ := r.Resources(id)
+	got.HugePages["2Mi"] = 7
+	again, _ := r.Resources(id)
+	require.Equal(t, want, again, "who looks cannot change anything")
+	_, ok := r.Resources("none")
+	require.False(t, ok)
+}
+
+func TestExec_OutputIsBoundedWithoutALimit(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id := start(t, r, ref, sandbox, "main", 0)
+	for limit, want := range map[int]int{0: 16 << 10, -1: 16 << 10, 10: 10, 1 << 20: 50_001} {
+		res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"echo", strings.Repeat("x", 50_000)}, OutputLimit: limit})
+		require.NoError(t, err)
+		require.Len(t, res.Output, want)
+	}
+}
+
+type brokenPipe struct{ err error }
+
+func (w brokenPipe) Write([]byte) (int, error) { return 0, w.err }
+
+func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id := start(t, r, ref, sandbox, "main", 0)
+	gone := errors.New("nobody listens")
+	err := r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, brokenPipe{gone})
+	require.ErrorIs(t, err, gone)
+	require.Zero(t, r.Waiters())
+}
+
+// Any number wait on one container, without a goroutine of the machine's, and
+// all leave nothing behind.
+func TestPowers_ManyWaitAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.readiness": "hang"})
+		id := start(t, r, ref, sandbox, "main", 0)
+		const n = 50
+		done := make(chan error, 3*n)
+		for range n {
+			go func() {
+				_, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
+				done <- err
+			}()
+			go func() {
+				done <- r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, io.Discard)
+			}()
+			go func() {
+				_, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"sleep", "inf"}})
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		require.Equal(t, 3*n, r.Waiters())
+		require.Zero(t, r.Planned())
+		time.Sleep(time.Hour)
+		require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
+		failed := 0
+		for range 3 * n {
+			if err := <-done; err != nil {
+				require.ErrorIs(t, err, runtime.ErrWrongState)
+				failed++
+			}
+		}
+		require.Equal(t, n, failed, "the questions, and nothing else")
+		require.Zero(t, r.Waiters())
+		require.Equal(t, n, r.Asked(ref.UID, "main", runtime.ReadinessProbe))
+	})
+}
+
+// Of several answers that match those set last hold, whatever the order in
+// which they are for everybody or for one.
+func TestSetAnswers_TheLastOneHolds(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id := start(t, r, ref, sandbox, "main", 0)
+	say := func(to memory.For, purpose runtime.Purpose, kinds ...memory.AnswerKind) {
+		var a memory.Answers
+		for _, k := range kinds {
+			a.Sequence = append(a.Sequence, memory.Answer{Kind: k})
+		}
+		r.SetAnswers(to, purpose, a)
+	}
+	ok := func() bool {
+		res, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		require.NoError(t, err)
+		return res.OK
+	}
+	all, one := memory.For{}, memory.For{UID: ref.UID, Container: "main"}
+	say(all, runtime.LivenessProbe, memory.AnswerFail)
+	require.False(t, ok())
+	say(one, runtime.ReadinessProbe, memory.AnswerOK)
+	require.False(t, ok(), "another purpose")
+	say(one, runtime.LivenessProbe, memory.AnswerOK)
+	require.True(t, ok())
+	say(memory.For{UID: "other"}, runtime.LivenessProbe, memory.AnswerFail)
+	require.True(t, ok(), "another pod")
+	say(all, runtime.LivenessProbe, memory.AnswerFail)
+	require.False(t, ok(), "set again, it is the last")
+	say(all, runtime.LivenessProbe)
+	require.True(t, ok())
+	say(one, runtime.LivenessProbe)
+	require.True(t, ok(), "none is left")
+}
+
+// Whoever asks waits as long as he likes, not as long as the answer takes.
+func TestAnswer_EndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.liveness": "ok takes=1h"})
+		id := start(t, r, ref, sandbox, "main", 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, r.Waiters())
+	})
+}

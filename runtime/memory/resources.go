@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// UpdateContainer implements runtime.Updater. Nothing depends on a container's
+// resources but what PodStats says of its memory; Resources shows them.
+// ErrNotFound, or ErrWrongState for a container that has exited.
+func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	_, err := verb(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
+	return err
+}
+
+// PodStats implements runtime.StatsReader with figures that follow from the
+// time: a container uses a hundredth of a processor, and sixteen mebibytes of
+// memory or as much as it may.
+func (r *Runtime) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
+	return verb(ctx, r, "PodStats", uid, (*Runtime).podStats)
+}
+
+// Resources are those of a container's request with all updates: the truth
+// about UpdateContainer. It reports false for an unknown container.
+func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
+	r.m.lock()
+	defer r.m.unlock()
+	c := r.m.mu.containers[id]
+	if c == nil {
+		return runtime.Resources{}, false
+	}
+	res := c.req.Resources
+	res.HugePages = maps.Clone(res.HugePages)
+	return res, true
+}
+
+func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
+	m := r.m
+	now, err := m.lockReady()
+	if err != nil {
+		return nothing{}, err
+	}
+	defer m.unlock()
+	c := m.mu.containers[req.ContainerID]
+	switch {
+	case c == nil:
+		return nothing{}, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
+	case c.state(now) == runtime.StateExited:
+		return nothing{}, fmt.Errorf("memory: container %s has exited: %w", c.id, runtime.ErrWrongState)
+	}
+	apply(&c.req.Resources, req.Resources)
+	return nothing{}, nil
+}
+
+// apply changes what is asked for; zero fields ask for nothing.
+func apply(have *runtime.Resources, want runtime.Resources) {
+	set(&have.CPUShares, want.CPUShares)
+	set(&have.CPUPeriod, want.CPUPeriod)
+	set(&have.CPUQuota, want.CPUQuota)
+	set(&have.MemoryBytes, want.MemoryBytes)
+	set(&have.SwapBytes, want.SwapBytes)
+	set(&have.CPUSet, want.CPUSet)
+	set(&have.MemorySet, want.MemorySet)
+	set(&have.OOMScoreAdj, want.OOMScoreAdj)
+	set(&have.PIDs, want.PIDs)
+	for size, bytes := range want.HugePages {
+		if have.HugePages == nil {
+			have.HugePages = map[string]uint64{}
+		}
+		if bytes > 0 {
+			have.HugePages[size] = bytes
+		}
+	}
+}
+
+func set[V comparable](have *V, want V) {
+	var none V
+	if want != none {
+		*have = want
+	}
+}
+
+func (r *Runtime) podStats(_ context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
+	m := r.m
+	now, err := m.lockReady()
+	if err != nil {
+		return nil, err
+	}
+	defer m.unlock()
+	p := m.mu.pods[uid]
+	if p == nil {
+		return nil, nil
+	}
+	var stats []runtime.ContainerStats
+	for _, c := range p.containers {
+		if c.state(now) == runtime.StateRunning {
+			stats = append(stats, c.stats(now))
+		}
+	}
+	return stats, nil
+}
+
+func (c *container) stats(now time.Time) runtime.ContainerStats {
+	memory := uint64(16 << 20)
+	if limit := c.req.Resources.MemoryBytes; limit > 0 {
+		memory = min(memory, limit)
+	}
+	return runtime.ContainerStats{ContainerID: c.id, Name: c.req.Name, At: now, CPU: now.Sub(c.start) / 100, MemoryBytes: memory}
+}
