@@ -205,7 +205,24 @@ type Mount struct {
 	HostPath      string
 	ReadOnly      bool
 	Propagation   Propagation
+	// RecursiveReadOnly is about what is mounted below a read-only Mount.
+	RecursiveReadOnly RecursiveReadOnly
 }
+
+// RecursiveReadOnly is whether what is mounted below a read-only Mount can be
+// written to.
+type RecursiveReadOnly uint8
+
+// The ways to read only.
+const (
+	// RecursiveReadOnlyDisabled leaves what is mounted below as it is.
+	RecursiveReadOnlyDisabled RecursiveReadOnly = iota
+	// RecursiveReadOnlyIfPossible makes it read-only where the kernel can.
+	RecursiveReadOnlyIfPossible
+	// RecursiveReadOnlyEnabled makes it read-only, or is an error that wraps
+	// ErrUnsupported.
+	RecursiveReadOnlyEnabled
+)
 
 // Propagation is how mounts made below a Mount spread.
 type Propagation uint8

@@ -109,6 +109,7 @@ func Podkeel() House {
 			{"podworkers/lifecycle", Pure, Floor1b},
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
 			{"podworkers/podsync/internal/environ", Pure, Floor1b},
+			{"podworkers/podsync/internal/volume", Pure, Floor1b},
 			{"podworkers/prober/internal/verdict", Pure, Floor1b},
 			{"podworkers/podsync/images/internal/registry", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
@@ -148,6 +149,7 @@ func Podkeel() House {
 			{"internal/lint", Tool, Floor6},
 		},
 		Stairs: []Stair{
+			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
 		},
 		Ground: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},

@@ -45,8 +45,9 @@ type Volumes interface {
 // go with Volumes.TearDown. Their methods may be called for different pods at
 // once.
 type Files interface {
-	// Hosts writes the hosts file of a pod and returns its path on the host.
-	Hosts(pod *v1.Pod, ips []string, hostname string) (path string, err error)
+	// Hosts writes the hosts file of a pod, in which its addresses have the names,
+	// and returns its path on the host.
+	Hosts(pod *v1.Pod, ips, names []string) (path string, err error)
 	// TerminationLog makes the file into which an attempt at a container may
 	// write its last words, and returns its path on the host.
 	TerminationLog(pod *v1.Pod, container string, attempt uint32) (path string, err error)
