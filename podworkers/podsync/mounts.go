@@ -51,7 +51,7 @@ func (s *Syncer) mounts(ctx context.Context, v *visit, c *v1.Container, env *env
 	}
 	const hosts = "/etc/hosts"
 	if !isMounted(c, hosts) {
-		path, err := s.cfg.Files.Hosts(v.pod, v.addresses(s.cfg.HostIPs), hostname(v.pod))
+		path, err := s.cfg.Files.Hosts(v.pod, v.addresses(s.cfg.HostIPs), []string{hostname(v.pod)})
 		if err != nil {
 			return nil, err
 		}
