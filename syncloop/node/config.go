@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
@@ -36,6 +37,26 @@ type Config struct {
 	AwaitHost bool
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
+	// Volumes brings the volumes of pods to the machine; package volumes has one on
+	// a directory. Nil: pods that mount some are rejected.
+	Volumes podsync.Volumes
+	// Files keeps the hosts file and the termination messages of pods; the one of
+	// package volumes does. Nil: the runtime's own.
+	Files podsync.Files
+	// Objects finds the ConfigMaps and Secrets that variables refer to; package
+	// objects has one on a directory. Nil: there are none.
+	Objects podsync.Objects
+	// HTTP makes the requests of http hooks where the runtime does not answer for
+	// its containers; package hookhttp has one. Nil: such pods are rejected.
+	HTTP podsync.HTTPGetter
+	// Handlers are the runtime handlers by the name of their RuntimeClass. Pods of
+	// other classes are rejected.
+	Handlers map[string]string
+	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
+	RuntimeName string
+	// LogRoot is the directory for the logs of containers, below which each pod
+	// gets one. Empty: the runtime is given no paths.
+	LogRoot string
 	// Check makes the checks of probes. Nil: those by exec through the runtime if
 	// it is a runtime.Execer, the others by connections from this process; or all
 	// of them by the runtime if it is a runtime.Answerer, as the one in memory.

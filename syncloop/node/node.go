@@ -121,10 +121,13 @@ func (n *Node) buildWork() (err error) {
 		return err
 	}
 	n.syncer, err = podsync.New(podsync.Config{
-		Runtime:  n.config.Runtime,
-		Status:   n.status,
-		Changed:  n.pleg.RequestRelist,
-		Probes:   n.prober,
+		Runtime: n.config.Runtime,
+		Status:  n.status,
+		Changed: n.pleg.RequestRelist,
+		Probes:  n.prober,
+		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
+		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
+		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot,
 		HostIPs:  n.config.HostIPs,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
