@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -16,47 +15,43 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// minimumGrace is what every container gets between the signal and the kill,
-// unless it has already outlived one that the runtime reported.
-const minimumGrace = 2 * time.Second
-
-// longest is as good as for ever, and leaves room for sums of a few.
-const longest time.Duration = math.MaxInt64 / 4
-
-// grace is how long a pod's containers may take to end: what the deletion
-// says, else the spec, replaced by an override.
-func grace(pod *v1.Pod, override *int64) time.Duration {
-	var n int64
-	switch {
-	case override != nil:
-		n = *override
-	case pod.DeletionGracePeriodSeconds != nil:
-		n = *pod.DeletionGracePeriodSeconds
-	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		n = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	n = min(max(n, 0), int64(longest/time.Second)) // No product of it is negative (F11).
-	return max(time.Duration(n)*time.Second, minimumGrace)
-}
-
 // target is one container to stop.
 type target struct {
 	id, name string
 	why      string
 	created  bool // has not run: it is removed, so that a late start finds nothing
+	stopInfo
+	kill *kill // nil if it is created
+}
+
+// target prepares the kill of a container, or takes it up again. The record is
+// nil if the visit has none.
+func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) time.Duration) target {
+	rec := v.record(id)
+	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
+	if rec != nil && rec.State == runtime.StateCreated {
+		t.created = true
+		return t
+	}
+	t.kill = v.life.killing(id, s.turn.Now().Add(graceOf(t.stopInfo)))
+	return t
 }
 
 // killPod stops every container of a pod and then its sandboxes, those of
 // former lives too, and sees for itself that nothing runs. It may be repeated.
 func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why string) error {
+	return s.killAll(ctx, v, why, func(stopInfo) time.Duration { return grace(v.pod, nil, override) })
+}
+
+// killAll is killPod, with a grace for each container.
+func (s *Syncer) killAll(ctx context.Context, v *visit, why string, graceOf func(stopInfo) time.Duration) error {
 	var targets []target
 	for i := range v.status.Containers {
-		c := &v.status.Containers[i]
-		if c.State != runtime.StateExited {
-			targets = append(targets, target{c.ID, c.Name, why, c.State == runtime.StateCreated})
+		if c := &v.status.Containers[i]; c.State != runtime.StateExited {
+			targets = append(targets, s.target(v, c.ID, c.Name, why, graceOf))
 		}
 	}
-	err := s.stopAll(ctx, v, targets, grace(v.pod, override))
+	err := s.stopAll(ctx, v, targets, true)
 	if cut(ctx, err) {
 		return err
 	}
@@ -71,56 +66,73 @@ func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why str
 	return s.confirm(ctx, v, targets, true)
 }
 
-// killSome stops single containers, as they are given. They have the time that
-// the pod's spec gives them.
+// killSome stops single containers, as they are given, in no order (TO-8).
 func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) error {
 	if len(kills) == 0 {
 		return nil
 	}
 	targets := make([]target, len(kills))
 	for i, k := range kills {
-		targets[i] = target{id: k.ID, name: k.Name, why: string(k.Why)}
+		targets[i] = s.target(v, k.ID, k.Name, string(k.Why), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
 	}
-	if err := s.stopAll(ctx, v, targets, grace(v.pod, nil)); err != nil {
+	if err := s.stopAll(ctx, v, targets, false); err != nil {
 		return err
 	}
 	return s.confirm(ctx, v, targets, false)
 }
 
-// stopAll stops containers at the same time, each within the grace. One that
-// fails does not keep the others.
-func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, grace time.Duration) error {
+// stopAll stops containers at the same time (TO-1), each within its grace, and
+// those of a whole pod in their order. One that fails does not keep the others
+// (TO-2).
+func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
+	q := newQueue(s.turn, targets, whole)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
 		turn.Each(s.turn, 0, len(targets), func(i int) {
-			errs[i] = s.stop(ctx, v, targets[i], grace)
+			defer q.served[i].Open()
+			errs[i] = s.stop(ctx, v, &targets[i], func() error { return s.await(ctx, q, i, targets[i].kill) })
 		})
 	})
 	return errors.Join(errs...)
 }
 
-// stop stops one container. A call that is cut short has done no harm: the
-// next one takes over, with the grace that is left to it.
-func (s *Syncer) stop(ctx context.Context, v *visit, t target, grace time.Duration) error {
+// stop stops one container: its hook, its turn, its signal. A call that is cut
+// short has done no harm: the next one takes over, with the grace that is left.
+func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() error) error {
 	if t.created {
 		return because(ErrKillContainer, s.removeContainer(ctx, v, t.id, "never ran"))
-	}
-	if v.life.stubborn[t.id] {
-		grace = 0 // It was stopped before, on the runtime's word, and runs.
 	}
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Killing", "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
-		err := s.ask(ctx, grace+s.cfg.CallTimeout, func(ctx context.Context) error {
-			return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: grace})
-		})
-		if errors.Is(err, runtime.ErrNotFound) {
-			return nil
+		stubborn := v.life.stubborn[t.id] // It was stopped before, on the runtime's word, and runs.
+		if !stubborn {
+			if err := s.preStop(ctx, v, t); err != nil {
+				return because(ErrKillContainer, err)
+			}
+			if err := await(); err != nil {
+				return because(ErrKillContainer, err)
+			}
 		}
-		return because(ErrKillContainer, err)
+		return because(ErrKillContainer, s.signal(ctx, t, stubborn))
 	})
 }
 
+// signal sends the stop signal, and the kill when the grace that is left is
+// over. A container that is gone has stopped (KC-14).
+func (s *Syncer) signal(ctx context.Context, t *target, stubborn bool) error {
+	left := max(t.kill.by.Sub(s.turn.Now()), minimumGrace)
+	if stubborn {
+		left = 0
+	}
+	err := s.ask(ctx, left+s.cfg.CallTimeout, func(ctx context.Context) error {
+		return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: left})
+	})
+	if errors.Is(err, runtime.ErrNotFound) {
+		return nil
+	}
+	return err
+}
 // stopSandboxes stops sandboxes of a pod.
 func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why string) error {
 	errs := make([]error, len(ids))

@@ -1,0 +1,100 @@
+package podsync
+
+import (
+	"math"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// minimumGrace is what every container gets between the signal and the kill,
+// unless it has already outlived one that the runtime reported (KC-13).
+const minimumGrace = 2 * time.Second
+
+// orphanGrace is what an orphan gets whose records do not say more (SP-21).
+const orphanGrace = time.Second
+
+// longest is as good as for ever, and leaves room for sums of a few.
+const longest time.Duration = math.MaxInt64 / 4
+
+// grace is how long a container may take to end, all in all: what the deletion
+// says, else the probe whose failure is the reason, else the spec; an override
+// replaces it (KC-10, KC-11).
+func grace(pod *v1.Pod, probe, override *int64) time.Duration {
+	switch {
+	case override != nil:
+		return seconds(*override)
+	case pod.DeletionGracePeriodSeconds != nil:
+		return seconds(*pod.DeletionGracePeriodSeconds)
+	case probe != nil:
+		return seconds(*probe)
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		return seconds(*pod.Spec.TerminationGracePeriodSeconds)
+	}
+	return minimumGrace
+}
+
+// seconds is a number of them as a duration that is not negative, and of which
+// no product is (F11).
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), int64(longest/time.Second))) * time.Second
+}
+
+// kill is one kill of one container, over all the calls that it takes.
+type kill struct {
+	// by is when its grace is over: hook, turn and stop share it. It is computed
+	// once, and only ever moved to an earlier time (I6, I7).
+	by time.Time
+	// told says that its preStop hook has been begun: it is not begun again,
+	// whatever came of it (I32).
+	told bool
+}
+
+// killing finds the kill of a container that is under way, or begins it.
+func (l *life) killing(id string, by time.Time) *kill {
+	k := l.kills[id]
+	if k == nil {
+		k = &kill{by: by}
+		if l.kills == nil {
+			l.kills = make(map[string]*kill)
+		}
+		l.kills[id] = k
+	}
+	if by.Before(k.by) {
+		k.by = by
+	}
+	return k
+}
+
+// spare forgets the kills of containers that are not to be stopped any more, or
+// are gone: should one of them have to end one day, it is another kill.
+func (v *visit) spare(a *plan.Actions) {
+	if a.KillPod != "" || len(v.life.kills) == 0 {
+		return
+	}
+	wanted := make(map[string]bool)
+	for _, kills := range [...][]plan.Kill{a.Kill, a.Reset} {
+		for i := range kills {
+			wanted[kills[i].ID] = true
+		}
+	}
+	for id := range v.life.kills {
+		if !wanted[id] {
+			delete(v.life.kills, id)
+		}
+	}
+}
+
+// record is the runtime's record of a container, as the visit knows it. Nil:
+// there is none.
+func (v *visit) record(id string) *runtime.ContainerStatus {
+	for i := range v.status.Containers {
+		if c := &v.status.Containers[i]; c.ID == id {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// The places in the order in which the containers of a pod are stopped. Those
+// of sidecars are greater, and grow from the last one in the spec to the first
+// (TO-3).
+const (
+	// unawaited is an ephemeral container: it is stopped with the first, and
+	// nobody waits for it, as one with a shell would use up everybody's grace.
+	unawaited = -1
+	// first is any other container.
+	first = 0
+	// last bounds what is believed of an annotation.
+	last = 1000
+)
+
+// stopOrder is the place of a container by its name. One that the pod does not
+// have is among the first.
+func stopOrder(pod *v1.Pod, name string) int {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && isSidecar(c) {
+			return len(pod.Spec.InitContainers) - i
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == name {
+			return unawaited
+		}
+	}
+	return first
+}
+
+// isSidecar is asked of init containers.
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// queue is where the containers of one pod stand while they are stopped: by
+// target, a latch that opens when it has had its turn, and those it waits for.
+type queue struct {
+	served []turn.Latch
+	before [][]turn.Latch
+}
+
+// newQueue lines up the targets of a kill. Unless it is of a whole pod nobody
+// waits for anybody (TO-8). Only what runs is waited for (TO-4).
+func newQueue(t turn.Turn, targets []target, whole bool) *queue {
+	q := &queue{served: make([]turn.Latch, len(targets)), before: make([][]turn.Latch, len(targets))}
+	for i := range targets {
+		q.served[i] = t.NewLatch()
+	}
+	for i := range targets {
+		for j := range targets {
+			if whole && !targets[j].created && targets[j].order >= first && targets[j].order < targets[i].order {
+				q.before[i] = append(q.before[i], q.served[j])
+			}
+		}
+	}
+	return q
+}
+
+// await waits for the turn of a target, or until its grace is over (TO-5). One
+// whose stop has failed has had its turn: it is tried again with the next call,
+// which would have to wait for us.
+func (s *Syncer) await(ctx context.Context, q *queue, i int, k *kill) error {
+	if len(q.before[i]) == 0 {
+		return nil
+	}
+	within, cancel := s.turn.WithDeadline(ctx, k.by)
+	defer cancel()
+	for _, latch := range q.before[i] {
+		if err := latch.Wait(within); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
