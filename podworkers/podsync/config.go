@@ -81,6 +81,10 @@ type Config struct {
 	// PullTimeout bounds one pull of an image, so that one which hangs is tried
 	// again one day. Default one hour.
 	PullTimeout time.Duration
+	// HookTimeout bounds a PostStart hook: as long as it runs the containers
+	// after it are not started. A PreStop hook is bounded by the grace. Default
+	// ten minutes.
+	HookTimeout time.Duration
 	// CrashLoop is the delay between restarts of a container. The zero value
 	// has the kubelet's numbers.
 	CrashLoop workqueue.CrashLoop
@@ -95,6 +99,8 @@ const (
 	DefaultCallTimeout = 2 * time.Minute
 	// DefaultPullTimeout is Config.PullTimeout if that is zero.
 	DefaultPullTimeout = time.Hour
+	// DefaultHookTimeout is Config.HookTimeout if that is zero.
+	DefaultHookTimeout = 10 * time.Minute
 )
 
 // statusStore is the slice of podmanager/status that is used here.
@@ -143,11 +149,15 @@ func (c *Config) complete() error {
 	if c.PullTimeout < 0 {
 		faults = append(faults, fmt.Errorf("PullTimeout is negative: %s", c.PullTimeout))
 	}
+	if c.HookTimeout < 0 {
+		faults = append(faults, fmt.Errorf("HookTimeout is negative: %s", c.HookTimeout))
+	}
 	if len(faults) > 0 {
 		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
 	}
 	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), longest)
 	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), longest)
+	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	if c.Recorder == nil {
 		c.Recorder = noEvents{}

@@ -133,6 +133,7 @@ func (s *Syncer) signal(ctx context.Context, t *target, stubborn bool) error {
 	}
 	return err
 }
+
 // stopSandboxes stops sandboxes of a pod.
 func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why string) error {
 	errs := make([]error, len(ids))

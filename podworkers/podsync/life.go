@@ -25,7 +25,11 @@ type life struct {
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
 	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
-	probed   bool                   // the prober has been told what was published before
+	kills    map[string]*kill       // by container ID: under way, or failed and to be repeated
+	// unwelcome are containers, by ID, that were started and whose PostStart
+	// hook is not known to have been a success.
+	unwelcome map[string]bool
+	probed    bool // the prober has been told what was published before
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }
@@ -98,7 +102,7 @@ func (s *Syncer) end(l *life) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.ended = true
-	l.reasons, l.crashes, l.pulls, l.stubborn = nil, nil, nil, nil
+	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.

@@ -34,6 +34,8 @@ const (
 	ErrCreateContainer Reason = "CreateContainerError"
 	// ErrRunContainer: the runtime did not start the container.
 	ErrRunContainer Reason = "RunContainerError"
+	// ErrPostStartHook: the container was stopped because its hook failed.
+	ErrPostStartHook Reason = "PostStartHookError"
 	// ErrKillContainer: the container could not be stopped.
 	ErrKillContainer Reason = "KillContainerError"
 	// ErrKillPodSandbox: the sandbox could not be stopped.

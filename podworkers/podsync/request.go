@@ -115,6 +115,7 @@ func (s *Syncer) containerRequest(ctx context.Context, v *visit, st *plan.Start,
 		TTY:         c.TTY,
 	}
 	req.Labels[LabelContainerName] = c.Name
+	setStopInfo(req.Annotations, v.pod, c)
 	req.Annotations[AnnotationSpecHash] = plan.SpecHash(c)
 	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(st.Attempt), 10)
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {

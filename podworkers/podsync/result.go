@@ -25,6 +25,10 @@ const (
 	RemoveContainer Action = "RemoveContainer"
 	// StartContainer is all the way from the image to a container that runs.
 	StartContainer Action = "StartContainer"
+	// RunPostStartHook tells a container that it has been started.
+	RunPostStartHook Action = "RunPostStartHook"
+	// RunPreStopHook tells a container that it is about to be stopped.
+	RunPreStopHook Action = "RunPreStopHook"
 )
 
 // Result is one thing that was tried.

@@ -69,7 +69,10 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err := ctx.Err(); err != nil {
 		return err // It is to end before it has begun; who ends the pod removes it.
 	}
-	return s.run(ctx, v, c.Name, id)
+	if err := s.run(ctx, v, c.Name, id); err != nil {
+		return err
+	}
+	return s.postStart(ctx, v, c, id)
 }
 
 // removeCreated drops records that never ran, and sees for itself that they are

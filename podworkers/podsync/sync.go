@@ -23,6 +23,10 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err := s.lookTwice(ctx, v); err != nil {
 		return false, err
 	}
+	defer s.changed(v)
+	if err := s.finishHooks(ctx, v); err != nil {
+		return false, err
+	}
 	s.addProbes(v)
 	status := s.publish(v, false, nil)
 	if plan.IsTerminal(status.Phase) {
@@ -32,7 +36,6 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if actions.Idle() {
 		return false, s.setUp(ctx, v)
 	}
-	defer s.changed(v)
 	err := s.act(ctx, v, &actions)
 	if err == nil && len(actions.Reset) > 0 {
 		err = s.beginAnew(ctx, v)
@@ -54,6 +57,7 @@ func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now),
 		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
 	})
+	v.spare(&actions)
 	switch {
 	case len(actions.Reset) > 0:
 		v.life.initialized = "" // What begins anew is initialized anew.

@@ -3,6 +3,7 @@ package podsync
 import (
 	"context"
 	"errors"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,8 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a
 // pod was found in may be old, so the runtime is asked again; there is nobody
-// to tell how the pod ended.
+// to tell how the pod ended. Its containers are stopped as their records say:
+// with the grace, the hooks and the order of the pod that they were made for.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error {
 	if runningPod == nil {
 		return errors.New("podsync: no pod to terminate")
@@ -46,12 +48,19 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	}
 	v := s.visit(ctx, orphan(runningPod), status)
 	defer s.changed(v)
-	grace := int64(1)
-	if err := s.killPod(ctx, v, &grace, "nobody wants the pod"); err != nil {
+	if err := s.killAll(ctx, v, "nobody wants the pod", ownGrace); err != nil {
 		return err
 	}
 	s.end(v.life)
 	return nil
+}
+
+// ownGrace is what the record of an orphan's container says, if it does.
+func ownGrace(info stopInfo) time.Duration {
+	if info.grace == nil {
+		return orphanGrace
+	}
+	return *info.grace
 }
 
 // orphan is as much of a pod as its records tell.

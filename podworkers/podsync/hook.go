@@ -1,0 +1,139 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// ErrHookTimeout is a hook that did not end within its time.
+var ErrHookTimeout = errors.New("podsync: the hook did not end in time")
+
+// hookFailure is a hook that was run and failed, or could not be run. Its text
+// is for everybody: what a container prints may be a secret, and so may what a
+// runtime says of it.
+type hookFailure struct {
+	text  string
+	cause error // for the log
+}
+
+func (f *hookFailure) Error() string { return f.text }
+func (f *hookFailure) Unwrap() error { return f.cause }
+
+// hook is one hook of one container.
+type hook struct {
+	purpose  runtime.Purpose
+	handler  *v1.LifecycleHandler
+	id, name string // of the container
+	ports    []v1.ContainerPort
+	by       time.Time // when it must have ended
+}
+
+// hook runs a hook. Nil: it was run and succeeded. A *hookFailure, which may be
+// an ErrHookTimeout: it was not. Any other error says that the call was told to
+// stop, and nothing of the hook.
+func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) error {
+	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
+		began := s.turn.Now()
+		err := s.within(ctx, v, h)
+		if errors.Is(err, ErrHookTimeout) {
+			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
+		}
+		var failed *hookFailure
+		if errors.As(err, &failed) {
+			s.cfg.Log.DebugContext(ctx, "hook failed", "uid", v.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
+		}
+		return err
+	})
+}
+
+// within runs a hook until its time is over.
+func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
+	if h.handler.Sleep != nil {
+		return s.sleep(ctx, seconds(h.handler.Sleep.Seconds), h.by)
+	}
+	within, cancel := s.turn.WithDeadline(ctx, h.by)
+	defer cancel()
+	err := s.perform(within, v, h)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, turn.ErrCrashed):
+		return turn.ErrCrashed
+	case within.Err() != nil:
+		return ErrHookTimeout
+	}
+	return err
+}
+
+// sleep is a hook that waits.
+func (s *Syncer) sleep(ctx context.Context, d time.Duration, by time.Time) error {
+	left := max(by.Sub(s.turn.Now()), 0)
+	if err := s.turn.Sleep(ctx, min(d, left)); err != nil {
+		return err
+	}
+	if left < d {
+		return ErrHookTimeout
+	}
+	return nil
+}
+
+// perform runs a hook that the container takes part in. It ends with ctx.
+func (s *Syncer) perform(ctx context.Context, v *visit, h hook) error {
+	switch {
+	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
+		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.
+	case s.answerer != nil:
+		return s.answer(ctx, h)
+	case h.handler.Exec != nil:
+		return s.exec(ctx, v, h)
+	}
+	return s.get(ctx, v, h)
+}
+
+// answer lets the runtime answer for the container.
+func (s *Syncer) answer(ctx context.Context, h hook) error {
+	answer, err := s.answerer.Answer(ctx, runtime.AnswerRequest{ContainerID: h.id, Purpose: h.purpose})
+	switch {
+	case err != nil:
+		return &hookFailure{"it could not be run", err}
+	case !answer.OK:
+		return &hookFailure{"it failed", errors.New(answer.Message)}
+	}
+	return nil
+}
+
+// exec runs a command in the container.
+func (s *Syncer) exec(ctx context.Context, v *visit, h hook) error {
+	if s.execer == nil {
+		return &hookFailure{"the runtime runs no commands", runtime.ErrUnsupported}
+	}
+	command := make([]string, len(h.handler.Exec.Command))
+	expand := v.expansion(h.name)
+	for i, word := range h.handler.Exec.Command {
+		command[i] = expand(word)
+	}
+	result, err := s.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: command})
+	switch {
+	case err != nil:
+		return &hookFailure{"its command could not be run", err}
+	case result.ExitCode != 0:
+		return &hookFailure{text: fmt.Sprintf("its command exited with %d", result.ExitCode)}
+	}
+	return nil
+}
+
+// expansion replaces $(NAME) in the command of a hook of a container. As with
+// the kubelet nothing is replaced: a hook has the environment of its container,
+// and a shell there.
+func (v *visit) expansion(string) func(string) string {
+	return func(word string) string { return word }
+}

@@ -1,0 +1,96 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// postStartFailed is why a container is killed whose hook was not a success.
+const postStartFailed = "its PostStart hook failed"
+
+// postStart tells a container that it has been started, if it wants to be told.
+// That it runs is published before (outer 4.19). A container whose hook fails
+// is killed within its normal grace (KC-5).
+func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id string) error {
+	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
+		return nil
+	}
+	if v.life.unwelcome == nil {
+		v.life.unwelcome = make(map[string]bool)
+	}
+	v.life.unwelcome[id] = true // Until we know better.
+	s.showRunning(ctx, v)
+	var err error
+	podworkers.WithoutSlot(ctx, func() {
+		err = s.hook(ctx, v, RunPostStartHook, hook{
+			purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: c.Name, ports: c.Ports,
+			by: s.turn.Now().Add(s.cfg.HookTimeout),
+		})
+	})
+	var failed *hookFailure
+	switch {
+	case err == nil:
+		delete(v.life.unwelcome, id)
+		return nil
+	case !errors.As(err, &failed):
+		return err
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedPostStartHook", "The PostStart hook of container %s failed: %s", c.Name, failed)
+	return errors.Join(because(ErrPostStartHook, failed), s.turnOut(ctx, v, []target{s.unwelcome(v, id, c.Name)}))
+}
+
+// showRunning publishes a pod as it is in the middle of a sync, as far as the
+// runtime shows it: a hook may take long. The hook of a pod that was made in this
+// sync learns its address here.
+func (s *Syncer) showRunning(ctx context.Context, v *visit) {
+	status, err := s.look(ctx, v.pod.UID)
+	if err != nil {
+		return // It is shown later, then.
+	}
+	v.status = status
+	s.publish(v, false, nil)
+}
+
+// finishHooks ends the containers that run although their PostStart hook was no
+// success: it was cut short, or the kill after it has failed. An agent that is
+// started again does not know of them any more, and lets them run (KC-6).
+func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
+	var targets []target
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		switch {
+		case c.State == runtime.StateExited:
+			delete(v.life.unwelcome, c.ID)
+		case v.life.unwelcome[c.ID]:
+			targets = append(targets, s.unwelcome(v, c.ID, c.Name))
+		}
+	}
+	return s.turnOut(ctx, v, targets)
+}
+
+// unwelcome is a container as a target, within its normal grace.
+func (s *Syncer) unwelcome(v *visit, id, name string) target {
+	return s.target(v, id, name, postStartFailed, func(stopInfo) time.Duration { return grace(v.pod, nil, nil) })
+}
+
+// turnOut stops containers whose hook was no success, and shows that they have
+// stopped.
+func (s *Syncer) turnOut(ctx context.Context, v *visit, targets []target) error {
+	if len(targets) == 0 {
+		return nil
+	}
+	if err := s.stopAll(ctx, v, targets, false); err != nil {
+		return err
+	}
+	if err := s.confirm(ctx, v, targets, false); err != nil {
+		return err
+	}
+	v.status = v.after
+	return nil
+}

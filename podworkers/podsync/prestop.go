@@ -1,0 +1,29 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// preStop tells a container that it is about to be stopped, if it wants to be
+// told, has not been told in this kill, and has time for it (KC-12). A hook that
+// fails changes nothing; its error says that the call was told to stop.
+func (s *Syncer) preStop(ctx context.Context, v *visit, t *target) error {
+	if t.preStop == nil || t.kill.told || !s.turn.Now().Before(t.kill.by) {
+		return nil
+	}
+	t.kill.told = true
+	err := s.hook(ctx, v, RunPreStopHook, hook{
+		purpose: runtime.PreStopHook, handler: t.stopInfo.preStop, id: t.id, name: t.name, ports: t.ports, by: t.kill.by,
+	})
+	var failed *hookFailure
+	if !errors.As(err, &failed) {
+		return err
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedPreStopHook", "The PreStop hook of container %s failed: %s", t.name, failed)
+	return nil
+}
