@@ -106,7 +106,7 @@ func (s *Syncer) answer(ctx context.Context, h hook) error {
 	case err != nil:
 		return &hookFailure{"it could not be run", err}
 	case !answer.OK:
-		return &hookFailure{"it failed", errors.New(answer.Message)}
+		return &hookFailure{"its answer was a failure", errors.New(answer.Message)}
 	}
 	return nil
 }

@@ -30,12 +30,15 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestStories runs the texts in testdata: one pod, one memory runtime, every
 // call of it written down. Commands:
 //
-//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args NAME TEXT
+//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port NAME TEXT
+//	    side=s,t deletion=5                            side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
 //	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|pulls IMAGE
+//	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
+//	power exec|answer|none                             what the runtime can do, from the next boot on
 //	crash                                              the agent dies and starts again, the runtime goes on
 //	forget                                             housekeeping: nobody knows the pod any more
 //	records                                            what the runtime has
@@ -64,10 +67,12 @@ type story struct {
 	pod    *v1.Pod
 	last   *runtime.PodStatus
 	out    strings.Builder
+	hooks  map[string]hookScript // by container and purpose
+	power  string
 }
 
 func newStory(t *testing.T) *story {
-	st := &story{t: t, pod: &v1.Pod{}}
+	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, power: "answer"}
 	st.b.s = turn.NewScheduler(1, start)
 	st.mem = memory.New(memory.Config{Clock: st.b.s.NewProcess().Clock()})
 	faults, err := faulty.New(faulty.Config{})
@@ -86,7 +91,8 @@ func (st *story) boot() {
 		Runtime: st.faults.Wrap(st.mem.On(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
 	}
 	syncer, err := podsync.New(podsync.Config{
-		Runtime: st.tap, Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
+		Runtime: st.powers(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
+		HTTP: getter{st},
 	})
 	require.NoError(st.t, err)
 	st.syncer = syncer
@@ -110,6 +116,11 @@ func (st *story) run(d *datadriven.TestData) string {
 		st.trouble(d)
 	case "heal":
 		st.faults.Clear()
+	case "hook":
+		st.script(d)
+	case "power":
+		st.power = d.CmdArgs[0].Key
+		st.boot()
 	case "crash":
 		st.b.p.Crash()
 		st.boot()
@@ -141,6 +152,13 @@ func (st *story) define(d *datadriven.TestData) {
 			st.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
 		case "init":
 			containers(&st.pod.Spec.InitContainers, value)
+		case "side":
+			containers(&st.pod.Spec.InitContainers, value)
+			for i := range st.pod.Spec.InitContainers {
+				st.pod.Spec.InitContainers[i].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+			}
+		case "deletion":
+			st.pod.DeletionGracePeriodSeconds = st.number(value)
 		case "main":
 			containers(&st.pod.Spec.Containers, value)
 		case "grace":
@@ -164,6 +182,13 @@ func (st *story) define(d *datadriven.TestData) {
 			st.spec(f[1]).ImagePullPolicy = v1.PullPolicy(rest)
 		case "args":
 			st.spec(f[1]).Args = f[2:]
+		case "poststart":
+			lifecycle(st.spec(f[1])).PostStart = st.handler(f[2:])
+		case "prestop":
+			lifecycle(st.spec(f[1])).PreStop = st.handler(f[2:])
+		case "port":
+			port := v1.ContainerPort{Name: f[2], ContainerPort: int32(*st.number(f[3]))}
+			st.spec(f[1]).Ports = append(st.spec(f[1]).Ports, port)
 		default:
 			d.Fatalf(st.t, "pod ... %s?", f[0])
 		}

@@ -1,0 +1,152 @@
+package podsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// hookScript is how the hooks of a container go.
+type hookScript struct {
+	takes      time.Duration
+	fail, hang bool
+}
+
+// powers is the tap with what the story's runtime can do.
+func (st *story) powers() runtime.Runtime {
+	switch st.power {
+	case "answer":
+		return answering{st.tap, st}
+	case "exec":
+		return execing{st.tap, st}
+	}
+	return st.tap
+}
+
+// play lets a hook go by its script, and reports whether it succeeds.
+func (st *story) play(ctx context.Context, container string, purpose runtime.Purpose) (ok bool, err error) {
+	name, _, _ := strings.Cut(container, "/")
+	script, seam := st.hooks[name+" "+string(purpose)], turn.Over(st.b.p.Clock())
+	takes := script.takes
+	if script.hang {
+		takes = 1000 * time.Hour
+	}
+	if err := seam.Sleep(ctx, takes); err != nil {
+		return false, err
+	}
+	return !script.fail, nil
+}
+
+// answering is a runtime that answers for its containers.
+type answering struct {
+	*tap
+	st *story
+}
+
+func (a answering) Answer(ctx context.Context, req runtime.AnswerRequest) (res runtime.AnswerResult, err error) {
+	err = a.call("Answer", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
+		res.OK, err = a.st.play(ctx, a.names[req.ContainerID], req.Purpose)
+		res.Message = "a secret"
+		return err
+	})
+	return res, err
+}
+
+// execing is a runtime that runs commands; what a hook is for it learns from the
+// command itself.
+type execing struct {
+	*tap
+	st *story
+}
+
+func (e execing) Exec(ctx context.Context, req runtime.ExecRequest) (res runtime.ExecResult, err error) {
+	err = e.call("Exec", fmt.Sprintf("%s %s", e.names[req.ContainerID], strings.Join(req.Command, " ")), func() error {
+		ok, err := e.st.play(ctx, e.names[req.ContainerID], purposeOf(req.Command))
+		if !ok {
+			res.ExitCode = 3
+		}
+		res.Output = []byte("a secret")
+		return err
+	})
+	return res, err
+}
+
+func purposeOf(command []string) runtime.Purpose {
+	if slices.Contains(command, "hello") {
+		return runtime.PostStartHook
+	}
+	return runtime.PreStopHook
+}
+
+// getter makes the requests of hooks; it is all of the network there is.
+type getter struct{ st *story }
+
+func (g getter) Get(ctx context.Context, url string, header http.Header) error {
+	return g.st.tap.call("GET", fmt.Sprintf("%s %v", url, header), func() error {
+		ok, err := g.st.play(ctx, "http", runtime.PreStopHook)
+		if err == nil && !ok {
+			err = errors.New("a secret")
+		}
+		return err
+	})
+}
+
+// script is the command hook.
+func (st *story) script(d *datadriven.TestData) {
+	var script hookScript
+	for _, arg := range d.CmdArgs[2:] {
+		switch arg.Key {
+		case "takes":
+			script.takes = st.duration(arg.Vals[0])
+		case "fail":
+			script.fail = true
+		case "hang":
+			script.hang = true
+		default:
+			d.Fatalf(st.t, "hook ... %s?", arg.Key)
+		}
+	}
+	purpose := map[string]runtime.Purpose{"prestop": runtime.PreStopHook, "poststart": runtime.PostStartHook}[d.CmdArgs[1].Key]
+	st.hooks[d.CmdArgs[0].Key+" "+string(purpose)] = script
+}
+
+func lifecycle(c *v1.Container) *v1.Lifecycle {
+	if c.Lifecycle == nil {
+		c.Lifecycle = &v1.Lifecycle{}
+	}
+	return c.Lifecycle
+}
+
+// handler reads exec WORD..., sleep SECONDS, tcp, http PORT PATH [SCHEME [HOST]].
+func (st *story) handler(f []string) *v1.LifecycleHandler {
+	switch f[0] {
+	case "exec":
+		return &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: f[1:]}}
+	case "sleep":
+		return &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: *st.number(f[1])}}
+	case "tcp":
+		return &v1.LifecycleHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}
+	case "http":
+		get := &v1.HTTPGetAction{Port: intstr.Parse(f[1]), Path: f[2], HTTPHeaders: []v1.HTTPHeader{{Name: "x-a", Value: "1"}}}
+		if len(f) > 3 {
+			get.Scheme = v1.URIScheme(f[3])
+		}
+		if len(f) > 4 {
+			get.Host = f[4]
+		}
+		return &v1.LifecycleHandler{HTTPGet: get}
+	}
+	st.t.Fatalf("no handler %s", f[0])
+	return nil
+}
