@@ -4,20 +4,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
+	rules "github.com/podkeel/podkeel/internal/restart"
 )
 
 // owned are the conditions that we write; all others belong to somebody else.
 var owned = [...]v1.PodConditionType{
 	v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
+	v1.AllContainersRestarting,
 }
 
 // podConditions are ours, then those of others as they came with the pod. Their
 // transition times are for whoever stores the status to set.
-func podConditions(s *v1.PodStatus, in *StatusInput, sandbox place) []v1.PodCondition {
+func podConditions(s *v1.PodStatus, in *StatusInput) []v1.PodCondition {
 	containers := conditions.ContainersReady(in.Pod, s)
-	ours := []v1.PodCondition{
-		readyToStart(sandbox), conditions.Initialized(in.Pod, s), conditions.Ready(in.Pod, in.Pod.Status.Conditions, containers), containers,
-		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	ours := make([]v1.PodCondition, 0, 6)
+	ours = append(ours, readyToStart(in.place), conditions.Initialized(in.Pod, s),
+		conditions.Ready(in.Pod, in.Pod.Status.Conditions, containers), containers,
+		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
+	if rules.CanAll(in.Pod) {
+		ours = append(ours, restarting(in))
 	}
 	for i := range ours {
 		ours[i].ObservedGeneration = in.Pod.Generation
@@ -51,4 +56,48 @@ func readyToStart(sandbox place) v1.PodCondition {
 		c.Status = v1.ConditionTrue
 	}
 	return c
+}
+
+// reasonAllStarted is the reason for which all containers are restarting.
+const reasonAllStarted = "RestartAllContainersStarted"
+
+// restarting says whether all containers are beginning anew.
+func restarting(in *StatusInput) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
+	if in.anew {
+		c.Status, c.Reason = v1.ConditionTrue, reasonAllStarted
+	}
+	return c
+}
+
+// restartingAll reports whether all containers of a pod are beginning anew: as
+// long as the record is there of one that ended so as to cause it, which is
+// removed last, and then until there is a record again. [P32]
+func restartingAll(in *StatusInput) bool {
+	if in.Terminal || in.Pod.DeletionTimestamp != nil || in.place.replace != "" || !rules.CanAll(in.Pod) {
+		return false
+	}
+	any := false
+	for _, list := range [...][]v1.Container{in.Pod.Spec.InitContainers, in.Pod.Spec.Containers} {
+		for i := range list {
+			rec, _ := seen(in, list[i].Name)
+			if rec == nil || rec.SandboxID != in.place.current.ID {
+				continue
+			}
+			if restartsAll(in.Pod, &list[i], rec) {
+				return true
+			}
+			any = true
+		}
+	}
+	return !any && isTrue(in.Old.Conditions, v1.AllContainersRestarting)
+}
+
+func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
+	for i := range conditions {
+		if conditions[i].Type == t {
+			return conditions[i].Status == v1.ConditionTrue
+		}
+	}
+	return false
 }

@@ -2,16 +2,20 @@ package plan
 
 import (
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/conditions"
 )
 
 // tally counts the containers of a pod by what they mean for its phase.
 type tally struct {
 	initPending, initFailed          int // initFailed: for good
-	running, waiting                 int
+	sidecarPending                   int
+	unknown, running, waiting        int
 	stopped, succeeded, willRunAgain int
 }
 
-// phase decides the phase from the container statuses alone.
+// phase decides the phase from the container statuses alone. A sidecar that
+// starts again holds nothing up once the pod was initialized (PH-8).
 func phase(s *v1.PodStatus, in *StatusInput) v1.PodPhase {
 	var t tally
 	t.countInit(s, in.Pod)
@@ -19,7 +23,9 @@ func phase(s *v1.PodStatus, in *StatusInput) v1.PodPhase {
 	switch {
 	case t.initFailed > 0:
 		return v1.PodFailed
-	case t.initPending > 0, t.waiting > 0:
+	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !conditions.AnyRan(s.ContainerStatuses):
+		return v1.PodPending
+	case t.unknown > 0:
 		return v1.PodPending
 	case t.running > 0:
 		return v1.PodRunning
@@ -43,10 +49,18 @@ func (t *tally) ended(forGood bool) v1.PodPhase {
 func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		status := find(s.InitContainerStatuses, c.Name)
+		status := findAt(s.InitContainerStatuses, c.Name, i)
+		if isSidecar(c) {
+			t.countSidecar(status)
+			continue
+		}
+		if status == nil {
+			t.initPending++
+			continue
+		}
 		end := lastEnd(status)
 		switch {
-		case status.State.Running != nil || end == nil:
+		case status.State.Running != nil || end == nil || end.Reason == reasonRestartingAll:
 			t.initPending++
 		case end.ExitCode != 0 && !mayRunAgain(pod, c, end):
 			t.initFailed++
@@ -54,10 +68,31 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 	}
 }
 
+// countSidecar counts one that is on or was never on. One that has ended means
+// nothing for the phase. (PH-3)
+func (t *tally) countSidecar(status *v1.ContainerStatus) {
+	switch {
+	case status == nil:
+		t.unknown++
+	case status.State.Running != nil:
+		t.running++
+		if status.Started == nil || !*status.Started {
+			t.sidecarPending++
+		}
+	case lastEnd(status) == nil:
+		t.waiting++
+		t.sidecarPending++
+	}
+}
+
 func (t *tally) countRegular(s *v1.PodStatus, pod *v1.Pod) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		status := find(s.ContainerStatuses, c.Name)
+		status := findAt(s.ContainerStatuses, c.Name, i)
+		if status == nil {
+			t.unknown++
+			continue
+		}
 		end := lastEnd(status)
 		switch {
 		case status.State.Running != nil:

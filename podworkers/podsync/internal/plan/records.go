@@ -53,23 +53,6 @@ func running(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.
 	return found
 }
 
-// newestTwo finds the two newest records of a name in one life of the pod.
-func newestTwo(st *runtime.PodStatus, life uint64, name string) (first, second *runtime.ContainerStatus) {
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		if c.Name != name || c.Incarnation != life {
-			continue
-		}
-		switch {
-		case first == nil || newer(c, first):
-			first, second = c, first
-		case second == nil || newer(c, second):
-			second = c
-		}
-	}
-	return first, second
-}
-
 // nextAttempt is the number of a container's next attempt. Records of former
 // lives count: a log file or a name of theirs must not be taken again. So does
 // the published number of restarts, as records may be lost.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/runtime"
@@ -30,6 +31,9 @@ type StatusInput struct {
 	HostIPs []string
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".
 	RuntimeName string
+
+	place place // where the containers are
+	anew  bool  // all of them are beginning anew
 }
 
 // Reason is why a container waits.
@@ -54,13 +58,12 @@ func Containers(in StatusInput) v1.PodStatus {
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
 		QOSClass:           QOSClass(in.Pod),
-		StartTime:          in.Old.StartTime.DeepCopy(),
 		NominatedNodeName:  in.Pod.Status.NominatedNodeName,
 	}
-	s.InitContainerStatuses = statuses(&in, in.Pod.Spec.InitContainers, true)
-	s.ContainerStatuses = statuses(&in, in.Pod.Spec.Containers, false)
-	slices.SortFunc(s.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
-	setAddresses(&s, &in, newestSandbox(in.Runtime, in.Incarnation))
+	setContainers(&s, &in)
+	around := new(surroundings)
+	around.setStart(&s, &in)
+	around.setAddresses(&s, &in)
 	return s
 }
 
@@ -68,12 +71,12 @@ func Containers(in StatusInput) v1.PodStatus {
 // the pod, which is its phase, the reason of it, and its conditions.
 func Conclude(in StatusInput, s *v1.PodStatus) {
 	in.complete()
-	sandbox := findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
-	setPhase(s, &in, sandbox)
-	s.Conditions = podConditions(s, &in, sandbox)
+	setPhase(s, &in)
+	s.Conditions = podConditions(s, &in)
 }
 
-// complete puts something in the place of what is not known.
+// complete puts something in the place of what is not known, and finds out what
+// concerns all containers.
 func (in *StatusInput) complete() {
 	if in.Runtime == nil {
 		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
@@ -81,12 +84,40 @@ func (in *StatusInput) complete() {
 	if in.Old == nil {
 		in.Old = &in.Pod.Status
 	}
+	in.place = findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
+	in.anew = restartingAll(in)
+}
+
+// surroundings is room for what a pod status has besides its containers.
+type surroundings struct {
+	start   metav1.Time
+	hostIPs [2]v1.HostIP
+	podIPs  [2]v1.PodIP
+}
+
+// setStart says since when the node has had the pod, if that is known: once it
+// was said it stays (ST-5), and if nobody remembers the oldest sandbox does. So
+// an activeDeadlineSeconds does not begin anew with the agent.
+func (r *surroundings) setStart(s *v1.PodStatus, in *StatusInput) {
+	if in.Old.StartTime != nil {
+		r.start = *in.Old.StartTime
+	} else {
+		for i := range in.Runtime.Sandboxes {
+			b := &in.Runtime.Sandboxes[i]
+			if b.Incarnation == in.Incarnation && !b.CreatedAt.IsZero() && (r.start.IsZero() || b.CreatedAt.Before(r.start.Time)) {
+				r.start.Time = b.CreatedAt
+			}
+		}
+	}
+	if !r.start.IsZero() {
+		s.StartTime = &r.start
+	}
 }
 
 // setPhase computes the phase and holds on to a terminal one.
-func setPhase(s *v1.PodStatus, in *StatusInput, sandbox place) {
+func setPhase(s *v1.PodStatus, in *StatusInput) {
 	s.Phase = phase(s, in)
-	if s.Phase == v1.PodPending && stranded(in, sandbox) {
+	if s.Phase == v1.PodPending && stranded(in) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, reasonSandboxLost, messageSandboxLost
 	}
 	// What was published as the end stays the end, the API's word first.
@@ -120,8 +151,8 @@ const messageSandboxLost = "The sandbox was lost after a container had run, and 
 
 // stranded reports whether a pod with containers that never ran can never run
 // them: Decide makes no sandbox for it, and nothing runs.
-func stranded(in *StatusInput, sandbox place) bool {
-	if in.Pod.Spec.RestartPolicy != v1.RestartPolicyNever || sandbox.replace == "" || !ran(in.Runtime, in.Incarnation) {
+func stranded(in *StatusInput) bool {
+	if in.Pod.Spec.RestartPolicy != v1.RestartPolicyNever || in.place.replace == "" || !ran(in.Runtime, in.Incarnation) {
 		return false
 	}
 	for i := range in.Runtime.Containers {
@@ -134,30 +165,26 @@ func stranded(in *StatusInput, sandbox place) bool {
 }
 
 // setAddresses fills in where the pod can be reached.
-func setAddresses(s *v1.PodStatus, in *StatusInput, sandbox *runtime.SandboxStatus) {
-	s.HostIPs = hostIPs(in.HostIPs)
+func (r *surroundings) setAddresses(s *v1.PodStatus, in *StatusInput) {
+	s.HostIPs = r.hostIPs[:0]
+	for _, ip := range in.HostIPs {
+		s.HostIPs = append(s.HostIPs, v1.HostIP{IP: ip})
+	}
 	if len(s.HostIPs) > 0 {
 		s.HostIP = s.HostIPs[0].IP
 	}
-	s.PodIPs = podIPs(in, sandbox)
+	s.PodIPs = podIPs(r.podIPs[:0], in)
 	if len(s.PodIPs) > 0 {
 		s.PodIP = s.PodIPs[0].IP
 	}
-}
-
-func hostIPs(ips []string) []v1.HostIP {
-	var out []v1.HostIP
-	for _, ip := range ips {
-		out = append(out, v1.HostIP{IP: ip})
-	}
-	return out
 }
 
 // podIPs are the sandbox's, at most one of a family and the node's family
 // first. A host-network pod has the node's; its first one never changes. A
 // stopped sandbox has none, so the last addresses stay until there is another:
 // a pod that ends, perhaps not at the first attempt, is still told apart by them.
-func podIPs(in *StatusInput, sandbox *runtime.SandboxStatus) []v1.PodIP {
+func podIPs(out []v1.PodIP, in *StatusInput) []v1.PodIP {
+	sandbox := in.place.current
 	var ips []string
 	switch {
 	case in.Pod.Spec.HostNetwork && len(in.Old.PodIPs) > 0:
@@ -169,7 +196,6 @@ func podIPs(in *StatusInput, sandbox *runtime.SandboxStatus) []v1.PodIP {
 	case sandbox == nil || !sandbox.Ready:
 		ips = addresses(in.Old.PodIPs)
 	}
-	var out []v1.PodIP
 	for _, ip := range ips {
 		if !slices.ContainsFunc(out, func(have v1.PodIP) bool { return isIPv6(have.IP) == isIPv6(ip) }) {
 			out = append(out, v1.PodIP{IP: ip})
@@ -187,7 +213,7 @@ func addresses(ips []v1.PodIP) []string {
 }
 
 func nodeFamilyFirst(ips, node []string) []string {
-	if len(node) == 0 {
+	if len(node) == 0 || len(ips) < 2 {
 		return ips
 	}
 	six := isIPv6(node[0])
