@@ -118,6 +118,7 @@ func Podkeel() House {
 
 			// State behind a mutex that starts nothing by itself.
 			{"workqueue", Quiet, Floor2},
+			{"podworkers/podsync/internal/find", Quiet, Floor2},
 			{"podmanager", Quiet, Floor2},
 			{"runtime/memory", Quiet, Floor2},
 			{"podworkers/podsync/images", Quiet, Floor2},
@@ -133,6 +134,7 @@ func Podkeel() House {
 
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},
+			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
 			{"podworkers/prober/check", Edge, Floor4},
 			{"podworkers/prober/grpccheck", Edge, Floor4},
 			{"podworkers/podworkerstest", Kit, Floor4},

@@ -1,0 +1,148 @@
+package paper
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/find"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Config is what a Volumes is made of. Zero fields are their defaults.
+type Config struct {
+	// Objects finds ConfigMaps and Secrets. Nil: there are none.
+	Objects podsync.Objects
+	// Allocatable is what the node has for pods, for files that tell of it.
+	Allocatable v1.ResourceList
+	// Root is the directory in which paths are said to be. Default "/paper".
+	Root string
+}
+
+// Volumes are volumes on paper.
+type Volumes struct {
+	cfg Config
+	mu  struct {
+		sync.Mutex
+		logs map[types.UID]map[attempt]lastWords
+	}
+}
+
+type attempt struct {
+	container string
+	number    uint32
+}
+
+type lastWords struct {
+	text []byte
+	err  error
+}
+
+var (
+	_ podsync.Volumes = (*Volumes)(nil)
+	_ podsync.Files   = (*Volumes)(nil)
+)
+
+// New makes volumes on paper.
+func New(cfg Config) *Volumes {
+	cfg.Root = cmp.Or(cfg.Root, "/paper")
+	v := &Volumes{cfg: cfg}
+	v.mu.logs = make(map[types.UID]map[attempt]lastWords)
+	return v
+}
+
+// Problems implements podsync.Volumes.
+func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
+	var out []podsync.Problem
+	for _, p := range volume.Problems(pod) {
+		out = append(out, podsync.Problem(p))
+	}
+	return out
+}
+
+// SetUp implements podsync.Volumes: it finds out whether the files of the
+// volumes could be written.
+func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+	objects, err := find.Objects(ctx, v.cfg.Objects, pod.Namespace, volume.Needs(pod))
+	if err != nil {
+		return fmt.Errorf("paper: %w", err)
+	}
+	for i := range pod.Spec.Volumes {
+		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
+			return fmt.Errorf("paper: %w", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// Mounts implements podsync.Volumes.
+func (v *Volumes) Mounts(_ context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
+	mounts, err := volume.Mounts(pod, c, expand)
+	if err != nil {
+		return nil, fmt.Errorf("paper: %w", err)
+	}
+	var out []runtime.Mount
+	for _, m := range mounts {
+		base := v.path(pod.UID, "volumes", m.Volume.Name)
+		if m.Volume.HostPath != nil {
+			base = m.Volume.HostPath.Path
+		}
+		m.HostPath = path.Join(base, m.SubPath)
+		out = append(out, m.Mount)
+	}
+	return out, nil
+}
+
+// TearDown implements podsync.Volumes.
+func (v *Volumes) TearDown(_ context.Context, uid types.UID) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.mu.logs, uid)
+	return nil
+}
+
+// Hosts implements podsync.Files.
+func (v *Volumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
+	if _, err := volume.Hosts(pod, ips, names, nil); err != nil {
+		return "", fmt.Errorf("paper: %w", err)
+	}
+	return v.path(pod.UID, "etc-hosts"), nil
+}
+
+// TerminationLog implements podsync.Files.
+func (v *Volumes) TerminationLog(pod *v1.Pod, container string, number uint32) (string, error) {
+	return v.path(pod.UID, "containers", container, fmt.Sprint(number)), nil
+}
+
+// ReadTerminationLog implements podsync.Files.
+func (v *Volumes) ReadTerminationLog(uid types.UID, container string, number uint32, limit int) ([]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last := v.mu.logs[uid][attempt{container, number}]
+	if limit = max(limit, 0); len(last.text) > limit {
+		return last.text[len(last.text)-limit:], last.err
+	}
+	return last.text, last.err
+}
+
+// WriteTerminationLog plays a container that writes its last words, or, with an
+// error, one whose file cannot be read.
+func (v *Volumes) WriteTerminationLog(uid types.UID, container string, number uint32, text string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.logs[uid] == nil {
+		v.mu.logs[uid] = make(map[attempt]lastWords)
+	}
+	v.mu.logs[uid][attempt{container, number}] = lastWords{[]byte(text), err}
+}
+
+func (v *Volumes) path(uid types.UID, names ...string) string {
+	return path.Join(append([]string{v.cfg.Root, "pods", string(uid)}, names...)...)
+}
