@@ -115,6 +115,7 @@ func Podkeel() House {
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
 			{"pleg/internal/diff", Pure, Floor1b},
+			{"syncloop/node/internal/explain", Pure, Floor1b},
 
 			// State behind a mutex that starts nothing by itself.
 			{"workqueue", Quiet, Floor2},

@@ -1,0 +1,91 @@
+package explain
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Explain says how a pod is, why, and what comes next.
+func Explain(f Facts) Explanation {
+	if f.Status == nil {
+		f.Status = &v1.PodStatus{}
+	}
+	e := Explanation{
+		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
+		Phase: f.phase(), Reason: line(f.Status.Reason), Message: line(f.Status.Message),
+		Worker: "none", Life: f.Worker.Life, Next: f.next(),
+		Containers: f.containers(), Conditions: f.conditions(), Probes: f.probes(), History: f.History,
+	}
+	if f.Worker.Known {
+		e.Worker, e.Doing = f.Worker.Phase, f.Worker.Step
+	}
+	e.Sentence, e.Waits = f.answer(e.Containers)
+	e.Sentence = e.Pod + " is " + e.Sentence
+	return e
+}
+
+func (f *Facts) phase() v1.PodPhase {
+	if f.Status.Phase == "" {
+		return v1.PodPending
+	}
+	return f.Status.Phase
+}
+
+// answer is the sentence without its subject, and everything that is waited for.
+func (f *Facts) answer(all []Container) (sentence string, waits []string) {
+	phase := string(f.phase())
+	switch {
+	case f.rejected():
+		return phase + ": " + f.rejection(), nil
+	case f.Worker.FormerLife:
+		waits = append(f.formerLife(), f.ending(all)...)
+		return "Pending: " + waits[0], waits
+	case f.Worker.Known && f.Worker.Phase == Terminating:
+		waits = append(f.ending(all), f.outside()...)
+		return "terminating: " + f.endingBecause() + "; " + waits[0], waits
+	case f.over():
+		waits = f.cleanup()
+		return strings.Join(append([]string{phase + ": " + f.overBecause(all)}, waits...), "; "), waits
+	}
+	outside, inside := f.outside(), f.inside(all)
+	waits = append(outside, inside...)
+	switch {
+	case len(inside) == 0 && len(all) > 0:
+		sentence = phase + ": " + well(all)
+		if len(outside) > 0 {
+			sentence += "; but " + outside[0]
+		}
+	case len(waits) > 0:
+		sentence = phase + ": " + waits[0]
+	}
+	return sentence, waits
+}
+
+// conditions are those that are not True, in the status' order.
+func (f *Facts) conditions() (bad []Condition) {
+	for i := range f.Status.Conditions {
+		if c := &f.Status.Conditions[i]; c.Status != v1.ConditionTrue || adverse(c.Type) {
+			bad = append(bad, Condition{line(string(c.Type)), line(string(c.Status)), line(c.Reason), line(c.Message)})
+		}
+	}
+	return bad
+}
+
+// adverse conditions are bad news when they are True.
+func adverse(t v1.PodConditionType) bool {
+	switch t {
+	case v1.DisruptionTarget, v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
+		return true
+	}
+	return false
+}
+
+func (f *Facts) probes() []Probe {
+	probes := make([]Probe, len(f.Probes))
+	for i, p := range f.Probes {
+		p.Message = line(p.Message)
+		probes[i] = p
+	}
+	return probes
+}

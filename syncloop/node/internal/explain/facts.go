@@ -1,0 +1,94 @@
+package explain
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Facts are what a node knows of one pod at one moment. They are only read.
+type Facts struct {
+	Now time.Time
+	// Pod is what is wanted. Of a pod that is not Wanted the names are enough.
+	Pod    *v1.Pod
+	Wanted bool
+	// Status is the newest status; nil: nothing has been said of it.
+	Status *v1.PodStatus
+	// Runtime is the newest observation; nil: there is none.
+	Runtime *runtime.PodStatus
+	Worker  Worker
+	Node    Node
+	// Last is how the last sync ended.
+	Last Sync
+	// Held are the times before which containers are not tried again.
+	Held map[string]time.Time
+	// Probes are the newest verdicts of probes.
+	Probes []Probe
+	// History is what happened to the pod, oldest first.
+	History []Entry
+}
+
+// Worker is the pod's worker.
+type Worker struct {
+	Known bool // there is one
+	// Phase is where the pod is in its life: Syncing and so on.
+	Phase string
+	Life  uint64 // of the UID
+	// Deleted: nobody desires the pod any more. Evicted is what the name says.
+	Deleted, Evicted bool
+	// Grace, in seconds, is that of the end; nil until the pod has to.
+	Grace *int64
+	// AwaitsName: another pod of its full name has to end first.
+	AwaitsName bool
+	// FormerLife: this worker is that of a former pod of the UID, after whose
+	// end the wanted one begins.
+	FormerLife bool
+	// Step is what the worker is doing: Resting and so on.
+	Step string
+	// NextAt is when it wakes by itself; zero: it does not.
+	NextAt time.Time
+}
+
+// The phases of a worker that matter here, in the workers' words.
+const (
+	Terminating = "terminating"
+	Terminated  = "terminated"
+	Finished    = "finished"
+)
+
+// The steps of a worker, in the workers' words.
+const (
+	Resting      = "resting"
+	Looking      = "looking"
+	AwaitingSlot = "awaiting a slot"
+	Working      = "working"
+)
+
+// Node is what holds for all pods of a node.
+type Node struct {
+	// Stopped: the node does not run, or not yet.
+	Stopped bool
+	// Unheard are the sources that have not said everything they want.
+	Unheard []string
+	// Fault is what is wrong with the runtime; empty: nothing.
+	Fault string
+	// Draining: nothing new is started.
+	Draining bool
+}
+
+// Sync is how a sync ended; the zero value: there was none.
+type Sync struct {
+	At  time.Time
+	Err string
+}
+
+// Probe is the verdict of one probe of a container.
+type Probe struct {
+	Container string    `json:"container"`
+	Kind      string    `json:"kind"` // liveness, readiness or startup
+	Success   bool      `json:"success"`
+	Message   string    `json:"message,omitempty"` // of the last check
+	At        time.Time `json:"at,omitzero"`
+}

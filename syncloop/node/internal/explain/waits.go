@@ -1,0 +1,200 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// rejected: the pod was refused when it came. It stays wanted and has no worker.
+func (f *Facts) rejected() bool {
+	return f.Wanted && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
+}
+
+func (f *Facts) rejection() string {
+	return "the node has not taken it, and does not try again: " + because(f.Status.Reason, f.Status.Message)
+}
+
+// outside is what the pod waits for that is not its own.
+func (f *Facts) outside() (waits []string) {
+	switch {
+	case f.Node.Stopped:
+		waits = append(waits, "the node does not run")
+	case !f.Worker.Known && len(f.Node.Unheard) > 0:
+		waits = append(waits, f.unheard())
+	case !f.Worker.Known && f.Node.Draining:
+		waits = append(waits, "the node is being drained and starts nothing")
+	case !f.Worker.Known:
+		waits = append(waits, "its worker has not been told of it yet")
+	case f.Worker.AwaitsName:
+		waits = append(waits, "another pod of its full name has to end first")
+	}
+	if f.Node.Fault != "" {
+		waits = append(waits, "the runtime cannot be relied on: "+line(f.Node.Fault))
+	}
+	switch f.Worker.Step {
+	case AwaitingSlot:
+		waits = append(waits, "as many pods as may be are being synced, and it is not its turn yet")
+	case Looking:
+		waits = append(waits, "a fresh look at the runtime is awaited")
+	}
+	return waits
+}
+
+// unheard: before every source has said all that it wants nothing is concluded
+// about pods that nobody has named.
+func (f *Facts) unheard() string {
+	sources := "source " + strings.Join(f.Node.Unheard, ", ")
+	if len(f.Node.Unheard) > 1 {
+		sources = "sources " + strings.Join(f.Node.Unheard, ", ")
+	}
+	if f.Wanted {
+		return sources + " has to be heard first"
+	}
+	return "nobody has named it, and nothing is concluded before " + sources + " has been heard"
+}
+
+// formerLife: the pod's turn comes after that of another one with its UID.
+func (f *Facts) formerLife() []string {
+	return []string{"the former pod of its UID has to end first, and is " + f.Worker.Phase}
+}
+
+// inside is what the pod waits for in its own containers.
+func (f *Facts) inside(all []Container) (waits []string) {
+	noSandbox := f.is(v1.PodReadyToStartContainers) == v1.ConditionFalse
+	switch {
+	case len(f.Status.ContainerStatuses) == 0:
+		return append(waits, f.andLast("nothing is known of its containers yet"))
+	case noSandbox:
+		waits = append(waits, f.andLast(f.sandbox(all)))
+	case f.is(v1.AllContainersRestarting) == v1.ConditionTrue:
+		waits = append(waits, "all its containers begin anew, as one of them has asked for")
+	}
+	for i := range all {
+		if c := &all[i]; c.Says != "" && c.Reason != "RestartingAllContainers" && (!noSandbox || !pending(c)) {
+			waits = append(waits, c.Says)
+		}
+	}
+	if len(waits) == 0 {
+		waits = f.gates()
+	}
+	if len(waits) == 0 && f.Last.Err != "" {
+		waits = append(waits, f.andLast("the last sync has failed"))
+	}
+	return waits
+}
+
+// pending containers wait for nothing but their sandbox.
+func pending(c *Container) bool {
+	return c.State == "waiting" && (c.Reason == "ContainerCreating" || c.Reason == "PodInitializing")
+}
+
+// sandbox says what is amiss with it.
+func (f *Facts) sandbox(all []Container) string {
+	for i := range all {
+		if all[i].LastEnd != nil || all[i].Restarts > 0 {
+			return "its sandbox is lost, and has to be made anew"
+		}
+	}
+	return "its sandbox has yet to be made"
+}
+
+// andLast adds why the last sync has failed, if it has, and when the next is.
+func (f *Facts) andLast(what string) string {
+	if f.Last.Err == "" {
+		return what
+	}
+	if n := f.next(); n != nil {
+		what += ", next try " + in(n.At.Sub(f.Now))
+	}
+	return what + ": " + line(f.Last.Err)
+}
+
+// gates are the readiness gates that are closed.
+func (f *Facts) gates() (waits []string) {
+	for _, gate := range f.Pod.Spec.ReadinessGates {
+		switch status := f.is(gate.ConditionType); status {
+		case v1.ConditionTrue:
+		case "":
+			waits = append(waits, fmt.Sprintf("readiness gate %q has not been set", gate.ConditionType))
+		default:
+			waits = append(waits, fmt.Sprintf("readiness gate %q is %s", gate.ConditionType, status))
+		}
+	}
+	return waits
+}
+
+// is the status of a condition; empty if it is not there.
+func (f *Facts) is(t v1.PodConditionType) v1.ConditionStatus {
+	for i := range f.Status.Conditions {
+		if f.Status.Conditions[i].Type == t {
+			return f.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}
+
+// next is when the pod is looked at without being told to, and why.
+func (f *Facts) next() *Next {
+	if f.Worker.Step != Resting || f.Worker.NextAt.IsZero() {
+		return nil
+	}
+	n := &Next{At: f.Worker.NextAt, Why: "it is looked at now and then"}
+	if f.Last.Err != "" {
+		n.Why = "retry after an error"
+	}
+	if name, _ := f.firstHeld(); name != "" {
+		n.Why = f.backOff(name)
+	}
+	if at, ok := f.deadline(); ok && at.Before(n.At) {
+		n = &Next{At: at, Why: "its active deadline"}
+	}
+	return n
+}
+
+// firstHeld is the container whose delay ends first, in the order of the spec.
+func (f *Facts) firstHeld() (first string, until time.Time) {
+	for _, list := range [...][]v1.Container{f.Pod.Spec.InitContainers, f.Pod.Spec.Containers} {
+		for i := range list {
+			at, ok := f.held(list[i].Name)
+			if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
+				first, until = list[i].Name, at
+			}
+		}
+	}
+	return first, until
+}
+
+// held is when a container may be tried again, if that is not yet.
+func (f *Facts) held(container string) (time.Time, bool) {
+	at, ok := f.Held[container]
+	return at, ok && at.After(f.Now)
+}
+
+// backOff names the delay of a container by what its status says.
+func (f *Facts) backOff(name string) string {
+	what := "back-off"
+	for _, list := range [...][]v1.ContainerStatus{f.Status.InitContainerStatuses, f.Status.ContainerStatuses} {
+		for i := range list {
+			if w := list[i].State.Waiting; w == nil || list[i].Name != name {
+				continue
+			} else if w.Reason == "CrashLoopBackOff" {
+				what = "crash-loop back-off"
+			} else if w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff" {
+				what = "image pull back-off"
+			}
+		}
+	}
+	return fmt.Sprintf("%s of container %q is over", what, name)
+}
+
+// deadline is when the pod has been active for long enough.
+func (f *Facts) deadline() (time.Time, bool) {
+	seconds, start := f.Pod.Spec.ActiveDeadlineSeconds, f.Status.StartTime
+	if seconds == nil || start == nil || *seconds > 1<<31 {
+		return time.Time{}, false
+	}
+	return start.Add(time.Duration(*seconds) * time.Second), true
+}
