@@ -79,7 +79,12 @@ func (a *agent) bind() (err error) {
 	if a.listen == "" {
 		return nil
 	}
-	handler, err := debug.New(debug.Config{Pods: a.node.Pods, Healthy: a.node.Healthy, Ready: a.node.Waiting})
+	handler, err := debug.New(debug.Config{
+		Pods:    a.node.Pods,
+		Healthy: a.node.Healthy,
+		Ready:   a.node.Waiting,
+		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
+	})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (o *options) knobs() []knob {
 		{"manifests", "PATH", "directory or file of pod manifests (embedded examples)", o.setManifests},
 		{"runtime", "memory", "what runs the containers (memory)", oneOf("memory", func(string) {})},
 		{"node-name", "NAME", "static pods are called <name>-<node> (host name, lower case)", o.setNodeName},
-		{"listen", "ADDR", "debug handler: /healthz, /readyz, /pods (127.0.0.1:10348); empty for none", o.setListen},
+		{"listen", "ADDR", "debug handler: /healthz, /readyz, /pods, /explain (127.0.0.1:10348); empty for none", o.setListen},
 		{"for", "DURATION", "end gently after it (run until SIGINT or SIGTERM)", positive(&o.lasting)},
 		{"on-exit", "leave|stop", "leave containers to the runtime, or stop all pods within their grace (leave)",
 			oneOf("leave stop", func(s string) { o.stopOnExit = s == "stop" })},

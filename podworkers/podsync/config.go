@@ -127,6 +127,16 @@ type recorder interface {
 type Hooks struct {
 	// Did is called after each thing that was tried, whatever its result.
 	Did func(Result)
+	// Held is called for each container that is to be started again and is not
+	// yet, since it is in its crash loop.
+	Held func(Hold)
+}
+
+// Hold is a container that must wait.
+type Hold struct {
+	UID       types.UID
+	Container string
+	Until     time.Time
 }
 
 // complete fills in defaults and names everything that is wrong.

@@ -38,6 +38,9 @@ func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox st
 func (s *Syncer) held(v *visit, st *plan.Start) error {
 	name := st.Container.Name
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
+	if s.cfg.Hooks.Held != nil {
+		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.HeldUntil})
+	}
 	delay := v.life.crashes[name].backoff.Delay
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", delay, name, podmanager.FullName(v.pod), v.pod.UID)
 	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.HeldUntil)

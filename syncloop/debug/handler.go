@@ -3,6 +3,7 @@ package debug
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -10,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Config is what the handler asks; all fields are required.
+// Config is what the handler asks; all fields but Explain are required.
 type Config struct {
 	// Pods returns copies of all pods with their newest status. It is called
 	// for each request, concurrently, and must not block.
@@ -19,6 +20,10 @@ type Config struct {
 	Healthy func() error
 	// Ready returns nil, or what is still awaited. It is called like Pods.
 	Ready func() error
+	// Explain says why a pod is as it is: its String is for people, and its
+	// JSON for programs. False: there is no such pod. It is called like Pods.
+	// Nil: there is no /explain.
+	Explain func(namespace, name string) (fmt.Stringer, bool)
 }
 
 // New makes the handler. It starts nothing; the error names what is missing.
@@ -30,21 +35,29 @@ func New(config Config) (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", check(config.Healthy))
 	mux.HandleFunc("GET /readyz", check(config.Ready))
 	mux.HandleFunc("GET /pods", pods(config.Pods))
+	if config.Explain != nil {
+		mux.HandleFunc("GET /explain/{namespace}/{name}", explain(config.Explain))
+	}
 	return mux, nil
 }
 
 // check answers "ok" or, with a status that a prober understands, the reason.
 func check(ask func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if err := ask(); err != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, err.Error()+"\n")
+			say(w, http.StatusServiceUnavailable, err.Error()+"\n")
 			return
 		}
-		_, _ = io.WriteString(w, "ok")
+		say(w, http.StatusOK, "ok")
 	}
+}
+
+// say answers with a text that no browser takes for anything else.
+func say(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, text) // The client has gone: there is nobody left to tell.
 }
 
 // pods encodes before it answers, so that a fault is a status and not half a
@@ -58,12 +71,17 @@ func pods(all func() []*v1.Pod) http.HandlerFunc {
 		for _, pod := range all() {
 			list.Items = append(list.Items, *pod)
 		}
-		body, err := json.Marshal(list)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // The client has gone: there is nobody left to tell.
+		answer(w, list)
 	}
+}
+
+// answer encodes a value.
+func answer(w http.ResponseWriter, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // The client has gone: there is nobody left to tell.
 }

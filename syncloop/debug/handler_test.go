@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +56,55 @@ func TestHandler(t *testing.T) {
 
 	assert.Equal(t, 404, get(t, h, "GET", "/").Code)
 	assert.Equal(t, 405, get(t, h, "POST", "/pods").Code)
+}
+
+// page is an explanation.
+type page struct {
+	Sentence string `json:"sentence"`
+}
+
+func (p page) String() string { return p.Sentence + "\n" }
+
+func TestExplain(t *testing.T) {
+	ok := func() error { return nil }
+	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok}
+	h, err := debug.New(config)
+	require.NoError(t, err)
+	assert.Equal(t, 404, get(t, h, "GET", "/explain/default/web").Code, "nobody explains")
+
+	config.Explain = func(namespace, name string) (fmt.Stringer, bool) {
+		return page{namespace + "/" + name + " is Running"}, name != "gone"
+	}
+	h, err = debug.New(config)
+	require.NoError(t, err)
+	for accept, want := range map[string]string{
+		"":                                  "default/web is Running\n",
+		"*/*":                               "default/web is Running\n",
+		"text/html, text/plain":             "default/web is Running\n",
+		"application/json":                  `{"sentence":"default/web is Running"}`,
+		"text/html, application/json;q=0.9": `{"sentence":"default/web is Running"}`,
+	} {
+		answer := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/explain/default/web", nil)
+		r.Header.Set("Accept", accept)
+		h.ServeHTTP(answer, r)
+		assert.Equal(t, 200, answer.Code)
+		assert.Equal(t, want, answer.Body.String(), accept)
+	}
+	assert.Equal(t, `{"sentence":"default/web is Running"}`, get(t, h, "GET", "/explain/default/web?format=json").Body.String())
+	assert.Equal(t, "format is text or json\n", get(t, h, "GET", "/explain/default/web?format=xml").Body.String())
+
+	answer := get(t, h, "GET", "/explain/default/gone")
+	assert.Equal(t, 404, answer.Code)
+	assert.Equal(t, `there is no pod "gone" in namespace "default" on this node; /pods lists those there are`+"\n", answer.Body.String())
+	assert.Equal(t, "text/plain; charset=utf-8", answer.Header().Get("Content-Type"))
+	answer = get(t, h, "GET", "/explain/default/%1b%5b2J"+strings.Repeat("x", 5000))
+	assert.Equal(t, 404, answer.Code)
+	assert.Less(t, answer.Body.Len(), 400, "it says no more than a name could have")
+	assert.NotContains(t, answer.Body.String(), "\x1b")
+	assert.Equal(t, 404, get(t, h, "GET", "/explain/default").Code)
+	assert.Equal(t, 200, get(t, h, "HEAD", "/explain/default/web").Code)
+	assert.Equal(t, 405, get(t, h, "DELETE", "/explain/default/web").Code)
 }
 
 func TestNew_NamesWhatIsMissing(t *testing.T) {

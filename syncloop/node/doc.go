@@ -4,7 +4,10 @@
 // needs another wiring writes it in the hundred lines that this package takes.
 //
 // The host program hands pods over with Set and Drop, follows them with Watch,
-// and ends with Drain. Ready, Done and Err tell it how the node is.
+// and ends with Drain. Ready, Done and Err tell it how the node is, and Explain
+// why a pod is as it is: the sentence that an operator looks for first, what is
+// waited for, the next look, and the last things that happened to it, of which
+// the node remembers a bounded number per pod.
 //
 //	n, err := node.New(node.Config{})
 //	...

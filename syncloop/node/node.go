@@ -33,6 +33,8 @@ type Node struct {
 	host     *source.Handle
 	held     *held
 	draining *draining
+	// histories is what Explain knows of the past.
+	histories *histories
 
 	sources  *source.Mux
 	manager  *podmanager.Store
@@ -77,7 +79,7 @@ func New(config Config) (*Node, error) {
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
 	}
-	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildWork, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -99,7 +101,7 @@ func (n *Node) buildDesire() (err error) {
 		return err
 	}
 	n.manager = podmanager.New()
-	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log})
+	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log, Hooks: status.Hooks{Accepted: n.accepted}})
 	return nil
 }
 
@@ -132,6 +134,7 @@ func (n *Node) buildWork() (err error) {
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
+		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds},
 	})
 	if err != nil {
 		return err
@@ -302,6 +305,7 @@ func (n *Node) removable(uid types.UID) bool {
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.syncer.Forget(n.remembered)
+	n.histories.forget(n.known)
 	n.prober.CleanupPods(n.probed)
 	if err != nil || !n.sources.AllSeen() {
 		return
@@ -321,7 +325,14 @@ func (n *Node) remembered(uid types.UID) bool {
 	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
+// known: the pod is wanted, or has a worker.
+func (n *Node) known(uid types.UID) bool {
+	_, wanted := n.manager.GetPodByUID(uid)
+	return wanted || n.workers.View(uid).Known()
+}
+
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+	n.enters(uid, phase)
 	if phase == lifecycle.Finished {
 		n.loop.Touch()
 	}
@@ -334,6 +345,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 // synced: a sync that left the status as it was may still have been of a pod
 // that is wanted in another form.
 func (n *Node) synced(s podworkers.Synced) {
+	n.remember(s)
 	n.changed(s.UID)
 	if n.config.Hooks.Synced != nil {
 		n.config.Hooks.Synced(s)

@@ -17,6 +17,9 @@ func Explain(f Facts) Explanation {
 		Worker: "none", Life: f.Worker.Life, Next: f.next(),
 		Containers: f.containers(), Conditions: f.conditions(), Probes: f.probes(), History: f.History,
 	}
+	if f.Worker.FormerLife {
+		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
+	}
 	if f.Worker.Known {
 		e.Worker, e.Doing = f.Worker.Phase, f.Worker.Step
 	}

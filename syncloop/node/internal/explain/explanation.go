@@ -49,9 +49,13 @@ type Kind string
 
 // The kinds of containers.
 const (
-	Init      Kind = "init container"
-	Sidecar   Kind = "sidecar"
-	Regular   Kind = "container"
+	// Init containers run to their end before all others.
+	Init Kind = "init container"
+	// Sidecar is a restartable init container.
+	Sidecar Kind = "sidecar"
+	// Regular containers are what the pod is for.
+	Regular Kind = "container"
+	// Ephemeral containers were added to a pod that runs.
 	Ephemeral Kind = "ephemeral container"
 )
 

@@ -53,17 +53,24 @@ type Worker struct {
 
 // The phases of a worker that matter here, in the workers' words.
 const (
+	// Terminating: the pod has to end.
 	Terminating = "terminating"
-	Terminated  = "terminated"
-	Finished    = "finished"
+	// Terminated: nothing of it runs any more.
+	Terminated = "terminated"
+	// Finished: nothing is left to do.
+	Finished = "finished"
 )
 
 // The steps of a worker, in the workers' words.
 const (
-	Resting      = "resting"
-	Looking      = "looking"
+	// Resting: it does nothing.
+	Resting = "resting"
+	// Looking: it waits for a fresh observation.
+	Looking = "looking"
+	// AwaitingSlot: it waits for its turn among the pods.
 	AwaitingSlot = "awaiting a slot"
-	Working      = "working"
+	// Working: it syncs the pod.
+	Working = "working"
 )
 
 // Node is what holds for all pods of a node.

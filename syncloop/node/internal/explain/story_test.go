@@ -44,6 +44,7 @@ var now = epoch.Add(time.Minute)
 //	held a 100s          a container is not tried again before
 //	failed : message     how the last sync ended
 //	record a created     what the runtime shows of a container
+//	sandbox ready|lost
 //	probe a readiness fails|succeeds [: message]
 //	node [stopped] [draining] [unheard=file] [: what is wrong with the runtime]
 //	history 50s action StartContainer_a [x3] [: error]
@@ -153,6 +154,8 @@ func (w *world) line(line string) {
 	case "record":
 		states := map[string]runtime.State{"created": runtime.StateCreated, "running": runtime.StateRunning, "unknown": runtime.StateUnknown, "exited": runtime.StateExited}
 		w.f.Runtime.Containers = append(w.f.Runtime.Containers, runtime.ContainerStatus{Container: runtime.Container{Name: args[0], State: states[args[1]]}})
+	case "sandbox":
+		w.f.Runtime.Sandboxes = append(w.f.Runtime.Sandboxes, runtime.SandboxStatus{Sandbox: runtime.Sandbox{Ready: args[0] == "ready"}})
 	case "probe":
 		w.f.Probes = append(w.f.Probes, explain.Probe{Container: args[0], Kind: args[1], Success: args[2] == "succeeds", Message: message, At: epoch})
 	case "node":

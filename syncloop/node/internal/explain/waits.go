@@ -2,10 +2,13 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // rejected: the pod was refused when it came. It stays wanted and has no worker.
@@ -24,6 +27,8 @@ func (f *Facts) outside() (waits []string) {
 		waits = append(waits, "the node does not run")
 	case !f.Worker.Known && len(f.Node.Unheard) > 0:
 		waits = append(waits, f.unheard())
+	case !f.Worker.Known && !f.Wanted:
+		waits = append(waits, "nobody wants it, and what is left of it is being removed")
 	case !f.Worker.Known && f.Node.Draining:
 		waits = append(waits, "the node is being drained and starts nothing")
 	case !f.Worker.Known:
@@ -46,14 +51,11 @@ func (f *Facts) outside() (waits []string) {
 // unheard: before every source has said all that it wants nothing is concluded
 // about pods that nobody has named.
 func (f *Facts) unheard() string {
-	sources := "source " + strings.Join(f.Node.Unheard, ", ")
-	if len(f.Node.Unheard) > 1 {
-		sources = "sources " + strings.Join(f.Node.Unheard, ", ")
-	}
+	sources := strings.Join(f.Node.Unheard, ", ")
 	if f.Wanted {
-		return sources + " has to be heard first"
+		return "all sources have to be heard first, and there is nothing yet of " + sources
 	}
-	return "nobody has named it, and nothing is concluded before " + sources + " has been heard"
+	return "nobody has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources
 }
 
 // formerLife: the pod's turn comes after that of another one with its UID.
@@ -63,7 +65,7 @@ func (f *Facts) formerLife() []string {
 
 // inside is what the pod waits for in its own containers.
 func (f *Facts) inside(all []Container) (waits []string) {
-	noSandbox := f.is(v1.PodReadyToStartContainers) == v1.ConditionFalse
+	noSandbox := f.is(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.sandboxSeen()
 	switch {
 	case len(f.Status.ContainerStatuses) == 0:
 		return append(waits, f.andLast("nothing is known of its containers yet"))
@@ -89,6 +91,12 @@ func (f *Facts) inside(all []Container) (waits []string) {
 // pending containers wait for nothing but their sandbox.
 func pending(c *Container) bool {
 	return c.State == "waiting" && (c.Reason == "ContainerCreating" || c.Reason == "PodInitializing")
+}
+
+// sandboxSeen: the runtime shows a sandbox that is ready. While a sync is under
+// way that may be newer than the status.
+func (f *Facts) sandboxSeen() bool {
+	return f.Runtime != nil && slices.ContainsFunc(f.Runtime.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready })
 }
 
 // sandbox says what is amiss with it.

@@ -1,0 +1,89 @@
+package node
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+)
+
+// Explanation is why a pod is as it is: its String is a page for people, whose
+// first line is one sentence, and its JSON is for programs.
+type Explanation = explain.Explanation
+
+// Explain says why a pod is as it is, what it waits for, and when it is looked
+// at next. It is false for a pod that neither anybody wants nor the runtime
+// shows. It never blocks, and may be called before and after Run as well.
+func (n *Node) Explain(uid types.UID) (Explanation, bool) {
+	f := explain.Facts{Now: n.turn.Now(), Node: n.situation(), Worker: n.outlook(uid)}
+	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
+	n.histories.tell(uid, &f)
+	f.Runtime, _ = n.pleg.Get(uid)
+	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
+	if !f.Wanted && !f.Worker.Known && !shown {
+		return Explanation{}, false
+	}
+	if f.Pod == nil {
+		f.Pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+		if f.Runtime != nil {
+			f.Pod.Namespace, f.Pod.Name = f.Runtime.Namespace, f.Runtime.Name
+		}
+	}
+	if status, ok := n.status.GetPodStatus(uid); ok {
+		f.Status = &status
+	}
+	return explain.Explain(f), true
+}
+
+// ExplainByName is Explain for the pod of a name. A pod that is wanted goes
+// before those of its name that still have to end.
+func (n *Node) ExplainByName(namespace, name string) (Explanation, bool) {
+	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
+		return n.Explain(pod.UID)
+	}
+	uids := n.histories.named(namespace, name)
+	for _, pod := range n.pleg.Pods() {
+		if pod.Namespace == namespace && pod.Name == name {
+			uids = append(uids, pod.UID)
+		}
+	}
+	for _, uid := range uids {
+		if e, ok := n.Explain(uid); ok {
+			return e, true
+		}
+	}
+	return Explanation{}, false
+}
+
+// situation is what holds for all pods.
+func (n *Node) situation() explain.Node {
+	n.mu.Lock()
+	ran := n.mu.ran
+	n.mu.Unlock()
+	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.hasBegun()}
+	for _, name := range n.sources.Names() {
+		if !n.sources.Complete(name) {
+			s.Unheard = append(s.Unheard, name)
+		}
+	}
+	if _, err := n.pleg.Healthy(); err != nil {
+		s.Fault = err.Error()
+	}
+	return s
+}
+
+// outlook is what the pod's worker says.
+func (n *Node) outlook(uid types.UID) explain.Worker {
+	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
+	w := explain.Worker{
+		Known: view.Known(), Phase: view.Phase().String(), Life: view.Incarnation(),
+		Deleted: view.Deleted(), Evicted: view.Evicted(),
+		AwaitsName: view.AwaitsFullName(), FormerLife: view.RestartRequested(),
+		Step: outlook.Step.String(), NextAt: outlook.NextAt,
+	}
+	if grace := view.Grace(); grace.Set && view.IsPodTerminationRequested() {
+		w.Grace = &grace.Seconds
+	}
+	return w
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+)
+
+// histories keep of each pod what is needed to explain it and what nobody else
+// remembers. A pod takes memory from the first thing that happens to it until
+// the first housekeeping at which nobody knows it.
+type histories struct {
+	mu struct {
+		sync.Mutex
+		pods map[types.UID]*history
+	}
+}
+
+// history is what is remembered of one pod.
+type history struct {
+	pod  *v1.Pod // as it was wanted last; an object that is never changed
+	ring explain.Ring
+	held map[string]time.Time // by container
+	last explain.Sync
+	look string // of its newest status
+}
+
+func newHistories() *histories {
+	h := &histories{}
+	h.mu.pods = make(map[types.UID]*history)
+	return h
+}
+
+func (h *histories) ofLocked(uid types.UID) *history {
+	one := h.mu.pods[uid]
+	if one == nil {
+		one = &history{}
+		h.mu.pods[uid] = one
+	}
+	return one
+}
+
+// add remembers that something happened.
+func (h *histories) add(uid types.UID, e explain.Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ofLocked(uid).ring.Add(e)
+}
+
+// looks remembers how a pod looks, if that is new.
+func (h *histories) looks(uid types.UID, pod *v1.Pod, look string, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.ofLocked(uid)
+	one.pod = pod
+	if one.look != look {
+		one.look = look
+		one.ring.Add(explain.Entry{At: at, What: "status", Text: look})
+	}
+}
+
+// synced remembers how the last sync ended.
+func (h *histories) synced(uid types.UID, last explain.Sync) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ofLocked(uid).last = last
+}
+
+// hold remembers that a container waits, or, with a zero time, that it does not.
+func (h *histories) hold(uid types.UID, container string, until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.ofLocked(uid)
+	if until.IsZero() {
+		delete(one.held, container)
+		return
+	}
+	if one.held == nil {
+		one.held = make(map[string]time.Time)
+	}
+	one.held[container] = until
+}
+
+// over drops what has no meaning for the next life of the UID.
+func (h *histories) over(uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.ofLocked(uid)
+	one.held, one.last = nil, explain.Sync{}
+}
+
+// tell adds what is remembered to the facts, and the pod if they have none.
+func (h *histories) tell(uid types.UID, f *explain.Facts) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.mu.pods[uid]
+	if one == nil {
+		return
+	}
+	if f.Pod == nil {
+		f.Pod = one.pod
+	}
+	f.History, f.Last = one.ring.Entries(), one.last
+	f.Held = make(map[string]time.Time, len(one.held))
+	for name, until := range one.held {
+		f.Held[name] = until
+	}
+}
+
+// named are the remembered pods of a name, the newest first.
+func (h *histories) named(namespace, name string) []types.UID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []*v1.Pod
+	for _, one := range h.mu.pods {
+		if one.pod != nil && one.pod.Namespace == namespace && one.pod.Name == name {
+			found = append(found, one.pod)
+		}
+	}
+	slices.SortFunc(found, func(a, b *v1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
+	uids := make([]types.UID, len(found))
+	for i, pod := range found {
+		uids[i] = pod.UID
+	}
+	return uids
+}
+
+// forget drops all pods that nobody knows. known is called with no lock held.
+func (h *histories) forget(known func(types.UID) bool) {
+	h.mu.Lock()
+	uids := make([]types.UID, 0, len(h.mu.pods))
+	for uid := range h.mu.pods {
+		uids = append(uids, uid)
+	}
+	h.mu.Unlock()
+	uids = slices.DeleteFunc(uids, known)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, uid := range uids {
+		delete(h.mu.pods, uid)
+	}
+}
+
+// did follows every action of the syncer.
+func (n *Node) did(r podsync.Result) {
+	e := explain.Entry{At: n.turn.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
+	if r.Why != "" {
+		e.Text += " (" + r.Why + ")"
+	}
+	var until time.Time
+	if r.Err != nil {
+		e.Err = r.Err.Error()
+		if wait := (interface{ RetryAt() time.Time })(nil); errors.As(r.Err, &wait) {
+			until = wait.RetryAt()
+		}
+	}
+	n.histories.add(r.UID, e)
+	if r.Action == podsync.StartContainer {
+		n.histories.hold(r.UID, r.Target, until)
+	}
+}
+
+// holds follows every container that waits.
+func (n *Node) holds(h podsync.Hold) { n.histories.hold(h.UID, h.Container, h.Until) }
+
+// accepted follows every new status.
+func (n *Node) accepted(uid types.UID, _ uint64) {
+	pod, wanted := n.manager.GetPodByUID(uid)
+	if !wanted {
+		return // How it ends is told by its worker.
+	}
+	status, _ := n.status.GetPodStatus(uid)
+	looks := v1.Pod{Spec: pod.Spec, Status: status}
+	n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.turn.Now())
+}
+
+// remember follows every sync.
+func (n *Node) remember(s podworkers.Synced) {
+	last := explain.Sync{At: n.turn.Now()}
+	if s.Err != nil {
+		last.Err = s.Err.Error()
+		n.histories.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
+	}
+	n.histories.synced(s.UID, last)
+}
+
+// enters follows every phase of a worker.
+func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
+	if phase == lifecycle.Finished {
+		n.histories.over(uid)
+	}
+	n.histories.add(uid, explain.Entry{At: n.turn.Now(), What: "phase", Text: phase.String()})
+}

@@ -1,0 +1,170 @@
+package nodetest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// sentence is the first line of what a node says of a pod.
+func sentence(t *testing.T, b *nodetest.Bottle, uid types.UID) string {
+	t.Helper()
+	e, ok := b.Node().Explain(uid)
+	require.True(t, ok, uid)
+	return e.Sentence
+}
+
+// TestExplain_P14_P15_CrashLoop: the page of a container that crashes.
+func TestExplain_P14_P15_CrashLoop(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Set(pod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
+	b.Run(10 * time.Second)
+	e, ok := b.Node().ExplainByName("default", "web")
+	require.True(t, ok)
+	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 4s: it ended with exit code 3 (Error)
+
+pod       default/web
+uid       uid-web
+phase     Running
+worker    sync, life 1, resting
+next      in 4s: crash-loop back-off of container "c0" is over
+
+waits for
+  container "c0" waits: CrashLoopBackOff, next try in 4s: it ended with exit code 3 (Error)
+
+containers
+  container c0: waiting CrashLoopBackOff, restarts 1, next try in 4s, last end: exit code 3 (Error) 6s ago: back-off 10s restarting failed container=c0 pod=web_default(uid-web)
+
+conditions
+  Ready is False ContainersNotReady: containers with unready status: [c0]
+  ContainersReady is False ContainersNotReady: containers with unready status: [c0]
+
+history
+   10s ago  status  Pending, 0/1 ContainerCreating
+   10s ago  action  CreatePodSandbox web (no sandbox)
+   10s ago  action  StartContainer c0 (sandbox is new)
+   10s ago  status  Running, 1/1 Running
+    8s ago  status  Running, 0/1 Error
+    8s ago  action  StartContainer c0 (has exited)
+    8s ago  status  Running, 1/1 Running, 1 restart
+    6s ago  status  Running, 0/1 Error, 1 restart
+    6s ago  status  Running, 0/1 CrashLoopBackOff, 1 restart
+    6s ago  sync    SyncPod: podsync: CrashLoopBackOff: back-off 10s restarting failed container=c0 pod=web_default(uid-web)
+`, e.String())
+	assert.Equal(t, b.Now().Add(4*time.Second), e.Next.At)
+	b.Run(time.Hour)
+	e, _ = b.Node().Explain("uid-web")
+	assert.Len(t, e.History, 32, "and no more, however long it goes on")
+	b.Stop()
+}
+
+// TestExplain_P3_ImagePull: an image that cannot be had, and then can.
+func TestExplain_P3_ImagePull(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Machine().FailPulls("web:1", errors.New("no such image"))
+	b.Set(pod("web", []string{"serve"}))
+	b.Run(time.Second)
+	assert.Equal(t, `default/web is Pending: container "c0" waits: ImagePullBackOff, next try in 9s: back-off pulling image "web:1": memory: image web:1: runtime: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
+	b.Run(20 * time.Second)
+	e, _ := b.Node().Explain("uid-web")
+	assert.Equal(t, `image pull back-off of container "c0" is over`, e.Next.Why)
+	assert.Equal(t, 9*time.Second, e.Next.At.Sub(b.Now()))
+	b.Machine().FailPulls("web:1", nil)
+	b.Run(10 * time.Second)
+	assert.Equal(t, `default/web is Running: its container runs and is ready`, sentence(t, b, "uid-web"))
+	e, _ = b.Node().Explain("uid-web")
+	assert.Empty(t, e.Waits)
+	assert.Equal(t, "it is looked at now and then", e.Next.Why)
+	b.Stop()
+}
+
+// TestExplain_P21_Rejected: a pod that was refused says by whom and why.
+func TestExplain_P21_Rejected(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b.Set(pod("first", []string{"serve"}))
+	b.Run(time.Second)
+	b.Set(pod("web", []string{"serve"}))
+	b.Run(time.Second)
+	assert.Equal(t, `default/web is Failed: the node has not taken it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, sentence(t, b, "uid-web"))
+	b.Drop("uid-web")
+	b.Run(time.Minute)
+	_, ok := b.Node().Explain("uid-web")
+	assert.False(t, ok)
+	b.Stop()
+}
+
+// TestExplain_P18_Terminating: a pod that ends, from the order to its end.
+func TestExplain_P18_Terminating(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	web := static(1, 20)
+	b.Set(web)
+	b.Run(time.Second)
+	b.Drop(web.UID)
+	b.Run(5 * time.Second)
+	assert.Equal(t, `default/static is terminating: it is wanted no longer; container "c0" still runs, with a grace of 20s`, sentence(t, b, web.UID))
+	e, ok := b.Node().ExplainByName("default", "static")
+	require.True(t, ok, "it is wanted no longer, and there all the same")
+	assert.Equal(t, "working", e.Doing)
+
+	// The same UID is wanted again.
+	b.Set(static(1, 20))
+	b.Run(time.Second)
+	assert.Equal(t, `default/static is Pending: the former pod of its UID has to end first, and is terminating`, sentence(t, b, web.UID))
+	b.Run(time.Minute)
+	assert.Equal(t, `default/static is Running: its container runs and is ready`, sentence(t, b, web.UID))
+	b.Drop(web.UID)
+	b.Run(time.Minute)
+	_, ok = b.Node().ExplainByName("default", "static")
+	assert.False(t, ok, "nobody remembers it")
+	b.Stop()
+}
+
+// TestExplain_FullName: a static pod waits for the one before it.
+func TestExplain_FullName(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+	b.Run(5 * time.Second)
+	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+	b.Run(time.Second)
+	e, ok := b.Node().ExplainByName("default", "static")
+	require.True(t, ok)
+	assert.Equal(t, types.UID("static-2"), e.UID)
+	assert.Equal(t, `default/static is Pending: another pod of its full name has to end first`, e.Sentence)
+	b.Stop()
+}
+
+// TestExplain_Node: what is no pod's own fault.
+func TestExplain_Node(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxSyncs: 1}})
+	b.Set(pod("web", []string{"serve"}))
+	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
+	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
+	b.Run(time.Second)
+	assert.Equal(t, `default/web is Pending: its sandbox has yet to be made, next try in 1s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
+	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+	slow := pod("slow", []string{"serve"})
+	slow.Annotations = map[string]string{"memory.podkeel.dev/c0": "start-delay=30s"}
+	b.Set(slow)
+	b.Run(10 * time.Second)
+	b.Set(pod("late", []string{"serve"}))
+	b.Run(time.Second)
+	assert.Equal(t, `default/late is Pending: as many pods as may be are being synced, and it is not its turn yet`, sentence(t, b, "uid-late"))
+	assert.Equal(t, `default/slow is Pending: container "c0" waits: ContainerCreating: its image is being fetched, or it is being made`, sentence(t, b, "uid-slow"))
+	b.Stop()
+}
+
+func explained(b *nodetest.Bottle, uid types.UID) bool {
+	_, ok := b.Node().Explain(uid)
+	return ok
+}
