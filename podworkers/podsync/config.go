@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -43,12 +44,18 @@ type Config struct {
 	// Files keeps the hosts file and the termination messages of pods. Nil: a pod
 	// with hostAliases is unsupported, and messages are the runtime's.
 	Files Files
-	// Objects finds the ConfigMaps and Secrets that variables refer to. Nil: there
-	// are none.
+	// Objects finds the ConfigMaps and Secrets that variables refer to, and the
+	// Secrets to pull images with. Nil: there are none.
 	Objects Objects
 	// Allocatable is what the node has for pods: what a variable is told that asks
 	// for a limit which is not set.
 	Allocatable v1.ResourceList
+	// Images brings images, and keeps them from those who remove them. Nil: an
+	// images.Manager of the Syncer's own, which is enough where nobody removes
+	// any.
+	Images *images.Manager
+	// Keyring finds the credentials to pull with. Nil: images.PullSecrets.
+	Keyring images.Keyring
 	// HTTP makes the requests of http hooks. Nil: pods with such hooks are
 	// unsupported, unless the runtime is a runtime.Answerer.
 	HTTP HTTPGetter
@@ -79,7 +86,7 @@ type Config struct {
 	// cancelled. Default two minutes.
 	CallTimeout time.Duration
 	// PullTimeout bounds one pull of an image, so that one which hangs is tried
-	// again one day. Default one hour.
+	// again one day. Default one hour. It is for the Syncer's own Images.
 	PullTimeout time.Duration
 	// HookTimeout bounds a PostStart hook: as long as it runs the containers
 	// after it are not started. A PreStop hook is bounded by the grace. Default
@@ -174,6 +181,9 @@ func (c *Config) complete() error {
 	}
 	if c.Probes == nil {
 		c.Probes = noProbes{}
+	}
+	if c.Keyring == nil {
+		c.Keyring = images.PullSecrets{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -44,7 +44,7 @@
 //
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
 // Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
-// KC-1 to KC-4, KC-7, KC-10, KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-7.
+// KC-1 to KC-4, KC-7, KC-10, KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-4 to IM-8.
 // Volumes, probes, hooks, sidecars, ephemeral containers, restart rules and
 // references in the environment are not run: Unsupported finds the pods that
 // ask for them, so that they are refused before they come here.
@@ -74,6 +74,7 @@
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
+//   - Secrets to pull with are read before a pull, not in each sync.
 //   - A pull ends with its sync (IM-7) or after Config.PullTimeout, and its
 //     failure says when to come back.
 //   - The reasons why containers wait are kept per pod and go with it, not in a

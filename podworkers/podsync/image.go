@@ -4,25 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // ensureImage sees to it that a container's image is present, as far as its
-// pull policy allows, and describes it.
+// pull policy allows, and describes it. If it returns no error the image is
+// leased: it stays until release is called.
 func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (image resolvedImage, err error) {
-	name, err := imageName(c.Image)
+	name, err := images.Normalize(c.Image)
 	if err != nil {
 		s.failed(v, err)
 		return image, because(ErrInvalidImageName, err)
 	}
+	lease, err := s.images.Lease(ctx, name)
+	if err != nil {
+		return image, err
+	}
+	defer func() {
+		if err != nil {
+			lease.Release()
+		}
+	}()
 	policy := pullPolicy(c, name)
 	if policy != v1.PullAlways {
-		image, err = s.inspect(ctx, v, c, name)
+		image, err = s.present(ctx, v, c, name, lease)
 		switch {
 		case err == nil:
 			s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", name)
@@ -38,14 +52,31 @@ func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (im
 		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, string(ErrImageNeverPull), "Container image %q is not present with pull policy of Never", name)
 		return image, because(ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
 	}
-	return s.pull(ctx, v, c, name)
+	return s.pull(ctx, v, c, name, lease)
 }
 
 // resolvedImage is an image that is present.
 type resolvedImage struct {
-	name string // with its tag
-	ref  string // to create containers with
-	user string // as whom it wants to run
+	name    string // with its tag
+	ref     string // to create containers with
+	user    string // as whom it wants to run
+	size    uint64 // in bytes; zero: not known
+	release func() // ends its lease; may be called again
+}
+
+// present looks an image up, and holds it by what the runtime calls it. If it
+// is just being removed under another name, that is waited for.
+func (s *Syncer) present(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
+	for {
+		image, err := s.inspect(ctx, v, c, name)
+		if err != nil {
+			return image, err
+		}
+		image.release = lease.Release
+		if waited, err := lease.Hold(ctx, image.ref); err != nil || !waited {
+			return image, err
+		}
+	}
 }
 
 // inspect looks an image up.
@@ -55,33 +86,30 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.Name})
 		return err
 	})
-	return resolvedImage{name: name, ref: image.ID, user: image.User}, err
+	return resolvedImage{name: name, ref: image.ID, user: image.User, size: image.SizeBytes}, err
 }
 
 // pull fetches an image, unless the last failure was too recent. It takes as
 // long as it takes, within Config.PullTimeout, and ends with ctx.
-func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string) (resolvedImage, error) {
+func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
 	past, now := v.life.pulls[name], s.turn.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "BackOff", "Back-off pulling image %q", name)
 		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
 		return resolvedImage{}, podworkers.RetryAfter(because(ErrImagePullBackOff, err), now.Add(wait))
 	}
+	auths := s.credentials(ctx, v, name)
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulling", "Pulling image %q", name)
-	var ref string
+	var pulled images.Pulled
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
-		err = s.ask(ctx, s.cfg.PullTimeout, func(ctx context.Context) error {
-			ref, err = s.cfg.Runtime.PullImage(ctx, runtime.PullImageRequest{Image: name, Pod: v.ref(), Container: c.Name})
-			return err
-		})
+		pulled, err = s.images.Pull(ctx, images.PullRequest{Image: name, Pod: v.ref(), Container: c.Name, Auths: auths})
 	})
 	if err != nil {
 		return resolvedImage{}, s.pullFailed(ctx, v, name, err)
 	}
 	delete(v.life.pulls, name)
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulled", "Successfully pulled image %q in %s", name, s.turn.Now().Sub(now))
-	return s.resolve(ctx, v, c, name, ref)
+	return s.resolve(ctx, v, c, name, pulled, lease)
 }
 
 // pullFailed notes a failed pull, unless it was we who ended it.
@@ -92,6 +120,7 @@ func (s *Syncer) pullFailed(ctx context.Context, v *visit, name string, err erro
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", name, err)
 	now := s.turn.Now()
 	backoff := s.cfg.ImagePull.Failed(v.life.pulls[name].backoff, now)
+	v.life.dropPulls(v.pod)
 	if v.life.pulls == nil {
 		v.life.pulls = make(map[string]pull)
 	}
@@ -100,18 +129,61 @@ func (s *Syncer) pullFailed(ctx context.Context, v *visit, name string, err erro
 	return podworkers.RetryAfter(because(ErrImagePull, err), again)
 }
 
+// dropPulls forgets the images that the pod does not want any more: it may be
+// given another one for ever.
+func (l *life) dropPulls(pod *v1.Pod) {
+	if len(l.pulls) == 0 {
+		return
+	}
+	wanted := make(map[string]bool)
+	for c := range podContainers(pod) {
+		if name, err := images.Normalize(c.Image); err == nil {
+			wanted[name] = true
+		}
+	}
+	maps.DeleteFunc(l.pulls, func(name string, _ pull) bool { return !wanted[name] })
+}
+
+// podContainers are all containers that a pod may have.
+func podContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
+	return func(yield func(*v1.Container) bool) {
+		for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+		for i := range pod.Spec.EphemeralContainers {
+			c := v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+			if !yield(&c) {
+				return
+			}
+		}
+	}
+}
+
 // resolve describes an image that was just pulled. What it wants to run as
-// matters only to those who forbid root.
-func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name, ref string) (resolvedImage, error) {
-	image := resolvedImage{name: name, ref: ref}
-	if !mustNotBeRoot(v.pod, c) {
-		return image, nil
+// matters only to those who forbid root; its size is for people.
+func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
+	waited, err := lease.Hold(ctx, pulled.Ref)
+	if err != nil {
+		return resolvedImage{}, err
 	}
 	seen, err := s.inspect(ctx, v, c, name)
-	if err != nil {
+	size := ""
+	if err == nil && seen.size > 0 {
+		size = fmt.Sprintf(" Image size: %d bytes.", seen.size)
+	}
+	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulled", "Successfully pulled image %q in %s (%s including waiting).%s", name,
+		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
+	image := resolvedImage{name: name, ref: pulled.Ref, user: seen.user, size: seen.size, release: lease.Release}
+	switch {
+	case cut(ctx, err):
+		return image, err
+	case err != nil && (waited || mustNotBeRoot(v.pod, c)):
 		return image, because(ErrImageInspect, err)
 	}
-	image.user = seen.user
 	return image, nil
 }
 
@@ -124,36 +196,4 @@ func pullPolicy(c *v1.Container, name string) v1.PullPolicy {
 		return v1.PullAlways
 	}
 	return v1.PullIfNotPresent
-}
-
-// imageName is an image's name with the tag that goes without saying, or an
-// error if no registry could have it.
-func imageName(image string) (string, error) {
-	if image == "" {
-		return "", errors.New("the image has no name")
-	}
-	for _, r := range image {
-		if r <= ' ' || r > '~' {
-			return "", fmt.Errorf("couldn't parse image name %q: character %q", image, r)
-		}
-	}
-	repository, digest, byDigest := strings.Cut(image, "@")
-	tagAt := strings.LastIndexByte(repository, ':')
-	tagged := tagAt > strings.LastIndexByte(repository, '/')
-	path := repository
-	if tagged {
-		path = repository[:tagAt]
-	}
-	base := path[strings.LastIndexByte(path, '/')+1:]
-	switch {
-	case base == "" || strings.Contains(path, "//"):
-		return "", fmt.Errorf("couldn't parse image name %q: a part is missing", image)
-	case base != strings.ToLower(base):
-		return "", fmt.Errorf("couldn't parse image name %q: repository name must be lower case", image)
-	case tagged && tagAt == len(repository)-1, byDigest && !strings.Contains(digest, ":"):
-		return "", fmt.Errorf("couldn't parse image name %q: tag or digest is incomplete", image)
-	case tagged || byDigest:
-		return image, nil
-	}
-	return image + ":latest", nil
 }

@@ -3,6 +3,8 @@ package podsync_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,15 +13,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// images is a runtime whose images are as the test says, and that runs any.
-type images struct {
+// shelf is a runtime whose images are as the test says, and that runs any.
+type shelf struct {
 	*memory.Runtime
 	image  runtime.Image
 	err    error
@@ -27,23 +34,23 @@ type images struct {
 	refuse error // what a pull says
 }
 
-func (r *images) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
+func (r *shelf) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
 	return r.image, r.err
 }
 
-func (r *images) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
+func (r *shelf) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	r.pulled = append(r.pulled, req.Image)
 	return "pulled", r.refuse
 }
 
-func (*images) CreateContainer(context.Context, runtime.CreateContainerRequest) (string, error) {
+func (*shelf) CreateContainer(context.Context, runtime.CreateContainerRequest) (string, error) {
 	return "created", nil
 }
 
-func (*images) StartContainer(context.Context, runtime.StartContainerRequest) error { return nil }
+func (*shelf) StartContainer(context.Context, runtime.StartContainerRequest) error { return nil }
 
 // syncImage syncs a new pod once.
-func syncImage(t *testing.T, rt *images, pod *v1.Pod) error {
+func syncImage(t *testing.T, rt *shelf, pod *v1.Pod) error {
 	t.Helper()
 	rt.Runtime = memory.New(memory.Config{})
 	syncer, _ := quiet(t, rt)
@@ -78,7 +85,7 @@ func TestImageName_IM1(t *testing.T) {
 		"img\x7f":              "",
 		"bild:größe":           "",
 	} {
-		rt := new(images)
+		rt := new(shelf)
 		err := syncImage(t, rt, plainPod(func(p *v1.Pod) {
 			p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = image, v1.PullAlways
 		}))
@@ -95,7 +102,7 @@ func TestImageName_IM1(t *testing.T) {
 // IM-2: a runtime that cannot tell whether an image is there is no reason to
 // pull it.
 func TestImage_CannotTell(t *testing.T) {
-	rt := &images{err: errors.New("disk is on fire")}
+	rt := &shelf{err: errors.New("disk is on fire")}
 	err := syncImage(t, rt, plainPod())
 	require.ErrorIs(t, err, podsync.ErrImageInspect)
 	require.ErrorContains(t, err, "disk is on fire")
@@ -109,7 +116,7 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 		for user, want := range map[string]string{ // empty: may be started
 			"1000": "", "1000:0": "", "": "runs as root", "0": "runs as root", "0:1000": "runs as root", "www": `runs as "www"`,
 		} {
-			rt := &images{image: runtime.Image{ID: "there", User: user}}
+			rt := &shelf{image: runtime.Image{ID: "there", User: user}}
 			err := syncImage(t, rt, plainPod(func(p *v1.Pod) {
 				p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: new(true)}
 				p.Spec.Containers[0].ImagePullPolicy = policy
@@ -126,7 +133,7 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 
 // ... and if nobody can tell which it is, the container is not started.
 func TestSecurity_KC7_UserUnknown(t *testing.T) {
-	err := syncImage(t, &images{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
+	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsNonRoot: new(true)}
 	}))
@@ -137,7 +144,7 @@ func TestSecurity_KC7_UserUnknown(t *testing.T) {
 func TestPull_IM5_Delays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("registry is down")
-		rt := &images{Runtime: memory.New(memory.Config{}), refuse: down}
+		rt := &shelf{Runtime: memory.New(memory.Config{}), refuse: down}
 		syncer, _ := quiet(t, rt)
 		pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways })
 		sync := func() error {
@@ -159,4 +166,172 @@ func TestPull_IM5_Delays(t *testing.T) {
 		rt.refuse = down
 		waits(10 * time.Second)
 	})
+}
+
+// vault is an Objects with Secrets.
+type vault map[string]*v1.Secret
+
+func (vault) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
+	return nil, runtime.ErrNotFound
+}
+
+func (o vault) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
+	if s, ok := o[namespace+"/"+name]; ok {
+		return s, nil
+	}
+	return nil, runtime.ErrNotFound
+}
+
+// guarded is a registry that lets one user in.
+type guarded struct {
+	*memory.Runtime
+	tried []string
+}
+
+func (g *guarded) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	user := "nobody"
+	if req.Auth != nil {
+		user = req.Auth.Username
+	}
+	g.tried = append(g.tried, user)
+	if user != "bob" {
+		return "", runtime.ErrImage
+	}
+	return g.Runtime.PullImage(ctx, req)
+}
+
+// The Secrets that a pod names are tried, the most particular first; one that
+// is missing is told, and no reason not to pull.
+func TestPull_Secrets(t *testing.T) {
+	secret := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(
+		`{"auths": {"host.io": {"username": "bob"}, "host.io/team": {"username": "ann"}, "other.io": {"username": "eve"}}}`)}}
+	for name, tc := range map[string]struct {
+		objects podsync.Objects
+		tried   []string
+		told    []string
+		works   bool
+	}{
+		"all there": {vault{"ns/a": secret, "ns/b": secret}, []string{"ann", "bob"}, nil, true},
+		"one missing": {vault{"ns/a": secret}, []string{"ann", "bob"}, []string{
+			"Unable to retrieve some image pull secrets (b); attempting to pull the image may not succeed."}, true},
+		"no objects": {nil, []string{"nobody"}, []string{
+			"Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed."}, false},
+		"not readable": {vault{"ns/a": secret, "ns/b": {Type: v1.SecretTypeDockercfg, Data: map[string][]byte{v1.DockerConfigKey: nil}}}, []string{"ann", "bob"}, []string{
+			`Not all credentials for image "host.io/team/app:1" can be used: images: registry: secret : not a docker configuration`}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt := &guarded{Runtime: memory.New(memory.Config{})}
+			heard := new(told)
+			syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Objects, c.Recorder = tc.objects, heard })
+			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(func(p *v1.Pod) {
+				p.Spec.Containers[0].Image = "host.io/team/app:1"
+				p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "a"}, {Name: "b"}, {}}
+			}), nil, nil)
+			assert.Equal(t, tc.works, err == nil, "%v", err)
+			assert.Equal(t, tc.tried, rt.tried)
+			assert.Equal(t, tc.told, heard.of("FailedToRetrieveImagePullSecret"))
+		})
+	}
+}
+
+// told is what a recorder was told: reason and message.
+type told [][2]string
+
+func (l *told) Event(_ k8sruntime.Object, _, reason, message string) {
+	*l = append(*l, [2]string{reason, message})
+}
+
+func (l *told) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	l.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (l *told) of(reason string) (messages []string) {
+	for _, e := range *l {
+		if e[0] == reason {
+			messages = append(messages, e[1])
+		}
+	}
+	return messages
+}
+
+// IM-8: the time of the pull, that with waiting, and the size. Two pods that
+// want one image share the pull.
+func TestPull_IM8_TimesAndSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults, err := faulty.New(faulty.Config{})
+		require.NoError(t, err)
+		_, err = faults.Add(faulty.Rule{Verb: faulty.PullImage, Latency: 3 * time.Second})
+		require.NoError(t, err)
+		heard := new(told)
+		mem := memory.New(memory.Config{})
+		syncer, _ := quiet(t, faults.Wrap(mem, clock.RealClock{}), func(c *podsync.Config) { c.Recorder = heard })
+		done := make(chan error, 2)
+		for _, uid := range []types.UID{"u", "w"} {
+			go func() {
+				_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(func(p *v1.Pod) { p.UID = uid }), nil, nil)
+				done <- err
+			}()
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, <-done)
+		require.NoError(t, <-done)
+		messages := heard.of("Pulled")
+		slices.Sort(messages)
+		assert.Equal(t, []string{
+			`Successfully pulled image "img:1" in 3s (2s including waiting). Image size: 1048576 bytes.`,
+			`Successfully pulled image "img:1" in 3s (3s including waiting). Image size: 1048576 bytes.`,
+		}, messages)
+	})
+}
+
+// leases looks whether an image is leased when a container is created.
+type leases struct {
+	*memory.Runtime
+	manager *images.Manager
+	seen    []bool
+	fail    error
+}
+
+func (r *leases) note() {
+	r.seen = append(r.seen, r.manager.InUse(runtime.Image{Tags: []string{"img:1"}}))
+}
+
+func (r *leases) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	r.note()
+	return r.Runtime.PullImage(ctx, req)
+}
+
+func (r *leases) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	r.note()
+	if r.fail != nil {
+		return "", r.fail
+	}
+	return r.Runtime.CreateContainer(ctx, req)
+}
+
+func (r *leases) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	r.note()
+	return r.Runtime.StartContainer(ctx, req)
+}
+
+// Part 4, 38: from before the pull until the record is made nobody removes the
+// image; after that, or after an error, nothing is kept.
+func TestImage_LeasedUntilCreated(t *testing.T) {
+	for name, fail := range map[string]error{"": nil, "create fails": errors.New("no")} {
+		t.Run(name, func(t *testing.T) {
+			rt := &leases{Runtime: memory.New(memory.Config{}), fail: fail}
+			var err error
+			rt.manager, err = images.New(images.Config{Images: rt})
+			require.NoError(t, err)
+			syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Images = rt.manager })
+			_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(), nil, nil)
+			assert.ErrorIs(t, err, fail)
+			want := []bool{true, true, false}
+			if fail != nil {
+				want = want[:2]
+			}
+			assert.Equal(t, want, rt.seen)
+			assert.False(t, rt.manager.InUse(runtime.Image{Tags: []string{"img:1"}}))
+		})
+	}
 }

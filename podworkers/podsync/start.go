@@ -57,6 +57,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err != nil {
 		return err
 	}
+	defer image.release()
 	req, err := s.containerRequest(ctx, v, st, sandbox, image)
 	switch {
 	case cut(ctx, err):
@@ -66,6 +67,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 		return because(ErrCreateContainerConfig, err)
 	}
 	id, err := s.create(ctx, v, req)
+	image.release() // From here on the record keeps it.
 	if err != nil {
 		return err
 	}

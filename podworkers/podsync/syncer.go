@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -19,6 +21,7 @@ import (
 type Syncer struct {
 	cfg      Config
 	turn     turn.Turn
+	images   *images.Manager
 	reporter runtime.StatusReporter // nil: the runtime is not one, and so on
 	execer   runtime.Execer
 	answerer runtime.Answerer
@@ -43,6 +46,13 @@ func New(cfg Config) (*Syncer, error) {
 	s.answerer, _ = cfg.Runtime.(runtime.Answerer)
 	s.logs, _ = cfg.Runtime.(runtime.LogReader)
 	s.mu.lives = make(map[types.UID]*life)
+	if s.images = cfg.Images; s.images == nil {
+		var err error
+		s.images, err = images.New(images.Config{Images: cfg.Runtime, PullTimeout: cfg.PullTimeout, CallTimeout: cfg.CallTimeout, Clock: cfg.Clock})
+		if err != nil {
+			return nil, fmt.Errorf("podsync: %w", err)
+		}
+	}
 	return s, nil
 }
 

@@ -107,7 +107,6 @@ func (u *unsupported) pod(pod *v1.Pod) {
 	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
 	u.reject(s.HostnameOverride != nil, "spec.hostnameOverride", "the host name is not replaced")
 
-	u.ignore(len(s.ImagePullSecrets) > 0, "spec.imagePullSecrets", "images are pulled without credentials")
 	u.ignore(s.Subdomain != "", "spec.subdomain", "pods have no domain")
 	u.ignore(isSet(s.SetHostnameAsFQDN), "spec.setHostnameAsFQDN", "pods have no domain")
 	u.ignore(len(s.Overhead) > 0, "spec.overhead", "nothing is reserved for the sandbox")

@@ -23,7 +23,7 @@ func ExampleNew() {
 	//         0s  RunSandbox attempt=0
 	//         0s  event Pulling: Pulling image "job:1"
 	//         0s  PullImage job:1
-	//         0s  event Pulled: Successfully pulled image "job:1" in 0s
+	//         0s  event Pulled: Successfully pulled image "job:1" in 0s (0s including waiting). Image size: 1048576 bytes.
 	//         0s  CreateContainer c0 attempt=0
 	//         0s  event Created: Container c0 created
 	//         0s  StartContainer c0
