@@ -77,7 +77,13 @@ func TestConformance_WithoutRules(t *testing.T) {
 	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness {
 		b := newBed(t)
 		b.machine.FailPulls("nowhere.invalid/none", errors.New("no such registry"))
-		return runtimetest.Harness{Runtime: b.rt, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond}
+		return runtimetest.Harness{
+			Runtime: b.rt, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond,
+			Answers: map[string]string{
+				memory.AnnotationPrefix + "main.liveness":  "fail",
+				memory.AnnotationPrefix + "main.readiness": "hang",
+			},
+		}
 	})
 }
 

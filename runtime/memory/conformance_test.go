@@ -17,7 +17,13 @@ import (
 func harness(clk clock.Clock) runtimetest.Harness {
 	r := memory.New(memory.Config{Clock: clk})
 	r.FailPulls("nowhere.invalid/none", errNoRegistry)
-	return runtimetest.Harness{Runtime: r, Clock: clk, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond}
+	return runtimetest.Harness{
+		Runtime: r, Clock: clk, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Nanosecond,
+		Answers: map[string]string{
+			memory.AnnotationPrefix + "main.liveness":  "fail",
+			memory.AnnotationPrefix + "main.readiness": "hang",
+		},
+	}
 }
 
 func TestConformance_InABubble(t *testing.T) {

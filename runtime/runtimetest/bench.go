@@ -118,7 +118,7 @@ func (b *bench) image() string {
 
 func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
 	return runtime.RunSandboxRequest{
-		Pod: ref, Attempt: attempt, Hostname: "runtimetest",
+		Pod: ref, Attempt: attempt, Hostname: "runtimetest", LogDir: b.h.LogDir,
 		Annotations: map[string]string{"runtimetest.podkeel.dev/sandbox": "yes"},
 	}
 }
@@ -132,9 +132,13 @@ func (b *bench) sandbox(ref runtime.PodRef, attempt uint32) string {
 
 func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
 	b.Helper()
+	logPath := ""
+	if b.h.LogDir != "" {
+		logPath = fmt.Sprintf("%s_%s_%d.log", ref.UID, name, attempt)
+	}
 	return runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt,
-		Image: b.h.Image, ImageRef: b.image(), Command: command,
+		Image: b.h.Image, ImageRef: b.image(), Command: command, LogPath: logPath,
 		Annotations: map[string]string{"runtimetest.podkeel.dev/container": name},
 	}
 }

@@ -24,6 +24,6 @@
 //
 // Not checked, because it cannot be seen from outside or not on every machine:
 // that calls are quick, that resources, mounts, security and DNS of a request
-// are obeyed, and what happens while a runtime is down. Nor are the powers that
-// nothing in this module uses yet: Execer, LogReader, StatsReader and Updater.
+// are obeyed, and what happens while a runtime is down. The cases of a power that
+// the runtime lacks are skipped.
 package runtimetest

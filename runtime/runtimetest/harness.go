@@ -41,6 +41,17 @@ type Harness struct {
 	Deaf []string
 	// Exit ends with a code after a while. Nil is a shell script.
 	Exit func(after time.Duration, code int) []string
+	// Print prints lines of one word each to both of its streams, a second
+	// apart, and ends with a code. It is run as a container and in one. Nil is
+	// a shell script.
+	Print func(lines []string, code int) []string
+	// LogDir is a directory for the logs of containers, for runtimes that need
+	// one. Empty asks for none.
+	LogDir string
+	// Answers are annotations of a request for a container "main" with which
+	// an Answerer says no to liveness, nothing to readiness, and yes to
+	// startup. Nil skips the cases that need them.
+	Answers map[string]string
 
 	// Patience is how long a case waits for what must happen. Zero is 30 s.
 	Patience time.Duration
@@ -64,6 +75,11 @@ func (h *Harness) complete() {
 	if h.Exit == nil {
 		h.Exit = func(after time.Duration, code int) []string {
 			return []string{"sh", "-c", fmt.Sprintf("sleep %d; exit %d", int((after+time.Second-1)/time.Second), code)}
+		}
+	}
+	if h.Print == nil {
+		h.Print = func(lines []string, code int) []string {
+			return []string{"sh", "-c", fmt.Sprintf("%sexit %d", printing(lines), code)}
 		}
 	}
 	if h.Patience == 0 {

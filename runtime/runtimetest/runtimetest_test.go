@@ -2,6 +2,7 @@ package runtimetest_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	rt "github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
@@ -24,8 +26,16 @@ func machine() *memory.Runtime {
 	return m
 }
 
+// answers are the words of the machine for what the cases ask.
+var answers = map[string]string{
+	memory.AnnotationPrefix + "main.liveness":  "fail",
+	memory.AnnotationPrefix + "main.readiness": "hang",
+}
+
 func harness(r *tampered) runtimetest.Harness {
-	return runtimetest.Harness{Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond}
+	return runtimetest.Harness{
+		Runtime: r, Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: 100 * time.Millisecond, Answers: answers,
+	}
 }
 
 // verdict runs one case against one runtime, in a bubble of its own.
@@ -57,7 +67,7 @@ func TestCases_PassOnAWholeRuntime(t *testing.T) {
 // other; and each case is failed by some runtime.
 func TestCases_FailOnABrokenRuntime(t *testing.T) {
 	noticed := map[string]bool{}
-	for _, b := range brokenRuntimes {
+	for _, b := range slices.Concat(brokenRuntimes, brokenPowers) {
 		t.Run(b.how, func(t *testing.T) {
 			var failed []string
 			for _, c := range runtimetest.Cases() {
@@ -81,6 +91,27 @@ func TestCases_AreNamedAndSayWhatTheyPromise(t *testing.T) {
 		seen[c.Name] = true
 		require.Equal(t, 1, strings.Count(c.Name, "/"), c.Name)
 		require.NotEmpty(t, c.Promise, c.Name)
+	}
+}
+
+// A runtime without a power is asked for nothing of it, and told so.
+func TestCases_SkipWhatTheRuntimeCannotDo(t *testing.T) {
+	for _, c := range runtimetest.Cases() {
+		rec := &recorder{}
+		synctest.Test(t, func(*testing.T) {
+			h := harness(newTampered(machine()))
+			h.Runtime = struct{ rt.Runtime }{h.Runtime}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				c.Run(rec, h)
+			}()
+			<-done
+		})
+		group, _, _ := strings.Cut(c.Name, "/")
+		optional := slices.Contains([]string{"events", "report", "exec", "log", "stats", "update", "answer"}, group)
+		assert.Equal(t, optional, rec.skipped, c.Name)
+		assert.False(t, rec.failed, c.Name)
 	}
 }
 

@@ -2,6 +2,7 @@ package runtimetest_test
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"sync"
 
@@ -31,6 +32,11 @@ type tampered struct {
 	events          func(context.Context, func(rt.Event)) error
 	runtimeStatus   func(context.Context) (rt.RuntimeStatus, error)
 	version         func(context.Context) (string, string, error)
+	exec            func(context.Context, rt.ExecRequest) (rt.ExecResult, error)
+	readLog         func(context.Context, rt.ReadLogRequest, io.Writer) error
+	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
+	updateContainer func(context.Context, rt.UpdateContainerRequest) error
+	answer          func(context.Context, rt.AnswerRequest) (rt.AnswerResult, error)
 
 	mu sync.Mutex // for the tamperers' own notes
 }
@@ -44,6 +50,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		stopContainer: m.StopContainer, removeContainer: m.RemoveContainer,
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
+		exec: m.Exec, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
 	}
 }
 
@@ -87,6 +94,21 @@ func (r *tampered) RuntimeStatus(ctx context.Context) (rt.RuntimeStatus, error) 
 	return r.runtimeStatus(ctx)
 }
 func (r *tampered) Version(ctx context.Context) (string, string, error) { return r.version(ctx) }
+func (r *tampered) Exec(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+	return r.exec(ctx, req)
+}
+func (r *tampered) ReadLog(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+	return r.readLog(ctx, req, w)
+}
+func (r *tampered) PodStats(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
+	return r.podStats(ctx, uid)
+}
+func (r *tampered) UpdateContainer(ctx context.Context, req rt.UpdateContainerRequest) error {
+	return r.updateContainer(ctx, req)
+}
+func (r *tampered) Answer(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+	return r.answer(ctx, req)
+}
 
 // find is a container's record, and that of its pod, from behind.
 func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {

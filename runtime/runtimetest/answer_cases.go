@@ -1,0 +1,119 @@
+package runtimetest
+
+import (
+	"maps"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var answerCases = []Case{
+	{"answer/running", "a running container can be asked for every purpose", answerRunning},
+	{"answer/refuses", "a container that refuses is a result, not an error", answerRefuses},
+	{"answer/context", "the end of the context ends the wait for an answer, for which nobody else waits", answerContext},
+	{"answer/unknown", "asking an unknown container is ErrNotFound", answerUnknown},
+	{"answer/not-running", "asking a container that does not run is ErrWrongState", answerNotRunning},
+}
+
+func answerer(b *bench) (runtime.Answerer, bool) { return power[runtime.Answerer](b, "Answerer") }
+
+func answerRunning(b *bench) {
+	a, ok := answerer(b)
+	if !ok {
+		return
+	}
+	_, _, id := b.run(b.h.Forever)
+	for _, purpose := range []runtime.Purpose{
+		runtime.StartupProbe, runtime.LivenessProbe, runtime.ReadinessProbe, runtime.PostStartHook, runtime.PreStopHook,
+	} {
+		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: purpose})
+		b.must(err, "Answer to "+string(purpose))
+	}
+}
+
+// answers is a container that answers as the harness has it, or skips the case.
+func (b *bench) answers() (id string, ok bool) {
+	b.Helper()
+	if b.h.Answers == nil {
+		b.Skipf("the harness does not say how a container is made to refuse")
+		return "", false
+	}
+	ref := b.pod()
+	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
+	maps.Copy(req.Annotations, b.h.Answers)
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	b.must(err, "CreateContainer")
+	b.start(id)
+	return id, true
+}
+
+func answerRefuses(b *bench) {
+	a, ok := answerer(b)
+	if !ok {
+		return
+	}
+	id, ok := b.answers()
+	if !ok {
+		return
+	}
+	for range 2 {
+		res, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		b.must(err, "Answer")
+		b.check(!res.OK, "the answer to liveness is %+v", res)
+	}
+	res, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
+	b.must(err, "Answer")
+	b.check(res.OK, "the answer to startup is %+v", res)
+}
+
+func answerContext(b *bench) {
+	a, ok := answerer(b)
+	if !ok {
+		return
+	}
+	id, ok := b.answers()
+	if !ok {
+		return
+	}
+	ctx, cancel := b.turn.WithDeadline(b.ctx, b.turn.Now().Add(2*time.Second))
+	defer cancel()
+	silent := b.turn.NewLatch()
+	var err error
+	began := b.turn.Now()
+	var took time.Duration
+	b.others.Go(func() {
+		_, err = a.Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
+		took = b.turn.Now().Sub(began)
+		silent.Open()
+	})
+	b.sleep(500 * time.Millisecond)
+	meanwhile := b.timed(func() {
+		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
+		b.must(err, "Answer while another is waited for")
+	})
+	b.check(meanwhile <= b.h.Slack, "it took %s", meanwhile)
+	b.until("Answer returns", silent.Opened)
+	b.check(err != nil, "what was not answered is a result")
+	b.check(took <= 2*time.Second+b.h.Slack, "it returned after %s, its context had ended after two seconds", took)
+}
+
+func answerUnknown(b *bench) {
+	a, ok := answerer(b)
+	if !ok {
+		return
+	}
+	_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: b.name + "-no-such-container", Purpose: runtime.LivenessProbe})
+	b.is(err, runtime.ErrNotFound, "Answer")
+}
+
+func answerNotRunning(b *bench) {
+	a, ok := answerer(b)
+	if !ok {
+		return
+	}
+	b.notRunning(func(id, state string) {
+		b.Helper()
+		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		b.is(err, runtime.ErrWrongState, "Answer of a container that "+state)
+	})
+}

@@ -1,0 +1,439 @@
+package runtimetest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	rt "github.com/podkeel/podkeel/runtime"
+)
+
+// execThrough changes how commands end.
+func execThrough(r *tampered, f func(rt.ExecRequest, *rt.ExecResult) error) {
+	r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+		whole := req
+		whole.OutputLimit = 0
+		res, err := r.m.Exec(ctx, whole)
+		if err == nil {
+			err = f(req, &res)
+		}
+		if limit := req.OutputLimit; limit > 0 && len(res.Output) > limit {
+			res.Output = res.Output[:limit]
+		}
+		return res, err
+	}
+}
+
+// logThrough changes what is read, of logs that are not followed.
+func logThrough(r *tampered, f func(req *rt.ReadLogRequest, text func() []string) []string) {
+	r.readLog = func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+		if req.Follow {
+			return r.m.ReadLog(ctx, req, w)
+		}
+		var err error
+		lines := f(&req, func() []string {
+			var out bytes.Buffer
+			err = r.m.ReadLog(ctx, req, &out)
+			return slices.Collect(strings.Lines(out.String()))
+		})
+		_, _ = io.WriteString(w, strings.Join(lines, ""))
+		return err
+	}
+}
+
+// followThrough changes how logs are followed.
+func followThrough(r *tampered, f func(context.Context, rt.ReadLogRequest, io.Writer) error) {
+	r.readLog = func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+		if !req.Follow {
+			return r.m.ReadLog(ctx, req, w)
+		}
+		return f(ctx, req, w)
+	}
+}
+
+func statsThrough(r *tampered, f func([]rt.ContainerStats) ([]rt.ContainerStats, error)) {
+	r.podStats = func(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
+		stats, err := r.m.PodStats(ctx, uid)
+		if err != nil {
+			return nil, err
+		}
+		return f(stats)
+	}
+}
+
+func answerThrough(r *tampered, f func(rt.AnswerRequest, rt.AnswerResult, error) (rt.AnswerResult, error)) {
+	r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+		res, err := r.m.Answer(ctx, req)
+		return f(req, res, err)
+	}
+}
+
+// deaf is a context that does not end with its parent, but in a minute, so
+// that the test ends.
+func deaf(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+}
+
+var brokenPowers = []broken{
+	{"to the powers an unknown container is some error", []string{"exec/unknown", "log/unknown", "update/unknown", "answer/unknown"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			res, err := r.m.Exec(ctx, req)
+			return res, instead(err, rt.ErrNotFound, errOther)
+		}
+		r.readLog = func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			return instead(r.m.ReadLog(ctx, req, w), rt.ErrNotFound, errOther)
+		}
+		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
+			return instead(r.m.UpdateContainer(ctx, req), rt.ErrNotFound, errOther)
+		}
+		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			return res, instead(err, rt.ErrNotFound, errOther)
+		})
+	}},
+
+	// Commands.
+	{"a command that fails is an error", []string{"exec/exit", "exec/output", "exec/limit"}, func(r *tampered) {
+		execThrough(r, func(_ rt.ExecRequest, res *rt.ExecResult) error {
+			if res.ExitCode != 0 {
+				return errOther
+			}
+			return nil
+		})
+	}},
+	{"the code of a command gets lost", []string{"exec/exit", "exec/output", "exec/limit"}, func(r *tampered) {
+		execThrough(r, func(_ rt.ExecRequest, res *rt.ExecResult) error { res.ExitCode = 0; return nil })
+	}},
+	{"a command ends its container", []string{"exec/exit"}, func(r *tampered) {
+		execThrough(r, func(req rt.ExecRequest, _ *rt.ExecResult) error { return r.m.ExitContainer(req.ContainerID, 0) })
+	}},
+	{"a command that is given up ends its container", []string{"exec/context"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			res, err := r.m.Exec(ctx, req)
+			if errors.Is(err, context.DeadlineExceeded) {
+				_ = r.m.ExitContainer(req.ContainerID, 0)
+			}
+			return res, err
+		}
+	}},
+	{"one stream of a command gets lost", []string{"exec/output"}, func(r *tampered) {
+		execThrough(r, func(_ rt.ExecRequest, res *rt.ExecResult) error {
+			res.Output = bytes.ReplaceAll(res.Output, []byte("two\n"), nil)
+			return nil
+		})
+	}},
+	{"one stream of a command comes after the other", []string{"exec/output"}, func(r *tampered) {
+		execThrough(r, func(_ rt.ExecRequest, res *rt.ExecResult) error {
+			res.Output = bytes.ReplaceAll(res.Output, []byte("two\nthree\n"), []byte("three\ntwo\n"))
+			return nil
+		})
+	}},
+	{"output has no limit", []string{"exec/limit"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			req.OutputLimit = 0
+			return r.m.Exec(ctx, req)
+		}
+	}},
+	{"the last bytes of output are kept", []string{"exec/limit"}, func(r *tampered) {
+		execThrough(r, func(req rt.ExecRequest, res *rt.ExecResult) error {
+			if limit := req.OutputLimit; limit > 0 {
+				res.Output = res.Output[len(res.Output)-limit:]
+			}
+			return nil
+		})
+	}},
+	{"a command that prints too much is killed", []string{"exec/limit"}, func(r *tampered) {
+		execThrough(r, func(req rt.ExecRequest, res *rt.ExecResult) error {
+			if limit := req.OutputLimit; limit > 0 && len(res.Output) > limit {
+				res.ExitCode = 137
+			}
+			return nil
+		})
+	}},
+	{"Exec ignores its context", []string{"exec/context"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			return r.m.Exec(context.WithoutCancel(ctx), req)
+		}
+	}},
+	{"a command that was given up is a result", []string{"exec/context"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			res, err := r.m.Exec(ctx, req)
+			return res, instead(err, context.DeadlineExceeded, nil)
+		}
+	}},
+	{"a command runs in what does not", []string{"exec/not-running"}, func(r *tampered) {
+		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
+			res, err := r.m.Exec(ctx, req)
+			return res, instead(err, rt.ErrWrongState, nil)
+		}
+	}},
+
+	// Logs.
+	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since"}, func(r *tampered) {
+		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string { return text()[:0] })
+	}},
+	{"a log can be read once", []string{"log/order", "log/tail"}, func(r *tampered) {
+		read := map[string]bool{}
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if read[req.ContainerID] {
+				return nil
+			}
+			read[req.ContainerID] = true
+			return text()
+		})
+	}},
+	{"a log is newest first", []string{"log/order", "log/tail", "log/since"}, func(r *tampered) {
+		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string {
+			lines := text()
+			slices.Reverse(lines)
+			return lines
+		})
+	}},
+	{"the tail of a log is its head", []string{"log/tail"}, func(r *tampered) {
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string {
+			tail := req.Tail
+			req.Tail = 0
+			lines := text()
+			if tail > 0 && tail < len(lines) {
+				lines = lines[:tail]
+			}
+			return lines
+		})
+	}},
+	{"a log has no tail", []string{"log/tail"}, func(r *tampered) {
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string { req.Tail = 0; return text() })
+	}},
+	{"a log is always read from its beginning", []string{"log/since"}, func(r *tampered) {
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string { req.Since = time.Time{}; return text() })
+	}},
+	{"a log since any time is empty", []string{"log/since"}, func(r *tampered) {
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string {
+			if !req.Since.IsZero() {
+				return nil
+			}
+			return text()
+		})
+	}},
+	{"who follows a log gets it at the end", []string{"log/follow"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			var out bytes.Buffer
+			err := r.m.ReadLog(ctx, req, &out)
+			_, _ = out.WriteTo(w)
+			return err
+		})
+	}},
+	{"who follows a log misses what was there", []string{"log/follow"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			req.Since = time.Now().Add(1)
+			return r.m.ReadLog(ctx, req, w)
+		})
+	}},
+	{"who follows a log follows for ever", []string{"log/follow"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			if err := r.m.ReadLog(ctx, req, w); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}},
+	{"who follows a log leaves after the first line", []string{"log/follow", "log/follow-context"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			req.Follow = false
+			return r.m.ReadLog(ctx, req, w)
+		})
+	}},
+	{"the end of a log that is followed is an error", []string{"log/follow"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			if err := r.m.ReadLog(ctx, req, w); err != nil {
+				return err
+			}
+			return errOther
+		})
+	}},
+	{"who follows a log ignores his context", []string{"log/follow-context"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			ctx, cancel := deaf(ctx)
+			defer cancel()
+			return r.m.ReadLog(ctx, req, w)
+		})
+	}},
+	{"who leaves a log ends the container", []string{"log/follow-context"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			err := r.m.ReadLog(ctx, req, w)
+			_ = r.m.ExitContainer(req.ContainerID, 0)
+			return err
+		})
+	}},
+	{"the log of an unknown container is awaited", []string{"log/unknown"}, func(r *tampered) {
+		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
+			err := r.m.ReadLog(ctx, req, w)
+			if errors.Is(err, rt.ErrNotFound) {
+				ctx, cancel := deaf(ctx)
+				defer cancel()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return err
+		})
+	}},
+
+	// Figures and resources.
+	{"what does not run has figures", []string{"stats/running", "stats/none"}, func(r *tampered) {
+		r.podStats = func(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
+			var stats []rt.ContainerStats
+			for _, c := range r.m.LookAt(uid).Containers {
+				stats = append(stats, rt.ContainerStats{ContainerID: c.ID, Name: c.Name, At: time.Now(), MemoryBytes: 1})
+			}
+			return stats, ctx.Err()
+		}
+	}},
+	{"every pod has the figures of all", []string{"stats/running"}, func(r *tampered) {
+		r.podStats = func(ctx context.Context, _ types.UID) ([]rt.ContainerStats, error) {
+			var stats []rt.ContainerStats
+			for _, p := range r.m.Look() {
+				some, err := r.m.PodStats(ctx, p.UID)
+				if err != nil {
+					return nil, err
+				}
+				stats = append(stats, some...)
+			}
+			return stats, nil
+		}
+	}},
+	{"a pod without figures is an error", []string{"stats/none"}, func(r *tampered) {
+		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
+			if len(stats) == 0 {
+				return nil, rt.ErrNotFound
+			}
+			return stats, nil
+		})
+	}},
+	{"figures have no name", []string{"stats/running"}, func(r *tampered) {
+		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
+			for i := range stats {
+				stats[i].Name = ""
+			}
+			return stats, nil
+		})
+	}},
+	{"figures are never taken anew", []string{"stats/running"}, func(r *tampered) {
+		began := time.Now()
+		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
+			for i := range stats {
+				stats[i].At = began
+			}
+			return stats, nil
+		})
+	}},
+	{"nobody uses any memory", []string{"stats/running"}, func(r *tampered) {
+		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
+			for i := range stats {
+				stats[i].MemoryBytes = 0
+			}
+			return stats, nil
+		})
+	}},
+	{"the processor time goes down", []string{"stats/running"}, func(r *tampered) {
+		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
+			for i := range stats {
+				stats[i].CPU = time.Hour - stats[i].CPU
+			}
+			return stats, nil
+		})
+	}},
+	{"a change of resources needs a restart", []string{"update/running"}, func(r *tampered) {
+		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
+			if req.Resources.MemoryBytes > 0 {
+				_ = r.m.ExitContainer(req.ContainerID, 137)
+			}
+			return instead(r.m.UpdateContainer(ctx, req), rt.ErrWrongState, nil)
+		}
+	}},
+	{"resources cannot be changed", []string{"update/running"}, func(r *tampered) {
+		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
+			if err := r.m.UpdateContainer(ctx, req); err != nil || req.Resources.MemoryBytes == 0 {
+				return err
+			}
+			return errOther
+		}
+	}},
+	{"an update that asks for nothing is an error", []string{"update/nothing"}, func(r *tampered) {
+		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
+			if err := r.m.UpdateContainer(ctx, req); err != nil || req.Resources.MemoryBytes > 0 {
+				return err
+			}
+			return errOther
+		}
+	}},
+	{"nothing can be asked of nobody", []string{"update/unknown"}, func(r *tampered) {
+		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
+			err := r.m.UpdateContainer(ctx, req)
+			if req.Resources.MemoryBytes == 0 {
+				return instead(err, rt.ErrNotFound, nil)
+			}
+			return err
+		}
+	}},
+
+	// Answers.
+	{"hooks are not answered", []string{"answer/running"}, func(r *tampered) {
+		answerThrough(r, func(req rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			if err == nil && req.Purpose == rt.PreStopHook {
+				return res, rt.ErrUnsupported
+			}
+			return res, err
+		})
+	}},
+	{"a refusal is an error", []string{"answer/refuses"}, func(r *tampered) {
+		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			if err == nil && !res.OK {
+				err = errOther
+			}
+			return res, err
+		})
+	}},
+	{"everybody says yes", []string{"answer/refuses"}, func(r *tampered) {
+		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			res.OK = err == nil
+			return res, err
+		})
+	}},
+	{"nobody says yes", []string{"answer/refuses"}, func(r *tampered) {
+		answerThrough(r, func(_ rt.AnswerRequest, _ rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			return rt.AnswerResult{}, err
+		})
+	}},
+	{"who asks ignores his context", []string{"answer/context"}, func(r *tampered) {
+		r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+			ctx, cancel := deaf(ctx)
+			defer cancel()
+			return r.m.Answer(ctx, req)
+		}
+	}},
+	{"no answer is a no", []string{"answer/context"}, func(r *tampered) {
+		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			return res, instead(err, context.DeadlineExceeded, nil)
+		})
+	}},
+	{"one question is answered at a time", []string{"answer/context"}, func(r *tampered) {
+		turn := make(chan struct{}, 1)
+		r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			return r.m.Answer(ctx, req)
+		}
+	}},
+	{"what does not run answers", []string{"answer/not-running"}, func(r *tampered) {
+		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+			return res, instead(err, rt.ErrWrongState, nil)
+		})
+	}},
+}

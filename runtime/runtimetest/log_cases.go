@@ -1,0 +1,153 @@
+package runtimetest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var logCases = []Case{
+	{"log/order", "a log is what the container printed, in order", logOrder},
+	{"log/tail", "the tail of a log is its last lines", logTail},
+	{"log/since", "a log since a time leaves out what was printed before", logSince},
+	{"log/follow", "who follows a log gets each line when it comes, until the container ends", logFollow},
+	{"log/follow-context", "the end of the context ends the following of a log", logFollowContext},
+	{"log/unknown", "the log of an unknown container is ErrNotFound", logUnknown},
+}
+
+func logReader(b *bench) (runtime.LogReader, bool) {
+	return power[runtime.LogReader](b, "LogReader")
+}
+
+// text is an io.Writer that can be looked at while it is written.
+type text struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+// Write implements io.Writer.
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all.String()
+}
+
+// log reads a log that is complete.
+func (b *bench) log(l runtime.LogReader, req runtime.ReadLogRequest) string {
+	b.Helper()
+	var t text
+	b.must(l.ReadLog(b.ctx, req, &t), "ReadLog")
+	return t.String()
+}
+
+// hasPrinted is a container that has printed its lines and ended.
+func (b *bench) hasPrinted() runtime.ContainerStatus {
+	b.Helper()
+	ref, _, id := b.run(b.h.Print(printed, 3))
+	return b.exited(ref, id)
+}
+
+func logOrder(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	c := b.hasPrinted()
+	for range 2 {
+		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID})
+		b.check(got == printedText, "it printed %q, the log is %q", printedText, got)
+	}
+}
+
+func logTail(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	c := b.hasPrinted()
+	for tail, want := range []string{printedText, "three\n", "two\nthree\n", printedText, printedText} {
+		got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Tail: tail})
+		b.check(got == want, "a tail of %d is %q", tail, got)
+	}
+}
+
+func logSince(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	c := b.hasPrinted()
+	got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: c.CreatedAt})
+	b.check(got == printedText, "since it was created it printed %q", got)
+	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.turn.Now().Add(time.Second)})
+	b.check(got == "", "after its end it printed %q", got)
+}
+
+// following is a log that somebody else follows.
+type following struct {
+	turn.Latch
+	text
+	err error // once open
+}
+
+func (b *bench) follow(ctx context.Context, l runtime.LogReader, id string) *following {
+	f := &following{Latch: b.turn.NewLatch()}
+	b.others.Go(func() {
+		f.err = l.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, &f.text)
+		f.Open()
+	})
+	return f
+}
+
+func logFollow(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	ref, _, id := b.run(b.h.Print(printed, 3))
+	f := b.follow(b.ctx, l, id)
+	b.until("the first line comes", func() bool { return f.String() != "" })
+	b.check(b.container(ref, id).State == runtime.StateRunning, "no line came before the end")
+	b.until("ReadLog returns", f.Opened)
+	b.must(f.err, "ReadLog")
+	c := b.container(ref, id)
+	b.check(c.State == runtime.StateExited, "the container is %s, and nobody follows it any more", c.State)
+	b.check(f.String() == printedText, "it printed %q, who followed got %q", printedText, f.String())
+}
+
+func logFollowContext(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	ref, _, id := b.run(b.h.Forever)
+	ctx, cancel := turn.WithCancel(b.ctx)
+	defer cancel()
+	f := b.follow(ctx, l, id)
+	b.sleep(time.Second)
+	b.check(!f.Opened(), "ReadLog returned while the container runs: %v", f.err)
+	cancel()
+	b.until("ReadLog returns", f.Opened)
+	b.check(b.container(ref, id).State == runtime.StateRunning, "the container ended with it")
+}
+
+func logUnknown(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	for _, follow := range []bool{false, true} {
+		err := l.ReadLog(b.ctx, runtime.ReadLogRequest{ContainerID: b.name + "-no-such-container", Follow: follow}, &text{})
+		b.is(err, runtime.ErrNotFound, "ReadLog")
+	}
+}

@@ -1,0 +1,86 @@
+package runtimetest
+
+import (
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var resourceCases = []Case{
+	{"stats/running", "a pod's figures are those of its running containers", statsRunning},
+	{"stats/none", "a pod of which nothing runs has no figures, and that is no error", statsNone},
+	{"update/running", "the resources of a running container can be changed, and it runs on", updateRunning},
+	{"update/nothing", "an update that asks for nothing is no error", updateNothing},
+	{"update/unknown", "an update of an unknown container is ErrNotFound", updateUnknown},
+}
+
+func statsRunning(b *bench) {
+	s, ok := power[runtime.StatsReader](b, "StatsReader")
+	if !ok {
+		return
+	}
+	ref, sandbox, id := b.run(b.h.Forever)
+	b.create(ref, sandbox, "created", 0, b.h.Forever)
+	exited := b.create(ref, sandbox, "exited", 0, b.h.Exit(0, 0))
+	b.start(exited)
+	b.exited(ref, exited)
+	b.run(b.h.Forever) // another pod
+	var before runtime.ContainerStats
+	for range 2 {
+		b.sleep(time.Second)
+		stats, err := s.PodStats(b.ctx, ref.UID)
+		b.must(err, "PodStats")
+		b.check(len(stats) == 1 && stats[0].ContainerID == id && stats[0].Name == "main", "one container runs, the figures are %+v", stats)
+		now := stats[0]
+		b.check(now.At.After(before.At), "they were taken at %s, and then at %s", before.At, now.At)
+		b.check(now.MemoryBytes > 0 && now.CPU >= before.CPU, "they were %+v, and then %+v", before, now)
+		before = now
+	}
+}
+
+func statsNone(b *bench) {
+	s, ok := power[runtime.StatsReader](b, "StatsReader")
+	if !ok {
+		return
+	}
+	ref := b.pod()
+	none := func() {
+		b.Helper()
+		stats, err := s.PodStats(b.ctx, ref.UID)
+		b.must(err, "PodStats")
+		b.check(len(stats) == 0, "the figures are %+v", stats)
+	}
+	none()
+	b.create(ref, b.sandbox(ref, 0), "created", 0, b.h.Forever)
+	none()
+}
+
+func updateRunning(b *bench) {
+	b.updates(runtime.Resources{MemoryBytes: 256 << 20, CPUShares: 512})
+}
+
+func updateNothing(b *bench) { b.updates(runtime.Resources{}) }
+
+func (b *bench) updates(res runtime.Resources) {
+	b.Helper()
+	u, ok := power[runtime.Updater](b, "Updater")
+	if !ok {
+		return
+	}
+	ref, _, id := b.run(b.h.Forever)
+	before := b.container(ref, id)
+	b.must(u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: res}), "UpdateContainer")
+	after := b.container(ref, id)
+	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it is %s, started %s and then %s", after.State, before.StartedAt, after.StartedAt)
+}
+
+func updateUnknown(b *bench) {
+	u, ok := power[runtime.Updater](b, "Updater")
+	if !ok {
+		return
+	}
+	for _, res := range []runtime.Resources{{}, {MemoryBytes: 256 << 20}} {
+		err := u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: b.name + "-no-such-container", Resources: res})
+		b.is(err, runtime.ErrNotFound, "UpdateContainer")
+	}
+}
