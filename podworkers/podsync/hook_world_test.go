@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -149,4 +150,27 @@ func (st *story) handler(f []string) *v1.LifecycleHandler {
 	}
 	st.t.Fatalf("no handler %s", f[0])
 	return nil
+}
+
+// begin brings all containers of the pod up without asking the syncer, as if an
+// agent before it had done so. One that is given to it is only created.
+func (st *story) begin(created ...string) {
+	ctx, clk := context.Background(), st.b.p.Clock()
+	rt := st.mem.On(clk)
+	st.b.run(func() {
+		ref := runtime.PodRef{UID: st.pod.UID, Name: st.pod.Name, Namespace: st.pod.Namespace, Incarnation: 1}
+		sandbox, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Annotations: st.pod.Annotations})
+		require.NoError(st.t, err)
+		image, err := rt.PullImage(ctx, runtime.PullImageRequest{Image: "img:1"})
+		require.NoError(st.t, err)
+		for _, c := range slices.Concat(st.pod.Spec.InitContainers, st.pod.Spec.Containers) {
+			id, err := rt.CreateContainer(ctx, runtime.CreateContainerRequest{
+				Pod: ref, SandboxID: sandbox, Name: c.Name, Image: c.Image, ImageRef: image, Annotations: st.pod.Annotations,
+			})
+			require.NoError(st.t, err)
+			if !slices.Contains(created, c.Name) {
+				require.NoError(st.t, rt.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+			}
+		}
+	})
 }

@@ -37,6 +37,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
 //	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|pulls IMAGE
+//	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
 //	power exec|answer|none                             what the runtime can do, from the next boot on
 //	crash                                              the agent dies and starts again, the runtime goes on
@@ -118,6 +119,12 @@ func (st *story) run(d *datadriven.TestData) string {
 		st.faults.Clear()
 	case "hook":
 		st.script(d)
+	case "begin":
+		var created []string
+		for _, arg := range d.CmdArgs {
+			created = append(created, arg.Key)
+		}
+		st.begin(created...)
 	case "power":
 		st.power = d.CmdArgs[0].Key
 		st.boot()
@@ -153,10 +160,12 @@ func (st *story) define(d *datadriven.TestData) {
 		case "init":
 			containers(&st.pod.Spec.InitContainers, value)
 		case "side":
-			containers(&st.pod.Spec.InitContainers, value)
-			for i := range st.pod.Spec.InitContainers {
-				st.pod.Spec.InitContainers[i].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+			var side []v1.Container
+			containers(&side, value)
+			for i := range side {
+				side[i].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 			}
+			st.pod.Spec.InitContainers = append(st.pod.Spec.InitContainers, side...)
 		case "deletion":
 			st.pod.DeletionGracePeriodSeconds = st.number(value)
 		case "main":
