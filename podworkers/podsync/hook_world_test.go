@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -164,8 +165,14 @@ func (st *story) begin(created ...string) {
 		image, err := rt.PullImage(ctx, runtime.PullImageRequest{Image: "img:1"})
 		require.NoError(st.t, err)
 		for _, c := range slices.Concat(st.pod.Spec.InitContainers, st.pod.Spec.Containers) {
+			annotations := maps.Clone(st.pod.Annotations)
+			for key, value := range st.noted {
+				if name, key, _ := strings.Cut(key, " "); name == c.Name {
+					annotations[key] = value
+				}
+			}
 			id, err := rt.CreateContainer(ctx, runtime.CreateContainerRequest{
-				Pod: ref, SandboxID: sandbox, Name: c.Name, Image: c.Image, ImageRef: image, Annotations: st.pod.Annotations,
+				Pod: ref, SandboxID: sandbox, Name: c.Name, Image: c.Image, ImageRef: image, Annotations: annotations,
 			})
 			require.NoError(st.t, err)
 			if !slices.Contains(created, c.Name) {

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// postStartFailed is why a container is killed whose hook was not a success.
-const postStartFailed = "its PostStart hook failed"
+// postStartFailed is why a container is killed whose hook failed or was cut short.
+const postStartFailed = "its PostStart hook was no success"
 
 // postStart tells a container that it has been started, if it wants to be told.
 // That it runs is published before (outer 4.19). A container whose hook fails

@@ -30,7 +30,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestStories runs the texts in testdata: one pod, one memory runtime, every
 // call of it written down. Commands:
 //
-//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port NAME TEXT
+//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT
 //	    side=s,t deletion=5                            side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted]
@@ -70,10 +70,11 @@ type story struct {
 	out    strings.Builder
 	hooks  map[string]hookScript // by container and purpose
 	power  string
+	noted  map[string]string // annotations for begin, by container and name
 }
 
 func newStory(t *testing.T) *story {
-	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, power: "answer"}
+	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, noted: map[string]string{}, power: "answer"}
 	st.b.s = turn.NewScheduler(1, start)
 	st.mem = memory.New(memory.Config{Clock: st.b.s.NewProcess().Clock()})
 	faults, err := faulty.New(faulty.Config{})
@@ -195,6 +196,8 @@ func (st *story) define(d *datadriven.TestData) {
 			lifecycle(st.spec(f[1])).PostStart = st.handler(f[2:])
 		case "prestop":
 			lifecycle(st.spec(f[1])).PreStop = st.handler(f[2:])
+		case "record":
+			st.noted[f[1]+" "+f[2]] = strings.Join(f[3:], " ")
 		case "port":
 			port := v1.ContainerPort{Name: f[2], ContainerPort: int32(*st.number(f[3]))}
 			st.spec(f[1]).Ports = append(st.spec(f[1]).Ports, port)

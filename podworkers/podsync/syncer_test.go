@@ -23,8 +23,8 @@ import (
 )
 
 func TestNew_NamesEveryFault(t *testing.T) {
-	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, CallTimeout: -1, PullTimeout: -1})
-	for _, word := range []string{"no Runtime", "no Status", "nowhere", "CallTimeout", "PullTimeout"} {
+	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, CallTimeout: -1, PullTimeout: -1, HookTimeout: -1})
+	for _, word := range []string{"no Runtime", "no Status", "nowhere", "CallTimeout", "PullTimeout", "HookTimeout"} {
 		require.ErrorContains(t, err, word)
 	}
 }
