@@ -30,6 +30,11 @@ func Default(pod *v1.Pod) {
 	for i := range spec.Containers {
 		defaultContainer(&spec.Containers[i], spec.HostNetwork)
 	}
+	for i := range spec.EphemeralContainers {
+		c := v1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
+		defaultContainer(&c, spec.HostNetwork)
+		spec.EphemeralContainers[i].EphemeralContainerCommon = v1.EphemeralContainerCommon(c)
+	}
 	if spec.Resources != nil && !anyRequests(spec.Containers) {
 		defaultRequests(spec.Resources)
 	}

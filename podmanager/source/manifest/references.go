@@ -19,6 +19,9 @@ func references(pod *v1.Pod, objects bool) findings {
 	for i := range spec.Containers {
 		f.container(&spec.Containers[i], at.field("containers").at(i))
 	}
+	if len(spec.EphemeralContainers) > 0 {
+		f.add(at.field("ephemeralContainers"), "set: expected none, since they are added to running pods only")
+	}
 	for i := range spec.Volumes {
 		f.volume(&spec.Volumes[i].VolumeSource, at.field("volumes").at(i))
 	}

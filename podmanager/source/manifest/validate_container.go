@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,9 +13,6 @@ import (
 func (f *findings) containers(spec *v1.PodSpec, volumes map[string]bool, at *fieldPath) {
 	if len(spec.Containers) == 0 {
 		f.add(at.field("containers"), "missing: expected at least one container")
-	}
-	if len(spec.EphemeralContainers) > 0 {
-		f.add(at.field("ephemeralContainers"), "set: expected none, since they are added to running pods only")
 	}
 	names, ports := map[string]*fieldPath{}, map[string]*fieldPath{}
 	for i := range spec.InitContainers {
@@ -30,6 +28,36 @@ func (f *findings) containers(spec *v1.PodSpec, volumes map[string]bool, at *fie
 		f.container(c, volumes, names, at)
 		f.restartRules(c, at)
 		f.hostPorts(c, spec.HostNetwork, ports, at)
+	}
+	for i := range spec.EphemeralContainers {
+		f.ephemeralContainer(&spec.EphemeralContainers[i], spec, volumes, names, at.field("ephemeralContainers").at(i))
+	}
+}
+
+// ephemeralContainer checks a container that was added to a running pod: one for
+// people to look around with, of which nobody asks whether it is well.
+func (f *findings) ephemeralContainer(e *v1.EphemeralContainer, spec *v1.PodSpec, volumes map[string]bool, names map[string]*fieldPath, at *fieldPath) {
+	c := v1.Container(e.EphemeralContainerCommon)
+	f.container(&c, volumes, names, at)
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"livenessProbe", c.LivenessProbe != nil},
+		{"readinessProbe", c.ReadinessProbe != nil},
+		{"startupProbe", c.StartupProbe != nil},
+		{"lifecycle", c.Lifecycle != nil},
+		{"ports", len(c.Ports) > 0},
+		{"resources", len(c.Resources.Limits)+len(c.Resources.Requests) > 0},
+		{"restartPolicy", c.RestartPolicy != nil},
+	} {
+		if field.set {
+			f.add(at.field(field.name), "set: expected none in an ephemeral container")
+		}
+	}
+	isTarget := func(c v1.Container) bool { return c.Name == e.TargetContainerName }
+	if e.TargetContainerName != "" && !slices.ContainsFunc(spec.Containers, isTarget) && !slices.ContainsFunc(spec.InitContainers, isTarget) {
+		f.add(at.field("targetContainerName"), "%s: expected the name of a container of the pod", quote(e.TargetContainerName))
 	}
 }
 
