@@ -44,7 +44,7 @@
 //
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
 // Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
-// KC-1 to KC-4, KC-7, KC-10, KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-4 to IM-8.
+// KC-1 to KC-4, KC-7 to KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-4 to IM-8.
 // Volumes, probes, hooks, sidecars, ephemeral containers, restart rules and
 // references in the environment are not run: Unsupported finds the pods that
 // ask for them, so that they are refused before they come here.
@@ -80,4 +80,7 @@
 //   - The reasons why containers wait are kept per pod and go with it, not in a
 //     cache of a thousand (SP-11).
 //   - Old init records are pruned, not purged, when a sandbox is replaced (RS-2).
+//   - What kept the last words of a container from being read is published, and
+//     they are looked for again; there, the error is the last word (KC-9).
+//   - A termination message path that is not set is the default one (KC-8).
 package podsync

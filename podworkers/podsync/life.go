@@ -24,6 +24,7 @@ type life struct {
 	reasons  map[string]plan.Reason // by container: why its last start failed
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
+	messages map[string]string      // by container ID: its last words
 	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
 	kills    map[string]*kill       // by container ID: under way, or failed and to be repeated
 	// unwelcome are containers, by ID, that were started and whose PostStart
@@ -103,6 +104,7 @@ func (s *Syncer) end(l *life) {
 	defer s.mu.Unlock()
 	l.ended = true
 	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
+	l.messages = nil
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.

@@ -3,6 +3,8 @@ package podsync
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -49,21 +51,37 @@ func (s *Syncer) mounts(ctx context.Context, v *visit, c *v1.Container, env *env
 	if s.cfg.Files == nil {
 		return mounts, nil
 	}
-	const hosts = "/etc/hosts"
-	if !isMounted(c, hosts) {
-		path, err := s.cfg.Files.Hosts(v.pod, v.addresses(s.cfg.HostIPs), []string{hostname(v.pod)})
-		if err != nil {
-			return nil, err
-		}
-		mounts = append(mounts, runtime.Mount{ContainerPath: hosts, HostPath: path})
+	hosts, err := s.hostsMount(v, c)
+	if err != nil {
+		return nil, err
 	}
-	return mounts, nil
+	message, err := s.messageMount(v, c, attempt)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(mounts, hosts, message), nil
+}
+
+// hostsMount gives a container the hosts file of its pod, unless it has one of
+// its own, or the pod has no address to write down.
+func (s *Syncer) hostsMount(v *visit, c *v1.Container) ([]runtime.Mount, error) {
+	const at = "/etc/hosts"
+	ips := v.addresses(s.cfg.HostIPs)
+	if isMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
+		return nil, nil
+	}
+	file, err := s.cfg.Files.Hosts(v.pod, ips, []string{hostname(v.pod)})
+	if err != nil {
+		return nil, fmt.Errorf("the hosts file: %w", err)
+	}
+	readOnly := c.SecurityContext != nil && isSet(c.SecurityContext.ReadOnlyRootFilesystem)
+	return []runtime.Mount{{ContainerPath: at, HostPath: file, ReadOnly: readOnly}}, nil
 }
 
 // isMounted reports whether a container mounts something of its own at a path.
-func isMounted(c *v1.Container, path string) bool {
+func isMounted(c *v1.Container, at string) bool {
 	for i := range c.VolumeMounts {
-		if c.VolumeMounts[i].MountPath == path {
+		if path.Join("/", c.VolumeMounts[i].MountPath) == at {
 			return true
 		}
 	}

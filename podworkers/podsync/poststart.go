@@ -54,7 +54,7 @@ func (s *Syncer) showRunning(ctx context.Context, v *visit) {
 		return // It is shown later, then.
 	}
 	v.status = status
-	s.publish(v, false, nil)
+	s.publish(ctx, v, false, nil)
 }
 
 // finishHooks ends the containers that run although their PostStart hook was no

@@ -1,6 +1,8 @@
 package podsync
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
@@ -10,9 +12,9 @@ import (
 
 // publish says how the pod is, as far as the runtime has shown it, and returns
 // what it said. terminal: nothing of the pod runs, or will.
-func (s *Syncer) publish(v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
+func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: v.pod, Runtime: v.status, Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
+		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
 		Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)

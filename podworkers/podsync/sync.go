@@ -28,7 +28,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	s.addProbes(v)
-	status := s.publish(v, false, nil)
+	status := s.publish(ctx, v, false, nil)
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
@@ -42,7 +42,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
-		s.publish(v, false, nil)
+		s.publish(ctx, v, false, nil)
 	}
 	if err != nil && ctx.Err() != nil && !cut(ctx, err) {
 		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
@@ -75,7 +75,7 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
 	}
 	v.status = status
-	published := s.publish(v, false, nil)
+	published := s.publish(ctx, v, false, nil)
 	actions := s.decide(v, &published)
 	if len(actions.Reset) > 0 {
 		return errors.New("podsync: the containers were reset and are still there")

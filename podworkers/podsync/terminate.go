@@ -19,7 +19,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	v := s.visit(ctx, pod, podStatus)
-	s.publish(v, false, podStatusFn)
+	s.publish(ctx, v, false, podStatusFn)
 	defer s.changed(v)
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
@@ -30,7 +30,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
 	v.status = v.after
-	s.publish(v, true, nil) // What amended it before is kept, like all that was published.
+	s.publish(ctx, v, true, nil) // What amended it before is kept, like all that was published.
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	}
 	v := s.visit(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
-	s.publish(v, true, nil)
+	s.publish(ctx, v, true, nil)
 	if err := s.tearDown(ctx, v); err != nil {
 		return err
 	}
