@@ -1,128 +1,105 @@
 package plan
 
 import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // initialize looks at the init containers, from the last one, and reports
 // whether the pod is initialized. Only records of the current sandbox count:
-// what ran before a reboot has initialized something that is gone.
+// what ran before a reboot has initialized something that is gone. The first
+// that has a record is where the pod stands; of those before it, as of all once
+// the pod is initialized, only sidecars matter (CA-8).
 func (d *decision) initialize() bool {
 	all := d.Pod.Spec.InitContainers
-	if len(all) == 0 || d.initialized() {
+	if len(all) == 0 {
 		return true
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if running(d.Status, d.Incarnation, d.SandboxID, all[i].Name) != nil {
-			return false
-		}
-		rec := newest(d.Status, d.Incarnation, d.SandboxID, all[i].Name)
-		if rec == nil {
+	initialized := d.wasInitialized()
+	passed := initialized
+	for i := len(all) - 1; i >= 0 && d.KillPod == ""; i-- {
+		c := &all[i]
+		e := d.of(c.Name)
+		if !passed && e.here == nil {
 			continue
 		}
-		if rec.State == runtime.StateExited && rec.ExitCode == 0 {
+		goesOn, why := d.look(c, e, passed)
+		if goesOn && !passed {
 			if i == len(all)-1 {
-				return true
+				initialized = true
+			} else {
+				d.startInit(&all[i+1], WhyPreviousDone)
 			}
-			d.startInit(i+1, WhyPreviousDone)
-			return false
 		}
-		d.continueInit(i, rec)
-		return false
+		if why != "" {
+			d.startInit(c, why)
+		}
+		passed = true
 	}
-	d.startInit(0, WhyNotCreated)
-	return false
+	if !passed {
+		d.startInit(&all[0], WhyNotCreated)
+	}
+	slices.Reverse(d.Init) // They are started in the order of the spec (CA-14).
+	return initialized
 }
 
-// initialized reports whether a regular container has a record in the current
-// sandbox. That it exited since does not matter, because the record says which
-// sandbox it belongs to.
-func (d *decision) initialized() bool {
+// wasInitialized reports whether the pod is known to have been initialized in
+// the current sandbox: it is remembered, or a regular container has a record
+// there. That it exited since does not matter, because the record says which
+// sandbox it belongs to. Nothing else proves it, least of all what was
+// published, which does not say of which sandbox it speaks.
+func (d *decision) wasInitialized() bool {
+	if d.Input.Initialized == d.SandboxID {
+		return true
+	}
 	for i := range d.Pod.Spec.Containers {
-		if newest(d.Status, d.Incarnation, d.SandboxID, d.Pod.Spec.Containers[i].Name) != nil {
+		if d.of(d.Pod.Spec.Containers[i].Name).here != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// continueInit looks at the init container that the pod stands at and that
-// neither runs nor has succeeded.
-func (d *decision) continueInit(i int, rec *runtime.ContainerStatus) {
-	if rec.State == runtime.StateCreated {
-		d.startInit(i, WhyNeverStarted)
-		return
+// look looks at one init container. It reports whether what comes after it can
+// go on, and why it is to be started, if it is.
+func (d *decision) look(c *v1.Container, e *entry, passed bool) (goesOn bool, why Why) {
+	switch {
+	case isSidecar(c):
+		return d.sidecar(c, e)
+	case passed:
+		return true, ""
 	}
-	// An unknown end is never a success.
-	code := rec.ExitCode
-	if rec.State == runtime.StateUnknown {
-		code = exitUnknown
-	}
-	if !mayRestart(d.Pod, &d.Pod.Spec.InitContainers[i], code) {
+	return d.step(c, e)
+}
+
+// step looks at the ordinary init container that the pod stands at.
+func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
+	rec := e.here
+	switch {
+	case e.running != nil:
+		return false, ""
+	case rec.State == runtime.StateCreated:
+		return false, WhyNeverStarted
+	case rec.State == runtime.StateExited && rec.ExitCode == 0:
+		return true, ""
+	case !mayRestart(d.Pod, c, lastCode(rec)): // An unknown end is never a success.
 		d.KillPod = WhyInitFailed
-		return
-	}
-	if rec.State == runtime.StateUnknown {
+		return false, ""
+	case rec.State == runtime.StateUnknown:
 		d.kill(rec, WhyUnknownState)
 	}
-	d.startInit(i, whyStart(rec))
+	return false, whyStart(rec)
 }
 
-func (d *decision) startInit(i int, why Why) {
-	if d.Pod.DeletionTimestamp == nil {
-		d.Init = []Start{d.start(&d.Pod.Spec.InitContainers[i], why)}
+// startInit adds an init container to those that are started.
+func (d *decision) startInit(c *v1.Container, why Why) {
+	if d.Pod.DeletionTimestamp != nil {
+		return
 	}
-}
-
-// pruneFormer lists the sandboxes of former lives, once the pod has its own. One
-// is kept as long as something in it may run, or as it has the newest number of
-// a container: attempts are counted by records, and never begin anew.
-func (d *decision) pruneFormer() {
-	for _, id := range d.place.former {
-		if !d.needed(id) {
-			d.PruneSandboxes = append(d.PruneSandboxes, id)
-		}
-	}
-}
-
-// needed reports whether a sandbox of a former life has to stay for now.
-func (d *decision) needed(sandbox string) bool {
-	if alive(d.Status, sandbox) {
-		return true
-	}
-	for i := range d.Status.Containers {
-		c := &d.Status.Containers[i]
-		if c.SandboxID != sandbox {
-			continue
-		}
-		mine := newest(d.Status, d.Incarnation, anySandbox, c.Name)
-		if inSpec(d.Pod, c.Name) && (mine == nil || mine.Attempt <= c.Attempt) {
-			return true
-		}
-	}
-	return false
-}
-
-// prune lists what exited of the init containers about to run, but for the
-// newest of each name: it shows people how the last attempt ended.
-func (d *decision) prune() {
-	for i := range d.Init {
-		name := d.Init[i].Container.Name
-		var keep *runtime.ContainerStatus
-		for j := range d.Status.Containers {
-			c := &d.Status.Containers[j]
-			if c.Name != name || c.State != runtime.StateExited {
-				continue
-			}
-			switch {
-			case keep == nil:
-				keep = c
-			case newer(c, keep):
-				d.Prune = append(d.Prune, keep.ID)
-				keep = c
-			default:
-				d.Prune = append(d.Prune, c.ID)
-			}
-		}
-	}
+	s := d.start(c, why)
+	s.Sidecar = isSidecar(c)
+	d.Init = append(d.Init, s)
 }

@@ -55,48 +55,20 @@ func running(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.
 
 // nextAttempt is the number of a container's next attempt. Records of former
 // lives count: a log file or a name of theirs must not be taken again. So does
-// the published number of restarts, as records may be lost.
-func nextAttempt(st *runtime.PodStatus, life uint64, name string, published *v1.PodStatus) uint32 {
-	next := publishedNext(published, name, newest(st, life, anySandbox, name) == nil)
-	for i := range st.Containers {
-		if c := &st.Containers[i]; c.Name == name && c.Attempt >= next {
-			next = c.Attempt + 1
-		}
-	}
-	return next
-}
-
-// publishedNext is the number that was published for a container's next attempt.
-// The count of one that ended without a record includes that already; the count
-// of any other is the number of the attempt that was, which is counted by its
-// record unless that is gone.
-func publishedNext(published *v1.PodStatus, name string, gone bool) uint32 {
-	if published == nil {
-		return 0
-	}
-	s := find(published.ContainerStatuses, name)
+// the published number of restarts, as records may be lost. The published count
+// of one that ended without a record includes that already; the count of any
+// other is the number of the attempt that was, which is counted by its record
+// unless that is gone.
+func (e *entry) nextAttempt() uint32 {
+	s := e.published
 	if s == nil {
-		s = find(published.InitContainerStatuses, name)
-	}
-	if s == nil {
-		return 0
+		return e.next
 	}
 	next := uint32(max(s.RestartCount, 0))
-	if gone && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
+	if e.newest == nil && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
 		next++
 	}
-	return next
-}
-
-// ran reports whether a container of this life has run, as far as the records
-// tell. A container that was only created has not.
-func ran(st *runtime.PodStatus, life uint64) bool {
-	for i := range st.Containers {
-		if c := &st.Containers[i]; c.Incarnation == life && c.State != runtime.StateCreated {
-			return true
-		}
-	}
-	return false
+	return max(next, e.next)
 }
 
 // LastExit is the newest exited record of that name and life: from its end a
@@ -118,9 +90,26 @@ func LastExit(st *runtime.PodStatus, life uint64, name string) *runtime.Containe
 // Vanished reports whether a container that was published as running has no
 // record: reason enough to look twice before it is started again.
 func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool {
-	for _, statuses := range [...][]v1.ContainerStatus{published.InitContainerStatuses, published.ContainerStatuses} {
+	var names map[string]bool // of many records
+	if len(st.Containers) > 2*few {
+		names = make(map[string]bool, len(st.Containers))
+		for i := range st.Containers {
+			if c := &st.Containers[i]; c.Incarnation == life {
+				names[c.Name] = true
+			}
+		}
+	}
+	known := func(name string) bool {
+		if names != nil {
+			return names[name]
+		}
+		return newest(st, life, anySandbox, name) != nil
+	}
+	for _, statuses := range [...][]v1.ContainerStatus{
+		published.InitContainerStatuses, published.ContainerStatuses, published.EphemeralContainerStatuses,
+	} {
 		for i := range statuses {
-			if statuses[i].State.Running != nil && newest(st, life, anySandbox, statuses[i].Name) == nil {
+			if statuses[i].State.Running != nil && !known(statuses[i].Name) {
 				return true
 			}
 		}

@@ -49,7 +49,7 @@ func (p *place) others(st *runtime.PodStatus) {
 		case !s.Ready && isFormer:
 			p.former = append(p.former, s.ID)
 		case !s.Ready:
-		case !isFormer && alive(st, s.ID):
+		case !isFormer && mayRun(st, s.ID):
 			p.several = true
 		case isFormer || recorded(st, s.ID):
 			p.idle = append(p.idle, s.ID)
@@ -59,8 +59,8 @@ func (p *place) others(st *runtime.PodStatus) {
 	}
 }
 
-// alive reports whether a container in a sandbox runs, or may.
-func alive(st *runtime.PodStatus, sandbox string) bool {
+// mayRun reports whether a container in a sandbox runs, or may.
+func mayRun(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		if c.SandboxID == sandbox && (c.State == runtime.StateRunning || c.State == runtime.StateUnknown) {

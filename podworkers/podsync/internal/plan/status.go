@@ -152,7 +152,13 @@ const messageSandboxLost = "The sandbox was lost after a container had run, and 
 // stranded reports whether a pod with containers that never ran can never run
 // them: Decide makes no sandbox for it, and nothing runs.
 func stranded(in *StatusInput) bool {
-	if in.Pod.Spec.RestartPolicy != v1.RestartPolicyNever || in.place.replace == "" || !ran(in.Runtime, in.Incarnation) {
+	if in.place.replace == "" {
+		return false
+	}
+	var x index
+	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
+	x.publish(in.Pod, in.Old)
+	if _, worthwhile := x.anew(in.Pod); worthwhile {
 		return false
 	}
 	for i := range in.Runtime.Containers {

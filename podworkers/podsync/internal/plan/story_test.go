@@ -22,13 +22,19 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestStories runs the texts in testdata. A block starts with a command and
 // goes on with lines that describe the world:
 //
-//	decide                        what to do; or: status [terminal], what to say
-//	pod policy=Never init=i1,i2 main=a,b [host] [deleted] [static] [api=Failed/Why]
+//	decide [initialized]          what to do (and whether it is initialized now);
+//	                              or: status [terminal], what to say
+//	pod policy=Never init=i1,s1* main=a,b ephemeral=e [host] [deleted] [static] [api=Failed/Why]
+//	                              an init container with a star is a sidecar
+//	spec a policy=Never rule=Restart/In/1,2 rule=Restart startup=5 liveness readiness
+//	                              its own policy, rules and probes; 5 is a grace
 //	sandbox 0 ready|lost [life=1] [host] [noip]     a lost one has no address
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s)
 //	reason a ErrImagePull         why the last start failed
-//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1]  published
+//	probed a0 startup=Failure liveness=Success
+//	initialized s0                it was, in that sandbox
+//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error]  published
 //	old phase=Failed/Why
 //	old ip=10.0.0.9
 func TestStories(t *testing.T) {
@@ -43,7 +49,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	w := newWorld(t, d.Input)
 	switch d.Cmd {
 	case "decide":
-		return w.decide()
+		return w.decide(d.HasArg("initialized"))
 	case "status":
 		return w.status(d.HasArg("terminal"))
 	}
@@ -60,6 +66,9 @@ type world struct {
 	static  bool
 	held    map[string]time.Time
 	reasons map[string]plan.Reason
+	probed  map[string]plan.Probed
+	// initialized is a sandbox that the pod was initialized in.
+	initialized string
 }
 
 // failer is a test, a benchmark or a property.
@@ -79,6 +88,7 @@ func newWorld(t failer, text string) *world {
 		st:      &runtime.PodStatus{UID: "u", Name: "p", Namespace: "ns"},
 		held:    map[string]time.Time{},
 		reasons: map[string]plan.Reason{},
+		probed:  map[string]plan.Probed{},
 	}
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) > 0 {
@@ -100,6 +110,12 @@ func (w *world) line(verb string, args []string) {
 		w.held[args[0]] = epoch.Add(d)
 	case "reason":
 		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
+	case "spec":
+		w.specify(args[0], args[1:])
+	case "probed":
+		w.verdicts(args[0], args[1:])
+	case "initialized":
+		w.initialized = args[0]
 	case "old":
 		w.published(args)
 	default:
@@ -130,6 +146,11 @@ func (w *world) desire(args []string) {
 			w.pod.Spec.InitContainers = containers(value)
 		case "main":
 			w.pod.Spec.Containers = containers(value)
+		case "ephemeral":
+			for _, c := range containers(value) {
+				w.pod.Spec.EphemeralContainers = append(w.pod.Spec.EphemeralContainers,
+					v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(c)})
+			}
 		case "host":
 			w.pod.Spec.HostNetwork = true
 		case "deleted":
@@ -148,9 +169,71 @@ func (w *world) desire(args []string) {
 func containers(names string) []v1.Container {
 	var out []v1.Container
 	for name := range strings.SplitSeq(names, ",") {
-		out = append(out, v1.Container{Name: name, Image: "img"})
+		c := v1.Container{Name: name, Image: "img"}
+		if bare, ok := strings.CutSuffix(name, "*"); ok {
+			c.Name, c.RestartPolicy = bare, new(v1.ContainerRestartPolicyAlways)
+		}
+		out = append(out, c)
 	}
 	return out
+}
+
+// specify adds to the spec of a container.
+func (w *world) specify(name string, args []string) {
+	c := w.spec(name)
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		probe := &v1.Probe{}
+		if key != "policy" && key != "rule" && value != "" {
+			probe.TerminationGracePeriodSeconds = new(int64(w.number(value)))
+		}
+		switch key {
+		case "policy":
+			c.RestartPolicy = new(v1.ContainerRestartPolicy(value))
+		case "rule":
+			c.RestartPolicyRules = append(c.RestartPolicyRules, w.rule(value))
+		case "startup":
+			c.StartupProbe = probe
+		case "liveness":
+			c.LivenessProbe = probe
+		case "readiness":
+			c.ReadinessProbe = probe
+		default:
+			w.t.Fatalf("spec %s?", arg)
+		}
+	}
+}
+
+// rule is ACTION, or ACTION/OPERATOR/CODES.
+func (w *world) rule(text string) v1.ContainerRestartRule {
+	part := strings.Split(text, "/")
+	r := v1.ContainerRestartRule{Action: v1.ContainerRestartRuleAction(part[0])}
+	if len(part) == 1 {
+		return r
+	}
+	r.ExitCodes = &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOperator(part[1])}
+	for code := range strings.SplitSeq(part[2], ",") {
+		r.ExitCodes.Values = append(r.ExitCodes.Values, int32(w.number(code)))
+	}
+	return r
+}
+
+// verdicts are what the probes of a container believe.
+func (w *world) verdicts(id string, args []string) {
+	var p plan.Probed
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		verdict, ok := map[string]plan.Verdict{"Success": plan.Success, "Failure": plan.Failure}[value]
+		switch {
+		case ok && key == "startup":
+			p.Startup = verdict
+		case ok && key == "liveness":
+			p.Liveness = verdict
+		default:
+			w.t.Fatalf("probed %s?", arg)
+		}
+	}
+	w.probed[id] = p
 }
 
 func (w *world) sandbox(args []string) {
@@ -225,6 +308,11 @@ func (w *world) spec(name string) *v1.Container {
 			}
 		}
 	}
+	for i := range w.pod.Spec.EphemeralContainers {
+		if c := &w.pod.Spec.EphemeralContainers[i].EphemeralContainerCommon; c.Name == name {
+			return (*v1.Container)(c)
+		}
+	}
 	return nil
 }
 
@@ -270,6 +358,8 @@ func (w *world) published(args []string) {
 			s.LastTerminationState.Terminated.ContainerID = "test://" + id
 		case "id":
 			s.ContainerID = "test://" + value
+		case "why":
+			because(&s.State, value)
 		default:
 			w.t.Fatalf("old %s?", arg)
 		}
@@ -280,7 +370,22 @@ func (w *world) published(args []string) {
 			return
 		}
 	}
+	for _, c := range w.pod.Spec.EphemeralContainers {
+		if c.Name == s.Name {
+			w.old.EphemeralContainerStatuses = append(w.old.EphemeralContainerStatuses, s)
+			return
+		}
+	}
 	w.old.ContainerStatuses = append(w.old.ContainerStatuses, s)
+}
+
+// because sets the reason of a published state.
+func because(s *v1.ContainerState, reason string) {
+	if s.Waiting != nil {
+		s.Waiting.Reason = reason
+	} else {
+		s.Terminated.Reason = reason
+	}
 }
 
 func oldState(w *world, state string) v1.ContainerState {
@@ -301,17 +406,32 @@ func (w *world) input() plan.Input {
 	}
 	return plan.Input{
 		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, Published: w.old,
+		Probed: w.probed, Initialized: w.initialized,
 	}
 }
 
-func (w *world) decide() string {
+func (w *world) decide(initialized bool) string {
 	a := plan.Decide(w.input())
+	text := actions(&a)
+	if a.Idle() != (text == "") {
+		w.t.Fatalf("Idle is %t with actions:\n%s", a.Idle(), text)
+	}
+	if text == "" {
+		text = "nothing\n"
+	}
+	if initialized {
+		text += fmt.Sprintf("initialized in %s: %t\n", a.SandboxID, a.Initialized)
+	}
+	return text
+}
+
+func actions(a *plan.Actions) string {
 	var b strings.Builder
 	if a.KillPod != "" {
 		fmt.Fprintf(&b, "kill pod: %s\n", a.KillPod)
 	}
 	for _, k := range a.Kill {
-		fmt.Fprintf(&b, "kill %s: %s\n", k.ID, k.Why)
+		writeKill(&b, "kill", k)
 	}
 	for _, id := range a.Prune {
 		fmt.Fprintf(&b, "prune %s\n", id)
@@ -328,19 +448,31 @@ func (w *world) decide() string {
 	if a.CreateSandbox != "" {
 		fmt.Fprintf(&b, "create sandbox %d: %s\n", a.SandboxAttempt, a.CreateSandbox)
 	}
+	for _, k := range a.Reset {
+		writeKill(&b, "reset", k)
+	}
+	for _, s := range a.Ephemeral {
+		writeStart(&b, "ephemeral ", s)
+	}
 	for _, s := range a.Init {
-		writeStart(&b, "init ", s)
+		kind := "init "
+		if s.Sidecar {
+			kind = "sidecar "
+		}
+		writeStart(&b, kind, s)
 	}
 	for _, s := range a.Containers {
 		writeStart(&b, "", s)
 	}
-	if a.Idle() != (b.Len() == 0) {
-		w.t.Fatalf("Idle is %t with actions:\n%s", a.Idle(), &b)
-	}
-	if b.Len() == 0 {
-		return "nothing\n"
-	}
 	return b.String()
+}
+
+func writeKill(b *strings.Builder, verb string, k plan.Kill) {
+	fmt.Fprintf(b, "%s %s: %s", verb, k.ID, k.Why)
+	if k.Grace != nil {
+		fmt.Fprintf(b, ", grace %ds", *k.Grace)
+	}
+	b.WriteByte('\n')
 }
 
 func writeStart(b *strings.Builder, kind string, s plan.Start) {

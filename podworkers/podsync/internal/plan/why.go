@@ -40,10 +40,18 @@ const (
 	WhyFormerLife Why = "belongs to a former pod of this UID"
 	// WhyNotInSpec: the pod has no container of that name.
 	WhyNotInSpec Why = "is not in the spec"
+	// WhyLiveness: it is started again, unless its policy is Never.
+	WhyLiveness Why = "liveness probe failed"
+	// WhyStartup: it has not started in time; as for liveness.
+	WhyStartup Why = "startup probe failed"
+	// WhyRestartsAll: it has ended, and by its rules everything begins anew.
+	WhyRestartsAll Why = "its end restarts all containers"
+	// WhyAllRestart: another one has ended with that effect.
+	WhyAllRestart Why = "all containers are restarted"
 )
 
-// Why a container is started, besides for a change of its spec and for an
-// unknown state.
+// Why a container is started, besides for a change of its spec, for an unknown
+// state and for a probe.
 const (
 	// WhyNotCreated: it has not been there before.
 	WhyNotCreated Why = "has no record"

@@ -1,0 +1,31 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// ephemeral starts the ephemeral containers that have not been there: each once,
+// whatever the pod is doing, and never again (CA-6).
+func (d *decision) ephemeral() {
+	if d.Pod.DeletionTimestamp != nil {
+		return
+	}
+	for i := range d.Pod.Spec.EphemeralContainers {
+		c := (*v1.Container)(&d.Pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		e := d.of(c.Name)
+		if e.newest != nil {
+			continue
+		}
+		d.recall()
+		if !e.saidCreated() {
+			d.Ephemeral = append(d.Ephemeral, d.start(c, WhyNotCreated))
+		}
+	}
+}
+
+// saidCreated reports whether a container without a record had one, by the
+// published status.
+func (e *entry) saidCreated() bool {
+	s := e.published
+	return s != nil && (s.ContainerID != "" || s.State.Running != nil || lastEnd(s) != nil)
+}

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// pruneFormer lists the sandboxes of former lives, once the pod has its own. One
+// is kept as long as something in it may run, or as it has the newest number of
+// a container: attempts are counted by records, and never begin anew.
+func (d *decision) pruneFormer() {
+	for _, id := range d.place.former {
+		if !d.needed(id) {
+			d.PruneSandboxes = append(d.PruneSandboxes, id)
+		}
+	}
+}
+
+// needed reports whether a sandbox of a former life has to stay for now.
+func (d *decision) needed(sandbox string) bool {
+	if mayRun(d.Status, sandbox) {
+		return true
+	}
+	for i := range d.Status.Containers {
+		c := &d.Status.Containers[i]
+		if c.SandboxID != sandbox {
+			continue
+		}
+		if e := d.of(c.Name); e != nil && (e.newest == nil || e.newest.Attempt <= c.Attempt) {
+			return true
+		}
+	}
+	return false
+}
+
+// prune lists what exited of the init containers about to run, but for the
+// newest of each name: it shows people how the last attempt ended (RS-4).
+func (d *decision) prune() {
+	for i := range d.Init {
+		var keep *runtime.ContainerStatus
+		d.each(d.of(d.Init[i].Container.Name), func(rec *runtime.ContainerStatus) {
+			switch {
+			case rec.State != runtime.StateExited:
+			case keep == nil:
+				keep = rec
+			case newer(rec, keep):
+				d.Prune = append(d.Prune, keep.ID)
+				keep = rec
+			default:
+				d.Prune = append(d.Prune, rec.ID)
+			}
+		})
+	}
+}

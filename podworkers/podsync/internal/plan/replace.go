@@ -1,0 +1,107 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// replaceSandbox ends what there is and makes a new sandbox, unless nothing
+// could run in it.
+func (d *decision) replaceSandbox() {
+	if d.anythingToStop() {
+		d.KillPod = d.place.replace
+	}
+	if d.Pod.DeletionTimestamp != nil {
+		return
+	}
+	d.recall()
+	anew, worthwhile := d.anew(d.Pod)
+	if !worthwhile {
+		return
+	}
+	d.CreateSandbox, d.SandboxAttempt = d.place.replace, nextSandboxAttempt(d.Status)
+	if len(d.Pod.Spec.InitContainers) > 0 {
+		d.startInit(&d.Pod.Spec.InitContainers[0], WhyNewSandbox)
+		return
+	}
+	for _, c := range anew {
+		d.Containers = append(d.Containers, d.start(c, WhyNewSandbox))
+	}
+}
+
+// anew lists the regular containers that would be started in a new sandbox, and
+// reports whether they are worth one (CA-3 to CA-5). What decides is whether a
+// container may still start by its own policy, or the pod's if it has none:
+//
+//   - One that ran may if it may run again. What runs, or may, is ended with the
+//     sandbox, by a signal.
+//   - One that has not run may, except under Never if anything of the pod has
+//     run that may not run again: it would have to do without that. If there is
+//     a new sandbox for the sake of another, it is started too.
+func (x *index) anew(pod *v1.Pod) (start []*v1.Container, worthwhile bool) {
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		e := x.of(c.Name)
+		switch {
+		case e.newest == nil && !x.reset && e.saidDone(pod, c):
+			continue
+		case e.newest == nil || e.newest.State == runtime.StateCreated:
+			worthwhile = worthwhile || !x.spent || policyOf(pod, c) != v1.RestartPolicyNever
+		case !mayRestart(pod, c, lastCode(e.newest)):
+			continue
+		default:
+			worthwhile = true
+		}
+		start = append(start, c)
+	}
+	return start, worthwhile
+}
+
+// done reports whether a regular container that does not run has ended in a way
+// that its policy takes as the end, by its newest record. If that is gone the
+// published status counts: what is removed does not begin anew, unless
+// everything does.
+func (d *decision) done(c *v1.Container, e *entry) bool {
+	rec := e.newest
+	switch {
+	case rec == nil:
+		d.recall()
+		return !d.reset && e.saidDone(d.Pod, c)
+	case rec.State == runtime.StateExited:
+		return !mayRestart(d.Pod, c, rec.ExitCode)
+	case rec.State == runtime.StateUnknown && rec != e.here:
+		// Its sandbox was given up, and it with that.
+		return !mayRestart(d.Pod, c, exitUnknown)
+	}
+	return false
+}
+
+// saidDone is done by the published status.
+func (e *entry) saidDone(pod *v1.Pod, c *v1.Container) bool {
+	s := e.published
+	if s == nil || s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll {
+		return false
+	}
+	end := lastEnd(s)
+	return end != nil && !mayRunAgain(pod, c, end)
+}
+
+// recall reads the published status, if that has not been done.
+func (d *decision) recall() {
+	if d.Published != nil && !d.recalled {
+		d.recalled = true
+		d.publish(d.Pod, d.Published)
+	}
+}
+
+// anythingToStop reports whether a kill of the pod would have an effect.
+func (d *decision) anythingToStop() bool {
+	for i := range d.Status.Containers {
+		if d.Status.Containers[i].State != runtime.StateExited {
+			return true
+		}
+	}
+	// A sandbox that is not ready may still hold addresses.
+	return len(d.Status.Sandboxes) > 0
+}
