@@ -3,6 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
+	rules "github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -174,7 +175,7 @@ func lastCode(rec *runtime.ContainerStatus) int32 {
 }
 
 // publish adds what was published of the containers.
-func (x *index) publish(pod *v1.Pod, s *v1.PodStatus) {
+func (x *index) publish(s *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{
 		s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses,
 	} {
@@ -185,16 +186,16 @@ func (x *index) publish(pod *v1.Pod, s *v1.PodStatus) {
 		}
 	}
 	for i := range x.entries {
-		x.reset = x.reset || x.entries[i].wasCause(pod)
+		x.reset = x.reset || x.entries[i].wasCause()
 	}
 }
 
 // wasCause reports whether a container made all begin anew and has no record any
 // more: it is the last that goes.
-func (e *entry) wasCause(pod *v1.Pod) bool {
+func (e *entry) wasCause() bool {
 	if e.newest != nil || e.spec == nil || len(e.spec.RestartPolicyRules) == 0 {
 		return false
 	}
 	end := currentEnd(e.published)
-	return end != nil && afterExit(pod, e.spec, end.ExitCode) == restartAll
+	return end != nil && rules.All(e.spec, end.ExitCode)
 }

@@ -91,7 +91,7 @@ func (e *entry) saidDone(pod *v1.Pod, c *v1.Container) bool {
 func (d *decision) recall() {
 	if d.Published != nil && !d.recalled {
 		d.recalled = true
-		d.publish(d.Pod, d.Published)
+		d.publish(d.Published)
 	}
 }
 

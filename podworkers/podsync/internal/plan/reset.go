@@ -42,7 +42,7 @@ func (d *decision) resetAll() bool {
 // isCause reports whether the newest attempt at a container ended, in the
 // current sandbox, in a way that makes all containers begin anew.
 func (d *decision) isCause(e *entry) bool {
-	return e.spec != nil && len(e.spec.RestartPolicyRules) > 0 && e.running == nil && e.here == e.newest &&
+	return e.spec != nil && e.running == nil && e.here == e.newest &&
 		restartsAll(d.Pod, e.spec, e.newest)
 }
 

@@ -157,7 +157,7 @@ func stranded(in *StatusInput) bool {
 	}
 	var x index
 	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
-	x.publish(in.Pod, in.Old)
+	x.publish(in.Old)
 	if _, worthwhile := x.anew(in.Pod); worthwhile {
 		return false
 	}
