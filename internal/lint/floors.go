@@ -138,6 +138,7 @@ func Podkeel() House {
 			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
 			{"podworkers/prober/check", Edge, Floor4},
 			{"podworkers/prober/grpccheck", Edge, Floor4},
+			{"podworkers/podsync/hookhttp", Edge, Floor4},
 			{"podworkers/podworkerstest", Kit, Floor4},
 			{"runtime/runtimetest", Kit, Floor4},
 

@@ -32,6 +32,36 @@
 // next call, with its shorter grace. No slot of the workers (MaxSyncs) is held
 // while containers are given time to end, or an image is pulled.
 //
+// # How a container is stopped
+//
+//	event ──► preStop ──► its turn ──► signal ··· what is left of the grace ··· kill
+//	          └──────────── one deadline, computed once per kill ──────────┘
+//
+// The deadline of a kill is that of its first call: retries share it, a shorter
+// grace moves it forward, and nothing moves it back (I6, I7). All that comes
+// before the signal ends with it, and with the call; then there are two seconds
+// at least (KC-13). A preStop hook is run once per kill, over all calls (I32): who
+// was told does not need to be told again. The turn is that of sidecars, when a
+// whole pod ends: after all other containers, the last one first (I33). A stop
+// that has failed has had its turn.
+//
+// A kill is remembered by the ID of its container until this has ended, or need
+// not end any more. An agent that was started again begins the kill anew, with the
+// whole grace and the hook: neither could be written down anywhere but outside.
+//
+// What stopping needs is written into the annotations of a container when it is
+// made. If its pod is not known any more, or is another one of the same UID, it is
+// stopped as these say (KC-15).
+//
+// # PostStart
+//
+// A postStart hook is run after the start; the containers after it wait for it,
+// for Config.HookTimeout at most, but that the container runs is shown before. If
+// the hook fails the container is killed, and not left alone until it has ended.
+// If it was cut short, and the pod goes on after all, the container is killed too:
+// nobody knows what the hook has done. What is known of it is not known to an agent
+// that was started again: it takes a container that runs for one that was welcome.
+//
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container
@@ -44,7 +74,7 @@
 //
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
 // Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
-// KC-1 to KC-4, KC-7 to KC-11, KC-13, KC-14. Kills: TO-1, TO-2, TO-8. Images: IM-1, IM-2, IM-4 to IM-8.
+// KC-1 to KC-15. Kills: TO-1 to TO-8, I6, I7, I32, I33. Images: IM-1, IM-2, IM-4 to IM-8.
 // Volumes, probes, hooks, sidecars, ephemeral containers, restart rules and
 // references in the environment are not run: Unsupported finds the pods that
 // ask for them, so that they are refused before they come here.
@@ -65,6 +95,19 @@
 //     again (F60).
 //   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a
 //     shorter grace takes effect at once.
+//   - A preStop hook ends with its time, and with a grace that is shortened; the
+//     time it took is subtracted to the last moment, not in whole seconds (KC-12).
+//   - A postStart hook has a bound (KC-5), and that its container runs is published
+//     before it. People are told of hooks that took too long, too.
+//   - A sidecar waits for ordinary init containers that run, as it does for regular
+//     ones, and for those that are not in the spec any more; it may be what they
+//     need (TO-7). It does not wait for ephemeral ones, as there.
+//   - An orphan is stopped with its own grace, hooks and order if its records tell
+//     them; one second is for those that do not (SP-21). A container that the
+//     pod does not have is stopped by its own record, not an error (KC-16).
+//   - What a pod says itself under the names of our annotations is not believed.
+//   - A path of an http hook cannot name another host, and a pod without an address
+//     makes the hook fail.
 //   - A record that never ran and was removed is looked for before the next
 //     attempt is made: its start may be under way (I37).
 //   - A crash-loop delay counts from the end as it was first seen, on our own
