@@ -136,3 +136,14 @@ func (r *Runtime) LookAt(uid types.UID) runtime.Pod {
 	}
 	return runtime.Pod{UID: uid}
 }
+
+// LookInto is LookAt in full. Nobody but the caller has what it returns.
+func (r *Runtime) LookInto(uid types.UID) *runtime.PodStatus {
+	m := r.m
+	now := m.lock()
+	defer m.unlock()
+	if p := m.mu.pods[uid]; p != nil {
+		return p.showAll(now)
+	}
+	return &runtime.PodStatus{UID: uid}
+}

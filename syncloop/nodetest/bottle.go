@@ -120,6 +120,7 @@ func (b *Bottle) Set(pod *v1.Pod) {
 	b.t.Helper()
 	b.forget(pod.UID)
 	b.wanted = append(b.wanted, pod)
+	b.trace.wants(pod)
 	if b.node != nil {
 		b.set(pod)
 	}

@@ -65,6 +65,7 @@ func (w *live) Transcript() string       { return w.trace.String() }
 
 func (w *live) Set(pod *v1.Pod) {
 	w.t.Helper()
+	w.trace.wants(pod)
 	if err := w.node.Set(pod); err != nil {
 		w.t.Fatalf("nodetest: %v", err)
 	}

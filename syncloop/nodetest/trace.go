@@ -33,6 +33,7 @@ type trace struct {
 		pods  map[string]*log
 		notes []line
 		last  map[types.UID]node.PodState
+		rules rules
 	}
 }
 
@@ -93,6 +94,7 @@ func (tr *trace) crashed() {
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
 	clear(tr.mu.last)
+	tr.mu.rules.crashed()
 }
 
 // did writes down one thing that was done. Stops of one instant, which are made
@@ -102,12 +104,12 @@ func (tr *trace) did(pod, text string) {
 	defer tr.mu.Unlock()
 	l := tr.logLocked(pod)
 	l.did = append(l.did, line{tr.now().Sub(Epoch), text})
-	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && before(l.did[i].text, l.did[i-1].text); i-- {
+	for i := len(l.did) - 1; i > 0 && parallel(l.did[i-1], l.did[i]) && precedes(l.did[i].text, l.did[i-1].text); i-- {
 		l.did[i-1], l.did[i] = l.did[i], l.did[i-1]
 	}
 }
 
-func before(a, b string) bool {
+func precedes(a, b string) bool {
 	if announced := strings.HasPrefix(a, "event"); announced != strings.HasPrefix(b, "event") {
 		return announced
 	}
@@ -119,7 +121,7 @@ func parallel(a, b line) bool {
 }
 
 func concurrent(text string) bool {
-	return strings.HasPrefix(text, "StopContainer") || strings.HasPrefix(text, "event Killing")
+	return strings.HasPrefix(text, "StopContainer") || strings.HasPrefix(text, "Hook pre-stop") || strings.HasPrefix(text, "event Killing")
 }
 
 func (tr *trace) logLocked(pod string) *log {
@@ -190,6 +192,7 @@ func (tr *trace) call(c memory.Call) {
 	if text == "" {
 		return
 	}
+	tr.checkCall(about, c)
 	if c.Err != nil {
 		text += ": " + oneLine(c.Err.Error())
 	}
@@ -220,6 +223,11 @@ func (tr *trace) describe(c memory.Call) (about object, text string) {
 	case runtime.RemoveContainerRequest:
 		about = tr.mu.made[r.ContainerID]
 		text = "RemoveContainer " + about.name
+	case runtime.AnswerRequest:
+		if r.Purpose == runtime.PostStartHook || r.Purpose == runtime.PreStopHook {
+			about = tr.mu.made[r.ContainerID]
+			text = fmt.Sprintf("Hook %s %s", r.Purpose, about.name)
+		}
 	case runtime.StopSandboxRequest:
 		about, text = tr.mu.made[r.SandboxID], "StopSandbox"
 	case runtime.RemoveSandboxRequest:

@@ -1,0 +1,199 @@
+package nodetest
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// rules are what is kept of a world to judge the calls of its node by.
+type rules struct {
+	specs map[types.UID][]*v1.Pod // every shape in which a UID was wanted
+	ran   map[life]bool
+	hooks map[string]bool // by container ID: its PreStop hook has been called
+	stops map[string]bool // by container ID: it has been told to stop
+}
+
+// life is a container in one life of its pod.
+type life struct {
+	uid         types.UID
+	incarnation uint64
+	name        string
+}
+
+// crashed: the node that comes does not know which hooks have been called.
+func (r *rules) crashed() {
+	clear(r.hooks)
+	clear(r.stops)
+}
+
+// wants notes a pod that the node is told to run.
+func (tr *trace) wants(pod *v1.Pod) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	r := &tr.mu.rules
+	if r.specs == nil {
+		r.specs, r.ran = map[types.UID][]*v1.Pod{}, map[life]bool{}
+		r.hooks, r.stops = map[string]bool{}, map[string]bool{}
+	}
+	r.specs[pod.UID] = append(r.specs[pod.UID], pod)
+}
+
+// checkCall checks a call against what the pod's spec asks for. A UID that was
+// wanted in more than one shape is left out: it is not known which one counts.
+func (tr *trace) checkCall(about object, c memory.Call) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	specs := tr.mu.rules.specs[about.pod.UID]
+	if len(specs) != 1 {
+		return
+	}
+	var err error
+	switch r := c.Request.(type) {
+	case runtime.StartContainerRequest:
+		if c.Err == nil {
+			err = tr.mu.rules.started(specs[0], about, r.ContainerID, tr.machine.LookInto(about.pod.UID))
+		}
+	case runtime.AnswerRequest:
+		err = tr.mu.rules.hooked(r)
+	case runtime.StopContainerRequest:
+		tr.mu.rules.stops[r.ContainerID] = true
+	}
+	if err != nil {
+		tr.t.Errorf("nodetest: at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
+	}
+}
+
+// hooked checks a hook before the stop: once, and before anything else (I32).
+func (r *rules) hooked(req runtime.AnswerRequest) error {
+	if req.Purpose != runtime.PreStopHook {
+		return nil
+	}
+	switch {
+	case r.hooks[req.ContainerID]:
+		return fmt.Errorf("the PreStop hook of %s is called twice", req.ContainerID)
+	case r.stops[req.ContainerID]:
+		return fmt.Errorf("the PreStop hook of %s is called after the stop", req.ContainerID)
+	}
+	r.hooks[req.ContainerID] = true
+	return nil
+}
+
+// started checks the start of a container: its turn has come (I29), and its
+// policy allows it to run (again, I30).
+func (r *rules) started(pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
+	key := life{about.pod.UID, about.pod.Incarnation, about.name}
+	again := r.ran[key]
+	r.ran[key] = true
+	init, c := find(pod, about.name)
+	if c == nil {
+		return nil
+	}
+	if again && policy(pod, c) == v1.RestartPolicyNever && !resets(pod) {
+		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
+	}
+	rec := record(seen, id)
+	if rec == nil {
+		return nil
+	}
+	regular := init == len(pod.Spec.InitContainers) // The others run again in a new sandbox.
+	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
+		return fmt.Errorf("container %s runs again after a success", about.name)
+	}
+	for i := range pod.Spec.InitContainers[:init] {
+		if err := passed(&pod.Spec.InitContainers[i], seen, rec); err != nil {
+			return fmt.Errorf("container %s is started, and %w", about.name, err)
+		}
+	}
+	return nil
+}
+
+// find is a container of the spec, and how many init containers come before it.
+func find(pod *v1.Pod, name string) (init int, c *v1.Container) {
+	for i := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[i].Name == name {
+			return i, &pod.Spec.InitContainers[i]
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			return len(pod.Spec.InitContainers), &pod.Spec.Containers[i]
+		}
+	}
+	return 0, nil
+}
+
+// passed: an init container is behind the pod, as far as its newest record in
+// the sandbox tells; records may be gone.
+func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus) error {
+	var newest *runtime.ContainerStatus
+	for i := range seen.Containers {
+		r := &seen.Containers[i]
+		if r.Name == c.Name && r.SandboxID == then.SandboxID && (newest == nil || r.Attempt > newest.Attempt) {
+			newest = r
+		}
+	}
+	switch sidecar := isSidecar(c); {
+	case newest == nil:
+		return nil
+	case !sidecar && (newest.State != runtime.StateExited || newest.ExitCode != 0):
+		return fmt.Errorf("init container %s is %s with code %d", c.Name, newest.State, newest.ExitCode)
+	case sidecar && newest.Attempt == 0 && newest.StartedAt.IsZero():
+		return fmt.Errorf("sidecar %s was never started", c.Name)
+	}
+	return nil
+}
+
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// policy is the restart policy of a container. Rules make it unknown, which is
+// as good as Always.
+func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
+	switch {
+	case len(c.RestartPolicyRules) > 0:
+		return v1.RestartPolicyAlways
+	case c.RestartPolicy != nil:
+		return v1.RestartPolicy(*c.RestartPolicy)
+	}
+	return pod.Spec.RestartPolicy
+}
+
+// resets: some rule may begin the whole pod anew.
+func resets(pod *v1.Pod) bool {
+	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if len(list[i].RestartPolicyRules) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func record(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
+	for i := range seen.Containers {
+		if seen.Containers[i].ID == id {
+			return &seen.Containers[i]
+		}
+	}
+	return nil
+}
+
+// before is the exited record of the attempt before one, in the same life.
+func before(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+	var last *runtime.ContainerStatus
+	for i := range seen.Containers {
+		r := &seen.Containers[i]
+		older := r.Name == rec.Name && r.Incarnation == rec.Incarnation && r.Attempt < rec.Attempt
+		if older && r.State == runtime.StateExited && !r.StartedAt.IsZero() && (last == nil || r.Attempt > last.Attempt) {
+			last = r
+		}
+	}
+	return last
+}
