@@ -11,9 +11,9 @@
 // Sandbox: CA-1 to CA-5. Init containers: CA-7 to CA-9, CA-13, CA-15 without
 // sidecars. Regular containers: CA-16 to CA-18, CA-20 without probes. Hash: CA-18.
 // Pruning: RS-4. Numbers: KC-2. Backoff: the strict comparison of RS-10 against
-// times that the caller computes. Phase: PH-1, PH-2, PH-4 to PH-7, PH-9, PH-10, PH-12,
-// PH-14, PH-15. Container statuses: CS-1 to CS-8, CS-10, CS-13. Restart counts: outer 3.7.
-// The rows of the outer tables 2 (P1 to P6, P9, P13 to P20, P24 to P28, P30, P31), 3.1, 3.2
+// times that the caller computes. Phase: PH-1 to PH-10, PH-12 to PH-15.
+// Container statuses: CS-1 to CS-8, CS-10 to CS-14. Restart counts: outer 3.7.
+// The rows of the outer tables 2 (all but P21 to P23, P29 and P34; the file says where those are), 3.1, 3.2
 // and 3.3 are tests.
 //
 // # Differences from the kubelet
@@ -58,5 +58,20 @@
 //   - The end of an exited container has a beginning, and not after it.
 //   - A container without a hash, or with one of an unknown version, is not
 //     restarted (23104, 72296).
-//   - Resources of containers (CS-11) are not reported.
+//   - What runs in the pod's sandbox is what a container is, also if a newer
+//     attempt was begun: status and decision agree (CS-1).
+//   - The start time of a pod that nobody remembers is that of the oldest sandbox
+//     of its life, so that a deadline does not begin anew with the agent (ST-5).
+//   - A sidecar that never ran holds a pod up only before a regular container
+//     has run: the pod is not Pending again (PH-3, PH-8).
+//   - A container with a probe is started, or ready, as far as that was published
+//     of the same container, until the probes are asked; the kubelet carries
+//     Started alone (CS-12).
+//   - An ephemeral container that was not made yet waits as ContainerCreating,
+//     since it does not wait for the pod to be initialized (CS-2, CA-6).
+//   - Ephemeral statuses are in the order of the spec (CS-10).
+//   - Resources are told of containers that ask for any, and are the spec's:
+//     nothing is resized, and the runtime is not asked (CS-11).
+//   - All containers begin anew until the first of them has a record again, also
+//     when none is left that tells why (CS-14).
 package plan

@@ -60,7 +60,7 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 		}
 		end := lastEnd(status)
 		switch {
-		case status.State.Running != nil || end == nil || end.Reason == reasonRestartingAll:
+		case status.State.Running != nil || end == nil:
 			t.initPending++
 		case end.ExitCode != 0 && !mayRunAgain(pod, c, end):
 			t.initFailed++
@@ -80,7 +80,6 @@ func (t *tally) countSidecar(status *v1.ContainerStatus) {
 			t.sidecarPending++
 		}
 	case lastEnd(status) == nil:
-		t.waiting++
 		t.sidecarPending++
 	}
 }

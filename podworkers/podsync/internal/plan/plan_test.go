@@ -389,13 +389,3 @@ func BenchmarkDecideUnchanged(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkStatusUnchanged(b *testing.B) {
-	in := benchmarkWorld(b).statusInput(false)
-	b.ReportAllocs()
-	for b.Loop() {
-		if s := plan.Status(in); s.Phase != v1.PodRunning {
-			b.Fatal(s)
-		}
-	}
-}

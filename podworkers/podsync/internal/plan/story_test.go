@@ -28,14 +28,18 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	                              an init container with a star is a sidecar
 //	spec a policy=Never rule=Restart/In/1,2 rule=Restart startup=5 liveness readiness
 //	                              its own policy, rules and probes; 5 is a grace
+//	    [gate=ready] a readiness gate        [open=ready] its condition is True
 //	sandbox 0 ready|lost [life=1] [host] [noip]     a lost one has no address
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s)
 //	reason a ErrImagePull         why the last start failed
 //	probed a0 startup=Failure liveness=Success
+//	told a started|ready=false    what the probes say between the halves of a status
 //	initialized s0                it was, in that sandbox
-//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error]  published
+//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready]  published
+//	    last=1@a0/Why gives the last end a reason
 //	old phase=Failed/Why
+//	old condition=AllContainersRestarting   it is published as True
 //	old ip=10.0.0.9
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -69,6 +73,7 @@ type world struct {
 	probed  map[string]plan.Probed
 	// initialized is a sandbox that the pod was initialized in.
 	initialized string
+	told        []string // container, word and value, one after the other
 }
 
 // failer is a test, a benchmark or a property.
@@ -108,6 +113,9 @@ func (w *world) line(verb string, args []string) {
 		d, err := time.ParseDuration(args[1])
 		w.must(err)
 		w.held[args[0]] = epoch.Add(d)
+	case "told":
+		word, value, _ := strings.Cut(args[1], "=")
+		w.told = append(w.told, args[0], word, value)
 	case "reason":
 		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
 	case "spec":
@@ -151,6 +159,10 @@ func (w *world) desire(args []string) {
 				w.pod.Spec.EphemeralContainers = append(w.pod.Spec.EphemeralContainers,
 					v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(c)})
 			}
+		case "gate":
+			w.pod.Spec.ReadinessGates = append(w.pod.Spec.ReadinessGates, v1.PodReadinessGate{ConditionType: v1.PodConditionType(value)})
+		case "open":
+			w.pod.Status.Conditions = append(w.pod.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(value), Status: v1.ConditionTrue})
 		case "host":
 			w.pod.Spec.HostNetwork = true
 		case "deleted":
@@ -342,6 +354,10 @@ func (w *world) published(args []string) {
 		w.old.Phase, w.old.Reason = v1.PodPhase(word), reason
 		return
 	}
+	if condition, ok := strings.CutPrefix(args[0], "condition="); ok {
+		w.old.Conditions = append(w.old.Conditions, v1.PodCondition{Type: v1.PodConditionType(condition), Status: v1.ConditionTrue})
+		return
+	}
 	if ip, ok := strings.CutPrefix(args[0], "ip="); ok {
 		w.old.PodIPs = append(w.old.PodIPs, v1.PodIP{IP: ip})
 		return
@@ -353,13 +369,21 @@ func (w *world) published(args []string) {
 		case "restarts":
 			s.RestartCount = int32(w.number(value))
 		case "last":
-			code, id, _ := strings.Cut(value, "@")
+			code, rest, _ := strings.Cut(value, "@")
+			id, reason, given := strings.Cut(rest, "/")
 			s.LastTerminationState = oldState(w, "exited="+code)
 			s.LastTerminationState.Terminated.ContainerID = "test://" + id
+			if given {
+				because(&s.LastTerminationState, reason)
+			}
 		case "id":
 			s.ContainerID = "test://" + value
 		case "why":
 			because(&s.State, value)
+		case "started":
+			s.Started = new(true)
+		case "ready":
+			s.Ready = true
 		default:
 			w.t.Fatalf("old %s?", arg)
 		}
@@ -493,8 +517,29 @@ func (w *world) statusInput(terminal bool) plan.StatusInput {
 	}
 }
 
+// tell lets the probes speak.
+func (w *world) tell(s *v1.PodStatus) {
+	for i := 0; i < len(w.told); i += 3 {
+		yes := w.told[i+2] != "false"
+		for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+			for j := range list {
+				switch {
+				case list[j].Name != w.told[i]:
+				case w.told[i+1] == "started":
+					list[j].Started, list[j].Ready = &yes, list[j].Ready && yes
+				default:
+					list[j].Ready = yes
+				}
+			}
+		}
+	}
+}
+
 func (w *world) status(terminal bool) string {
-	s := plan.Status(w.statusInput(terminal))
+	in := w.statusInput(terminal)
+	s := plan.Containers(in)
+	w.tell(&s)
+	plan.Conclude(in, &s)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", s.Phase)
 	for _, word := range []string{s.Reason, s.PodIP} {
@@ -505,7 +550,7 @@ func (w *world) status(terminal bool) string {
 	b.WriteByte('\n')
 	short := map[v1.PodConditionType]string{
 		v1.PodReadyToStartContainers: "RTS", v1.PodInitialized: "Init", v1.PodReady: "R", v1.ContainersReady: "CR",
-		v1.PodScheduled: "Sched",
+		v1.PodScheduled: "Sched", v1.AllContainersRestarting: "All",
 	}
 	for i, c := range s.Conditions {
 		if i > 0 {
@@ -526,6 +571,9 @@ func (w *world) status(terminal bool) string {
 	}
 	for _, c := range s.ContainerStatuses {
 		writeContainer(&b, "", c)
+	}
+	for _, c := range s.EphemeralContainerStatuses {
+		writeContainer(&b, "ephemeral ", c)
 	}
 	return b.String()
 }

@@ -1,0 +1,193 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+)
+
+// P33: a status without containers says that it knows none.
+func TestConclude_P33_NoContainerStatuses(t *testing.T) {
+	w := newWorld(t, "pod init=i\nsandbox 0 ready")
+	var s v1.PodStatus
+	plan.Conclude(w.statusInput(false), &s)
+	assert.Equal(t, v1.PodPending, s.Phase)
+	for _, c := range s.Conditions {
+		if c.Type == v1.PodInitialized || c.Type == v1.PodReady || c.Type == v1.ContainersReady {
+			assert.Equal(t, v1.ConditionFalse, c.Status, c.Type)
+			assert.Equal(t, "UnknownContainerStatuses", c.Reason, c.Type)
+		}
+	}
+	w = newWorld(t, "pod init=s* main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\ns 0 running")
+	s = plan.Containers(w.statusInput(false))
+	s.ContainerStatuses = s.ContainerStatuses[:1]
+	plan.Conclude(w.statusInput(false), &s)
+	assert.Equal(t, v1.PodPending, s.Phase, "of one nothing is said (PH-4)")
+	s = plan.Containers(w.statusInput(false))
+	s.InitContainerStatuses = nil
+	plan.Conclude(w.statusInput(false), &s)
+	assert.Equal(t, v1.PodPending, s.Phase, "of a sidecar nothing is said (PH-3)")
+	w.pod.Spec.InitContainers[0].RestartPolicy = nil
+	plan.Conclude(w.statusInput(false), &s)
+	assert.Equal(t, v1.PodPending, s.Phase, "of an init container nothing is said (PH-1)")
+}
+
+// A start time is said once; if nobody remembers it, the oldest sandbox of the
+// life does, so that a deadline does not begin anew with the agent.
+func TestContainers_StartTime(t *testing.T) {
+	start := func(text string, change ...func(*world)) *metav1.Time {
+		w := newWorld(t, text)
+		for _, f := range change {
+			f(w)
+		}
+		return plan.Containers(w.statusInput(false)).StartTime
+	}
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: epoch.Add(d)} }
+	assert.Nil(t, start(""), "whoever stores it knows")
+	assert.Equal(t, at(3*time.Second), start("sandbox 1 ready at=5s\nsandbox 0 lost at=3s\nsandbox 0 lost life=0 at=1s"))
+	published := func(w *world) { w.old = &v1.PodStatus{StartTime: at(time.Hour)} }
+	assert.Equal(t, at(time.Hour), start("sandbox 0 ready at=5s", published))
+	came := func(w *world) { w.pod.Status.StartTime = at(time.Minute) }
+	assert.Equal(t, at(time.Minute), start("sandbox 0 ready at=5s", came), "from the API")
+	assert.Nil(t, start("sandbox 0 ready", func(w *world) { w.st.Sandboxes[0].CreatedAt = time.Time{} }), "a runtime that does not tell")
+}
+
+// CS-11: what is allocated is what is requested, and what is in force is the spec.
+func TestContainers_CS11_Resources(t *testing.T) {
+	w := newWorld(t, "pod main=a,b init=i\nsandbox 0 ready\na 0 running")
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	limits := v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}
+	w.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: requests, Limits: limits}
+	w.pod.Spec.InitContainers[0].Resources = v1.ResourceRequirements{Limits: limits}
+	s := plan.Containers(w.statusInput(false))
+	assert.Equal(t, requests, s.ContainerStatuses[0].AllocatedResources)
+	require.NotNil(t, s.ContainerStatuses[0].Resources)
+	assert.Equal(t, w.pod.Spec.Containers[0].Resources, *s.ContainerStatuses[0].Resources)
+	assert.Nil(t, s.ContainerStatuses[1].AllocatedResources)
+	assert.Nil(t, s.ContainerStatuses[1].Resources, "nothing was asked for")
+	assert.Nil(t, s.InitContainerStatuses[0].AllocatedResources)
+	assert.Equal(t, limits, s.InitContainerStatuses[0].Resources.Limits)
+}
+
+// What a status says is of the generation that was looked at.
+func TestStatus_ObservedGeneration(t *testing.T) {
+	w := newWorld(t, "")
+	w.pod.Generation = 7
+	s := plan.Status(w.statusInput(false))
+	assert.EqualValues(t, 7, s.ObservedGeneration)
+	for _, c := range s.Conditions {
+		assert.EqualValues(t, 7, c.ObservedGeneration, c.Type)
+	}
+}
+
+// An ID that was published serves again, and only that one.
+func TestContainers_ContainerID(t *testing.T) {
+	for published, want := range map[string]string{
+		"": "test://a0", "test://a0": "test://a0", "test://a01": "test://a0", "other://a0": "test://a0", "testa0": "test://a0",
+	} {
+		w := newWorld(t, "sandbox 0 ready\na 0 exited=1\na 1 running\nold a running last=1@x")
+		w.st.Containers = w.st.Containers[:1]
+		w.old.ContainerStatuses[0].ContainerID = published
+		w.old.ContainerStatuses[0].LastTerminationState.Terminated.ContainerID = published
+		assert.Equal(t, want, plan.Containers(w.statusInput(false)).ContainerStatuses[0].ContainerID, published)
+	}
+}
+
+// Two statuses in a row, of any pod in any two states: what was an end stays one,
+// and no count falls.
+func TestStatus_Properties(t *testing.T) {
+	states := rapid.SampledFrom([]string{"", "created", "running", "unknown", "exited=0", "exited=1", "exited=42"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := "pod init=i,s* main=b,a ephemeral=e policy=" +
+			rapid.SampledFrom([]string{"Always", "OnFailure", "Never"}).Draw(t, "policy") + "\nspec a policy=Never rule=RestartAllContainers/In/42\n"
+		records := func(attempts ...string) string {
+			world := "sandbox 0 " + rapid.SampledFrom([]string{"ready", "lost"}).Draw(t, "sandbox") + "\n"
+			for _, name := range []string{"i", "s", "a", "b", "e"} {
+				for _, attempt := range attempts {
+					if state := states.Draw(t, name); state != "" {
+						world += name + " " + attempt + " " + state + "\n"
+					}
+				}
+			}
+			return world
+		}
+		first := plan.Status(newWorld(t, text+records("0", "1")).statusInput(false))
+		w := newWorld(t, text+records("2", "3"))
+		w.old = &first
+		second := plan.Status(w.statusInput(rapid.Bool().Draw(t, "terminal")))
+		if plan.IsTerminal(first.Phase) && second.Phase != first.Phase {
+			t.Fatalf("%s after %s", second.Phase, first.Phase)
+		}
+		was, is := containersOf(&first), containersOf(&second)
+		for i := range was {
+			if is[i].Name != was[i].Name || is[i].RestartCount < was[i].RestartCount {
+				t.Fatalf("%s: %d after %s: %d", is[i].Name, is[i].RestartCount, was[i].Name, was[i].RestartCount)
+			}
+			if hasEnded(was[i]) && !hasEnded(is[i]) {
+				t.Fatalf("%s: that it ended is not said any more", is[i].Name)
+			}
+		}
+	})
+}
+
+func containersOf(s *v1.PodStatus) []v1.ContainerStatus {
+	return slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses)
+}
+
+func hasEnded(c v1.ContainerStatus) bool {
+	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
+}
+
+// largeWorld is the pod by which the speed is measured: everything of it is on
+// and was published so.
+func largeWorld(b failer) *world {
+	w := newWorld(b, `pod init=i,j,s*,r* main=a,b,c,d,e
+		sandbox 0 ready
+		i 0 exited=0
+		j 0 exited=0
+		s 0 running
+		r 0 running
+		a 0 running
+		b 0 running
+		c 0 running
+		d 0 exited=1
+		d 1 running
+		e 0 running`)
+	old := plan.Status(w.statusInput(false))
+	old.StartTime = &metav1.Time{Time: epoch}
+	w.old = &old
+	return w
+}
+
+// The figure: what to say of a pod and what to do with it, where nothing changes.
+func BenchmarkPlanUnchanged(b *testing.B) {
+	w := largeWorld(b)
+	say, do := w.statusInput(false), w.input()
+	b.ReportAllocs()
+	for b.Loop() {
+		s := plan.Status(say)
+		do.Published = &s
+		if a := plan.Decide(do); !a.Idle() || s.Phase != v1.PodRunning {
+			b.Fatal(a, s)
+		}
+	}
+}
+
+func BenchmarkStatusUnchanged(b *testing.B) {
+	in := largeWorld(b).statusInput(false)
+	b.ReportAllocs()
+	for b.Loop() {
+		if s := plan.Status(in); s.Phase != v1.PodRunning {
+			b.Fatal(s)
+		}
+	}
+}
