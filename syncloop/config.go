@@ -40,6 +40,9 @@ type Config struct {
 	// Readiness stores probe results for readiness and startup; nil drops
 	// them. A status.Store.
 	Readiness readiness
+	// Deadlines ends pods at the end of their activeDeadlineSeconds; nil lets
+	// them live. They belong to one loop.
+	Deadlines *Deadlines
 	// HousekeepingPeriod is the least time between two cleanups; zero is
 	// DefaultHousekeepingPeriod.
 	HousekeepingPeriod time.Duration

@@ -58,6 +58,9 @@ func New(config Config) (*Loop, error) {
 	// Each word of a source is a change, even if there is nothing to take: the
 	// source may have become complete.
 	config.Updates.SetWake(l.Touch)
+	if config.Deadlines != nil {
+		config.Deadlines.wake = l.wake.Signal
+	}
 	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
 }
@@ -89,8 +92,8 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 }
 
 // Step does all that is to be done now, in a fixed order: desire, changes in
-// the runtime, probe results, pokes, housekeeping. It returns when the next
-// step is due even if nothing happens; false if that is never. It is for those
+// the runtime, probe results, pokes, deadlines, housekeeping. It returns when the
+// next step is due even if nothing happens; false if that is never. It is for those
 // who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.enter(l.turn.Now())
@@ -103,7 +106,22 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	for _, poke := range l.poked {
 		l.sync(ctx, poke.UID)
 	}
-	return l.clean(ctx)
+	next, timed = l.expire()
+	if at, wanted := l.clean(ctx); wanted && (!timed || at.Before(next)) {
+		next, timed = at, true
+	}
+	return next, timed
+}
+
+// expire ends what is beyond its deadline, and says when the next pod will be.
+func (l *Loop) expire() (next time.Time, timed bool) {
+	if l.config.Deadlines == nil {
+		return time.Time{}, false
+	}
+	if err := contain(func() { next, timed = l.config.Deadlines.step() }); err != nil {
+		l.config.Log.Error("a deadline could not be kept", "err", err)
+	}
+	return next, timed
 }
 
 // Poke asks for a pod to be looked at soon. It never blocks and may be called
@@ -214,6 +232,7 @@ func (l *Loop) settle(ctx context.Context) {
 // not matter which of them is heard first; then the rest in its order.
 func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
 	var added []*v1.Pod
+	defer l.deadlines(updates)
 	for _, u := range updates {
 		switch u.Op {
 		case source.REMOVE:
@@ -232,6 +251,18 @@ func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
 			l.handle(ctx, l.config.Handler.HandlePodReconcile, u.Pods)
 		default:
 			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
+		}
+	}
+}
+
+// deadlines notes that they may have changed, as the handlers know by now.
+func (l *Loop) deadlines(updates []source.PodUpdate) {
+	if l.config.Deadlines == nil {
+		return
+	}
+	for _, u := range updates {
+		for _, pod := range u.Pods {
+			l.config.Deadlines.Note(pod.UID)
 		}
 	}
 }

@@ -1,0 +1,189 @@
+package syncloop
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// ReasonDeadlineExceeded is why a pod has Failed that was active for longer
+// than its spec allows.
+const ReasonDeadlineExceeded = "DeadlineExceeded"
+
+const messageDeadlineExceeded = "Pod was active on the node longer than the specified deadline"
+
+// DeadlinesConfig is what Deadlines are made of. Desired, Workers and Status are
+// required.
+type DeadlinesConfig struct {
+	// Desired finds the pod of a UID: a podmanager.Manager.
+	Desired desired
+	// Workers end the pods.
+	Workers killer
+	// Status knows since when a pod has been active: a status.Store.
+	Status started
+	// Recorder receives events; nil drops them.
+	Recorder recorder
+	// Clock is the time; nil is the real one.
+	Clock clock.PassiveClock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+type killer interface {
+	UpdatePod(options podworkers.UpdatePodOptions) error
+	View(uid types.UID) lifecycle.View
+}
+
+type started interface {
+	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+}
+
+// Deadlines end pods at the end of their activeDeadlineSeconds, with their own
+// grace. There is one entry per pod that has a deadline, has started and need
+// not end yet, and nothing is asked between one that is due and the next. A Loop
+// that has Deadlines sees to everything but Note, which is also for whoever
+// hears of new statuses.
+type Deadlines struct {
+	config DeadlinesConfig
+	noted  *dirty.Set[struct{}]
+	queue  *workqueue.Queue
+	epoch  time.Time // a reading with which due times are compared
+	wake   func()    // of the loop, written before anything runs
+
+	// Kept for the next step.
+	taken []dirty.Entry[struct{}]
+	due   []types.UID
+}
+
+// NewDeadlines makes Deadlines of no pod.
+func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	d := &Deadlines{config: config, wake: func() {}}
+	d.noted = dirty.New[struct{}](nil, func() { d.wake() })
+	d.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
+	d.epoch = config.Clock.Now()
+	return d, nil
+}
+
+func (c *DeadlinesConfig) complete() error {
+	var errs []error
+	missing := func(absent bool, field string) {
+		if absent {
+			errs = append(errs, errors.New("syncloop: DeadlinesConfig."+field+" is missing"))
+		}
+	}
+	missing(c.Desired == nil, "Desired")
+	missing(c.Workers == nil, "Workers")
+	missing(c.Status == nil, "Status")
+	if c.Recorder == nil {
+		c.Recorder = silent{}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}
+
+// Note says that a pod's deadline or its start may be another than before. It
+// never blocks and may be called from anywhere. A pod without a deadline costs a
+// look; the entry of one that had a deadline is dropped when it is due.
+func (d *Deadlines) Note(uid types.UID) {
+	if pod, ok := d.config.Desired.GetPodByUID(uid); ok && pod.Spec.ActiveDeadlineSeconds == nil {
+		return
+	}
+	d.noted.Add(uid, struct{}{})
+}
+
+// step looks at what was noted, ends what is due, and says when the next pod
+// is. It is called by the loop.
+func (d *Deadlines) step() (next time.Time, timed bool) {
+	d.taken = d.noted.Take(d.taken)
+	for _, n := range d.taken {
+		d.watch(n.UID)
+	}
+	d.due = d.queue.AppendWork(d.due[:0])
+	for _, uid := range d.due {
+		d.expire(uid)
+	}
+	return d.queue.Next()
+}
+
+// watch gives a pod the entry that it should have.
+func (d *Deadlines) watch(uid types.UID) {
+	if _, at, ok := d.deadline(uid); ok {
+		d.queue.EnqueueAt(uid, at)
+		return
+	}
+	d.queue.Remove(uid)
+}
+
+// deadline is when a pod has to end. There is none if it has to end already, or
+// has not started (AD-1). While a UID is used again the stored status is that of
+// the life before, until the new one says something: it is over then.
+func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
+	pod, ok = d.config.Desired.GetPodByUID(uid)
+	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
+		return nil, time.Time{}, false
+	}
+	if view := d.config.Workers.View(uid); !view.Known() || view.IsPodTerminationRequested() {
+		return nil, time.Time{}, false
+	}
+	status, ok := d.config.Status.GetPodStatus(uid)
+	if !ok || status.StartTime.IsZero() || terminal(status.Phase) {
+		return nil, time.Time{}, false
+	}
+	return pod, status.StartTime.Add(seconds(*pod.Spec.ActiveDeadlineSeconds)), true
+}
+
+// seconds is a duration that a time can be moved by, whatever the number (F11).
+func seconds(n int64) time.Duration {
+	const most = math.MaxInt64 / 4 / int64(time.Second)
+	return time.Duration(min(max(n, 0), most)) * time.Second
+}
+
+// expire ends a pod whose entry is due, unless its deadline has moved since.
+// From then on the pod has to end, and has no deadline any more: that is said
+// once (AD-2 says it every second).
+func (d *Deadlines) expire(uid types.UID) {
+	pod, at, ok := d.deadline(uid)
+	if !ok {
+		return
+	}
+	// Not the wall clock: whoever sets that ends no pod, and wakes nobody for ever.
+	if d.epoch.Add(d.config.Clock.Since(d.epoch)).Before(at) {
+		d.queue.EnqueueAt(uid, at)
+		return
+	}
+	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
+		UpdateType: podworkers.SyncPodKill,
+		StartTime:  at,
+		Pod:        pod,
+		KillPodOptions: &podworkers.KillPodOptions{
+			PodStatusFunc: podworkers.Fail(ReasonDeadlineExceeded, messageDeadlineExceeded),
+		},
+	})
+	switch {
+	case errors.Is(err, podworkers.ErrStopped):
+	case err != nil:
+		d.config.Log.Error("a pod beyond its deadline could not be ended", "pod", podmanager.FullName(pod), "uid", uid, "err", err)
+	default:
+		d.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonDeadlineExceeded, messageDeadlineExceeded)
+		d.config.Log.Info("a pod is beyond its deadline", "pod", podmanager.FullName(pod), "uid", uid, "since", at)
+	}
+}
