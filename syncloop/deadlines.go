@@ -47,6 +47,7 @@ type killer interface {
 
 type started interface {
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	PodIsFinished(uid types.UID) bool
 }
 
 // Deadlines end pods at the end of their activeDeadlineSeconds, with their own
@@ -134,8 +135,8 @@ func (d *Deadlines) watch(uid types.UID) {
 }
 
 // deadline is when a pod has to end. There is none if it has to end already, or
-// has not started (AD-1). While a UID is used again the stored status is that of
-// the life before, until the new one says something: it is over then.
+// has not started (AD-1). When a UID is used again the stored status is that of
+// the life before, which is finished, until the new one says something.
 func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
@@ -145,7 +146,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 		return nil, time.Time{}, false
 	}
 	status, ok := d.config.Status.GetPodStatus(uid)
-	if !ok || status.StartTime.IsZero() || terminal(status.Phase) {
+	if !ok || status.StartTime.IsZero() || terminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
 		return nil, time.Time{}, false
 	}
 	return pod, status.StartTime.Add(seconds(*pod.Spec.ActiveDeadlineSeconds)), true

@@ -19,7 +19,7 @@ import (
 func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v1.Container{c}} }
 
 // everything is what a node can do that has been given all there is.
-var everything = podsync.Powers{Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true}
+var everything = podsync.Powers{Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true}
 
 // particular are the entries of the README's table that stand for a value, or
 // whose field must have a certain one.

@@ -160,6 +160,13 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	return *e.status.DeepCopy(), true
 }
 
+// PodIsFinished reports whether the newest status is that of a pod that has been
+// terminated: until the UID's next life says something it is not of that one.
+func (s *Store) PodIsFinished(uid types.UID) bool {
+	e := s.get(s.translate(uid))
+	return e != nil && e.finished
+}
+
 // RemoveOrphanedStatuses forgets the status of every pod whose UID is not in
 // keep, or is there with false, and tells the subscriptions. It is called by
 // housekeeping with all UIDs that the node knows; UIDs of mirrors among them do

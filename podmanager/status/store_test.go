@@ -598,3 +598,16 @@ func BenchmarkSetPodStatusUnchanged(b *testing.B) {
 		s.SetPodStatus(pod, st)
 	}
 }
+
+// TestPodIsFinished: from the end of a life to the first word of the next.
+func TestPodIsFinished(t *testing.T) {
+	store := status.New(status.Config{})
+	pod := newPod("uid-1")
+	assert.False(t, store.PodIsFinished("uid-1"), "nothing is known of it")
+	store.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
+	assert.False(t, store.PodIsFinished("uid-1"))
+	store.TerminatePod(pod)
+	assert.True(t, store.PodIsFinished("uid-1"))
+	store.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending})
+	assert.False(t, store.PodIsFinished("uid-1"))
+}

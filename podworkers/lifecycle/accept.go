@@ -127,7 +127,7 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 	t.note(r, u)
 	c := change{verdict: Current}
 	if r.stage.ending() {
-		c.cut = r.shorten(u.Facts.DeletionGrace, u.Kill.Grace) || wanted
+		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
 		if u.Kill.Amends {
 			t.rare(r).amends = r.generation
 		}

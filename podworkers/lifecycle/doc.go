@@ -89,7 +89,7 @@
 //     on, so a kill during a natural end can shorten it, not lengthen it
 //     (#83916, #113717).
 //   - B-049 (#115819, #124405): unset is not zero. A zero counts as one second
-//     and can not be lengthened.
+//     and can not be lengthened. The grace of a kill is bounded by the pod's.
 //   - B-065: a static pod that must end before it ever started does so in the
 //     update itself; and if the runtime has shown it, it is stopped first.
 //   - B-066: the grace computed for an orphan is passed on.

@@ -55,6 +55,19 @@ func (r *record) shorten(deletion, kill Grace) bool {
 	return before != 0 && r.grace != before
 }
 
+// override is the grace that a kill asks for. It never gives a pod more than the
+// content has for itself (kubernetes/kubernetes#124405).
+func (u *Update) override() Grace {
+	own := u.Facts.DeletionGrace
+	if !own.Set {
+		own = u.Facts.SpecGrace
+	}
+	if u.Kill.Grace.Set && own.Set && own.effective() < u.Kill.Grace.effective() {
+		return own
+	}
+	return u.Kill.Grace
+}
+
 // passed is the grace for the syncer: none if it would find the same number in
 // the content by itself.
 func (r *record) passed() Grace {

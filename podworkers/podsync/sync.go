@@ -32,6 +32,9 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
+	if overdue(pod, &status, s.turn.Now()) {
+		return false, nil
+	}
 	actions := s.decide(v, &status)
 	if actions.Idle() {
 		return false, s.setUp(ctx, v)

@@ -24,6 +24,8 @@ type Powers struct {
 	Probes, GRPCProbes, ExecProbes bool
 	// Hooks that run a command are run, and those that make a request.
 	ExecHooks, HTTPHooks bool
+	// Deadlines: somebody ends pods at the end of their activeDeadlineSeconds.
+	Deadlines bool
 	// Hosts: the hosts file is written.
 	Hosts bool
 	// Volumes names what of a pod's volumes cannot be had. Nil: there are none.
@@ -96,7 +98,7 @@ func (u *unsupported) pod(pod *v1.Pod) {
 	default:
 		u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
 	}
-	u.reject(s.ActiveDeadlineSeconds != nil, "spec.activeDeadlineSeconds", "deadlines are not watched")
+	u.reject(s.ActiveDeadlineSeconds != nil && !u.powers.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
 	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
 	if s.RuntimeClassName != nil {
 		_, known := u.powers.Handlers[*s.RuntimeClassName]

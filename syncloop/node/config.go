@@ -82,6 +82,9 @@ type Config struct {
 	// gates, operating system, pod count, resources, node affinity, host ports,
 	// taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
+	// Evictable is asked by Evict whether a pod may be; nil spares static pods
+	// and those of a system-critical priority. It is called by any goroutine.
+	Evictable func(pod *v1.Pod) bool
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int
 	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
@@ -144,6 +147,9 @@ func (c *Config) complete() error {
 	}
 	c.Name = strings.ToLower(c.Name)
 	c.completeLabels()
+	if c.Evictable == nil {
+		c.Evictable = evictable
+	}
 	if len(c.HostIPs) == 0 {
 		c.HostIPs = []string{"127.0.0.1"}
 	}

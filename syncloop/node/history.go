@@ -175,8 +175,9 @@ func (n *Node) did(r podsync.Result) {
 // holds follows every container that waits.
 func (n *Node) holds(h podsync.Hold) { n.histories.hold(h.UID, h.Container, h.Until) }
 
-// accepted follows every new status.
+// accepted follows every new status. The first says when the pod has started.
 func (n *Node) accepted(uid types.UID, _ uint64) {
+	n.limits.Note(uid)
 	pod, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
 		return // How it ends is told by its worker.

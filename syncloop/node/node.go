@@ -44,6 +44,7 @@ type Node struct {
 	syncer   *podsync.Syncer
 	workers  *podworkers.Workers
 	handlers *syncloop.Handlers
+	limits   *syncloop.Deadlines
 	loop     *syncloop.Loop
 	leftover *gc.Pods
 
@@ -182,12 +183,20 @@ func (n *Node) buildLoop() (err error) {
 	if err != nil {
 		return err
 	}
+	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
+		Desired: n.manager, Workers: n.workers, Status: n.status,
+		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log,
+	})
+	if err != nil {
+		return err
+	}
 	n.loop, err = syncloop.New(syncloop.Config{
 		Handler:            n.handlers,
 		Updates:            n.sources,
 		Desired:            n.manager,
 		Changes:            n.pleg,
 		Readiness:          n.status,
+		Deadlines:          n.limits,
 		Settled:            n.settled,
 		HousekeepingPeriod: n.config.Housekeeping,
 		Clock:              n.config.Clock,
@@ -333,6 +342,7 @@ func (n *Node) known(uid types.UID) bool {
 
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.enters(uid, phase)
+	n.limits.Note(uid)
 	if phase == lifecycle.Finished {
 		n.loop.Touch()
 	}

@@ -43,6 +43,7 @@ func (n *Node) powers() podsync.Powers {
 	powers := n.syncer.Powers()
 	_, answers := n.config.Runtime.(runtime.Answerer)
 	powers.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+	powers.Deadlines = true
 	return powers
 }
 

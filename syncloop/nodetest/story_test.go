@@ -10,11 +10,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -24,7 +26,10 @@ import (
 //
 //	set NAME [uid=U] [restart=P] [grace=N] [port=N] [script=S] [init=CMD]... CMD [| CMD]...
 //	                           spaces within an option are written _
+//	                           also deadline=DURATION and cpu=QUANTITY
 //	drop UID                   want it no more
+//	evict UID [reason=R] [grace=N]
+//	                           end it, as one that the node can not afford
 //	run DURATION               let time pass
 //	exit POD CONTAINER CODE    a container ends by itself
 //	lose POD CONTAINER         a container's record vanishes
@@ -48,6 +53,7 @@ func TestStories(t *testing.T) {
 			config := nodetest.Config{Seed: 1}
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
+			config.Node.Capacity = capacity(t, d)
 			return nodetest.Play(t, config, func(w nodetest.World) {
 				for line := range strings.Lines(d.Input) {
 					command(t, w, defined, strings.Fields(line))
@@ -69,6 +75,15 @@ func define(t *testing.T, text string) *v1.Pod {
 	return p
 }
 
+// capacity is what the node has: cpu=, or nothing that would be checked.
+func capacity(t *testing.T, d *datadriven.TestData) v1.ResourceList {
+	var cpu string
+	if d.MaybeScanArgs(t, "cpu", &cpu); cpu == "" {
+		return nil
+	}
+	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+}
+
 func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words []string) {
 	t.Helper()
 	switch verb, args := words[0], words[1:]; verb {
@@ -78,6 +93,8 @@ func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words [
 			return
 		}
 		w.Set(parsePod(t, args))
+	case "evict":
+		evict(t, w, types.UID(args[0]), args[1:])
 	case "drop":
 		w.Drop(types.UID(args[0]))
 	case "run":
@@ -107,6 +124,25 @@ func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words [
 	}
 }
 
+func evict(t *testing.T, w nodetest.World, uid types.UID, options []string) {
+	t.Helper()
+	var e node.Eviction
+	for _, option := range options {
+		switch key, value, _ := strings.Cut(option, "="); key {
+		case "reason":
+			e.Reason, e.Message = value, "the story says so"
+		case "grace":
+			n, err := strconv.ParseInt(value, 10, 64)
+			require.NoError(t, err)
+			e.GraceSeconds = &n
+		default:
+			t.Fatalf("unknown option %q", key)
+		}
+	}
+	_, err := w.Node().Evict(uid, e)
+	require.NoError(t, err)
+}
+
 func parsePod(t *testing.T, args []string) *v1.Pod {
 	t.Helper()
 	name := args[0]
@@ -131,6 +167,15 @@ func parsePod(t *testing.T, args []string) *v1.Pod {
 		case "init":
 			n := fmt.Sprintf("i%d", len(p.Spec.InitContainers))
 			p.Spec.InitContainers = append(p.Spec.InitContainers, container(name, n, strings.Fields(value)))
+		case "deadline":
+			d, err := time.ParseDuration(value)
+			require.NoError(t, err)
+			p.Spec.ActiveDeadlineSeconds = new(int64(d / time.Second))
+		case "cpu":
+			q := resource.MustParse(value)
+			defer func() {
+				p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: q}
+			}()
 		case "script":
 			p.Annotations["memory.podkeel.dev/c0"] = value
 		case "port":

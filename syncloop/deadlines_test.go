@@ -1,0 +1,258 @@
+package syncloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podworkerstest"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// limited is a loop with deadlines and nothing else, and workers that only
+// write down what they are told.
+type limited struct {
+	t         *testing.T
+	manager   *podmanager.Store
+	status    *status.Store
+	mu        sync.Mutex // guards the table
+	table     *lifecycle.Table
+	out       lifecycle.Effects
+	refuse    error
+	amend     podworkers.PodStatusFunc
+	notes     []string
+	deadlines *syncloop.Deadlines
+	loop      *syncloop.Loop
+}
+
+func newLimited(t *testing.T) *limited {
+	l := &limited{t: t, manager: podmanager.New(), status: status.New(status.Config{}), table: lifecycle.New()}
+	var err error
+	l.deadlines, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{Desired: l.manager, Workers: l, Status: l.status, Recorder: l})
+	require.NoError(t, err)
+	observer, err := pleg.New(pleg.Config{Runtime: memory.New(memory.Config{})})
+	require.NoError(t, err)
+	l.loop, err = syncloop.New(syncloop.Config{
+		Handler: printer{}, Updates: &desire{}, Desired: l.manager, Changes: observer, Deadlines: l.deadlines,
+	})
+	require.NoError(t, err)
+	return l
+}
+
+func (l *limited) View(uid types.UID) lifecycle.View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.View(uid)
+}
+
+func (l *limited) tell(uid types.UID, what podworkers.SyncPodType) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.table.Update(lifecycle.Update{UID: uid, Type: what, Subject: lifecycle.ConfigPod}, &l.out)
+	return err
+}
+
+func (l *limited) UpdatePod(o podworkers.UpdatePodOptions) error {
+	if l.refuse != nil {
+		return l.refuse
+	}
+	l.note("%s %s", o.UpdateType, o.Pod.UID)
+	if o.KillPodOptions != nil {
+		assert.Nil(l.t, o.KillPodOptions.PodTerminationGracePeriodSecondsOverride, "the pod's own grace counts")
+		l.amend = o.KillPodOptions.PodStatusFunc
+	}
+	return l.tell(o.Pod.UID, o.UpdateType)
+}
+
+func (l *limited) note(format string, args ...any) {
+	now := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	l.notes = append(l.notes, fmt.Sprint(now, " ", fmt.Sprintf(format, args...)))
+}
+
+func (l *limited) Event(o k8sruntime.Object, kind, reason, message string) {
+	l.note("event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
+}
+
+func (l *limited) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	l.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// want gives a pod a deadline and, unless it has one, a worker.
+func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}}
+	pod.Spec.ActiveDeadlineSeconds = seconds
+	l.manager.UpdatePod(pod)
+	if !l.View(uid).Known() {
+		require.NoError(l.t, l.tell(uid, podworkers.SyncPodCreate))
+	}
+	l.deadlines.Note(uid)
+	return pod
+}
+
+// start lets a pod's status say that it runs since now.
+func (l *limited) start(pod *v1.Pod) {
+	l.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
+	l.deadlines.Note(pod.UID)
+}
+
+// play runs the loop in a bubble beside a story.
+func (l *limited) play(story func()) {
+	ctx, end := context.WithCancel(l.t.Context())
+	done := make(chan error)
+	go func() { done <- l.loop.Run(ctx) }()
+	story()
+	end()
+	assert.NoError(l.t, <-done)
+}
+
+const exceeded = "DeadlineExceeded: Pod was active on the node longer than the specified deadline"
+
+func TestDeadlines_AD1_P23(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		l.play(func() {
+			l.start(l.want("later", new(int64(20))))
+			l.start(l.want("sooner", new(int64(10))))
+			l.start(l.want("never", nil))
+			l.want("unstarted", new(int64(1)))
+			time.Sleep(time.Hour)
+		})
+		assert.Equal(t, []string{
+			"10s kill sooner", "10s event sooner Normal " + exceeded,
+			"20s kill later", "20s event later Normal " + exceeded,
+		}, l.notes, "each once, and not before")
+		status := v1.PodStatus{Phase: v1.PodRunning}
+		l.amend(&status)
+		assert.Equal(t, "Failed DeadlineExceeded Pod was active on the node longer than the specified deadline []", ended(status))
+	})
+}
+
+func ended(s v1.PodStatus) string {
+	return fmt.Sprint(s.Phase, " ", s.Reason, " ", s.Message, " ", s.Conditions)
+}
+
+// TestDeadlines_F25: 0, negative, huge, moved in both directions, taken away.
+func TestDeadlines_F25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		l.play(func() {
+			l.start(l.want("huge", new(int64(math.MaxInt64))))
+			l.start(l.want("lowest", new(int64(math.MinInt64))))
+			synctest.Wait()
+			l.start(l.want("zero", new(int64(0))))
+			l.start(l.want("raised", new(int64(10))))
+			l.start(l.want("lowered", new(int64(100))))
+			l.start(l.want("freed", new(int64(10))))
+			time.Sleep(5 * time.Second)
+			l.want("raised", new(int64(20)))
+			l.want("lowered", new(int64(3)))
+			l.want("freed", nil)
+			time.Sleep(time.Hour)
+		})
+		assert.Equal(t, []string{
+			"0s kill lowest", "0s event lowest Normal " + exceeded,
+			"0s kill zero", "0s event zero Normal " + exceeded,
+			"5s kill lowered", "5s event lowered Normal " + exceeded,
+			"20s kill raised", "20s event raised Normal " + exceeded,
+		}, l.notes)
+	})
+}
+
+// TestDeadlines_WhatIsOverHasNone: a pod that has to end already, is over, is
+// wanted no more, or whose status is still that of the life before.
+func TestDeadlines_WhatIsOverHasNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		var reused *v1.Pod
+		l.play(func() {
+			pods := map[types.UID]*v1.Pod{}
+			for _, uid := range []types.UID{"ending", "succeeded", "dropped", "unknown", "reused"} {
+				pods[uid] = l.want(uid, new(int64(10)))
+				l.start(pods[uid])
+			}
+			synctest.Wait()
+			require.NoError(t, l.tell("ending", podworkers.SyncPodKill))
+			l.status.SetPodStatus(pods["succeeded"], v1.PodStatus{Phase: v1.PodSucceeded})
+			l.manager.RemovePod(pods["dropped"])
+			reused = pods["reused"].DeepCopy() // A static pod's phase stays as it was.
+			reused.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: "file"}
+			l.manager.UpdatePod(reused)
+			l.status.TerminatePod(reused)
+			for uid := range pods {
+				l.deadlines.Note(uid)
+			}
+			time.Sleep(30 * time.Second)
+			l.status.ReplacePodStatus(reused, v1.PodStatus{Phase: v1.PodRunning})
+			l.deadlines.Note("reused")
+			time.Sleep(time.Hour)
+		})
+		assert.Equal(t, []string{"10s kill unknown", "10s event unknown Normal " + exceeded, "40s kill reused", "40s event reused Normal " + exceeded}, l.notes)
+	})
+}
+
+// TestDeadlines_Refused: workers that refuse are told once, and no event claims
+// that anything ended.
+func TestDeadlines_Refused(t *testing.T) {
+	for _, refuse := range []error{podworkers.ErrStopped, errors.New("no")} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimited(t)
+			l.refuse = refuse
+			l.play(func() {
+				l.start(l.want("web", new(int64(10))))
+				time.Sleep(time.Hour)
+			})
+			assert.Empty(t, l.notes)
+		})
+	}
+}
+
+func TestNewDeadlines_NamesEveryFault(t *testing.T) {
+	_, err := syncloop.NewDeadlines(syncloop.DeadlinesConfig{})
+	require.EqualError(t, err, "syncloop: DeadlinesConfig.Desired is missing\n"+
+		"syncloop: DeadlinesConfig.Workers is missing\nsyncloop: DeadlinesConfig.Status is missing")
+}
+
+// Deadlines need to know what is wanted, since when it runs, and who ends it. A
+// loop that has them does the rest.
+func ExampleNewDeadlines() {
+	manager, statuses := podmanager.New(), status.New(status.Config{})
+	observed, _ := pleg.New(pleg.Config{Runtime: memory.New(memory.Config{})})
+	workers, _ := podworkers.New(podworkers.Config{Syncer: podworkerstest.NewSyncer(nil), Cache: observed})
+	deadlines, err := syncloop.NewDeadlines(syncloop.DeadlinesConfig{Desired: manager, Workers: workers, Status: statuses})
+	if err != nil {
+		panic(err)
+	}
+	loop, err := syncloop.New(syncloop.Config{
+		Handler: printer{manager}, Updates: &desire{}, Desired: manager, Changes: observed, Deadlines: deadlines,
+	})
+	if err != nil {
+		panic(err)
+	}
+	web := podworkerstest.Pod("web")
+	web.Spec.ActiveDeadlineSeconds = new(int64(0))
+	manager.AddPod(web)
+	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: web})
+	statuses.SetPodStatus(web, v1.PodStatus{Phase: v1.PodRunning}) // It has started.
+	deadlines.Note(web.UID)
+	loop.Step(context.Background())
+	fmt.Println("it has to end:", workers.View(web.UID).IsPodTerminationRequested())
+	// Output: it has to end: true
+}

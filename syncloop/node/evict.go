@@ -1,0 +1,97 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+)
+
+// The errors of Evict.
+var (
+	// ErrUnknownPod: no pod of that UID is at work here. Perhaps it was never
+	// Set, or was refused, or has been forgotten.
+	ErrUnknownPod = errors.New("node: no such pod is at work")
+	// ErrNotEvictable: the pod is one that must not be evicted.
+	ErrNotEvictable = errors.New("node: the pod is not evictable")
+)
+
+// Eviction says why a pod is to go, and how fast.
+type Eviction struct {
+	// Reason is one word for the pod's status; empty is "Evicted".
+	Reason string
+	// Message is a sentence for people.
+	Message string
+	// GraceSeconds is how long the pod may take to end, if its own grace is not
+	// shorter; nil is its own, less than 1 counts as 1. The shortest that was
+	// ever asked for counts.
+	GraceSeconds *int64
+	// Force evicts a pod that Config.Evictable spares.
+	Force bool
+}
+
+// systemCritical is the least priority of a pod that the node cannot do without.
+const systemCritical = 2_000_000_000
+
+// evictable is what is spared unless Config.Evictable says otherwise: static
+// pods, which nobody would start anywhere else, and critical ones.
+func evictable(pod *v1.Pod) bool {
+	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < systemCritical)
+}
+
+// Evict ends a pod that the node can not afford any more: it has Failed, with
+// the reason of the eviction and the condition DisruptionTarget, and does not run
+// again, though it stays wanted until it is dropped. The handle is resolved
+// exactly once, when the pod has ended or it is certain that nothing of it runs.
+//
+// It never blocks and may be called from anywhere, again too: a second eviction
+// can shorten the grace, but the reason that was published first stands, as does
+// that of a pod which ended for another. An event says it once.
+//
+// A node that starts anew knows nothing of evictions before it: what does not
+// come from an API that keeps the status has to be dropped.
+func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
+	pod, ok := n.manager.GetPodByUID(uid)
+	view := n.workers.View(uid)
+	if !ok || !view.Known() {
+		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
+	}
+	if !e.Force && !n.config.Evictable(pod) {
+		return nil, fmt.Errorf("%w: %s/%s", ErrNotEvictable, pod.Namespace, pod.Name)
+	}
+	if e.Reason == "" {
+		e.Reason = reasonEvicted
+	}
+	if !view.IsPodTerminationRequested() {
+		n.warn(pod, e)
+	}
+	return n.workers.Kill(podworkers.UpdatePodOptions{
+		Pod: pod,
+		KillPodOptions: &podworkers.KillPodOptions{
+			Evict:                                    true,
+			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruption(e)),
+			PodTerminationGracePeriodSecondsOverride: e.GraceSeconds,
+		},
+	}), nil
+}
+
+// reasonEvicted is the reason of an eviction that gives none, and of its event.
+const reasonEvicted = "Evicted"
+
+func (n *Node) warn(pod *v1.Pod, e Eviction) {
+	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
+	if n.config.Recorder != nil {
+		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, e.Message)
+	}
+}
+
+// disruption is by what others see that the pod did not end by itself (EV-4).
+func disruption(e Eviction) v1.PodCondition {
+	return v1.PodCondition{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: e.Message,
+	}
+}
