@@ -8,10 +8,10 @@ import (
 
 // decision is the state of one Decide.
 type decision struct {
-	*Input
+	Input
 	Actions
 	index
-	place    place
+	where    place
 	recalled bool // the index has what was published
 }
 
@@ -21,18 +21,15 @@ func Decide(in Input) Actions {
 	if in.Status == nil {
 		in.Status = &runtime.PodStatus{UID: in.Pod.UID}
 	}
-	// Room for a pod of the usual size, so that an unchanged one takes no memory.
-	var entries [few]entry
-	var follow [2 * few]int32
-	d := decision{Input: &in, place: findPlace(&in), index: index{entries: entries[:0], follow: follow[:0]}}
-	if d.place.current != nil {
-		d.SandboxID = d.place.current.ID
+	d := decision{Input: in, where: findPlace(&in)}
+	if d.where.current != nil {
+		d.SandboxID = d.where.current.ID
 	}
 	d.read(in.Pod, in.Status, in.Incarnation, d.SandboxID)
 	switch {
 	case d.resetAll():
 		return d.Actions
-	case d.place.replace != "":
+	case d.where.replace != "":
 		d.SandboxID = ""
 		d.replaceSandbox()
 	default:
@@ -44,7 +41,7 @@ func Decide(in Input) Actions {
 
 // inSandbox looks at the containers of a pod that has a sandbox to keep.
 func (d *decision) inSandbox() {
-	d.StopSandboxes, d.RemoveSandboxes = d.place.idle, d.place.late
+	d.StopSandboxes, d.RemoveSandboxes = d.where.idle, d.where.late
 	d.pruneFormer()
 	d.killStrays()
 	d.ephemeral()
@@ -95,16 +92,15 @@ func (d *decision) killUnwell(rec *runtime.ContainerStatus, probe *v1.Probe, why
 }
 
 // start describes the next attempt at a container.
-func (d *decision) start(c *v1.Container, why Why) Start {
+func (d *decision) start(c *v1.Container, e *entry, why Why) Start {
 	d.recall()
-	e := d.of(c.Name)
 	s := Start{Container: c, Attempt: e.nextAttempt(), Why: why}
 	if e.created {
-		d.each(e, func(rec *runtime.ContainerStatus) {
+		for rec := range d.all(e) {
 			if rec.State == runtime.StateCreated {
 				s.Remove = append(s.Remove, rec.ID)
 			}
-		})
+		}
 	}
 	if until := d.NotBefore[c.Name]; until.After(d.Now) {
 		s.HeldUntil = until

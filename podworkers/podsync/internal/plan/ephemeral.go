@@ -10,15 +10,16 @@ func (d *decision) ephemeral() {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
-	for i := range d.Pod.Spec.EphemeralContainers {
-		c := (*v1.Container)(&d.Pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		e := d.of(c.Name)
+	spec := &d.Pod.Spec
+	for i := range spec.EphemeralContainers {
+		c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
+		e := d.at(len(spec.InitContainers) + len(spec.Containers) + i)
 		if e.newest != nil {
 			continue
 		}
 		d.recall()
 		if !e.saidCreated() {
-			d.Ephemeral = append(d.Ephemeral, d.start(c, WhyNotCreated))
+			d.Ephemeral = append(d.Ephemeral, d.start(c, e, WhyNotCreated))
 		}
 	}
 }

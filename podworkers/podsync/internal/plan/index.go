@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"iter"
+
 	v1 "k8s.io/api/core/v1"
 
 	rules "github.com/podkeel/podkeel/internal/restart"
@@ -8,18 +10,23 @@ import (
 )
 
 // few is how many containers are looked up by comparing names one by one, which
-// for so many is faster than a map and takes no memory.
+// for so many is faster than a map. A pod with no more than that takes no memory.
 const few = 16
 
 // index has what the records of a pod tell of each container of its spec, so
 // that they are read once, however many there are of either.
 type index struct {
-	entries []entry
-	byName  map[string]int // nil: there are few
-	records []runtime.ContainerStatus
+	// The entries are in the order of the spec: init, regular, ephemeral. With
+	// few they are in room, else in many.
+	count int
+	room  [few]entry
+	many  []entry
+	names map[string]int // of many
 	// follow has the next record of the same name for each record, as its
 	// position plus one. Zero: there is none.
-	follow []int32
+	follow     [2 * few]int32
+	followMany []int32 // for more records
+	records    []runtime.ContainerStatus
 	// spent says that something has run that may not run again.
 	spent bool
 	// reset says that all containers were being made to begin anew, by what was
@@ -46,15 +53,17 @@ type entry struct {
 // are what its containers are; that may be anySandbox.
 func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox string) {
 	x.records = st.Containers
-	x.name(pod)
+	if len(x.records) > len(x.follow) {
+		x.followMany = make([]int32, len(x.records))
+	}
+	x.name(&pod.Spec)
 	var e *entry
 	strange := false
-	for i := range st.Containers {
-		rec := &st.Containers[i]
+	for i := range x.records {
+		rec := &x.records[i]
 		if e == nil || e.name != rec.Name {
 			e = x.of(rec.Name)
 		}
-		x.follow = append(x.follow, 0)
 		if e == nil {
 			strange = strange || rec.Incarnation == life && rec.State != runtime.StateCreated
 			continue
@@ -62,14 +71,14 @@ func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox st
 		x.link(e, i)
 		e.note(rec, life, sandbox)
 	}
-	x.spent = strange && policyOf(pod, &v1.Container{}) == v1.RestartPolicyNever || x.anySpent(pod)
+	x.spent = strange && pod.Spec.RestartPolicy == v1.RestartPolicyNever || x.anySpent(pod)
 }
 
-// name makes an entry for each name in the spec.
-func (x *index) name(pod *v1.Pod) {
-	s := &pod.Spec
-	if n := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers); n > few {
-		x.entries, x.byName = make([]entry, 0, n), make(map[string]int, n)
+// name makes an entry for each container in the spec.
+func (x *index) name(s *v1.PodSpec) {
+	n := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers)
+	if n > few {
+		x.many, x.names = make([]entry, n), make(map[string]int, n)
 	}
 	for i := range s.InitContainers {
 		x.add(s.InitContainers[i].Name, &s.InitContainers[i])
@@ -83,25 +92,45 @@ func (x *index) name(pod *v1.Pod) {
 }
 
 func (x *index) add(name string, spec *v1.Container) {
-	if x.byName != nil {
-		if _, ok := x.byName[name]; !ok {
-			x.byName[name] = len(x.entries)
+	i := x.count
+	x.count++
+	e := x.place(i)
+	e.name, e.spec = name, spec
+	if x.names != nil {
+		if _, ok := x.names[name]; !ok {
+			x.names[name] = i
 		}
 	}
-	x.entries = append(x.entries, entry{name: name, spec: spec})
+}
+
+// place is the entry at a place of the spec.
+func (x *index) place(i int) *entry {
+	if x.many != nil {
+		return &x.many[i]
+	}
+	return &x.room[i]
+}
+
+// at is what the records tell of the container at a place of the spec. Nobody has
+// seen to it that a name is there once: the first has the records.
+func (x *index) at(i int) *entry {
+	if e := x.place(i); e.first != 0 {
+		return e
+	}
+	return x.of(x.place(i).name)
 }
 
 // of finds the entry of a name. Nil: the spec has no such container.
 func (x *index) of(name string) *entry {
-	if x.byName != nil {
-		if i, ok := x.byName[name]; ok {
-			return &x.entries[i]
+	if x.names != nil {
+		if i, ok := x.names[name]; ok {
+			return &x.many[i]
 		}
 		return nil
 	}
-	for i := range x.entries {
-		if x.entries[i].name == name {
-			return &x.entries[i]
+	for i := range x.count {
+		if e := &x.room[i]; e.name == name {
+			return e
 		}
 	}
 	return nil
@@ -113,15 +142,27 @@ func (x *index) link(e *entry, i int) {
 	if e.last == 0 {
 		e.first = at
 	} else {
-		x.follow[e.last-1] = at
+		*x.next(e.last) = at
 	}
 	e.last = at
 }
 
-// each calls f with every record of a container, of whatever life.
-func (x *index) each(e *entry, f func(*runtime.ContainerStatus)) {
-	for at := e.first; at != 0; at = x.follow[at-1] {
-		f(&x.records[at-1])
+// next is where the record that follows one of the same name is noted.
+func (x *index) next(at int32) *int32 {
+	if x.followMany != nil {
+		return &x.followMany[at-1]
+	}
+	return &x.follow[at-1]
+}
+
+// all are the records of a container, of whatever life.
+func (x *index) all(e *entry) iter.Seq[*runtime.ContainerStatus] {
+	return func(yield func(*runtime.ContainerStatus) bool) {
+		for at := e.first; at != 0; at = *x.next(at) {
+			if !yield(&x.records[at-1]) {
+				return
+			}
+		}
 	}
 }
 
@@ -156,8 +197,8 @@ func later(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
 
 // anySpent reports whether something of the spec has run that may not run again.
 func (x *index) anySpent(pod *v1.Pod) bool {
-	for i := range x.entries {
-		e := &x.entries[i]
+	for i := range x.count {
+		e := x.place(i)
 		if e.spec != nil && e.ran != nil && !mayRestart(pod, e.spec, lastCode(e.ran)) {
 			return true
 		}
@@ -185,8 +226,8 @@ func (x *index) publish(s *v1.PodStatus) {
 			}
 		}
 	}
-	for i := range x.entries {
-		x.reset = x.reset || x.entries[i].wasCause()
+	for i := range x.count {
+		x.reset = x.reset || x.place(i).wasCause()
 	}
 }
 

@@ -21,8 +21,7 @@ func (d *decision) initialize() bool {
 	initialized := d.wasInitialized()
 	passed := initialized
 	for i := len(all) - 1; i >= 0 && d.KillPod == ""; i-- {
-		c := &all[i]
-		e := d.of(c.Name)
+		c, e := &all[i], d.at(i)
 		if !passed && e.here == nil {
 			continue
 		}
@@ -31,16 +30,16 @@ func (d *decision) initialize() bool {
 			if i == len(all)-1 {
 				initialized = true
 			} else {
-				d.startInit(&all[i+1], WhyPreviousDone)
+				d.startInit(i+1, WhyPreviousDone)
 			}
 		}
 		if why != "" {
-			d.startInit(c, why)
+			d.startInit(i, why)
 		}
 		passed = true
 	}
 	if !passed {
-		d.startInit(&all[0], WhyNotCreated)
+		d.startInit(0, WhyNotCreated)
 	}
 	slices.Reverse(d.Init) // They are started in the order of the spec (CA-14).
 	return initialized
@@ -56,7 +55,7 @@ func (d *decision) wasInitialized() bool {
 		return true
 	}
 	for i := range d.Pod.Spec.Containers {
-		if d.of(d.Pod.Spec.Containers[i].Name).here != nil {
+		if d.ofRegular(i).here != nil {
 			return true
 		}
 	}
@@ -95,11 +94,12 @@ func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
 }
 
 // startInit adds an init container to those that are started.
-func (d *decision) startInit(c *v1.Container, why Why) {
+func (d *decision) startInit(i int, why Why) {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
-	s := d.start(c, why)
+	c := &d.Pod.Spec.InitContainers[i]
+	s := d.start(c, d.at(i), why)
 	s.Sidecar = isSidecar(c)
 	d.Init = append(d.Init, s)
 }

@@ -367,17 +367,37 @@ func checkForward(t *rapid.T, old, now *v1.PodStatus) {
 	}
 }
 
-// benchmarkWorld is a pod of two containers that run, with some history.
+// benchmarkWorld is a pod with 2 init containers, 2 sidecars, 5 containers and 6
+// probes that runs, with some history.
 func benchmarkWorld(b *testing.B) *world {
-	return newWorld(b, `pod init=i main=a,b
+	return newWorld(b, `pod init=i,s*,j,t* main=a,b,c,d,e
+		spec s startup liveness
+		spec a startup liveness
+		spec b liveness readiness
 		sandbox 0 ready
 		i 0 exited=0
+		s 0 running
+		j 0 exited=0
+		t 0 running
 		a 0 exited=1
 		a 1 running
 		b 0 running
+		c 0 running
+		d 0 running
+		e 0 running
+		initialized s0
+		probed s0 startup=Success liveness=Success
+		probed a1 startup=Success liveness=Success
+		probed b0 liveness=Success
 		old i exited=0
+		old s running
+		old j exited=0
+		old t running
 		old a running restarts=1
-		old b running`)
+		old b running
+		old c running
+		old d running
+		old e running`)
 }
 
 func BenchmarkDecideUnchanged(b *testing.B) {

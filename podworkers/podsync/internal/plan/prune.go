@@ -8,7 +8,7 @@ import (
 // is kept as long as something in it may run, or as it has the newest number of
 // a container: attempts are counted by records, and never begin anew.
 func (d *decision) pruneFormer() {
-	for _, id := range d.place.former {
+	for _, id := range d.where.former {
 		if !d.needed(id) {
 			d.PruneSandboxes = append(d.PruneSandboxes, id)
 		}
@@ -37,7 +37,7 @@ func (d *decision) needed(sandbox string) bool {
 func (d *decision) prune() {
 	for i := range d.Init {
 		var keep *runtime.ContainerStatus
-		d.each(d.of(d.Init[i].Container.Name), func(rec *runtime.ContainerStatus) {
+		for rec := range d.all(d.of(d.Init[i].Container.Name)) {
 			switch {
 			case rec.State != runtime.StateExited:
 			case keep == nil:
@@ -48,6 +48,6 @@ func (d *decision) prune() {
 			default:
 				d.Prune = append(d.Prune, rec.ID)
 			}
-		})
+		}
 	}
 }

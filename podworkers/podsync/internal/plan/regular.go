@@ -21,7 +21,7 @@ const (
 func (d *decision) regular() {
 	best := over
 	for i := range d.Pod.Spec.Containers {
-		best = max(best, d.one(&d.Pod.Spec.Containers[i]))
+		best = max(best, d.one(i))
 	}
 	switch best {
 	case over:
@@ -32,10 +32,10 @@ func (d *decision) regular() {
 }
 
 // one looks at one regular container.
-func (d *decision) one(c *v1.Container) fate {
-	e := d.of(c.Name)
+func (d *decision) one(i int) fate {
+	c, e := &d.Pod.Spec.Containers[i], d.ofRegular(i)
 	if e.running != nil {
-		return d.keep(c, e.running)
+		return d.keep(i, c, e.running)
 	}
 	rec := e.newest
 	if rec != nil && rec.State == runtime.StateRunning {
@@ -47,7 +47,7 @@ func (d *decision) one(c *v1.Container) fate {
 	if rec != nil && rec.State == runtime.StateUnknown {
 		d.kill(rec, WhyUnknownState)
 	}
-	d.Containers = append(d.Containers, d.start(c, whyStart(rec)))
+	d.startRegular(i, whyStart(rec))
 	return alive
 }
 
@@ -55,7 +55,7 @@ func (d *decision) one(c *v1.Container) fate {
 // a probe has failed (CA-17). Only policies decide whether it is started again
 // then: a rule is about an exit code, which a signal from us is not. Readiness
 // is no reason (CA-19).
-func (d *decision) keep(c *v1.Container, rec *runtime.ContainerStatus) fate {
+func (d *decision) keep(i int, c *v1.Container, rec *runtime.ContainerStatus) fate {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true
 	switch {
@@ -73,7 +73,7 @@ func (d *decision) keep(c *v1.Container, rec *runtime.ContainerStatus) fate {
 	if !again || d.Pod.DeletionTimestamp != nil {
 		return dying
 	}
-	d.Containers = append(d.Containers, d.start(c, why))
+	d.startRegular(i, why)
 	return alive
 }
 
@@ -89,4 +89,12 @@ func whyStart(rec *runtime.ContainerStatus) Why {
 		return WhyExited
 	}
 	return WhyUnknownState
+}
+
+// ofRegular is what the records tell of a regular container.
+func (d *decision) ofRegular(i int) *entry { return d.at(len(d.Pod.Spec.InitContainers) + i) }
+
+// startRegular adds a regular container to those that are started.
+func (d *decision) startRegular(i int, why Why) {
+	d.Containers = append(d.Containers, d.start(&d.Pod.Spec.Containers[i], d.ofRegular(i), why))
 }

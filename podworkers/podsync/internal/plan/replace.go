@@ -10,7 +10,7 @@ import (
 // could run in it.
 func (d *decision) replaceSandbox() {
 	if d.anythingToStop() {
-		d.KillPod = d.place.replace
+		d.KillPod = d.where.replace
 	}
 	if d.Pod.DeletionTimestamp != nil {
 		return
@@ -20,17 +20,17 @@ func (d *decision) replaceSandbox() {
 	if !worthwhile {
 		return
 	}
-	d.CreateSandbox, d.SandboxAttempt = d.place.replace, nextSandboxAttempt(d.Status)
+	d.CreateSandbox, d.SandboxAttempt = d.where.replace, nextSandboxAttempt(d.Status)
 	if len(d.Pod.Spec.InitContainers) > 0 {
-		d.startInit(&d.Pod.Spec.InitContainers[0], WhyNewSandbox)
+		d.startInit(0, WhyNewSandbox)
 		return
 	}
-	for _, c := range anew {
-		d.Containers = append(d.Containers, d.start(c, WhyNewSandbox))
+	for _, i := range anew {
+		d.startRegular(i, WhyNewSandbox)
 	}
 }
 
-// anew lists the regular containers that would be started in a new sandbox, and
+// anew lists the places of the regular containers that would be started in a new sandbox, and
 // reports whether they are worth one (CA-3 to CA-5). What decides is whether a
 // container may still start by its own policy, or the pod's if it has none:
 //
@@ -39,10 +39,10 @@ func (d *decision) replaceSandbox() {
 //   - One that has not run may, except under Never if anything of the pod has
 //     run that may not run again: it would have to do without that. If there is
 //     a new sandbox for the sake of another, it is started too.
-func (x *index) anew(pod *v1.Pod) (start []*v1.Container, worthwhile bool) {
+func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		e := x.of(c.Name)
+		e := x.at(len(pod.Spec.InitContainers) + i)
 		switch {
 		case e.newest == nil && !x.reset && e.saidDone(pod, c):
 			continue
@@ -53,7 +53,7 @@ func (x *index) anew(pod *v1.Pod) (start []*v1.Container, worthwhile bool) {
 		default:
 			worthwhile = true
 		}
-		start = append(start, c)
+		start = append(start, i)
 	}
 	return start, worthwhile
 }

@@ -1,9 +1,5 @@
 package plan
 
-import (
-	"github.com/podkeel/podkeel/runtime"
-)
-
 // resetAll lists the records of all containers if one of them has ended in a way
 // that makes all begin anew, and reports whether that is so (CA-21). The next
 // decision sees none of them, and begins with initialization. If that is cut
@@ -12,31 +8,35 @@ func (d *decision) resetAll() bool {
 	if d.Pod.DeletionTimestamp != nil || !d.anyCause() {
 		return false
 	}
-	grace := new(int64)
 	var causes []Kill
-	list := func(e *entry) {
-		cause := d.isCause(e)
-		d.each(e, func(rec *runtime.ContainerStatus) {
-			switch {
-			case rec.Incarnation != d.Incarnation:
-			case cause && rec == e.newest:
-				causes = append(causes, Kill{ID: rec.ID, Name: rec.Name, Why: WhyRestartsAll, Grace: grace})
-			default:
-				d.Reset = append(d.Reset, Kill{ID: rec.ID, Name: rec.Name, Why: WhyAllRestart, Grace: grace})
-			}
-		})
-	}
 	first := len(d.Pod.Spec.InitContainers)
-	for i := first; i < len(d.entries); i++ {
-		if d.entries[i].spec != nil {
-			list(&d.entries[i])
-		}
+	for i := first; i < d.count; i++ {
+		causes = d.resetOne(d.place(i), causes)
 	}
 	for i := first - 1; i >= 0; i-- {
-		list(&d.entries[i])
+		causes = d.resetOne(d.place(i), causes)
 	}
 	d.Reset = append(d.Reset, causes...)
 	return true
+}
+
+// resetOne lists the records of one container, or adds it to the causes.
+func (d *decision) resetOne(e *entry, causes []Kill) []Kill {
+	if e.spec == nil {
+		return causes // An ephemeral container is left as it is.
+	}
+	for rec := range d.all(e) {
+		k := Kill{ID: rec.ID, Name: rec.Name, Why: WhyAllRestart, Grace: new(int64)}
+		switch {
+		case rec.Incarnation != d.Incarnation:
+		case rec == e.newest && d.isCause(e):
+			k.Why = WhyRestartsAll
+			causes = append(causes, k)
+		default:
+			d.Reset = append(d.Reset, k)
+		}
+	}
+	return causes
 }
 
 // isCause reports whether the newest attempt at a container ended, in the
@@ -47,8 +47,8 @@ func (d *decision) isCause(e *entry) bool {
 }
 
 func (d *decision) anyCause() bool {
-	for i := range d.entries {
-		if d.isCause(&d.entries[i]) {
+	for i := range d.count {
+		if d.isCause(d.place(i)) {
 			return true
 		}
 	}
