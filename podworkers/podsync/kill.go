@@ -121,6 +121,9 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() err
 // signal sends the stop signal, and the kill when the grace that is left is
 // over. A container that is gone has stopped (KC-14).
 func (s *Syncer) signal(ctx context.Context, t *target, stubborn bool) error {
+	if err := ctx.Err(); err != nil {
+		return err // Those before it in the queue were cut short: it has not had its turn.
+	}
 	left := max(t.kill.by.Sub(s.turn.Now()), minimumGrace)
 	if stubborn {
 		left = 0

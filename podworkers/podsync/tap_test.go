@@ -18,9 +18,16 @@ type tap struct {
 	now   func() time.Time
 	write func(line string)
 	names map[string]string // by ID
+	calls []tapped
 	// requests are the newest of each kind, for tests of what is asked.
 	sandbox   runtime.RunSandboxRequest
 	container runtime.CreateContainerRequest
+}
+
+// tapped is a call that has returned.
+type tapped struct {
+	verb, what   string
+	began, ended time.Time
 }
 
 var (
@@ -31,6 +38,7 @@ var (
 func (t *tap) call(verb, what string, f func() error) error {
 	began := t.now()
 	err := f()
+	t.calls = append(t.calls, tapped{verb, what, began, t.now()})
 	line := verb
 	if what != "" {
 		line += " " + what
