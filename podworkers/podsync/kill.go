@@ -105,28 +105,25 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() err
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Killing", "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
-		stubborn := v.life.stubborn[t.id] // It was stopped before, on the runtime's word, and runs.
-		if !stubborn {
-			if err := s.preStop(ctx, v, t); err != nil {
-				return because(ErrKillContainer, err)
-			}
-			if err := await(); err != nil {
-				return because(ErrKillContainer, err)
-			}
+		if err := s.preStop(ctx, v, t); err != nil {
+			return because(ErrKillContainer, err)
 		}
-		return because(ErrKillContainer, s.signal(ctx, t, stubborn))
+		if err := await(); err != nil {
+			return because(ErrKillContainer, err)
+		}
+		return because(ErrKillContainer, s.signal(ctx, v, t))
 	})
 }
 
 // signal sends the stop signal, and the kill when the grace that is left is
 // over. A container that is gone has stopped (KC-14).
-func (s *Syncer) signal(ctx context.Context, t *target, stubborn bool) error {
+func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err // Those before it in the queue were cut short: it has not had its turn.
 	}
 	left := max(t.kill.by.Sub(s.turn.Now()), minimumGrace)
-	if stubborn {
-		left = 0
+	if v.life.stubborn[t.id] {
+		left = 0 // It was stopped before, on the runtime's word, and runs.
 	}
 	err := s.ask(ctx, left+s.cfg.CallTimeout, func(ctx context.Context) error {
 		return s.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: left})
