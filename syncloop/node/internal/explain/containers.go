@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -40,7 +41,7 @@ func (f *Facts) inits() (all []Container) {
 		s := &f.Status.InitContainerStatuses[i]
 		spec := find(f.Pod.Spec.InitContainers, s.Name)
 		c := f.container(s, Init)
-		if spec != nil && spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if spec != nil && restart.IsSidecar(spec) {
 			c.Kind = Sidecar
 		}
 		if !blocked && (!ran || c.Kind == Sidecar) {
@@ -157,7 +158,7 @@ func (f *Facts) waiting(c *Container) string {
 
 func (f *Facts) ended(c *Container, spec *v1.Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
-	restarts := spec != nil && restarts(f.Pod, spec, c)
+	restarts := spec != nil && restart.May(f.Pod, spec, c.LastEnd.ExitCode)
 	switch {
 	case restarts && c.Reason == statusUnknown:
 		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.again(c)

@@ -212,6 +212,7 @@ func (w *world) rule(flags map[string]string) {
 			codes.Values = append(codes.Values, int32(n))
 		}
 		a := w.spec("a")
+		a.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 		a.RestartPolicyRules = append(a.RestartPolicyRules, v1.ContainerRestartRule{Action: v1.ContainerRestartRuleActionRestart, ExitCodes: codes})
 	}
 }

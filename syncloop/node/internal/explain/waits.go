@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -75,7 +76,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 		waits = append(waits, "all its containers begin anew, as one of them has asked for")
 	}
 	for i := range all {
-		if c := &all[i]; c.Says != "" && c.Reason != "RestartingAllContainers" && (!noSandbox || !pending(c)) {
+		if c := &all[i]; c.Says != "" && c.Reason != restart.ReasonAll && (!noSandbox || !pending(c)) {
 			waits = append(waits, c.Says)
 		}
 	}
