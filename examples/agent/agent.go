@@ -37,14 +37,32 @@ type agent struct {
 	options
 	log      *slog.Logger
 	node     *node.Node
-	table    *table
+	face     face
 	listener net.Listener // nil without --listen
 	server   *http.Server
 }
 
+// face is what people see of the pods: a table on a terminal, or lines.
+type face interface {
+	// show is called for each change of a pod, by one caller at a time. The error
+	// says that nobody sees it any more.
+	show(state node.PodState) error
+	// run is called once, concurrently with the rest, and ends with ctx; what
+	// was shown before is seen then.
+	run(ctx context.Context)
+}
+
 // newAgent prepares everything that can fail because of what was typed.
 func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
-	a := &agent{options: o, log: o.logger(stderr), table: newTable(stdout)}
+	a := &agent{options: o, face: newTable(stdout)}
+	if t, ok := stdout.(terminal); ok {
+		table := newLive(t)
+		a.face = table
+		if _, too := stderr.(terminal); too {
+			stderr = table // It would tear the table otherwise.
+		}
+	}
+	a.log = o.logger(stderr)
 	files, err := manifest.New(a.manifestConfig())
 	if err != nil {
 		return nil, err
@@ -57,7 +75,7 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 		Relist:       o.relist,
 		Housekeeping: o.housekeeping,
 		Log:          a.log,
-		Recorder:     events{a.log},
+		Recorder:     o.recorder(stderr, a.log),
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +127,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
-	go func() { defer close(shown); a.follow(ctx) }()
+	go func() { defer close(shown); a.present(ctx) }()
 	err, over := a.attend(ended, signals)
 	if !over {
 		if a.stopOnExit {
@@ -178,6 +196,16 @@ func (a *agent) patience() time.Duration {
 	return time.Duration(longest)*time.Second + stopMargin
 }
 
+// present is what people see until all has ended.
+func (a *agent) present(ctx context.Context) {
+	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
+	drawn := make(chan struct{})
+	go func() { defer close(drawn); a.face.run(seen) }()
+	a.follow(ctx)
+	enough()
+	<-drawn
+}
+
 // follow prints every change until ctx ends, and then how things ended.
 func (a *agent) follow(ctx context.Context) {
 	if !a.showAll(ctx) {
@@ -191,7 +219,7 @@ func (a *agent) follow(ctx context.Context) {
 // so it goes on.
 func (a *agent) showAll(ctx context.Context) bool {
 	for state := range a.node.Watch(ctx) {
-		if err := a.table.show(state); err != nil {
+		if err := a.face.show(state); err != nil {
 			a.log.Warn("no more lines are printed", "err", err)
 			return false
 		}

@@ -57,7 +57,7 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "z-twin.yaml")))
 
 	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {subdomain: x, containers: [{name: c, image: x}]}}`)
-	log.until(t, "level=WARN msg=event pod=default/odd-n reason=IgnoredField", "spec.subdomain (pods have no domain)")
+	log.until(t, " Warning IgnoredField pod/default/odd-n: ", "spec.subdomain (pods have no domain)")
 	out.until(t, "odd-n", "1/1", "Running")
 	write("mapped.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: mapped}, spec: {hostUsers: false, containers: [{name: c, image: x}]}}`)
 	out.until(t, "mapped-n", "0/1", "UnsupportedField")

@@ -9,9 +9,15 @@
 // annotation (see the package runtime/memory). Files may be added, changed and
 // removed while it runs.
 //
-// One line per change goes to standard output, in the manner of
-// kubectl get pods -w, and the log to standard error. If nobody reads the lines
-// any more the agent goes on without them.
+// On a terminal it shows a table with a row for each pod that is drawn anew in
+// its place, below the lines of the log and the events. Otherwise one line per
+// change goes to standard output, in the manner of kubectl get pods -w, and log
+// and events to standard error. If nobody reads the lines any more the agent goes
+// on without them.
+//
+// While it runs, another one can be asked why a pod is as it is:
+//
+//	go run ./examples/agent explain default/web-node
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal cuts that
@@ -35,7 +41,7 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], signals, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], signals, asTerminal(os.Stdout), asTerminal(os.Stderr)))
 }
 
 // The statuses with which the agent ends.
@@ -47,6 +53,9 @@ const (
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
+	if v, ok := verbOf(args); ok {
+		return v.run(args[1:], stdout, stderr)
+	}
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage())

@@ -51,8 +51,12 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--no-such-flag"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{[]string{"--no-such-flag", "value"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{[]string{"--resync"}, "agent: flag needs an argument: -resync (--help lists the flags)"},
-		{[]string{"stray"}, `agent: "stray" is not a flag, and nothing else is expected`},
-		{[]string{"--", "stray"}, `agent: "stray" is not a flag, and nothing else is expected`},
+		{[]string{"stray"}, `agent: "stray" is neither a verb nor a flag (--help lists both)`},
+		{[]string{"--", "stray"}, `agent: "stray" is neither a verb nor a flag (--help lists both)`},
+		{[]string{"--events", "some"}, `agent: --events "some": expected true or false`},
+		{[]string{"explain"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (curl 127.0.0.1:10348/pods lists all)"},
+		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (curl 127.0.0.1:10348/pods lists all)"},
+		{[]string{"explain", "web", "--for", "1s"}, "agent: flag provided but not defined: -for (--server ADDR is the only flag of explain)"},
 		{[]string{"--runtime", "cri"}, `agent: --runtime "cri": expected memory`},
 		{[]string{"--on-exit", ""}, `agent: --on-exit "": expected leave or stop`},
 		{[]string{"--for", "0s"}, `agent: --for "0s": expected a duration above zero, such as 10s or 1m30s`},
@@ -76,7 +80,7 @@ func TestRun_BadArguments(t *testing.T) {
 			`agent: --for "x": expected a duration above zero, such as 10s or 1m30s
 agent: flag provided but not defined: -unknown (--help lists the flags)
 agent: --on-exit "never": expected leave or stop
-agent: "stray" is not a flag, and nothing else is expected
+agent: "stray" is neither a verb nor a flag (--help lists both)
 agent: --max-syncs "x": expected a number, or 0 for no bound`,
 		},
 	} {

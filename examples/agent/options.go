@@ -27,6 +27,7 @@ type options struct {
 	maxSyncs     int
 	logLevel     slog.Level
 	logFormat    string
+	events       bool
 }
 
 // knob is a flag as people read of it.
@@ -49,6 +50,8 @@ func (o *options) knobs() []knob {
 		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
 		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", o.setMaxSyncs},
+		{"events", "true|false", "print the events of pods; what repeats itself is counted (true)",
+			oneOf("true false", func(s string) { o.events = s == "true" })},
 		{"log-level", "LEVEL", "debug, info, warn or error (info)", oneOf("debug info warn error", func(s string) {
 			_ = o.logLevel.UnmarshalText([]byte(s)) // It is one of these.
 		})},
@@ -59,11 +62,12 @@ func (o *options) knobs() []knob {
 func defaults() options {
 	return options{
 		nodeName:     hostName(),
-		listen:       "127.0.0.1:10348",
+		listen:       defaultListen,
 		resync:       time.Minute,
 		relist:       time.Second,
 		housekeeping: 2 * time.Second,
 		logFormat:    "text",
+		events:       true,
 	}
 }
 
@@ -95,7 +99,7 @@ func parse(args []string) (options, error) {
 				args = args[1:] // The value, presumably, of the flag that is none.
 			}
 		} else if len(args) > 0 {
-			faults = append(faults, fmt.Errorf("%q is not a flag, and nothing else is expected", args[0]))
+			faults = append(faults, fmt.Errorf("%q is neither a verb nor a flag (--help lists both)", args[0]))
 			args = args[1:]
 		}
 	}
@@ -104,9 +108,12 @@ func parse(args []string) (options, error) {
 
 func usage() string {
 	var s strings.Builder
-	s.WriteString("Usage: agent [flags]\n\n" +
-		"Runs a directory of Pod manifests and prints what becomes of them, a line for\n" +
-		"each change. Defaults are in parentheses.\n\n")
+	s.WriteString("Usage: agent [flags]\n" +
+		"       agent VERB ... [--server ADDR]\n\n" +
+		"Runs a directory of Pod manifests and shows what becomes of them: as a table on\n" +
+		"a terminal, and otherwise as a line for each change. With a verb it asks an agent\n" +
+		"that runs, at ADDR (" + defaultListen + "):\n\n" + usageOfVerbs() +
+		"\nFlags, with their defaults in parentheses:\n\n")
 	var o options
 	for _, k := range o.knobs() {
 		fmt.Fprintf(&s, "  %-23s  %s\n", "--"+k.name+" "+k.value, k.meaning)
@@ -200,4 +207,17 @@ func (o *options) logger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, how))
 	}
 	return slog.New(slog.NewTextHandler(w, how))
+}
+
+// recorder prints events where the log goes.
+func (o *options) recorder(w io.Writer, log *slog.Logger) *events {
+	e := &events{now: time.Now}
+	switch {
+	case !o.events:
+	case o.logFormat == "json":
+		e.log = log
+	default:
+		e.out = w
+	}
+	return e
 }

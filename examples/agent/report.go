@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
+	"sync"
+	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
@@ -40,25 +41,43 @@ func consequence(p manifest.Problem) string {
 	return "nothing of this file runs"
 }
 
-// events writes the events of pods to the log: warnings for everybody, the rest
-// for those who debug.
-type events struct{ log *slog.Logger }
+// events prints the events of pods, a line each, as far as its digest lets it.
+// With a log in JSON they are records of that.
+type events struct {
+	out io.Writer    // nil: nobody wants to see them
+	log *slog.Logger // instead of out
+	now func() time.Time
+
+	mu     sync.Mutex
+	digest digest
+}
 
 // Event is the recorder's method.
-func (e events) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	level := slog.LevelDebug
-	// A back-off is in the table, and comes with each restart.
-	if eventtype == v1.EventTypeWarning && reason != "BackOff" {
-		level = slog.LevelWarn
-	}
+func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	name := "?"
 	if o, err := meta.Accessor(object); err == nil {
 		name = o.GetNamespace() + "/" + o.GetName()
 	}
-	e.log.Log(context.Background(), level, "event", "pod", name, "reason", reason, "message", message)
+	e.print(event{eventtype, name, reason, strings.ReplaceAll(message, "\n", "; ")})
 }
 
 // Eventf is the recorder's method.
-func (e events) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
+func (e *events) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	e.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+func (e *events) print(what event) {
+	if e.out == nil && e.log == nil {
+		return
+	}
+	e.mu.Lock()
+	line, ok := e.digest.line(what, e.now())
+	e.mu.Unlock()
+	switch {
+	case !ok:
+	case e.log != nil:
+		e.log.Info("event", "type", what.kind, "reason", what.reason, "pod", what.pod, "message", what.message)
+	default:
+		_, _ = io.WriteString(e.out, line+"\n") // Nobody reads them: the node goes on.
+	}
 }

@@ -57,7 +57,7 @@ func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
 		begun := time.Now()
-		code := run([]string{"--listen", "", "--node-name", "N", "--for", "1m10s"}, nil, &out, &log)
+		code := run([]string{"--listen", "", "--node-name", "N", "--for", "1m10s", "--events", "false"}, nil, &out, &log)
 		assert.Equal(t, exitOK, code)
 		assert.Equal(t, 70*time.Second, time.Since(begun))
 
@@ -78,6 +78,28 @@ func TestStory(t *testing.T) {
 	})
 }
 
+// TestEvents: beside the log, a line each; what repeats itself is counted. In a
+// log in JSON they are records.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		assert.Equal(t, exitOK, run([]string{"--listen", "", "--node-name", "n", "--for", "1h"}, nil, &out, &log))
+		assert.NotContains(t, out.String(), "Started")
+		assert.Contains(t, log.String(), "\n00:00:00 Normal Started pod/default/web-n: Container server started\n")
+		assert.Contains(t, log.String(), "\n00:00:02 Warning BackOff pod/default/crash-looper-n: Back-off restarting failed container unlucky in pod crash-looper-n_default\n")
+		assert.Contains(t, log.String(), " Warning BackOff pod/default/crash-looper-n: Back-off restarting failed container unlucky in pod crash-looper-n_default (8 times)\n")
+		assert.Less(t, strings.Count(log.String(), "crash-looper-n"), 30, "an hour of it is no flood")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		assert.Equal(t, exitOK, run([]string{"--listen", "", "--node-name", "n", "--for", "1s", "--log-format", "json"}, nil, &out, &log))
+		for line := range strings.Lines(log.String()) {
+			assert.True(t, strings.HasPrefix(line, `{"time":`), line)
+		}
+		assert.Contains(t, log.String(), `"msg":"event","type":"Normal","reason":"Started","pod":"default/web-n","message":"Container server started"}`)
+	})
+}
+
 // TestOnExit_Stop: all pods end within their grace; only the stubborn one takes
 // its five seconds.
 func TestOnExit_Stop(t *testing.T) {
@@ -86,7 +108,7 @@ func TestOnExit_Stop(t *testing.T) {
 		signals := make(chan os.Signal, 2)
 		time.AfterFunc(10*time.Second, func() { signals <- syscall.SIGTERM })
 		begun := time.Now()
-		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-level=warn"}, signals, &out, &log)
+		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-level=warn", "--events=false"}, signals, &out, &log)
 		assert.Equal(t, exitOK, code)
 		assert.Equal(t, 15*time.Second, time.Since(begun))
 		assert.Equal(t, faults, logged(log.String()))

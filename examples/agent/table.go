@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -32,13 +33,35 @@ func newTable(out io.Writer) *table {
 	return &table{out: out, now: time.Now, last: make(map[types.UID]line)}
 }
 
-const row = "%-28s  %-5s  %-22s  %-14s  %s\n"
+const format = "%-28s  %-5s  %-22s  %-14s  %s\n"
+
+// lineOf is how a pod is shown.
+func lineOf(state node.PodState) line {
+	s := state.Summary()
+	return line{displayName(state.Pod), s.Ready, s.Status, s.Restarts}
+}
+
+// heading are the names of the columns.
+func heading() []string { return []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"} }
+
+// cells are a line with what depends on the time.
+func (t *table) cells(l line, pod *v1.Pod) []string {
+	return []string{l.name, l.ready, l.status, t.restarts(pod, l.restarts), t.age(pod)}
+}
+
+// print prints a row.
+func (t *table) print(cells []string) error {
+	_, err := fmt.Fprintf(t.out, format, cells[0], cells[1], cells[2], cells[3], cells[4])
+	return err
+}
+
+// run implements face: a line is printed when it is shown.
+func (t *table) run(ctx context.Context) { <-ctx.Done() }
 
 // show prints the pod, if there is something new in its line. The error is that
 // of writing.
 func (t *table) show(state node.PodState) error {
-	uid, s := state.Pod.UID, state.Summary()
-	l := line{displayName(state.Pod), s.Ready, s.Status, s.Restarts}
+	uid, l := state.Pod.UID, lineOf(state)
 	if state.Gone {
 		delete(t.last, uid)
 		if t.shows(l.name) {
@@ -52,12 +75,11 @@ func (t *table) show(state node.PodState) error {
 	}
 	if !t.begun {
 		t.begun = true
-		if _, err := fmt.Fprintf(t.out, row, "NAME", "READY", "STATUS", "RESTARTS", "AGE"); err != nil {
+		if err := t.print(heading()); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(t.out, row, l.name, l.ready, l.status, t.restarts(state.Pod, l.restarts), t.age(state.Pod))
-	return err
+	return t.print(t.cells(l, state.Pod))
 }
 
 // shows is true if a pod of this name is in the table.

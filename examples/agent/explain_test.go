@@ -1,0 +1,76 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestExplain: one agent asks another.
+func TestExplain(t *testing.T) {
+	o, err := parse([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
+	require.NoError(t, err)
+	out, log := newLines(), newLines()
+	a, err := newAgent(o, out, log)
+	require.NoError(t, err)
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() { ended <- a.run(signals) }()
+	out.until(t, "stubborn-n", "1/1", "Running")
+
+	for _, args := range [][]string{
+		{"explain", "stubborn-n", "--server", a.address()},
+		{"explain", "--server=" + a.address(), "default/stubborn-n"},
+	} {
+		code, stdout, stderr := called(args...)
+		assert.Equal(t, exitOK, code, stderr)
+		assert.True(t, strings.HasPrefix(stdout, "default/stubborn-n is Running: its container runs and is ready\n\n"), stdout)
+		assert.Contains(t, stdout, "\nhistory\n")
+	}
+	code, stdout, stderr := called("explain", "kube-system/dns", "--server", a.address())
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "agent: there is no pod \"dns\" in namespace \"kube-system\" on this node; /pods lists those there are\n", stderr)
+	signals <- os.Interrupt
+	require.NoError(t, <-ended)
+}
+
+// TestExplain_Nobody: errors say what to do.
+func TestExplain_Nobody(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	code, _, stderr := called("explain", "web", "--server", address)
+	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, "agent: nobody answers at "+address+"; is the agent running, with --listen "+address+"? (dial tcp "+address+": connect: connection refused)\n", stderr)
+
+	code, _, stderr = called("explain", "web", "--server", "here there")
+	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, "agent: --server \"here there\": expected an address such as 127.0.0.1:10348\n", stderr)
+
+	code, stdout, _ := called("explain", "--help")
+	assert.Equal(t, exitOK, code)
+	assert.Equal(t, usage(), stdout)
+}
+
+// TestExplain_EndlessAnswer: whoever answers cannot fill the memory.
+func TestExplain_EndlessAnswer(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		chunk := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	defer s.Close()
+	text, err := client{strings.TrimPrefix(s.URL, "http://")}.get("explain", "default", "web")
+	require.NoError(t, err)
+	assert.Len(t, text, clientLimit)
+}

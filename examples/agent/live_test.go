@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestLive: the embedded examples, as a person at a terminal sees them.
+func TestLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEmulator(t, 200, 12)
+		time.AfterFunc(5500*time.Millisecond, func() {
+			assert.Equal(t, `NAME             READY   STATUS             RESTARTS     AGE
+crash-looper-n   0/1     CrashLoopBackOff   1 (3s ago)   5s
+init-chain-n     1/1     Running            0            5s
+job-n            0/1     Completed          0            5s
+stubborn-n       1/1     Running            0            5s
+web-n            1/1     Running            0            5s
+_
+`, table5(e))
+		})
+		code := run([]string{"--listen", "", "--node-name", "n", "--for", "1m10s"}, nil, e, e)
+		assert.Equal(t, exitOK, code)
+		assert.Regexp(t, `^NAME             READY   STATUS             RESTARTS      AGE
+crash-looper-n   0/1     CrashLoopBackOff   3 \(..s ago\)   70s
+init-chain-n     1/1     Running            0             70s
+job-n            0/1     Completed          0             70s
+stubborn-n       1/1     Running            0             70s
+web-n            1/1     Running            0             70s
+_
+$`, table5(e))
+		said := strings.Join(e.scrolled, "\n") + "\n" + e.String()
+		assert.Contains(t, said, `level=INFO msg="the agent runs"`)
+		assert.Contains(t, said, `why="--for is over"`)
+		assert.Contains(t, said, " Normal Started pod/default/web-n: Container server started\n")
+		assert.Contains(t, said, " Warning BackOff pod/default/crash-looper-n: Back-off restarting failed container unlucky in pod crash-looper-n_default\n")
+		for _, line := range strings.Split(said, "\n") {
+			assert.NotRegexp(t, `Running.*msg=|Running.*Normal`, line, "a torn line")
+		}
+		assert.Less(t, e.writes, 100, "no more often than there was something to see")
+	})
+}
+
+// table5 is the table at the end of the screen.
+func table5(e *emulator) string {
+	screen := e.String()
+	return screen[max(strings.Index(screen, "NAME"), 0):]
+}
+
+// TestLive_NotTooOften: a thousand changes at once are one draw.
+func TestLive_NotTooOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEmulator(t, 80, 24)
+		l := newLive(e)
+		ctx, end := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); l.run(ctx) }()
+		for range 100 { // A second of it.
+			for i := range 100 {
+				require.NoError(t, l.show(shown("default", fmt.Sprint("web-", i), types.UID(fmt.Sprint(i)), running)))
+			}
+			_, _ = fmt.Fprintln(l, "log")
+			time.Sleep(10 * time.Millisecond)
+		}
+		synctest.Wait()
+		assert.LessOrEqual(t, e.writes, 11)
+		assert.Contains(t, e.String(), "... 79 more not shown\n_")
+		before := e.writes
+		time.Sleep(time.Hour)
+		assert.LessOrEqual(t, e.writes-before, 3601, "only the ages move")
+		for i := range 100 {
+			gone := shown("default", fmt.Sprint("web-", i), types.UID(fmt.Sprint(i)), running)
+			gone.Gone = true
+			require.NoError(t, l.show(gone))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		before = e.writes
+		time.Sleep(time.Hour)
+		assert.Equal(t, before, e.writes, "nothing moves where nothing is")
+		assert.NotContains(t, e.String(), "NAME")
+		end()
+		<-over
+	})
+}
+
+// TestLive_Resize is seen within a second.
+func TestLive_Resize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEmulator(t, 80, 24)
+		l := newLive(e)
+		ctx, end := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); l.run(ctx) }()
+		l.table.now = func() time.Time { return start }
+		require.NoError(t, l.show(shown("default", "web", "1", running)))
+		time.Sleep(2 * time.Second)
+		e.resize(24, 5)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, "NAME   READY   STATUS\nweb    1/1     Running\n_\n", e.String())
+		end()
+		<-over
+	})
+}
+
+// paused is a terminal that somebody has stopped with Ctrl-S.
+type paused struct{ blocked }
+
+func (paused) Size() (width, height int) { return 80, 24 }
+
+// TestLive_Paused: neither the node nor its end waits for a terminal that does
+// not take anything, and what waits for it is bounded.
+func TestLive_Paused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := paused{make(blocked)}
+		begun := time.Now()
+		assert.Equal(t, exitOK, run([]string{"--listen", "", "--for", "1m"}, nil, out, out))
+		assert.Equal(t, time.Minute+lastLines, time.Since(begun))
+		close(out.blocked)
+	})
+	l := newLive(nil)
+	for range 2 * maxAbove {
+		_, _ = fmt.Fprintln(l, "log")
+	}
+	assert.Len(t, l.mu.above, maxAbove)
+	assert.Equal(t, maxAbove, l.mu.lost)
+}
+
+// broken is a terminal whose window was closed.
+type broken struct{}
+
+func (broken) Size() (width, height int)   { return 80, 24 }
+func (broken) Write(p []byte) (int, error) { return 0, errors.New("input/output error") }
+
+// TestLive_Gone: the node is for its pods, and goes on.
+func TestLive_Gone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var log output
+		assert.Equal(t, exitOK, run([]string{"--listen", "", "--for", "1m"}, nil, broken{}, &log))
+		assert.Equal(t, time.Minute, time.Since(begun))
+		assert.Contains(t, log.String(), `msg="no more lines are printed" err="input/output error"`)
+	})
+}

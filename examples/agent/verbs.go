@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// verb is something else that the program can do than run pods: asking an agent
+// that does.
+type verb struct {
+	name, args, meaning string
+	// run gets what follows the verb, and returns the status to end with.
+	run func(args []string, stdout, stderr io.Writer) int
+}
+
+// verbs are all there are, in the order of the help.
+func verbs() []verb {
+	return []verb{
+		{"explain", "[NAMESPACE/]NAME", "ask an agent that runs why a pod is as it is", runExplain},
+	}
+}
+
+// verbOf finds the verb of a command line, if it has one.
+func verbOf(args []string) (verb, bool) {
+	if len(args) > 0 {
+		for _, v := range verbs() {
+			if v.name == args[0] {
+				return v, true
+			}
+		}
+	}
+	return verb{}, false
+}
+
+// usageOfVerbs is their part of the help.
+func usageOfVerbs() string {
+	var s strings.Builder
+	for _, v := range verbs() {
+		fmt.Fprintf(&s, "  %-26s  %s\n", v.name+" "+v.args, v.meaning)
+	}
+	return s.String()
+}
