@@ -8,7 +8,7 @@ import (
 
 // Summary is a pod on one line, as people know it from kubectl.
 type Summary struct {
-	Ready    string // "1/2": regular containers that are ready, and all of them
+	Ready    string // "1/2": containers that are ready, and all that go on running: regular ones and sidecars
 	Status   string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
 	Restarts int32
 }
@@ -34,9 +34,10 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	if pod.Status.Reason != "" {
 		s.Status = pod.Status.Reason
 	}
-	initializing := s.addInit(pod)
-	ready := s.addRegular(pod, initializing)
-	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers))
+	initialized := isTrue(pod, v1.PodInitialized)
+	initializing, ready, sidecars := s.addInit(pod, initialized)
+	ready += s.addRegular(pod, initializing && !initialized)
+	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+sidecars)
 	if (terminating || pod.DeletionTimestamp != nil) && !isTerminal(pod.Status.Phase) {
 		s.Status = "Terminating"
 	}
@@ -44,30 +45,59 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 }
 
 // addInit accounts for the init containers. The first that is not done gives
-// the pod its status; it reports whether there is one.
-func (s *Summary) addInit(pod *v1.Pod) bool {
-	initializing := false
+// the pod its status; it reports whether there is one, and how many sidecars
+// are ready, of how many. Of a pod that is initialized only a sidecar has
+// something to say: why it waits.
+func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, ready, sidecars int) {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		s.Restarts += c.RestartCount
-		if initializing || done(c) || isTerminal(pod.Status.Phase) && c.State.Terminated == nil {
+		sidecar := isSidecar(pod, c.Name)
+		if sidecar {
+			sidecars++
+			ready += count(c.State.Running != nil && c.Ready)
+		}
+		if initializing || done(c, sidecar) || isTerminal(pod.Status.Phase) && c.State.Terminated == nil {
 			continue
 		}
 		initializing = true
-		s.Status = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
-		if why := reason(c); why != "" && why != "PodInitializing" {
+		why := reason(c)
+		switch known := why != "" && why != "PodInitializing"; {
+		case initialized && known && sidecar:
+			s.Status = why
+		case initialized:
+		case known:
 			s.Status = "Init:" + why
+		default:
+			s.Status = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
 		}
 	}
-	return initializing
+	return initializing, ready, sidecars
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// isSidecar: the init container of that name goes on running.
+func isSidecar(pod *v1.Pod, name string) bool {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name {
+			return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+		}
+	}
+	return false
 }
 
 // done: an init container has succeeded, or, as a sidecar, has started.
-func done(c *v1.ContainerStatus) bool {
+func done(c *v1.ContainerStatus, sidecar bool) bool {
 	if c.State.Terminated != nil {
 		return c.State.Terminated.ExitCode == 0
 	}
-	return c.State.Running != nil && c.Started != nil && *c.Started && c.Ready
+	return sidecar && c.State.Running != nil && c.Started != nil && *c.Started
 }
 
 // addRegular accounts for the regular containers and returns how many are
@@ -92,7 +122,7 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 	s.Status = why
 	if why == "Completed" && running {
 		s.Status = "NotReady"
-		if isReady(pod) {
+		if isTrue(pod, v1.PodReady) {
 			s.Status = string(v1.PodRunning)
 		}
 	}
@@ -116,9 +146,9 @@ func reason(c *v1.ContainerStatus) string {
 	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
 }
 
-func isReady(pod *v1.Pod) bool {
+func isTrue(pod *v1.Pod, condition v1.PodConditionType) bool {
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady {
+		if c := &pod.Status.Conditions[i]; c.Type == condition {
 			return c.Status == v1.ConditionTrue
 		}
 	}
