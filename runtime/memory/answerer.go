@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -126,11 +125,15 @@ func parseReplies(container string, annotations ...map[string]string) (map[runti
 	var answers map[runtime.Purpose]Answers
 	prefix := AnnotationPrefix + container + "."
 	for _, set := range annotations {
-		for _, key := range slices.Sorted(maps.Keys(set)) {
-			word, ok := strings.CutPrefix(key, prefix)
-			if !ok {
-				continue
+		var keys []string
+		for key := range set {
+			if strings.HasPrefix(key, prefix) {
+				keys = append(keys, key)
 			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			word := key[len(prefix):]
 			purpose := runtime.Purpose(word)
 			if !slices.Contains(purposes, purpose) {
 				return nil, fmt.Errorf("annotation %s: %w: there is no purpose %q; there are %v", key, ErrScript, word, purposes)
