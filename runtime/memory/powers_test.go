@@ -154,8 +154,53 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	require.False(t, ok(), "set again, it is the last")
 	say(all, runtime.LivenessProbe)
 	require.True(t, ok())
+	say(one, runtime.ReadinessProbe)
+	require.True(t, ok(), "another purpose is taken back")
+	say(memory.For{UID: ref.UID}, runtime.LivenessProbe, memory.AnswerFail)
+	say(memory.For{UID: ref.UID}, runtime.ReadinessProbe, memory.AnswerOK)
+	require.False(t, ok(), "another purpose of the same replaces nothing")
+	say(memory.For{UID: ref.UID}, runtime.LivenessProbe)
 	say(one, runtime.LivenessProbe)
 	require.True(t, ok(), "none is left")
+
+	mine := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
+	r.SetAnswers(one, runtime.LivenessProbe, mine)
+	mine.Sequence[0].Kind = memory.AnswerOK
+	require.False(t, ok(), "what was set is not changed from outside")
+}
+
+// The container's own annotations win over its sandbox's, purpose by purpose, and
+// of several bad ones it is always the same that is named.
+func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
+	r := memory.New(memory.Config{})
+	prefix := memory.AnnotationPrefix + "main."
+	ref, sandbox := place(t, r, "a", map[string]string{prefix + "liveness": "fail message=sandbox", prefix + "readiness": "fail message=sandbox"})
+	req := runtime.CreateContainerRequest{
+		Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox",
+		Annotations: map[string]string{prefix + "liveness": "fail message=container"},
+		Resources:   runtime.Resources{HugePages: map[string]uint64{"2Mi": 1}},
+	}
+	id, err := r.CreateContainer(t.Context(), req)
+	require.NoError(t, err)
+	req.Resources.HugePages["2Mi"] = 2
+	res, _ := r.Resources(id)
+	require.Equal(t, uint64(1), res.HugePages["2Mi"], "the request is the caller's")
+	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+	for purpose, want := range map[runtime.Purpose]string{runtime.LivenessProbe: "container", runtime.ReadinessProbe: "sandbox", runtime.StartupProbe: ""} {
+		res, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: purpose})
+		require.NoError(t, err)
+		require.Equal(t, want, res.Message)
+	}
+	bad := map[string]string{}
+	for _, word := range []string{"f", "b", "d", "a", "e", "c"} {
+		bad[prefix+word] = "ok"
+	}
+	req.Annotations, req.Attempt = bad, 1
+	for range 10 {
+		_, err := r.CreateContainer(t.Context(), req)
+		require.ErrorIs(t, err, memory.ErrScript)
+		require.ErrorContains(t, err, prefix+"a: ")
+	}
 }
 
 // Whoever asks waits as long as he likes, not as long as the answer takes.
