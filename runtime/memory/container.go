@@ -97,14 +97,10 @@ func (c *container) term(now time.Time, grace time.Duration) {
 // kill ends the container, or the attempt to start it, now.
 func (c *container) kill(now time.Time) { c.endAt(now, codeKilled) }
 
-// endItself ends the container at a time in the way its run says, unless it ends
-// earlier anyway.
+// endItself ends the container in the way its run says, at a time by which it
+// would not have ended otherwise.
 func (c *container) endItself(at time.Time) {
-	before := c.end.at
 	c.endAt(at, c.run.Exit)
-	if c.end.at.Equal(before) {
-		return
-	}
 	c.end.message = c.run.Message
 	if c.run.Reason != "" {
 		c.end.reason = c.run.Reason

@@ -83,6 +83,21 @@ func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
 	require.Zero(t, r.Waiters())
 }
 
+// A script made in Go may say its lines in any order.
+func TestReadLog_IsInOrderOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", nil)
+		r.SetScript(memory.For{}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{
+			{After: 2 * time.Second, Text: "three"}, {Text: "one"}, {After: time.Second, Text: "two"}, {After: time.Hour, Text: "never"},
+		}}}})
+		id := start(t, r, ref, sandbox, "main", 0)
+		var log strings.Builder
+		require.NoError(t, r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, &log))
+		require.Equal(t, "one\ntwo\nthree\n", log.String())
+	})
+}
+
 // Any number wait on one container, without a goroutine of the machine's, and
 // all leave nothing behind.
 func TestPowers_ManyWaitAtOnce(t *testing.T) {
