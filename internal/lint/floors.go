@@ -100,12 +100,12 @@ func Podkeel() House {
 			{"runtime", Words, Floor1a},
 			{"internal/turn", Seam, Floor1a},
 			{"internal/dirty", Quiet, Floor1a},
+			{"internal/resources", Pure, Floor1a},
 			// What several decisions have to agree on.
 			{"internal/conditions", Pure, Floor1a},
 			{"internal/restart", Pure, Floor1a},
 
 			// The decisions. Time comes as an argument, effects go as data.
-			{"internal/resources", Pure, Floor1b},
 			{"podworkers/lifecycle", Pure, Floor1b},
 			{"podworkers/podsync/internal/plan", Pure, Floor1b},
 			{"podworkers/podsync/internal/environ", Pure, Floor1b},

@@ -55,6 +55,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequ
 		DNS:         dns(spec),
 		Ports:       ports(spec),
 		Security:    podSecurity(spec.SecurityContext),
+		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
 	}
 	if !spec.HostNetwork {

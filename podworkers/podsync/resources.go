@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	podresources "github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -28,24 +29,49 @@ const (
 	scoreBestEffort = 1000
 )
 
-// resources turns requests and limits into what the kernel takes.
+// resources turns a container's requests and limits into what the kernel takes.
+// Where it has no limit of its own the pod's is one all the same: whoever reads
+// it from inside sees what is there.
 func resources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
-	cpuLimit, limited := c.Resources.Limits[v1.ResourceCPU]
-	cpuRequest, requested := c.Resources.Requests[v1.ResourceCPU]
-	if !requested && limited {
-		cpuRequest = cpuLimit
-	}
+	r := kernel(podresources.ContainerRequests(c), v1.ResourceList{
+		v1.ResourceCPU:    limit(pod, c, v1.ResourceCPU),
+		v1.ResourceMemory: limit(pod, c, v1.ResourceMemory),
+	})
+	r.OOMScoreAdj = oomScore(pod, c, nodeMemory)
+	r.HugePages = hugePages(c.Resources.Limits)
+	return r
+}
+
+// podResources are those of a pod as a whole, its overhead included. What not
+// every container limits is not limited, unless the pod says so itself. Whom the
+// kernel kills when memory runs out is a matter of containers.
+func podResources(pod *v1.Pod) runtime.Resources {
+	limits := podresources.Limits(pod)
+	r := kernel(podresources.Requests(pod), limits)
+	r.HugePages = hugePages(limits)
+	return r
+}
+
+// kernel turns requests and limits of cpu and memory into what the kernel takes.
+func kernel(requests, limits v1.ResourceList) runtime.Resources {
 	r := runtime.Resources{
-		CPUShares:   shares(milli(cpuRequest)),
-		MemoryBytes: uint64(max(c.Resources.Limits.Memory().Value(), 0)),
-		OOMScoreAdj: oomScore(pod, c, nodeMemory),
-		HugePages:   hugePages(c.Resources.Limits),
+		CPUShares:   shares(milli(requests[v1.ResourceCPU])),
+		MemoryBytes: uint64(max(limits.Memory().Value(), 0)),
 	}
-	if limit := milli(cpuLimit); limit > 0 {
+	if limit := milli(limits[v1.ResourceCPU]); limit > 0 {
 		r.CPUPeriod = quotaFrame
 		r.CPUQuota = max(times(quotaFrame, limit)/1000, minQuota)
 	}
 	return r
+}
+
+// limit is a container's, or else the pod's.
+func limit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity {
+	own := c.Resources.Limits[name]
+	if own.IsZero() && pod.Spec.Resources != nil {
+		own = pod.Spec.Resources.Limits[name]
+	}
+	return own
 }
 
 // milli is a quantity in thousandths, or the most that there can be.
@@ -87,9 +113,49 @@ func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 	if nodeMemory == 0 {
 		return scoreBestEffort - 1
 	}
-	request := float64(max(c.Resources.Requests.Memory().Value(), 0))
+	request := memoryRequest(c) + memoryShare(pod)
+	if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		request = max(request, leastMemory(pod)+memoryShare(pod))
+	}
 	score := scoreBestEffort - int(scoreBestEffort*min(request/float64(nodeMemory), 1))
 	return min(max(score, scoreBestEffort+scoreGuaranteed), scoreBestEffort-1)
+}
+
+func memoryRequest(c *v1.Container) float64 {
+	return float64(max(c.Resources.Requests.Memory().Value(), 0))
+}
+
+// memoryShare is each container's part of what a pod requests as a whole beyond
+// what its containers request.
+func memoryShare(pod *v1.Pod) float64 {
+	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests.Memory().IsZero() {
+		return 0
+	}
+	rest := float64(pod.Spec.Resources.Requests.Memory().Value())
+	n := len(pod.Spec.Containers)
+	for i := range pod.Spec.Containers {
+		rest -= memoryRequest(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			rest -= memoryRequest(c)
+			n++
+		}
+	}
+	return max(rest, 0) / float64(max(n, 1))
+}
+
+// leastMemory is the smallest request of the regular containers: a sidecar,
+// which they need, is not killed before all of them.
+func leastMemory(pod *v1.Pod) float64 {
+	least := math.Inf(1)
+	for i := range pod.Spec.Containers {
+		least = min(least, memoryRequest(&pod.Spec.Containers[i]))
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
 }
 
 // hugePages are the limits of huge pages, in bytes by page size.

@@ -105,13 +105,11 @@ func (u *unsupported) pod(pod *v1.Pod) {
 		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
 	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
-	u.reject(s.Resources != nil, "spec.resources", "resources are not limited for a pod as a whole")
 	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
 	u.reject(s.HostnameOverride != nil, "spec.hostnameOverride", "the host name is not replaced")
 
 	u.ignore(s.Subdomain != "", "spec.subdomain", "pods have no domain")
 	u.ignore(isSet(s.SetHostnameAsFQDN), "spec.setHostnameAsFQDN", "pods have no domain")
-	u.ignore(len(s.Overhead) > 0, "spec.overhead", "nothing is reserved for the sandbox")
 	u.ignore(s.DNSPolicy == v1.DNSClusterFirstWithHostNet, "spec.dnsPolicy", "there is no cluster DNS, the host's is used")
 	u.ignore(s.DNSPolicy != v1.DNSNone && s.DNSConfig != nil, "spec.dnsConfig", "is only used with the policy None")
 }

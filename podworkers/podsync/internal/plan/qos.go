@@ -2,13 +2,21 @@ package plan
 
 import (
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/resources"
 )
 
 // QOSClass is the quality of service that a pod's cpu and memory amount to:
 // Guaranteed if every container limits both and requests no less, BestEffort
-// if none says anything, otherwise Burstable.
+// if none says anything, otherwise Burstable. What the pod says of itself as a
+// whole counts in place of what its containers say.
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	anything, everything := false, true
+	if r := pod.Spec.Resources; r != nil {
+		if some, _ := service(r); some {
+			return classOf(service(whole(pod)))
+		}
+	}
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			some, all := service(&containers[i].Resources)
@@ -16,6 +24,18 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 			everything = everything && all
 		}
 	}
+	return classOf(anything, everything)
+}
+
+// whole is what a pod asks for and may take as a whole, without what its sandbox
+// costs.
+func whole(pod *v1.Pod) *v1.ResourceRequirements {
+	bare := *pod
+	bare.Spec.Overhead = nil
+	return &v1.ResourceRequirements{Requests: resources.Requests(&bare), Limits: pod.Spec.Resources.Limits}
+}
+
+func classOf(anything, everything bool) v1.PodQOSClass {
 	switch {
 	case !anything:
 		return v1.PodQOSBestEffort
