@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,7 +27,8 @@ type Config struct {
 	Translator translator
 	// Clock gives start and transition times. Nil means the real clock.
 	Clock clock.PassiveClock
-	// Log gets a debug line for each accepted status. Nil discards.
+	// Log gets a debug line for each accepted status, and an error for each that
+	// was refused. Nil discards.
 	Log *slog.Logger
 	// Hooks are called as things happen.
 	Hooks Hooks
@@ -40,6 +42,9 @@ type Hooks struct {
 	// Unchanged is called for each status that was dropped because it said
 	// nothing new.
 	Unchanged func(uid types.UID)
+	// Refused is called for each status that was dropped because it cannot be
+	// true after the one before, with the reason.
+	Refused func(uid types.UID, reason error)
 }
 
 // Store holds the newest status of every pod. All methods may be called from
@@ -90,14 +95,15 @@ func New(cfg Config) *Store {
 // SetPodStatus hands in the status of a pod as it is seen now. It is called by
 // whoever syncs the pod, at any time and as often as it likes. The status is
 // copied; the pod, which must be the one that runs and not a mirror, is kept
-// and not changed any more. A nil pod is ignored.
+// and not changed any more. A nil pod is ignored, and so is a status in which a
+// container that has ended has not, though nothing runs it again.
 func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
 	}
 	next := status.DeepCopy()
 	s.change(pod.UID, func(*entry) *proposal {
-		return &proposal{pod: pod, status: next, force: pod.DeletionTimestamp != nil}
+		return &proposal{pod: pod, status: next, force: pod.DeletionTimestamp != nil, follows: true}
 	})
 }
 
@@ -203,15 +209,21 @@ type proposal struct {
 	force    bool          // to be accepted even if it says nothing new
 	finished bool
 	anew     bool // of a new life: what is stored counts as not there
+	follows  bool // to be checked against the status before
 }
 
 // change stores what propose makes of what is stored now (nil if nothing is),
 // and tells everybody. propose runs under the lock and may return nil.
 func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
 	now := s.clock.Now()
-	e, accepted, subs := s.changeUnderLock(uid, propose, now)
+	e, refused, accepted, subs := s.changeUnderLock(uid, propose, now)
 	switch {
 	case e == nil:
+	case refused != nil:
+		s.log.Error("pod status refused", "pod", podmanager.FullName(e.pod), "uid", uid, "err", refused)
+		if s.hooks.Refused != nil {
+			s.hooks.Refused(uid, refused)
+		}
 	case accepted:
 		s.log.Debug("pod status accepted", "pod", podmanager.FullName(e.pod), "uid", uid,
 			"phase", e.status.Phase, "version", e.version)
@@ -225,14 +237,20 @@ func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
 }
 
 // changeUnderLock returns what is stored after the change, nil if there was
-// nothing to change, and whether that is a new status.
-func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, bool, []*Subscription) {
+// nothing to change or nothing is stored, why the change was refused, and
+// whether that is a new status.
+func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, error, bool, []*Subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.mu.entries[uid]
 	p := propose(old)
 	if p == nil {
-		return nil, false, nil
+		return nil, nil, false, nil
+	}
+	if p.follows {
+		if err := reconcile.CheckEnds(p.pod, old.statusOf(p.pod), p.status); err != nil {
+			return s.keepLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
+		}
 	}
 	version, life := s.mu.removed, s.mu.removedLife
 	if old != nil {
@@ -247,15 +265,24 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 		next.finished = p.finished || old.finished && !podmanager.IsStaticPod(p.pod)
 	}
 	reconcile.Complete(p.pod, old.statusOf(p.pod), next.status, now)
-	accepted := old == nil || p.force || !reconcile.Equal(old.status, next.status)
-	if accepted {
-		next.version = version + 1
-	} else {
-		// Nothing new is said, but the pod may be a newer one.
-		next.version, next.status, next.finished = version, old.status, old.finished
+	if old != nil && !p.force && reconcile.Equal(old.status, next.status) {
+		return s.keepLocked(old, p.pod), nil, false, nil
 	}
+	next.version = version + 1
 	s.mu.entries[uid] = next
-	return next, accepted, s.mu.subs
+	return next, nil, true, s.mu.subs
+}
+
+// keepLocked lets what is stored stand, of the pod as it is now; if nothing is,
+// it stays so.
+func (s *Store) keepLocked(old *entry, pod *v1.Pod) *entry {
+	kept := entry{pod: pod}
+	if old != nil {
+		kept = *old
+		kept.pod = pod
+		s.mu.entries[pod.UID] = &kept
+	}
+	return &kept
 }
 
 // get is what is stored of the pod, or nil.

@@ -10,13 +10,22 @@ import (
 )
 
 // Complete turns a status that is handed in for the pod into the one that
-// comes after old: with its times, with what a terminal phase means for the
-// conditions, and in the normal form in which statuses are compared.
+// comes after old: with its times, with the end that was said before, with what
+// a terminal phase means for the conditions, and in the normal form in which statuses are compared.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
+	keepEnd(old, status)
 	endReadiness(status)
 	keepTransitionTimes(old, status, now)
 	keepStartTime(old, status, now)
 	normalize(pod, status)
+}
+
+// keepEnd lets a terminal phase stand for ever, with the reason of it: what was
+// an end is not taken back, and no failure turns into a success. [PH-9]
+func keepEnd(old, status *v1.PodStatus) {
+	if conditions.IsTerminal(old.Phase) && status.Phase != old.Phase {
+		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
+	}
 }
 
 // endReadiness makes sure that a pod that is over is not ready. [ST-18]

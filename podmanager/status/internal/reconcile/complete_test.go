@@ -123,19 +123,40 @@ func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 	assert.True(t, utf8.ValidString(cut))
 	assert.Equal(t, "short", status.InitContainerStatuses[0].State.Terminated.Message)
 
+	// All containers share it: ephemeral ones and what ended before as well.
+	pod := podWith("i")
+	pod.Spec.EphemeralContainers = make([]v1.EphemeralContainer, 1)
+	of := func(name string) v1.ContainerStatus {
+		c := v1.ContainerStatus{Name: name}
+		c.State.Terminated = &v1.ContainerStateTerminated{Message: long}
+		c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{Message: long}
+		return c
+	}
+	status = &v1.PodStatus{InitContainerStatuses: statuses(of("i")), EphemeralContainerStatuses: statuses(of("e"))}
+	Complete(pod, &v1.PodStatus{}, status, now)
+	for _, c := range []v1.ContainerStatus{status.InitContainerStatuses[0], status.EphemeralContainerStatuses[0]} {
+		assert.Len(t, c.State.Terminated.Message, 3072, c.Name)
+		assert.Len(t, c.LastTerminationState.Terminated.Message, 3072, c.Name)
+	}
+
 	assert.Equal(t, "ü", cutMessage("üü", 3), "between characters")
 	assert.Empty(t, cutMessage("ü", 1))
 }
 
 func TestComplete_ST7_ListsAreSorted(t *testing.T) {
 	status := &v1.PodStatus{
-		ContainerStatuses:          statuses(waiting("b"), waiting("a")),
-		EphemeralContainerStatuses: statuses(waiting("e2"), waiting("e1")),
-		InitContainerStatuses:      statuses(waiting("foreign"), waiting("i1"), waiting("i2")),
+		ContainerStatuses:     statuses(waiting("b"), waiting("a")),
+		InitContainerStatuses: statuses(waiting("foreign"), waiting("i1"), waiting("i2")),
 	}
-	Complete(podWith("i2", "i1"), &v1.PodStatus{}, status, now)
+	pod := podWith("i2", "i1")
+	for _, name := range []string{"e2", "e1"} {
+		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers,
+			v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name}})
+	}
+	status.EphemeralContainerStatuses = statuses(waiting("e0"), waiting("e1"), waiting("e2"))
+	Complete(pod, &v1.PodStatus{}, status, now)
 	assert.Equal(t, []string{"a", "b"}, names(status.ContainerStatuses), "by name")
-	assert.Equal(t, []string{"e1", "e2"}, names(status.EphemeralContainerStatuses), "by name")
+	assert.Equal(t, []string{"e2", "e1", "e0"}, names(status.EphemeralContainerStatuses), "as specified (CS-10)")
 	assert.Equal(t, []string{"i2", "i1", "foreign"}, names(status.InitContainerStatuses), "as specified")
 }
 
@@ -188,4 +209,22 @@ func TestEqual_ST3(t *testing.T) {
 			assert.Equal(t, base(), a, "comparing changes nothing")
 		})
 	}
+}
+
+// PH-9, item 24: an end is not taken back, nor made a better one.
+func TestComplete_PH9_AnEndStays(t *testing.T) {
+	old := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Message: "m"}
+	for _, phase := range []v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded} {
+		status := &v1.PodStatus{Phase: phase, Reason: "Other"}
+		Complete(podWith(), old, status, now)
+		assert.Equal(t, []string{"Failed", "Evicted", "m"}, []string{string(status.Phase), status.Reason, status.Message}, phase)
+		assert.Equal(t, "PodFailed", condition(status, v1.PodReady).Reason, phase)
+	}
+	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Other"}
+	Complete(podWith(), old, status, now)
+	assert.Equal(t, "Other", status.Reason, "it may be explained")
+	status = &v1.PodStatus{Phase: v1.PodFailed}
+	Complete(podWith(), &v1.PodStatus{Phase: v1.PodRunning, Reason: "r"}, status, now)
+	assert.Equal(t, v1.PodFailed, status.Phase)
+	assert.Empty(t, status.Reason)
 }

@@ -16,7 +16,7 @@ const maxMessages = 12 * 1024
 
 // normalize brings the status into the form in which it is compared and
 // stored: no time finer than a second, no message longer than its share,
-// container statuses by name and init container statuses as in the spec. [ST-7]
+// regular container statuses by name, all others as in the spec. [ST-7, CS-10]
 func normalize(pod *v1.Pod, status *v1.PodStatus) {
 	if status.StartTime != nil {
 		cutTime(status.StartTime)
@@ -35,8 +35,12 @@ func normalize(pod *v1.Pod, status *v1.PodStatus) {
 		}
 	}
 	sortByName(status.ContainerStatuses)
-	sortByName(status.EphemeralContainerStatuses)
-	sortAsSpecified(pod.Spec.InitContainers, status.InitContainerStatuses)
+	sortAsSpecified(len(pod.Spec.InitContainers), status.InitContainerStatuses, func(i int) string {
+		return pod.Spec.InitContainers[i].Name
+	})
+	sortAsSpecified(len(pod.Spec.EphemeralContainers), status.EphemeralContainerStatuses, func(i int) string {
+		return pod.Spec.EphemeralContainers[i].Name
+	})
 }
 
 func normalizeState(state *v1.ContainerState, limit int) {
@@ -75,12 +79,15 @@ func sortByName(list []v1.ContainerStatus) {
 	slices.SortStableFunc(list, func(a, b v1.ContainerStatus) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// sortAsSpecified puts the statuses in the order of the containers; what is
-// not among them goes to the end.
-func sortAsSpecified(containers []v1.Container, list []v1.ContainerStatus) {
-	place := make(map[string]int, len(containers))
-	for i, c := range containers {
-		place[c.Name] = i - len(containers)
+// sortAsSpecified puts the statuses in the order of the n names; what is not
+// among them goes to the end.
+func sortAsSpecified(n int, list []v1.ContainerStatus, name func(int) string) {
+	if len(list) < 2 {
+		return
+	}
+	place := make(map[string]int, n)
+	for i := range n {
+		place[name(i)] = i - n
 	}
 	slices.SortStableFunc(list, func(a, b v1.ContainerStatus) int {
 		return cmp.Compare(place[a.Name], place[b.Name])

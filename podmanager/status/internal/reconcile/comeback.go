@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/restart"
+)
+
+// ErrComesBack is in the error of a status in which a container that has ended
+// has not, though nothing runs it again.
+var ErrComesBack = errors.New("a container that has ended for good is back")
+
+// CheckEnds checks that a status may follow old: a container that has ended
+// stays so, unless its policy, one of its rules, or all of its pod beginning
+// anew, runs it again. Its error names every container of which that is not so.
+// [ST-6, PH-2]
+func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
+	var faults []error
+	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
+		was, is := named(before, c.Name), named(after, c.Name)
+		if was == nil || is == nil || was.State.Terminated == nil || is.State.Terminated != nil {
+			return
+		}
+		if !may(c, was, is) && !anew(was, is) {
+			faults = append(faults, fmt.Errorf("%w: %s", ErrComesBack, c.Name))
+		}
+	}
+	byPolicy := func(c *v1.Container, was, _ *v1.ContainerStatus) bool {
+		return restart.May(pod, c, was.State.Terminated.ExitCode)
+	}
+	for i := range pod.Spec.InitContainers {
+		check(&pod.Spec.InitContainers[i], old.InitContainerStatuses, status.InitContainerStatuses,
+			func(c *v1.Container, was, is *v1.ContainerStatus) bool {
+				return restart.IsSidecar(c) || initializesAgain(was, is) || byPolicy(c, was, is)
+			})
+	}
+	for i := range pod.Spec.Containers {
+		check(&pod.Spec.Containers[i], old.ContainerStatuses, status.ContainerStatuses, byPolicy)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		check(c, old.EphemeralContainerStatuses, status.EphemeralContainerStatuses,
+			func(*v1.Container, *v1.ContainerStatus, *v1.ContainerStatus) bool { return false }) // They run once.
+	}
+	return errors.Join(faults...)
+}
+
+// initializesAgain reports whether an ordinary init container that had succeeded
+// is in another attempt: a sandbox that was lost took with it what it had done.
+func initializesAgain(was, is *v1.ContainerStatus) bool {
+	return was.State.Terminated.ExitCode == 0 && is.RestartCount > was.RestartCount
+}
+
+// anew reports whether all containers of the pod begin anew.
+func anew(was, is *v1.ContainerStatus) bool {
+	last := is.LastTerminationState.Terminated
+	return was.State.Terminated.Reason == restart.ReasonAll || last != nil && last.Reason == restart.ReasonAll
+}
+
+// named is the status of that name, or nil.
+func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}

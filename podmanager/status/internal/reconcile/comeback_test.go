@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/restart"
+)
+
+// again is a container in its next attempt.
+func again(c v1.ContainerStatus) v1.ContainerStatus {
+	c.RestartCount++
+	return c
+}
+
+// ofAll is one that all others made begin anew.
+func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
+	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: 137, Reason: restart.ReasonAll}
+	return c
+}
+
+func TestCheckEnds_ST6(t *testing.T) {
+	never := v1.ContainerRestartPolicyNever
+	rules := []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
+		Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42},
+	}}}
+	const all = "Always OnFailure Never"
+	for _, tc := range []struct {
+		name    string
+		was, is v1.ContainerStatus
+		list    string // init, regular or ephemeral
+		change  func(*v1.Pod)
+		refused string // under which policies
+	}{
+		{name: "stays ended", was: exited("a", 0), is: exited("a", 0)},
+		{name: "ends", was: running("a"), is: exited("a", 0)},
+		{name: "waits after its first wait", was: waiting("a"), is: running("a")},
+		{name: "success runs again", was: exited("a", 0), is: running("a"), refused: "OnFailure Never"},
+		{name: "success waits again", was: exited("a", 0), is: crashed("a", 0), refused: "OnFailure Never"},
+		{name: "failure runs again", was: exited("a", 1), is: running("a"), refused: "Never"},
+		{name: "own policy", was: exited("a", 1), is: running("a"), refused: all,
+			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
+		{name: "own rule", was: exited("a", 42), is: running("a"),
+			change: func(p *v1.Pod) {
+				p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = &never, rules
+			}},
+		{name: "another rule", was: exited("a", 1), is: running("a"), refused: all,
+			change: func(p *v1.Pod) {
+				p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = &never, rules
+			}},
+		{name: "RestartAllContainers", was: exited("a", 0), is: ofAll(crashed("a", 0))},
+		{name: "RestartAllContainers was shown as its end", is: running("a"), was: func() v1.ContainerStatus {
+			c := exited("a", 137)
+			c.State.Terminated.Reason = restart.ReasonAll
+			return c
+		}()},
+		{name: "not in the spec", was: exited("x", 0), is: running("x")},
+		{name: "sidecar", list: "init", was: exited("sidecar", 0), is: running("sidecar")},
+		{name: "init container again", list: "init", was: exited("i", 0), is: running("i"), refused: "OnFailure Never"},
+		{name: "init container in another sandbox", list: "init", was: exited("i", 0), is: again(running("i"))},
+		{name: "init container that failed", list: "init", was: exited("i", 1), is: again(running("i")), refused: "Never"},
+		{name: "ephemeral container", list: "ephemeral", was: exited("e", 1), is: again(running("e")), refused: all},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var refused []string
+			for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
+				pod := podWith("i", "sidecar")
+				pod.Spec.RestartPolicy = policy
+				pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}}}
+				if tc.change != nil {
+					tc.change(pod)
+				}
+				of := func(c v1.ContainerStatus) *v1.PodStatus {
+					switch tc.list {
+					case "init":
+						return &v1.PodStatus{InitContainerStatuses: statuses(c)}
+					case "ephemeral":
+						return &v1.PodStatus{EphemeralContainerStatuses: statuses(c)}
+					}
+					return &v1.PodStatus{ContainerStatuses: statuses(c)}
+				}
+				assert.NoError(t, CheckEnds(pod, &v1.PodStatus{}, of(tc.is)), "nothing was said before")
+				if err := CheckEnds(pod, of(tc.was), of(tc.is)); err != nil {
+					assert.ErrorIs(t, err, ErrComesBack)
+					assert.ErrorContains(t, err, tc.was.Name)
+					refused = append(refused, string(policy))
+				}
+			}
+			assert.Equal(t, tc.refused, strings.Join(refused, " "))
+		})
+	}
+}
