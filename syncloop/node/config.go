@@ -26,7 +26,8 @@ type Config struct {
 	// Name is the node's name in lower case, which pods that are Set get as
 	// their spec.nodeName; empty is "localhost".
 	Name string
-	// Runtime runs the containers; nil is a new runtime in memory.
+	// Runtime runs the containers; nil is a new runtime in memory, with volumes on
+	// paper if none are given.
 	Runtime runtime.Runtime
 	// Sources bring pods beside those of Set. The keys name them; "api" is
 	// taken by Set, and pods of all others are static pods.

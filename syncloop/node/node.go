@@ -18,6 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
@@ -79,6 +80,7 @@ func New(config Config) (*Node, error) {
 	t := turn.Over(config.Clock)
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
+		config.onPaper()
 	}
 	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildWork, n.buildLoop} {
@@ -87,6 +89,17 @@ func New(config Config) (*Node, error) {
 		}
 	}
 	return n, nil
+}
+
+// onPaper gives a runtime without a file system volumes without one.
+func (c *Config) onPaper() {
+	volumes := paper.New(paper.Config{Objects: c.Objects, Allocatable: c.allocatable()})
+	if c.Volumes == nil {
+		c.Volumes = volumes
+	}
+	if c.Files == nil {
+		c.Files = volumes
+	}
 }
 
 // buildDesire: what the node has been told, and what it tells back.

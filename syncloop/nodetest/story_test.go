@@ -40,14 +40,17 @@ import (
 //
 // A pod's UID is its name unless it says otherwise, its containers are c0, c1
 // ..., and each has an image of its own. A pod that has more to it is a manifest,
-// in a block of its own before the story: "define", then YAML. "set NAME" wants it.
+// in a block of its own before the story: "define [as=NAME]", then YAML. "set
+// NAME" wants it.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		defined := map[string]*v1.Pod{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "define" {
 				p := define(t, d.Input)
-				defined[p.Name] = p
+				name := p.Name
+				d.MaybeScanArgs(t, "as", &name)
+				defined[name] = p
 				return ""
 			}
 			config := nodetest.Config{Seed: 1}
