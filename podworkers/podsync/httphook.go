@@ -56,9 +56,6 @@ func (s *Syncer) hookURL(v *visit, h hook) (string, error) {
 	}
 	// Only path and query: a path is not allowed to name another host.
 	target := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(port)), Path: path.Path, RawPath: path.RawPath, RawQuery: path.RawQuery}
-	if target.Path != "" && target.Path[0] != '/' {
-		target.Path, target.RawPath = "/"+target.Path, ""
-	}
 	if strings.EqualFold(string(get.Scheme), string(v1.URISchemeHTTPS)) {
 		target.Scheme = "https"
 	}

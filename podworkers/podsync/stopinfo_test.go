@@ -58,3 +58,15 @@ func TestContainerRequest_KC15(t *testing.T) {
 		})
 	}
 }
+
+// An annotation that is larger than ours can be is not read.
+func TestSyncTerminatingRuntimePod_KC15_TooLarge(t *testing.T) {
+	for size, want := range map[int]bool{15 << 10: true, 16 << 10: false} {
+		st := newStory(t)
+		st.pod = plainPod(func(p *v1.Pod) { p.Annotations = map[string]string{} })
+		st.noted["a "+podsync.AnnotationPreStopHandler] = `{"exec":{"command":["` + strings.Repeat("x", size) + `"]}}`
+		st.begin()
+		st.b.run(func() { _, _ = st.invoke(t.Context(), "orphan", nil, nil) })
+		assert.Equal(t, want, strings.Contains(st.out.String(), "Answer a/0 pre-stop"), st.out.String())
+	}
+}

@@ -33,7 +33,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT
 //	    side=s,t deletion=5                            side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
-//	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet]
+//	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
 //	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|pulls IMAGE
@@ -246,6 +246,8 @@ func (st *story) call(d *datadriven.TestData) {
 			grace = st.number(arg.Vals[0])
 		case "cancel":
 			at = append(at, due{st.b.s.Now().Add(st.duration(arg.Vals[0])), cancel})
+		case "dies":
+			at = append(at, due{st.b.s.Now().Add(st.duration(arg.Vals[0])), st.b.p.Crash})
 		case "quiet":
 			defer st.out.Reset()
 		case "stale":
