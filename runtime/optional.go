@@ -10,9 +10,9 @@ import (
 
 // What follows is optional: whoever can make use of a power looks for it once,
 // with a type assertion, and does without it otherwise. pleg looks for
-// EventSource, podsync for StatusReporter. Nothing in this module asks for the
-// others yet: they are the words in which hooks, probes, logs and resizes will
-// be spoken of, and pods that need them are refused at admission until then.
+// EventSource, podsync for StatusReporter, Execer, Answerer and LogReader, the
+// node's probes for Execer and Answerer. Nothing in this module asks for the
+// others yet: they are the words in which resizes and figures will be spoken of.
 
 // EventSource is a runtime that tells when a pod changes.
 type EventSource interface {
@@ -34,8 +34,11 @@ type StatusReporter interface {
 // Execer is a runtime that runs commands inside containers, as exec probes and
 // hooks need.
 type Execer interface {
-	// Exec runs a command to its end, or to the end of ctx. A command that
-	// ran and failed is a result with its exit code, not an error.
+	// Exec runs a command to its end, or to the end of ctx, which is an error.
+	// A command that ran and failed is a result with its exit code, not an
+	// error; one that printed more than is kept runs on. ErrNotFound, or
+	// ErrWrongState if the container does not run. Called concurrently, for
+	// one container too.
 	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
 }
 
@@ -55,7 +58,10 @@ type Answerer interface {
 // LogReader is a runtime that keeps what containers print.
 type LogReader interface {
 	// ReadLog writes a container's log to w and returns, or, if the request
-	// says so, goes on with what comes until the container or ctx ends.
+	// says so, goes on with what comes until the container or ctx ends. The
+	// end of the container is no error. Each line is written when it comes.
+	// An unknown container is ErrNotFound; one that has exited keeps its log
+	// as long as its record. Called concurrently. An error of w ends it too.
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
 }
 
@@ -69,7 +75,8 @@ type StatsReader interface {
 // Updater is a runtime that changes the resources of a running container.
 type Updater interface {
 	// UpdateContainer applies the resources of the request, all of them: a
-	// zero field asks for nothing.
+	// zero field asks for nothing. The container runs on. An unknown one is
+	// ErrNotFound.
 	UpdateContainer(ctx context.Context, req UpdateContainerRequest) error
 }
 
