@@ -115,6 +115,13 @@ func (e *emulator) sequence(rest string) int {
 	return end + 1
 }
 
+// count is how often it was written to.
+func (e *emulator) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.writes
+}
+
 // String is the screen, without the empty lines at its end, and with a mark for
 // the cursor.
 func (e *emulator) String() string {

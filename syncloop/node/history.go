@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
 )
 
@@ -33,6 +35,14 @@ type history struct {
 	held map[string]time.Time // by container
 	last explain.Sync
 	look string // of its newest status
+	// probes are in the order in which they were first heard of.
+	probes []probed
+}
+
+// probed is what the last check of a probe has said of a container.
+type probed struct {
+	id string // of the container
+	explain.Probe
 }
 
 func newHistories() *histories {
@@ -91,12 +101,31 @@ func (h *histories) hold(uid types.UID, container string, until time.Time) {
 	one.held[container] = until
 }
 
+// probed remembers what a check has said.
+func (h *histories) probed(uid types.UID, p probed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.ofLocked(uid)
+	for i := range one.probes {
+		old := &one.probes[i]
+		if old.Container != p.Container || old.Kind != p.Kind {
+			continue
+		}
+		if old.id == p.id && old.Success == p.Success {
+			p.At = old.At
+		}
+		*old = p
+		return
+	}
+	one.probes = append(one.probes, p)
+}
+
 // over drops what has no meaning for the next life of the UID.
 func (h *histories) over(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
-	one.held, one.last = nil, explain.Sync{}
+	one.held, one.probes, one.last = nil, nil, explain.Sync{}
 }
 
 // tell adds what is remembered to the facts, and the pod if they have none.
@@ -111,6 +140,9 @@ func (h *histories) tell(uid types.UID, f *explain.Facts) {
 		f.Pod = one.pod
 	}
 	f.History, f.Last = one.ring.Entries(), one.last
+	for i := range one.probes {
+		f.Probes = append(f.Probes, one.probes[i].Probe)
+	}
 	f.Held = make(map[string]time.Time, len(one.held))
 	for name, until := range one.held {
 		f.Held[name] = until
@@ -174,6 +206,28 @@ func (n *Node) did(r podsync.Result) {
 
 // holds follows every container that waits.
 func (n *Node) holds(h podsync.Hold) { n.histories.hold(h.UID, h.Container, h.Until) }
+
+// checked follows every check of a probe that has an answer.
+func (n *Node) checked(a prober.Attempt) {
+	if a.Outcome == 0 {
+		return
+	}
+	n.histories.probed(a.UID, probed{a.ContainerID, explain.Probe{
+		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Outcome != prober.Failed, Message: a.Message, At: n.turn.Now(),
+	}})
+}
+
+// judged follows every verdict of a probe.
+func (n *Node) judged(r prober.Result) {
+	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
+	if r.Success {
+		text = strings.TrimSuffix(text, "fails") + "succeeds"
+	}
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	n.histories.add(r.UID, explain.Entry{At: n.turn.Now(), What: "probe", Text: text})
+}
 
 // accepted follows every new status. The first says when the pod has started.
 func (n *Node) accepted(uid types.UID, _ uint64) {

@@ -21,6 +21,7 @@ func (n *Node) buildProbes() (err error) {
 		Jitter:   n.config.Jitter,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
+		Hooks:    prober.Hooks{Probed: n.checked},
 	})
 	return err
 }
@@ -49,6 +50,7 @@ func (n *Node) powers() podsync.Powers {
 
 // believed passes a verdict on to the loop.
 func (n *Node) believed(r prober.Result) {
+	n.judged(r)
 	n.loop.Probed(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})

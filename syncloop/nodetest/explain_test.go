@@ -129,6 +129,36 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	b.Stop()
 }
 
+// TestExplain_P10_P11_Probes: what the last check has said is told, and that it
+// was a probe that had a container restarted.
+func TestExplain_P10_P11_Probes(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	web := pod("web", []string{"serve"})
+	web.Annotations = map[string]string{
+		"memory.podkeel.dev/c0.startup": "fail for=5s; ok", "memory.podkeel.dev/c0.readiness": "fail for=12s; ok", "memory.podkeel.dev/c0.liveness": "ok for=1m; fail",
+	}
+	handler := v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}}
+	c := &web.Spec.Containers[0]
+	c.StartupProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 3}
+	c.ReadinessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 4}
+	c.LivenessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 10}
+	b.Set(web)
+	b.Run(4 * time.Second)
+	assert.Equal(t, `default/web is Running: container "c0" runs and has not started: its startup probe has not succeeded`, sentence(t, b, web.UID))
+	b.Run(5 * time.Second)
+	assert.Equal(t, `default/web is Running: container "c0" runs and is not ready: its readiness probe does not succeed`, sentence(t, b, web.UID))
+	e, _ := b.Node().Explain(web.UID)
+	require.Len(t, e.Probes, 3)
+	assert.Equal(t, []bool{true, false, true}, []bool{e.Probes[0].Success, e.Probes[1].Success, e.Probes[2].Success}, e.String())
+	b.Run(10 * time.Second)
+	assert.Equal(t, `default/web is Running: its container runs and is ready`, sentence(t, b, web.UID))
+	b.Run(70 * time.Second)
+	e, _ = b.Node().Explain(web.UID)
+	assert.Contains(t, e.String(), "liveness probe of c0 fails\n")
+	assert.Contains(t, e.String(), "KillContainer c0 (liveness probe failed)\n")
+	b.Stop()
+}
+
 // TestExplain_FullName: a static pod waits for the one before it.
 func TestExplain_FullName(t *testing.T) {
 	files := source.NewHandle()

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,8 +16,9 @@ func Explain(f Facts) Explanation {
 		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
 		Phase: f.phase(), Reason: line(f.Status.Reason), Message: line(f.Status.Message),
 		Worker: "none", Life: f.Worker.Life, Next: f.next(),
-		Containers: f.containers(), Conditions: f.conditions(), Probes: f.probes(), History: f.History,
+		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
 	}
+	e.Probes = f.probes(e.Containers)
 	if f.Worker.FormerLife {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
@@ -84,11 +86,14 @@ func adverse(t v1.PodConditionType) bool {
 	return false
 }
 
-func (f *Facts) probes() []Probe {
-	probes := make([]Probe, len(f.Probes))
-	for i, p := range f.Probes {
-		p.Message = line(p.Message)
-		probes[i] = p
+// probes are those of containers that run: what was found out about others is
+// over.
+func (f *Facts) probes(all []Container) (probes []Probe) {
+	for _, p := range f.Probes {
+		if slices.ContainsFunc(all, func(c Container) bool { return c.Name == p.Container && c.State == "running" }) {
+			p.Message = line(p.Message)
+			probes = append(probes, p)
+		}
 	}
 	return probes
 }

@@ -34,8 +34,9 @@ type Explanation struct {
 	Containers []Container `json:"containers,omitempty"`
 	// Conditions are those that are not True.
 	Conditions []Condition `json:"conditions,omitempty"`
-	Probes     []Probe     `json:"probes,omitempty"`
-	History    []Entry     `json:"history,omitempty"`
+	// Probes are those of containers that run.
+	Probes  []Probe `json:"probes,omitempty"`
+	History []Entry `json:"history,omitempty"`
 }
 
 // Next is a moment at which a pod is looked at.

@@ -24,7 +24,7 @@ type Facts struct {
 	Last Sync
 	// Held are the times before which containers are not tried again.
 	Held map[string]time.Time
-	// Probes are the newest verdicts of probes.
+	// Probes are what the last checks have said.
 	Probes []Probe
 	// History is what happened to the pod, oldest first.
 	History []Entry
@@ -91,11 +91,12 @@ type Sync struct {
 	Err string
 }
 
-// Probe is the verdict of one probe of a container.
+// Probe is what the last check of a probe has said. Whether that is the verdict
+// depends on thresholds.
 type Probe struct {
 	Container string    `json:"container"`
 	Kind      string    `json:"kind"` // liveness, readiness or startup
 	Success   bool      `json:"success"`
-	Message   string    `json:"message,omitempty"` // of the last check
-	At        time.Time `json:"at,omitzero"`
+	Message   string    `json:"message,omitempty"`
+	At        time.Time `json:"at,omitzero"` // since when all have said the same
 }

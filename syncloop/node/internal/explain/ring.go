@@ -9,7 +9,7 @@ const RingSize = 32
 // row is one entry.
 type Entry struct {
 	At   time.Time `json:"at"`   // of the last time
-	What string    `json:"what"` // phase, status, action or sync
+	What string    `json:"what"` // phase, status, action, sync or probe
 	Text string    `json:"text"`
 	Err  string    `json:"error,omitempty"`
 	// Times is how often it happened in a row; 0 is once.
