@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -86,14 +87,21 @@ func adverse(t v1.PodConditionType) bool {
 	return false
 }
 
-// probes are those of containers that run: what was found out about others is
-// over.
+// probes are those of containers that run, in their order and by kind: what was
+// found out about others is over.
 func (f *Facts) probes(all []Container) (probes []Probe) {
-	for _, p := range f.Probes {
-		if slices.ContainsFunc(all, func(c Container) bool { return c.Name == p.Container && c.State == "running" }) {
-			p.Message = line(p.Message)
-			probes = append(probes, p)
+	for i := range all {
+		if all[i].State != "running" {
+			continue
 		}
+		first := len(probes)
+		for _, p := range f.Probes {
+			if p.Container == all[i].Name {
+				p.Message = line(p.Message)
+				probes = append(probes, p)
+			}
+		}
+		slices.SortFunc(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
 	}
 	return probes
 }
