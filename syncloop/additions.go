@@ -15,28 +15,30 @@ import (
 // already first, then the oldest; each into the manager before anything else,
 // then mirror pairing or admission, then the worker.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
-	others, running := h.activeBut(pods), h.running()
+	others, running, left := h.activeBut(pods), h.running(), h.leftBehind()
 	for _, pod := range h.inOrder(pods, running) {
 		h.config.Manager.AddPod(pod)
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
 			continue
 		}
-		h.add(pod, others, running)
-		if h.active(pod) {
+		h.add(pod, others, running, left[pod.UID])
+		if h.active(pod) && !(left[pod.UID] && !running[pod.UID]) {
 			others = append(others, pod)
 		}
 	}
 }
 
 // add gives a pod a worker, unless it is refused. Each addition is a new
-// question, whatever became of the UID before.
-func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool) {
+// question, whatever became of the UID before under this agent. A pod that ran
+// under another one, and has left something behind, was admitted there: whether
+// it is over is not for admission to say (AD-8, I42).
+func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool, left bool) {
 	delete(h.rejected, pod.UID)
 	if mustAdmit(pod) && h.closed(pod, running) {
 		return
 	}
-	if mustAdmit(pod) && !h.ranBefore(pod, running) && !h.admit(pod, others) {
+	if mustAdmit(pod) && !left && !h.ranBefore(pod, running) && !h.admit(pod, others) {
 		return
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -22,6 +22,32 @@ func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known()
 }
 
+// leftBehind lists the pods of which the runtime has records that no worker of
+// this process has made: they ran under an agent before it.
+func (h *Handlers) leftBehind() map[types.UID]bool {
+	uids := make(map[types.UID]bool)
+	for _, pod := range h.config.Runtime.Pods() {
+		if !h.worked[pod.UID] && !h.config.Workers.View(pod.UID).Known() {
+			uids[pod.UID] = true
+		}
+	}
+	return uids
+}
+
+// forgetWorked drops the UIDs of which nothing is left that could be taken for
+// another agent's work.
+func (h *Handlers) forgetWorked(running []runtime.Pod) {
+	shown := make(map[types.UID]bool, len(running))
+	for i := range running {
+		shown[running[i].UID] = true
+	}
+	for uid := range h.worked {
+		if !shown[uid] && !h.config.Workers.View(uid).Known() {
+			delete(h.worked, uid)
+		}
+	}
+}
+
 // running lists what runs.
 func (h *Handlers) running() map[types.UID]bool {
 	uids := make(map[types.UID]bool)

@@ -39,6 +39,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.restartMissing(pods, known)
 	h.finishDeleted(pods, known, running)
 	h.killOrphans(running)
+	h.forgetWorked(running)
 	if all {
 		h.discard(running)
 	}

@@ -7,7 +7,8 @@
 //	pleg ───── changes ──▶│                      ├─▶ admission (new pods only)
 //	prober ─── results ──▶│ Loop ──▶ SyncHandler ┼─▶ podworkers (never waits)
 //	anyone ─── Poke ─────▶│                      ├─▶ status (rejections)
-//	after a change ───────┘                      └─▶ gc (what may go)
+//	a deadline ───────────┤                      └─▶ gc (what may go)
+//	after a change ───────┘
 //
 // Everything that wakes the loop is level-triggered: a set or a difference that
 // the loop takes when it comes to it. Nothing can be lost, nobody who brings
@@ -48,12 +49,20 @@
 // it go. If the pod runs, from before the agent was started, it is ended like
 // an orphan.
 //
+// # Deadlines
+//
+// Deadlines hold one heap entry per pod that has activeDeadlineSeconds and has
+// started. It is set anew with each new start or deadline, and nothing looks at a
+// pod in between. When it is due the pod is told to end, once, with its own grace,
+// and has Failed. The start is that of the pod's status, so the time goes on
+// counting while no agent runs.
+//
 // # Statements kept
 //
 // B-128 to B-134, B-138 to B-143, B-218; SL-1, SL-7 to SL-9, SL-12, SL-13,
-// SL-15 to SL-21, SL-23 to SL-26; HC-1, HC-2, HC-6 to HC-10, HC-12; AD-3; CF-9
+// SL-15 to SL-21, SL-23 to SL-26; HC-1, HC-2, HC-6 to HC-10, HC-12; AD-1, AD-3, AD-5, AD-8, AD-10; PH-11 and P23 for deadlines; CF-9
 // as far as the consumer is concerned. Of the invariants: I40, I42 as far as one
-// run of the agent can keep it, I47, I49, I50; F19 to F22.
+// run of the agent can keep it, I47, I49, I50; F19 to F22, F25.
 //
 // # Differences from the kubelet
 //
@@ -100,6 +109,19 @@
 //     AdmitNames refuses the later one. The kubelet runs both.
 //   - Host ports of init containers count as well, and in the host's network
 //     every port of a container.
+//   - What has left records of another agent behind is not asked again either,
+//     even if nothing of it runs: it may be over, and is not refused for that.
+//   - Admission by resources looks at what is declared only: a resource that is
+//     not is not checked, were it cpu (AD-10 says so of extended ones). Every
+//     resource of the allocatable list is treated alike.
+//   - A term of node affinity that cannot be understood is a reason of its own
+//     for a refusal, if no other term means the node. A toleration without a key
+//     tolerates everything only if its operator is Exists.
+//   - A pod with scheduling gates is refused; a kubelet is never given one.
+//   - A node is not fetched anew when its labels do not fit (AD-6), since they
+//     are configuration, and nobody is preempted (AD-7).
+//   - A deadline is an entry of a heap, not asked for every second (SL-11, AD-2);
+//     its event comes once, and setting the clock of the wall ends nobody.
 //   - Reconcile syncs every pod with readiness gates (SL-25 first computes
 //     whether its Ready condition would change).
 //   - Loop health is about a step that does not end; no step for five minutes

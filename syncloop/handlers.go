@@ -82,6 +82,9 @@ type Handlers struct {
 	// rejected are the pods that admission refused and that are still
 	// desired. It lives on the loop's goroutine.
 	rejected map[types.UID]bool
+	// worked are the pods that had a worker of this process and that the
+	// runtime may still have records of.
+	worked map[types.UID]bool
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -89,7 +92,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	return &Handlers{config: config, rejected: make(map[types.UID]bool)}, nil
+	return &Handlers{config: config, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool)}, nil
 }
 
 func (c *HandlersConfig) complete() error {
@@ -129,6 +132,7 @@ func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	if kind != podworkers.SyncPodKill && h.held(pod) {
 		return
 	}
+	h.worked[pod.UID] = true
 	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: kind,
 		StartTime:  h.config.Clock.Now(),

@@ -121,3 +121,34 @@ func TestNode_AD8_I42_NotRefusedAfterARestart(t *testing.T) {
 		})
 	}
 }
+
+// TestNode_AD8_I42_FinishedIsNotRefused: a job that was done before a restart of
+// the agent has Succeeded after it, though there is no room for it any more, and
+// takes none from a newcomer.
+func TestNode_AD8_I42_FinishedIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		job := pod("job", "sleep", "3")
+		job.Spec.RestartPolicy = v1.RestartPolicyNever
+		first := run(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Set(job))
+		require.NoError(t, first.Set(pod("web", "serve")))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, first.stop())
+
+		n, err := node.New(node.Config{Runtime: machine, MaxPods: 2})
+		require.NoError(t, err)
+		for _, p := range []*v1.Pod{job, pod("web", "serve"), pod("new", "serve")} {
+			require.NoError(t, n.Set(p))
+		}
+		r := start(t, n)
+		time.Sleep(10 * time.Second)
+		var phases []string
+		for _, p := range r.Pods() {
+			phases = append(phases, p.Name+" "+string(p.Status.Phase))
+		}
+		assert.ElementsMatch(t, []string{"job Succeeded", "web Running", "new Running"}, phases)
+		assert.ElementsMatch(t, []string{"web/c", "new/c"}, names(machine))
+		require.NoError(t, r.stop())
+	})
+}

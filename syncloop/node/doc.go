@@ -24,6 +24,13 @@
 // everything (kubelet-outer part 4, 2). For Set that moment is Run, so Set first
 // what must go on running, or use Config.AwaitHost and SetComplete.
 //
+// # Evictions
+//
+// Whether and whom to evict is the host program's to decide; Evict does it, with
+// the shortest grace that anybody has asked for, and says why. Static and critical
+// pods are spared unless Config.Evictable, or the eviction, says otherwise (part
+// 4, 40 to 42).
+//
 // # Differences from the kubelet
 //
 // Pods handed over with Set come from the source "api", since the host program
