@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Images says when images are removed. The zero value has the kubelet's
+// numbers.
+type Images struct {
+	// HighThresholdPercent is the use of the disk from which images are
+	// removed, down to LowThresholdPercent. Default 85 and 80; 100 as the high
+	// one is never.
+	HighThresholdPercent, LowThresholdPercent int
+	// MinAge is how long an image is kept after it was first seen. Default two
+	// minutes.
+	MinAge time.Duration
+	// MaxAge is how long an image is kept that nobody uses. Default for ever.
+	MaxAge time.Duration
+}
+
+// The kubelet's numbers for images.
+const (
+	// DefaultHighThresholdPercent is Images.HighThresholdPercent if that is zero.
+	DefaultHighThresholdPercent = 85
+	// DefaultLowThresholdPercent is Images.LowThresholdPercent if that is zero.
+	DefaultLowThresholdPercent = 80
+	// DefaultImageMinAge is Images.MinAge if that is zero.
+	DefaultImageMinAge = 2 * time.Minute
+)
+
+// Complete is the policy with its defaults.
+func (p Images) Complete() Images {
+	p.HighThresholdPercent = cmp.Or(p.HighThresholdPercent, DefaultHighThresholdPercent)
+	p.LowThresholdPercent = min(cmp.Or(p.LowThresholdPercent, DefaultLowThresholdPercent), p.HighThresholdPercent)
+	p.MinAge = cmp.Or(p.MinAge, DefaultImageMinAge)
+	return p
+}
+
+// Image is an image that is present.
+type Image struct {
+	ID        string
+	SizeBytes uint64
+	FirstSeen time.Time // zero: it was there at the first look
+	LastUsed  time.Time // when it was last seen in use; zero: never
+	Used      bool      // now: by a container record, or because it is pinned or leased
+}
+
+// Disk is the file system that images are on.
+type Disk struct{ CapacityBytes, UsedBytes uint64 }
+
+// Percent is how full the disk is; zero if nothing is known.
+func (d Disk) Percent() int {
+	if d.CapacityBytes == 0 {
+		return 0
+	}
+	return int(float64(min(d.UsedBytes, d.CapacityBytes)) / float64(d.CapacityBytes) * 100)
+}
+
+// TooMuch is how many bytes must be freed (IG-3).
+func (p Images) TooMuch(d Disk) uint64 {
+	if d.CapacityBytes == 0 || p.HighThresholdPercent >= 100 || d.Percent() < p.HighThresholdPercent {
+		return 0
+	}
+	low := d.CapacityBytes / 100 * uint64(max(p.LowThresholdPercent, 0))
+	if d.UsedBytes <= low {
+		return 0
+	}
+	return d.UsedBytes - low
+}
+
+// Expired are the images that nobody has used for MaxAge (IG-6). An image is not
+// older than we: since is when we began to look.
+func (p Images) Expired(images []Image, since, now time.Time) (ids []string) {
+	if p.MaxAge <= 0 {
+		return nil
+	}
+	for _, i := range Unused(images) {
+		unused := latest(since, i.FirstSeen, i.LastUsed)
+		if now.Sub(unused) >= p.MaxAge && p.mayGo(i, now) {
+			ids = append(ids, i.ID)
+		}
+	}
+	return ids
+}
+
+// ToFree are the images to remove, in order, until enough is freed: who removes
+// them stops when it is.
+func (p Images) ToFree(images []Image, now time.Time) (free []Image) {
+	for _, i := range Unused(images) {
+		if p.mayGo(i, now) {
+			free = append(free, i)
+		}
+	}
+	return free
+}
+
+// mayGo: an image is not in use now, nor has it just come.
+func (p Images) mayGo(i Image, now time.Time) bool {
+	return i.FirstSeen.IsZero() || now.Sub(i.FirstSeen) >= p.MinAge
+}
+
+// Unused are the images that nobody uses, least recently used first, then those
+// that were seen first.
+func Unused(images []Image) []Image {
+	unused := slices.DeleteFunc(slices.Clone(images), func(i Image) bool { return i.Used })
+	slices.SortStableFunc(unused, func(a, b Image) int {
+		return cmp.Or(a.LastUsed.Compare(b.LastUsed), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.ID, b.ID))
+	})
+	return unused
+}
+
+func latest(times ...time.Time) time.Time {
+	return slices.MaxFunc(times, time.Time.Compare)
+}
