@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -63,19 +62,7 @@ type remover interface {
 type Pods struct {
 	config PodsConfig
 	turn   turn.Turn
-	wake   turn.Event
-	queue  *workqueue.Queue
-	mu     struct {
-		sync.Mutex
-		pods map[types.UID]leftover // handed over and not removed yet
-	}
-}
-
-// leftover is a pod that is to be removed.
-type leftover struct {
-	waiting bool // in the queue; otherwise it is being removed
-	failed  workqueue.Backoff
-	why     string // it failed last
+	tries  *tries
 }
 
 // NewPods makes a collector. It runs nothing until Run is called.
@@ -83,118 +70,29 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	t := turn.Over(config.Clock)
-	p := &Pods{config: config, turn: t, wake: t.NewEvent()}
-	p.queue = workqueue.New(workqueue.Config{Clock: config.Clock, Notify: p.wake.Signal})
-	p.mu.pods = make(map[types.UID]leftover)
-	return p, nil
+	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	tries.what = "what is left of a pod could not be removed and will be tried again"
+	return &Pods{config: config, turn: tries.turn, tries: tries}, nil
 }
 
 // Discard hands over pods whose records may go. It never blocks, and a pod
 // that waits already keeps its place and its backoff.
-func (p *Pods) Discard(uids []types.UID) {
-	for _, uid := range uids {
-		if p.add(uid) {
-			p.queue.Enqueue(uid, 0)
-		}
-	}
-}
-
-// add reports whether the pod is to be queued. One that is being removed is:
-// that removal may have seen less than there is now.
-func (p *Pods) add(uid types.UID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.mu.pods[uid]
-	if l.waiting {
-		return false
-	}
-	l.waiting = true
-	p.mu.pods[uid] = l
-	return true
-}
+func (p *Pods) Discard(uids []types.UID) { p.tries.add(uids) }
 
 // Run removes what is handed over until ctx ends, and returns nil then. A call
 // to the runtime that removes something is not cut short by that, only by its
 // own timeout. Run is called once.
 func (p *Pods) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		p.Step(ctx)
-		if p.pause(ctx) != nil {
-			break
-		}
-	}
+	p.tries.run(ctx, p.Step)
 	return nil
-}
-
-func (p *Pods) pause(ctx context.Context) error {
-	next, ok := p.queue.Next()
-	if !ok {
-		return p.wake.Wait(ctx)
-	}
-	_, err := p.wake.WaitUntil(ctx, next)
-	return err
 }
 
 // Step tries to remove every pod that is due, several at once, and returns
 // when it has.
 func (p *Pods) Step(ctx context.Context) {
-	due := p.queue.GetWork()
-	turn.Each(p.turn, p.config.MaxRemovals, len(due), func(i int) {
-		if ctx.Err() == nil {
-			p.try(ctx, due[i])
-		}
+	p.tries.step(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) outcome {
+		return outcome{err: p.remove(ctx, uid)}
 	})
-}
-
-// try removes a pod, now or later.
-func (p *Pods) try(ctx context.Context, uid types.UID) {
-	p.begin(uid)
-	err := p.remove(ctx, uid)
-	if ctx.Err() != nil {
-		return // There will be no later.
-	}
-	if err == nil {
-		p.done(uid)
-		return
-	}
-	delay, news := p.failed(uid, err)
-	p.queue.Enqueue(uid, delay)
-	level := slog.LevelDebug
-	if news {
-		level = slog.LevelWarn
-	}
-	p.config.Log.Log(ctx, level, "what is left of a pod could not be removed and will be tried again", "uid", uid, "after", delay, "err", err)
-}
-
-func (p *Pods) begin(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.mu.pods[uid]
-	l.waiting = false
-	p.mu.pods[uid] = l
-}
-
-func (p *Pods) done(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.pods[uid].waiting { // It was handed over again meanwhile.
-		p.mu.pods[uid] = leftover{waiting: true}
-		return
-	}
-	delete(p.mu.pods, uid)
-}
-
-// failed says when to try again, and whether the reason is a new one.
-func (p *Pods) failed(uid types.UID, err error) (delay time.Duration, news bool) {
-	policy := workqueue.ImagePull{Initial: p.config.Retry, Max: p.config.MaxRetry}
-	now := p.turn.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	old := p.mu.pods[uid]
-	l := leftover{waiting: true, failed: policy.Failed(old.failed, now), why: err.Error()}
-	p.mu.pods[uid] = l
-	return l.failed.Delay, l.why != old.why
 }
 
 // remove drops the sandboxes of a pod, oldest first so that a crash in the
@@ -258,11 +156,19 @@ func runs(status *runtime.PodStatus) bool {
 }
 
 func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	ctx, cancel := p.turn.WithDeadline(ctx, p.turn.Now().Add(p.config.CallTimeout))
+	return look(ctx, p.turn, p.config.Runtime, uid, p.config.CallTimeout)
+}
+
+// look asks the runtime what there is of a pod.
+func look(ctx context.Context, t turn.Turn, rt remover, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
+	ctx, cancel := t.WithDeadline(ctx, t.Now().Add(within))
 	defer cancel()
-	status, err := p.config.Runtime.PodStatus(ctx, uid)
+	status, err := rt.PodStatus(ctx, uid)
 	if err != nil {
 		return nil, fmt.Errorf("gc: look at the pod: %w", err)
+	}
+	if status == nil {
+		status = &runtime.PodStatus{UID: uid}
 	}
 	return status, nil
 }

@@ -1,0 +1,241 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+)
+
+// Policy says how long dead containers of pods that are still there are kept.
+// The zero value has the kubelet's numbers: one of each name.
+type Policy = policy.Policy
+
+// ContainersConfig is what Containers need. Runtime, Seen and Living are
+// required.
+type ContainersConfig struct {
+	// Runtime is asked what there is and told to remove it.
+	Runtime containerRemover
+	// Seen is the newest picture of what there is: a pleg.PLEG. It costs
+	// nothing to look at, and decides whether the runtime is asked at all.
+	Seen seen
+	// Living is asked right before each removal: whether the pod is one of ours,
+	// and will not lose all its records anyway. It is called concurrently and
+	// must not block.
+	Living func(uid types.UID) bool
+	// Removed, if set, is called after something of a pod was removed,
+	// concurrently. It must not block.
+	Removed func(uid types.UID)
+	// Policy says what is kept.
+	Policy Policy
+	// Retry is how long a removal that failed waits for the next try; zero is
+	// DefaultRetry. It doubles with each failure, up to MaxRetry; zero is
+	// DefaultMaxRetry.
+	Retry, MaxRetry time.Duration
+	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	CallTimeout time.Duration
+	// MaxRemovals is of how many pods something is removed at once; zero is
+	// DefaultMaxRemovals.
+	MaxRemovals int
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+type containerRemover interface {
+	remover
+	RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error
+}
+
+type seen interface {
+	Pods() []runtime.Pod
+	Get(uid types.UID) (*runtime.PodStatus, error)
+}
+
+// Containers removes dead containers and sandboxes of pods that are still
+// there. Changed may be called from anywhere, before Run and after it as well.
+type Containers struct {
+	config ContainersConfig
+	turn   turn.Turn
+	tries  *tries
+}
+
+// NewContainers makes a collector. It runs nothing until Run is called.
+func NewContainers(config ContainersConfig) (*Containers, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	tries.what = "what is dead of a pod could not be removed and will be tried again"
+	return &Containers{config: config, turn: tries.turn, tries: tries}, nil
+}
+
+// Changed says that a pod may have something to remove: after each of its
+// syncs, say. It never blocks.
+func (c *Containers) Changed(uid types.UID) { c.tries.add([]types.UID{uid}) }
+
+// Run removes what is dead until ctx ends, and returns nil then. While nothing
+// changes it wakes up only for what Policy keeps for a time. A call to the
+// runtime that removes something is not cut short by the end of ctx. Run is
+// called once.
+func (c *Containers) Run(ctx context.Context) error {
+	c.tries.run(ctx, c.Step)
+	return nil
+}
+
+// Step looks at every pod that is due, and returns when what is dead of them is
+// removed.
+func (c *Containers) Step(ctx context.Context) { c.tries.step(ctx, c.config.MaxRemovals, c.try) }
+
+// try removes what is dead of one pod. The picture that others have says
+// whether there is anything; what it is, is asked of the runtime.
+func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
+	if !c.config.Living(uid) {
+		return outcome{}
+	}
+	status, err := c.config.Seen.Get(uid)
+	if err != nil {
+		return outcome{err: fmt.Errorf("gc: look at the pod: %w", err)}
+	}
+	removals := c.decide(status)
+	if removals.Empty() {
+		return outcome{next: removals.Next}
+	}
+	if status, err = look(ctx, c.turn, c.config.Runtime, uid, c.config.CallTimeout); err != nil {
+		return outcome{err: err}
+	}
+	for {
+		removals = c.decide(status)
+		if removals.Empty() || ctx.Err() != nil || !c.config.Living(uid) {
+			return outcome{next: removals.Next}
+		}
+		if status, err = c.remove(ctx, uid, &removals); err != nil {
+			return outcome{err: err}
+		}
+	}
+}
+
+// decide applies the policy to a pod; where it counts all pods together, among
+// them. Others of which there is too much are looked at as well.
+func (c *Containers) decide(status *runtime.PodStatus) policy.Removals {
+	pods := []*runtime.PodStatus{status}
+	if c.config.Policy.MaxContainers > 0 {
+		for _, p := range c.config.Seen.Pods() {
+			if p.UID == status.UID || !c.config.Living(p.UID) {
+				continue
+			}
+			if other, err := c.config.Seen.Get(p.UID); err == nil {
+				pods = append(pods, other)
+			}
+		}
+	}
+	removals := policy.Decide(c.config.Policy, pods, c.turn.Now())
+	var others []types.UID
+	for i := 1; i < len(pods); i++ {
+		if !removals[i].Empty() {
+			others = append(others, pods[i].UID)
+		}
+	}
+	c.tries.add(others)
+	return removals[0]
+}
+
+// remove performs what was decided, and looks at what has come of it: a
+// runtime's word that something is removed is not enough.
+func (c *Containers) remove(ctx context.Context, uid types.UID, r *policy.Removals) (*runtime.PodStatus, error) {
+	for _, id := range r.Containers {
+		if ctx.Err() != nil || !c.config.Living(uid) {
+			break
+		}
+		err := c.call(ctx, func(ctx context.Context) error {
+			return c.config.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("gc: remove container %s: %w", id, err)
+		}
+	}
+	for _, id := range r.Sandboxes {
+		if ctx.Err() != nil || !c.config.Living(uid) {
+			break
+		}
+		err := c.call(ctx, func(ctx context.Context) error {
+			return c.config.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("gc: remove sandbox %s: %w", id, err)
+		}
+	}
+	if c.config.Removed != nil {
+		c.config.Removed(uid)
+	}
+	return c.confirm(ctx, uid, r)
+}
+
+// confirm looks at the pod after a removal.
+func (c *Containers) confirm(ctx context.Context, uid types.UID, r *policy.Removals) (*runtime.PodStatus, error) {
+	status, err := look(ctx, c.turn, c.config.Runtime, uid, c.config.CallTimeout)
+	if err != nil {
+		return nil, err
+	}
+	for i := range status.Containers {
+		if id := status.Containers[i].ID; slices.Contains(r.Containers, id) && c.config.Living(uid) {
+			return nil, fmt.Errorf("gc: container %s is still there after it was removed", id)
+		}
+	}
+	for i := range status.Sandboxes {
+		if id := status.Sandboxes[i].ID; slices.Contains(r.Sandboxes, id) && c.config.Living(uid) {
+			return nil, fmt.Errorf("gc: sandbox %s is still there after it was removed", id)
+		}
+	}
+	return status, nil
+}
+
+// call bounds a removal. Once sent, it runs to its own deadline. What is gone is
+// removed.
+func (c *Containers) call(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := c.turn.WithDeadline(turn.Detach(ctx), c.turn.Now().Add(c.config.CallTimeout))
+	defer cancel()
+	if err := f(ctx); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+func (c *ContainersConfig) complete() error {
+	var errs []error
+	fault := func(is bool, what string) {
+		if is {
+			errs = append(errs, errors.New("gc: ContainersConfig."+what))
+		}
+	}
+	fault(c.Runtime == nil, "Runtime is missing")
+	fault(c.Seen == nil, "Seen is missing")
+	fault(c.Living == nil, "Living is missing")
+	fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	fault(c.Retry < 0, "Retry is negative")
+	fault(c.MaxRetry < 0, "MaxRetry is negative")
+	fault(c.CallTimeout < 0, "CallTimeout is negative")
+	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
+	orDefault(&c.Retry, DefaultRetry)
+	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
+	orDefault(&c.CallTimeout, DefaultCallTimeout)
+	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}

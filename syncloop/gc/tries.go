@@ -1,0 +1,163 @@
+package gc
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// tries is the pods for which something is to be done, each as soon as it can
+// be, and again with a backoff if it fails.
+type tries struct {
+	turn  turn.Turn
+	wake  turn.Event
+	queue *workqueue.Queue
+	retry workqueue.ImagePull
+	log   *slog.Logger
+	what  string // is told of a try that failed
+	mu    struct {
+		sync.Mutex
+		pods map[types.UID]leftover // handed over and not done yet
+	}
+}
+
+// leftover is a pod for which something is to be done.
+type leftover struct {
+	waiting bool // in the queue; otherwise it is being done
+	early   bool // it waits for a time, and is looked at before if it is handed over again
+	failed  workqueue.Backoff
+	why     string // it failed last
+}
+
+// outcome is what a try has come to.
+type outcome struct {
+	next time.Time // when there will be more to do; zero: never
+	err  error
+}
+
+func newTries(clk clock.Clock, retry, maxRetry time.Duration, log *slog.Logger) *tries {
+	t := &tries{turn: turn.Over(clk), retry: workqueue.ImagePull{Initial: retry, Max: maxRetry}, log: log}
+	t.wake = t.turn.NewEvent()
+	t.queue = workqueue.New(workqueue.Config{Clock: clk, Notify: t.wake.Signal})
+	t.mu.pods = make(map[types.UID]leftover)
+	return t
+}
+
+// add hands pods over. It never blocks, and a pod that waits after a failure
+// keeps its place and its backoff.
+func (t *tries) add(uids []types.UID) {
+	for _, uid := range uids {
+		if t.enter(uid) {
+			t.queue.Enqueue(uid, 0)
+		}
+	}
+}
+
+// enter reports whether the pod is to be queued. One that is being worked on is:
+// that may have seen less than there is now.
+func (t *tries) enter(uid types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.mu.pods[uid]
+	if l.waiting && !l.early {
+		return false
+	}
+	l.waiting, l.early = true, false
+	t.mu.pods[uid] = l
+	return true
+}
+
+// run makes a step whenever a pod is due, until ctx ends.
+func (t *tries) run(ctx context.Context, step func(context.Context)) {
+	for ctx.Err() == nil {
+		step(ctx)
+		if t.pause(ctx) != nil {
+			return
+		}
+	}
+}
+
+func (t *tries) pause(ctx context.Context) error {
+	next, ok := t.queue.Next()
+	if !ok {
+		return t.wake.Wait(ctx)
+	}
+	_, err := t.wake.WaitUntil(ctx, next)
+	return err
+}
+
+// step tries every pod that is due, several at once, and returns when it has.
+func (t *tries) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
+	due := t.queue.GetWork()
+	turn.Each(t.turn, limit, len(due), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		t.begin(due[i])
+		if o := do(ctx, due[i]); ctx.Err() == nil { // Otherwise there will be no later.
+			t.end(ctx, due[i], o)
+		}
+	})
+}
+
+func (t *tries) begin(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.mu.pods[uid]
+	l.waiting = false
+	t.mu.pods[uid] = l
+}
+
+// end puts a pod away, or back into the queue.
+func (t *tries) end(ctx context.Context, uid types.UID, o outcome) {
+	if o.err == nil {
+		if !o.next.IsZero() {
+			t.queue.EnqueueAt(uid, o.next) // Before it can be handed over again, which makes it due at once.
+		}
+		if t.done(uid, !o.next.IsZero()) {
+			t.queue.Enqueue(uid, 0)
+		}
+		return
+	}
+	delay, news := t.failed(uid, o.err)
+	t.queue.Enqueue(uid, delay)
+	level := slog.LevelDebug
+	if news {
+		level = slog.LevelWarn
+	}
+	t.log.Log(ctx, level, t.what, "uid", uid, "after", delay, "err", o.err)
+}
+
+// done reports whether the pod was handed over again meanwhile.
+func (t *tries) done(uid types.UID, more bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.mu.pods[uid].waiting:
+		t.mu.pods[uid] = leftover{waiting: true}
+		return true
+	case more:
+		t.mu.pods[uid] = leftover{waiting: true, early: true}
+	default:
+		delete(t.mu.pods, uid)
+	}
+	return false
+}
+
+// failed says when to try again, and whether the reason is a new one.
+func (t *tries) failed(uid types.UID, err error) (delay time.Duration, news bool) {
+	now := t.turn.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.mu.pods[uid]
+	l := leftover{waiting: true, failed: t.retry.Failed(old.failed, now), why: err.Error()}
+	t.mu.pods[uid] = l
+	return l.failed.Delay, l.why != old.why
+}
