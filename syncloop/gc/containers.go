@@ -105,7 +105,7 @@ func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 	}
 	status, err := c.config.Seen.Get(uid)
 	if err != nil {
-		return outcome{err: fmt.Errorf("gc: look at the pod: %w", err)}
+		return outcome{} // It is synced when it can be seen, and asked about again.
 	}
 	removals := c.decide(status)
 	if removals.Empty() {

@@ -18,6 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/gc"
 )
 
 // Config says what a node is made of. The zero value is a complete node: an
@@ -97,6 +98,9 @@ type Config struct {
 	Relist time.Duration
 	// Housekeeping is the least time between two cleanups; zero is 2 s.
 	Housekeeping time.Duration
+	// GC says how long dead containers are kept of pods that are still there;
+	// the zero value keeps one of each name, as the kubelet does.
+	GC gc.Policy
 	// DrainTimeout is how long Run waits at its end for syncs that ignore
 	// their context; zero is 30 s, negative is for ever.
 	DrainTimeout time.Duration

@@ -48,6 +48,7 @@ type Node struct {
 	limits   *syncloop.Deadlines
 	loop     *syncloop.Loop
 	leftover *gc.Pods
+	dead     *gc.Containers
 
 	ready, done turn.Latch
 	mu          struct {
@@ -180,6 +181,18 @@ func (n *Node) buildLoop() (err error) {
 	if err != nil {
 		return err
 	}
+	n.dead, err = gc.NewContainers(gc.ContainersConfig{
+		Runtime: n.config.Runtime,
+		Seen:    n.pleg,
+		Living:  n.living,
+		Removed: n.pleg.RequestRelist,
+		Policy:  n.config.GC,
+		Clock:   n.config.Clock,
+		Log:     n.config.Log,
+	})
+	if err != nil {
+		return err
+	}
 	n.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager:  n.manager,
 		Workers:  n.workers,
@@ -235,7 +248,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
 	group := turn.NewGroup(n.turn)
-	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.loop.Run} {
+	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.loop.Run} {
 		group.Go(func() {
 			if err := part(ctx); err != nil {
 				n.fail(err)
@@ -322,6 +335,9 @@ func (n *Node) removable(uid types.UID) bool {
 	return !wanted && n.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
+// living: the pod is one of ours, and will not lose all its records anyway.
+func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(uid) }
+
 // cleaned follows every housekeeping: it drops what is remembered of pods that
 // nobody knows, and opens the door once a housekeeping has seen every source and the
 // runtime.
@@ -370,6 +386,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)
+	n.dead.Changed(s.UID)
 	if n.config.Hooks.Synced != nil {
 		n.config.Hooks.Synced(s)
 	}
