@@ -112,6 +112,7 @@ func Podkeel() House {
 			{"podworkers/podsync/internal/volume", Pure, Floor1b},
 			{"podworkers/prober/internal/verdict", Pure, Floor1b},
 			{"podworkers/podsync/images/internal/registry", Pure, Floor1b},
+			{"syncloop/gc/internal/policy", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
 			{"pleg/internal/diff", Pure, Floor1b},

@@ -1,40 +1,58 @@
 // Package gc removes what is left in the runtime when it is of no use any
-// more. It works beside the sync loop, never on it: housekeeping decides what
-// may go and hands over UIDs; this package performs the calls, and asks again
-// before each of them whether the answer still holds, since a UID may have come
-// back to life in the meantime.
+// more. It works beside the sync loop, never on it, and asks again right before
+// each removal whether it still may.
 //
-//	housekeeping ──Discard──▶ queue ──▶ look ──▶ removable? ──▶ RemoveSandbox ──▶ Removed
-//	                            ▲        │ runs: kept   │ no: kept        │
-//	                            └─────── with backoff ◀── error ──────────┘
+// # Pods that are gone
 //
-// # The contract
+// Housekeeping decides which pods may go and hands over UIDs; Pods performs the
+// calls. A UID may have come back to life in the meantime.
 //
-//   - Discard never blocks and may say the same any number of times: a pod that
-//     waits keeps its place and its backoff. One that is handed over while it
-//     is being removed is looked at once more, so that nothing can fall between.
-//   - Whether a pod runs is asked of the runtime right before: one that does is
-//     not touched, whatever the picture was that housekeeping had.
-//   - Removable is asked before each sandbox. A pod that is to be kept after
-//     all is kept from that point on.
+//		housekeeping ──Discard──▶ queue ──▶ look ──▶ removable? ──▶ RemoveSandbox ──▶ Removed
+//		                            ▲        │ runs: kept   │ no: kept        │
+//		                            └─────── with backoff ◀── error ──────────┘
+//
+//	  - Discard never blocks and may say the same any number of times: a pod that
+//	    waits keeps its place and its backoff. One that is handed over while it
+//	    is being removed is looked at once more, so that nothing can fall between.
+//	  - Whether a pod runs is asked of the runtime right before: one that does is
+//	    not touched, whatever the picture was that housekeeping had.
+//	  - Removable is asked before each sandbox. A pod that is to be kept after
+//	    all is kept from that point on.
+//
+// # Dead containers of pods that are still there
+//
+// Containers cuts them to what its Policy keeps, and removes sandboxes that
+// nobody uses. After each sync of a pod, and so after each end of a container,
+// it looks at the picture that others have, which costs no call; only if there
+// is something to remove is the runtime asked what it is. The decision is that
+// of the pure package internal/policy, which lists what is never removed.
+// Nothing polls: what Policy.MinAge or MaxAge keeps for a time has a due time.
+//
+// # For all of them
+//
 //   - A call that removes, once sent, runs to its own timeout.
 //   - A removal that fails is tried again after 10 s, doubling to 5 minutes. The
 //     reason is told once, and again when it changes.
+//   - What a runtime says that it has removed is looked for.
 //   - A runtime that hangs on one pod holds up others for at most one timeout
 //     per call.
 //
 // # Statements kept
 //
-// GC-6 for removed pods: all inactive sandboxes go, and with them their
-// containers. GC-7: a sandbox that can not be stopped is not removed, since
-// RemoveSandbox stops first and fails if it can not. Of the architecture:
-// destructive IO runs off the loop and is checked again at the moment it is
-// done.
+// GC-1, GC-3, GC-4, GC-6, GC-10 and GC-11 for pods that are still there; GC-6 for
+// removed pods: all inactive sandboxes go, and with them their containers. GC-7: a
+// sandbox that can not be stopped is not removed, since RemoveSandbox stops first
+// and fails if it can not. Of the architecture: destructive IO runs off the loop
+// and is checked again at the moment it is done.
 //
 // # Differences from the kubelet
 //
 //   - A pod that is gone loses all its records at once, not container by
-//     container (GC-1 to GC-4, GC-10 are about pods that are still there).
+//     container (GC-2).
+//   - The newest record of a container stays as long as its pod, also of one that
+//     has finished or was evicted (GC-10), and whatever the maxima say.
+//   - There is no round every minute: the end of a container is what removes the
+//     one before it, and no request is dropped for want of room.
 //   - Containers in an unknown state keep their pod (GC-5 kills them first):
 //     housekeeping sees such a pod as running and has it ended by a worker.
 //   - A failed removal has a backoff of its own and a visible reason, in place

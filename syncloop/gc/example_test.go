@@ -39,3 +39,43 @@ func ExampleNewPods() {
 	// nothing is left of u1
 	// pods in the runtime: 0
 }
+
+// Of a container that crashes again and again the last end is kept.
+func ExampleNewContainers() {
+	ctx := context.Background()
+	machine := memory.New(memory.Config{})
+	pod := runtime.PodRef{UID: "u1", Name: "web"}
+	sandbox, _ := machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
+	ref, _ := machine.PullImage(ctx, runtime.PullImageRequest{Image: "web:1"})
+	for attempt := range uint32(5) {
+		id, _ := machine.CreateContainer(ctx, runtime.CreateContainerRequest{
+			Pod: pod, SandboxID: sandbox, Name: "web", Attempt: attempt, Image: "web:1", ImageRef: ref,
+		})
+		_ = machine.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
+		_ = machine.ExitContainer(id, 1)
+	}
+	containers, err := gc.NewContainers(gc.ContainersConfig{
+		Runtime: machine,
+		Seen:    observed{machine},
+		Living:  func(types.UID) bool { return true },
+	})
+	if err != nil {
+		panic(err)
+	}
+	containers.Changed("u1")
+	containers.Step(ctx)
+	for _, c := range machine.LookAt("u1").Containers {
+		fmt.Println(c.Name, "attempt", c.Attempt, c.State)
+	}
+	// Output:
+	// web attempt 4 exited
+}
+
+// observed stands for a pleg.PLEG.
+type observed struct{ *memory.Runtime }
+
+func (o observed) Pods() []runtime.Pod { return o.Look() }
+
+func (o observed) Get(uid types.UID) (*runtime.PodStatus, error) {
+	return o.PodStatus(context.Background(), uid)
+}

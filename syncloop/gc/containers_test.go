@@ -1,0 +1,247 @@
+package gc_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/syncloop/gc"
+)
+
+// picture is what a PLEG would show: the machine as it is, or as it was.
+type picture struct {
+	*bench
+	frozen map[types.UID]*runtime.PodStatus
+}
+
+func (p picture) Pods() []runtime.Pod { return p.machine.Look() }
+
+func (p picture) Get(uid types.UID) (*runtime.PodStatus, error) {
+	if old, ok := p.frozen[uid]; ok {
+		return old, nil
+	}
+	return p.machine.PodStatus(context.Background(), uid)
+}
+
+// collector is a bottle with Containers.
+type collector struct {
+	*bottle
+	containers *gc.Containers
+	picture    picture
+}
+
+func newCollector(t *testing.T, policy gc.Policy) *collector {
+	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b.process = b.NewProcess()
+	own := b.process.Clock()
+	b.bench = newBench(b.NewProcess().Clock(), own)
+	c := &collector{bottle: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
+	var err error
+	c.containers, err = gc.NewContainers(gc.ContainersConfig{
+		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: policy, Clock: own,
+		Living: b.removable, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
+		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
+	})
+	require.NoError(t, err)
+	var ctx context.Context
+	ctx, b.end = turn.WithCancel(t.Context())
+	b.process.Go(func() {
+		assert.NoError(t, c.containers.Run(ctx))
+		b.ran = true
+	})
+	b.Settle()
+	t.Cleanup(func() {
+		b.end()
+		b.RunUntil(b.Now().Add(time.Hour))
+		assert.Zero(t, b.process.Running())
+	})
+	return c
+}
+
+// discardTimes counts warnings only.
+type discardTimes struct{ b *bench }
+
+func (d discardTimes) Write(line []byte) (int, error) {
+	d.b.note("warned")
+	return len(line), nil
+}
+
+// crashed makes a container's attempts, all but the last of which have ended.
+func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
+	t.Helper()
+	ctx := context.Background()
+	pod := runtime.PodRef{UID: uid, Name: string(uid), Namespace: "ns"}
+	var sandbox string
+	for _, p := range c.machine.Look() {
+		if p.UID == uid {
+			sandbox = p.Sandboxes[0].ID
+		}
+	}
+	if sandbox == "" {
+		var err error
+		sandbox, err = c.machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
+		require.NoError(t, err)
+	}
+	image, err := c.machine.PullImage(ctx, runtime.PullImageRequest{Image: "i"})
+	require.NoError(t, err)
+	from := c.attempts(uid)
+	for n := range attempts {
+		id, err := c.machine.CreateContainer(ctx, runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "c", Attempt: uint32(len(from) + n), Image: "i", ImageRef: image})
+		require.NoError(t, err)
+		require.NoError(t, c.machine.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+		if n < attempts-1 {
+			require.NoError(t, c.machine.ExitContainer(id, 1))
+		}
+	}
+}
+
+// attempts are those of which there are records.
+func (c *collector) attempts(uid types.UID) []uint32 {
+	status, _ := c.machine.PodStatus(context.Background(), uid)
+	var attempts []uint32
+	for _, r := range status.Containers {
+		attempts = append(attempts, r.Attempt)
+	}
+	slices.Sort(attempts)
+	return attempts
+}
+
+// GC-10: what runs and the last that ended are kept. Nobody asks the runtime
+// about a pod that has nothing to remove.
+func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
+	c := newCollector(t, gc.Policy{})
+	c.crashed(t, "a", 4)
+	c.crashed(t, "b", 2)
+	_, err := c.faults.Add(faulty.Rule{Verb: faulty.PodStatus, UID: "b", Do: faulty.Fail})
+	require.NoError(t, err)
+	c.containers.Changed("a")
+	c.containers.Changed("a")
+	c.containers.Changed("b")
+	c.containers.Changed("unknown")
+	c.at(100)
+	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
+	assert.Equal(t, []string{"0 removed of a"}, c.transcript())
+	_, armed := c.Next()
+	assert.False(t, armed, "and then nothing")
+}
+
+// GC-1: what is young is removed when it is not any more, without anybody's
+// asking; a change before that is looked at.
+func TestContainers_GC1_MinAge(t *testing.T) {
+	c := newCollector(t, gc.Policy{MinAge: time.Minute})
+	c.crashed(t, "a", 4)
+	c.containers.Changed("a")
+	c.at(59)
+	assert.Equal(t, []uint32{0, 1, 2, 3}, c.attempts("a"))
+	c.at(61)
+	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
+	assert.Equal(t, []string{"60 removed of a"}, c.transcript())
+}
+
+// GC-4: all pods are counted together.
+func TestContainers_GC4_AllPods(t *testing.T) {
+	c := newCollector(t, gc.Policy{MaxPerPodContainer: -1, MaxContainers: 4})
+	c.crashed(t, "a", 4)
+	c.crashed(t, "b", 4)
+	c.containers.Changed("b")
+	c.at(10)
+	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("a"))
+	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("b"))
+}
+
+// The picture is old: what is removed is what the runtime shows.
+func TestContainers_OldPicture(t *testing.T) {
+	c := newCollector(t, gc.Policy{})
+	c.crashed(t, "a", 3)
+	c.picture.frozen["a"], _ = c.picture.Get("a")
+	c.containers.Changed("a")
+	c.at(1)
+	assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
+	c.transcript()
+	c.containers.Changed("a")
+	c.at(2)
+	assert.Empty(t, c.transcript())
+}
+
+// A pod that is none of ours, or loses everything anyway, is let alone.
+func TestContainers_NotLiving(t *testing.T) {
+	c := newCollector(t, gc.Policy{})
+	c.crashed(t, "a", 3)
+	c.keep("a", true) // which is what is not removable, and so, here, not living
+	c.containers.Changed("a")
+	c.at(1)
+	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))
+}
+
+// Failures, lies and lost looks: tried again with a backoff, told once, nothing
+// concluded.
+func TestContainers_F58_Trouble(t *testing.T) {
+	for name, rule := range map[string]faulty.Rule{
+		"fails":      {Verb: faulty.RemoveContainer, Do: faulty.Fail, Times: 2},
+		"lies":       {Verb: faulty.RemoveContainer, Do: faulty.Lie, Times: 2},
+		"lost reply": {Verb: faulty.RemoveContainer, Do: faulty.FailDone, Times: 1},
+		"no look":    {Verb: faulty.PodStatus, Do: faulty.Fail, Times: 2},
+		"hangs":      {Verb: faulty.RemoveContainer, Do: faulty.Hang, Times: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCollector(t, gc.Policy{})
+			c.crashed(t, "a", 3)
+			_, err := c.faults.Add(rule)
+			require.NoError(t, err)
+			c.containers.Changed("a")
+			c.at(1000)
+			assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
+			assert.Contains(t, fmt.Sprint(c.transcript()), "warned")
+			_, armed := c.Next()
+			assert.False(t, armed)
+		})
+	}
+}
+
+// The same under goroutines, told of by many at once.
+func TestContainers_Goroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(clock.RealClock{}, clock.RealClock{})
+		c := &collector{bottle: &bottle{bench: b}, picture: picture{b, nil}}
+		var err error
+		c.containers, err = gc.NewContainers(gc.ContainersConfig{
+			Runtime: b.machine, Seen: c.picture, Living: func(types.UID) bool { return true }, Policy: gc.Policy{MinAge: time.Second},
+		})
+		require.NoError(t, err)
+		for i := range 20 {
+			c.crashed(t, types.UID(fmt.Sprint(i)), 4)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.containers.Run(ctx) }()
+		for i := range 100 {
+			go c.containers.Changed(types.UID(fmt.Sprint(i % 20)))
+		}
+		time.Sleep(time.Minute)
+		for i := range 20 {
+			assert.Equal(t, []uint32{2, 3}, c.attempts(types.UID(fmt.Sprint(i))))
+		}
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+}
+
+func TestNewContainers_NamesEveryFault(t *testing.T) {
+	_, err := gc.NewContainers(gc.ContainersConfig{Policy: gc.Policy{MinAge: -1, MaxAge: -1}, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
+	require.EqualError(t, err, "gc: ContainersConfig.Runtime is missing\ngc: ContainersConfig.Seen is missing\n"+
+		"gc: ContainersConfig.Living is missing\ngc: ContainersConfig.Policy.MinAge is negative\ngc: ContainersConfig.Policy.MaxAge is negative\n"+
+		"gc: ContainersConfig.Retry is negative\ngc: ContainersConfig.MaxRetry is negative\n"+
+		"gc: ContainersConfig.CallTimeout is negative\ngc: ContainersConfig.MaxRemovals is negative")
+}
