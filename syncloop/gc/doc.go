@@ -7,17 +7,19 @@
 // Housekeeping decides which pods may go and hands over UIDs; Pods performs the
 // calls. A UID may have come back to life in the meantime.
 //
-//		housekeeping ──Discard──▶ queue ──▶ look ──▶ removable? ──▶ RemoveSandbox ──▶ Removed
-//		                            ▲        │ runs: kept   │ no: kept        │
-//		                            └─────── with backoff ◀── error ──────────┘
+//	housekeeping ──Discard──▶ queue ──▶ look ──▶ removable? ──▶ RemoveSandbox ──▶ Removed
+//	                            ▲        │ runs: kept   │ no: kept        │
+//	                            └─────── with backoff ◀── error ──────────┘
 //
-//	  - Discard never blocks and may say the same any number of times: a pod that
-//	    waits keeps its place and its backoff. One that is handed over while it
-//	    is being removed is looked at once more, so that nothing can fall between.
-//	  - Whether a pod runs is asked of the runtime right before: one that does is
-//	    not touched, whatever the picture was that housekeeping had.
-//	  - Removable is asked before each sandbox. A pod that is to be kept after
-//	    all is kept from that point on.
+// What they can count on who hand over:
+//
+//   - Discard never blocks and may say the same any number of times: a pod that
+//     waits keeps its place and its backoff. One that is handed over while it
+//     is being removed is looked at once more, so that nothing can fall between.
+//   - Whether a pod runs is asked of the runtime right before: one that does is
+//     not touched, whatever the picture was that housekeeping had.
+//   - Removable is asked before each sandbox. A pod that is to be kept after
+//     all is kept from that point on.
 //
 // # Dead containers of pods that are still there
 //
