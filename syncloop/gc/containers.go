@@ -35,6 +35,10 @@ type ContainersConfig struct {
 	// Removed, if set, is called after something of a pod was removed,
 	// concurrently. It must not block.
 	Removed func(uid types.UID)
+	// Delay is how long after a change a pod is looked at, so that several ends
+	// are one look and nobody is in the way of what is done about them; zero is
+	// DefaultDelay.
+	Delay time.Duration
 	// Policy says what is kept.
 	Policy Policy
 	// Retry is how long a removal that failed waits for the next try; zero is
@@ -77,6 +81,7 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 	}
 	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
 	tries.what = "what is dead of a pod could not be removed and will be tried again"
+	tries.delay = config.Delay
 	return &Containers{config: config, turn: tries.turn, tries: tries}, nil
 }
 
@@ -223,10 +228,12 @@ func (c *ContainersConfig) complete() error {
 	fault(c.Living == nil, "Living is missing")
 	fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
 	fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	fault(c.Delay < 0, "Delay is negative")
 	fault(c.Retry < 0, "Retry is negative")
 	fault(c.MaxRetry < 0, "MaxRetry is negative")
 	fault(c.CallTimeout < 0, "CallTimeout is negative")
 	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
+	orDefault(&c.Delay, DefaultDelay)
 	orDefault(&c.Retry, DefaultRetry)
 	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
 	orDefault(&c.CallTimeout, DefaultCallTimeout)

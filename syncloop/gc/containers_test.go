@@ -51,7 +51,7 @@ func newCollector(t *testing.T, policy gc.Policy) *collector {
 	var err error
 	c.containers, err = gc.NewContainers(gc.ContainersConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: policy, Clock: own,
-		Living: b.removable, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
+		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
 	})
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 	c.containers.Changed("unknown")
 	c.at(100)
 	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
-	assert.Equal(t, []string{"0 removed of a"}, c.transcript())
+	assert.Equal(t, []string{"1e-09 removed of a"}, c.transcript())
 	_, armed := c.Next()
 	assert.False(t, armed, "and then nothing")
 }
@@ -239,9 +239,9 @@ func TestContainers_Goroutines(t *testing.T) {
 }
 
 func TestNewContainers_NamesEveryFault(t *testing.T) {
-	_, err := gc.NewContainers(gc.ContainersConfig{Policy: gc.Policy{MinAge: -1, MaxAge: -1}, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
+	_, err := gc.NewContainers(gc.ContainersConfig{Policy: gc.Policy{MinAge: -1, MaxAge: -1}, Delay: -1, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
 	require.EqualError(t, err, "gc: ContainersConfig.Runtime is missing\ngc: ContainersConfig.Seen is missing\n"+
 		"gc: ContainersConfig.Living is missing\ngc: ContainersConfig.Policy.MinAge is negative\ngc: ContainersConfig.Policy.MaxAge is negative\n"+
-		"gc: ContainersConfig.Retry is negative\ngc: ContainersConfig.MaxRetry is negative\n"+
+		"gc: ContainersConfig.Delay is negative\ngc: ContainersConfig.Retry is negative\ngc: ContainersConfig.MaxRetry is negative\n"+
 		"gc: ContainersConfig.CallTimeout is negative\ngc: ContainersConfig.MaxRemovals is negative")
 }

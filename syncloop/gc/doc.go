@@ -24,8 +24,8 @@
 // # Dead containers of pods that are still there
 //
 // Containers cuts them to what its Policy keeps, and removes sandboxes that
-// nobody uses. After each sync of a pod, and so after each end of a container,
-// it looks at the picture that others have, which costs no call; only if there
+// nobody uses. A moment after each sync of a pod, and so after each end of a
+// container, it looks at the picture that others have, which costs no call; only if there
 // is something to remove is the runtime asked what it is. The decision is that
 // of the pure package internal/policy, which lists what is never removed.
 // Nothing polls: what Policy.MinAge or MaxAge keeps for a time has a due time.

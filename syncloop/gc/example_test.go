@@ -3,6 +3,7 @@ package gc_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,7 +43,7 @@ func ExampleNewPods() {
 
 // Of a container that crashes again and again the last end is kept.
 func ExampleNewContainers() {
-	ctx := context.Background()
+	ctx, end := context.WithCancel(context.Background())
 	machine := memory.New(memory.Config{})
 	pod := runtime.PodRef{UID: "u1", Name: "web"}
 	sandbox, _ := machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
@@ -58,12 +59,14 @@ func ExampleNewContainers() {
 		Runtime: machine,
 		Seen:    observed{machine},
 		Living:  func(types.UID) bool { return true },
+		Removed: func(types.UID) { end() },
+		Delay:   time.Nanosecond,
 	})
 	if err != nil {
 		panic(err)
 	}
 	containers.Changed("u1")
-	containers.Step(ctx)
+	_ = containers.Run(ctx)
 	for _, c := range machine.LookAt("u1").Containers {
 		fmt.Println(c.Name, "attempt", c.Attempt, c.State)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// Defaults of PodsConfig.
+// Defaults of PodsConfig and ContainersConfig.
 const (
 	// DefaultRetry is how long a removal that failed waits for the next try.
 	DefaultRetry = workqueue.DefaultBackoffInitial
@@ -23,6 +23,8 @@ const (
 	DefaultMaxRetry = workqueue.DefaultBackoffMax
 	// DefaultCallTimeout bounds each call to the runtime.
 	DefaultCallTimeout = 2 * time.Minute
+	// DefaultDelay is how long after a change dead containers are looked for.
+	DefaultDelay = 700 * time.Millisecond
 	// DefaultMaxRemovals is how many pods are removed at once.
 	DefaultMaxRemovals = 4
 )

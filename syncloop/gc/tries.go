@@ -21,7 +21,8 @@ type tries struct {
 	queue *workqueue.Queue
 	retry workqueue.ImagePull
 	log   *slog.Logger
-	what  string // is told of a try that failed
+	what  string        // is told of a try that failed
+	delay time.Duration // between the handing over and the try
 	mu    struct {
 		sync.Mutex
 		pods map[types.UID]leftover // handed over and not done yet
@@ -55,7 +56,7 @@ func newTries(clk clock.Clock, retry, maxRetry time.Duration, log *slog.Logger) 
 func (t *tries) add(uids []types.UID) {
 	for _, uid := range uids {
 		if t.enter(uid) {
-			t.queue.Enqueue(uid, 0)
+			t.queue.Enqueue(uid, t.delay)
 		}
 	}
 }
@@ -119,10 +120,10 @@ func (t *tries) begin(uid types.UID) {
 func (t *tries) end(ctx context.Context, uid types.UID, o outcome) {
 	if o.err == nil {
 		if !o.next.IsZero() {
-			t.queue.EnqueueAt(uid, o.next) // Before it can be handed over again, which makes it due at once.
+			t.queue.EnqueueAt(uid, o.next) // Before it can be handed over again, which makes it due sooner.
 		}
 		if t.done(uid, !o.next.IsZero()) {
-			t.queue.Enqueue(uid, 0)
+			t.queue.Enqueue(uid, t.delay)
 		}
 		return
 	}
