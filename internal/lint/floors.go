@@ -137,6 +137,7 @@ func Podkeel() House {
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},
 			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
+			{"podworkers/podsync/volumes", Edge, Floor4},
 			{"podworkers/prober/check", Edge, Floor4},
 			{"podworkers/prober/grpccheck", Edge, Floor4},
 			{"podworkers/podsync/hookhttp", Edge, Floor4},

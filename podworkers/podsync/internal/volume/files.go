@@ -238,3 +238,14 @@ func (w *writer) file(p string, data []byte, mode *int32) error {
 	w.files[clean] = f
 	return nil
 }
+
+// Downward reports whether some files of a volume tell of the pod, which may
+// change.
+func Downward(v *v1.Volume) bool {
+	for _, s := range sources(v) {
+		if s.DownwardAPI != nil {
+			return true
+		}
+	}
+	return false
+}

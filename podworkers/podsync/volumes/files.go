@@ -1,0 +1,202 @@
+package volumes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+)
+
+// The names of ours in a volume of files. No file of a pod begins with two
+// dots.
+const (
+	dataLink  = "..data"   // to the version in force
+	linkMade  = "..link"   // a link that is about to take its place
+	versions  = "..v-"     // a version, by the hash of its files
+	immutable = "..fixed-" // one whose objects cannot change
+)
+
+// files writes the files of a volume, all at once: to a version of its own, to
+// which a link is then turned. Whoever reads sees the old or the new ones.
+func (s *setUp) files(v *v1.Volume) error {
+	dir, err := s.filesDir(v.Name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	current, err := dir.Readlink(dataLink)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if strings.HasPrefix(current, immutable) {
+		return nil
+	}
+	files, err := volume.Files(s.pod, v, s.objects, s.d.cfg.Allocatable)
+	if err != nil {
+		return err
+	}
+	group := s.group()
+	name := s.version(v, files, group)
+	if name != current {
+		if err := writeVersion(dir, name, files, group); err != nil {
+			return err
+		}
+		if err := link(dir, name, dataLink); err != nil {
+			return err
+		}
+	}
+	return tidy(dir, name, files)
+}
+
+func (s *setUp) filesDir(name string) (*os.Root, error) {
+	if err := s.directory(name, -1); err != nil {
+		return nil, err
+	}
+	return s.volumes.OpenRoot(name)
+}
+
+// version names a version after what it holds.
+func (s *setUp) version(v *v1.Volume, files []volume.File, group int) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d %s %o %d %d\n", len(f.Path), f.Path, f.Mode, group, len(f.Data))
+		h.Write(f.Data)
+	}
+	prefix := versions
+	if fixed(v, &s.objects) {
+		prefix = immutable
+	}
+	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// fixed reports whether nothing that a volume is made of can change.
+func fixed(v *v1.Volume, objects *environ.Objects) bool {
+	of := v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{*v}}}
+	needs := volume.Needs(&of)
+	for _, n := range needs {
+		var is *bool
+		if m := objects.ConfigMaps[n.Name]; n.Kind == environ.ConfigMap && m != nil {
+			is = m.Immutable
+		}
+		if o := objects.Secrets[n.Name]; n.Kind == environ.Secret && o != nil {
+			is = o.Immutable
+		}
+		if is == nil || !*is {
+			return false
+		}
+	}
+	return len(needs) > 0 && !volume.Downward(v)
+}
+
+// writeVersion writes all files of a version. One that was left half done is
+// begun again.
+func writeVersion(dir *os.Root, name string, files []volume.File, group int) error {
+	if err := dir.RemoveAll(name); err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	if err := makeDir(dir, name, group); err != nil {
+		return err
+	}
+	for _, f := range files {
+		for i := range len(f.Path) {
+			if sub := f.Path[:i]; f.Path[i] == '/' && !made[sub] {
+				made[sub] = true
+				if err := makeDir(dir, name+"/"+sub, group); err != nil {
+					return err
+				}
+			}
+		}
+		if err := writeFile(dir, name+"/"+f.Path, f, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeDir(dir *os.Root, name string, group int) error {
+	if err := dir.Mkdir(name, private); err != nil {
+		return err
+	}
+	return give(dir, name, 0o755|groupDir(group), group)
+}
+
+func writeFile(dir *os.Root, name string, f volume.File, group int) error {
+	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.Data)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	mode := os.FileMode(f.Mode)
+	if group >= 0 {
+		mode |= 0o440
+	}
+	return give(dir, name, mode, group)
+}
+
+// link makes a symbolic link, in the place of one that is there.
+func link(dir *os.Root, target, name string) error {
+	if current, err := dir.Readlink(name); err == nil && current == target {
+		return nil
+	}
+	if err := dir.RemoveAll(linkMade); err != nil {
+		return err
+	}
+	if err := dir.Symlink(target, linkMade); err != nil {
+		return err
+	}
+	return dir.Rename(linkMade, name)
+}
+
+// tidy makes the files of the version in force visible and removes what is of
+// none.
+func tidy(dir *os.Root, name string, files []volume.File) error {
+	visible := map[string]bool{dataLink: true, name: true}
+	for _, f := range files {
+		top, _, _ := strings.Cut(f.Path, "/")
+		if visible[top] {
+			continue
+		}
+		visible[top] = true
+		if err := link(dir, path.Join(dataLink, top), top); err != nil {
+			return err
+		}
+	}
+	entries, err := names(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !visible[entry] {
+			if err := dir.RemoveAll(entry); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// names are the entries of a directory, in order.
+func names(dir *os.Root) ([]string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.Readdirnames(-1)
+	slices.Sort(entries)
+	return entries, err
+}

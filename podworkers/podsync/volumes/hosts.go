@@ -1,0 +1,81 @@
+package volumes
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+)
+
+// maxHosts bounds the hosts file of the node, in bytes.
+const maxHosts = 1 << 20
+
+// Hosts implements podsync.Files. The file is written in place: containers that
+// have it mounted see what has changed.
+func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
+	var host []byte
+	if pod.Spec.HostNetwork {
+		var err error
+		if host, err = readHosts(d.cfg.HostsFile); err != nil {
+			return "", fmt.Errorf("volumes: the hosts file of the node: %w", err)
+		}
+	}
+	text, err := volume.Hosts(pod, ips, hostNames, host)
+	if err == nil {
+		err = d.writeHosts(pod, text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("volumes: %w", err)
+	}
+	return d.hostPath(pod.UID, hostsFile), nil
+}
+
+// readHosts reads the hosts file of the node. One without says nothing.
+func readHosts(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := regular(f); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxHosts+1))
+	if err == nil && len(text) > maxHosts {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxHosts)
+	}
+	return text, err
+}
+
+func (d *Dir) writeHosts(pod *v1.Pod, text []byte) error {
+	dir, err := d.pod(pod.UID)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, err := openOwn(dir, hostsFile, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	const everybodyReads = 0o644
+	if err := f.Chmod(everybodyReads); err != nil {
+		return err
+	}
+	old, err := io.ReadAll(io.LimitReader(f, int64(len(text))+1))
+	if err != nil || bytes.Equal(old, text) {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(text, 0)
+	return err
+}

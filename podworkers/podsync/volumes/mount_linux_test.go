@@ -1,0 +1,152 @@
+package volumes_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// needsMounts skips where nothing can be mounted.
+func needsMounts(t *testing.T) {
+	needsRoot(t)
+	at := t.TempDir()
+	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, ""); err != nil {
+		t.Skip("nothing can be mounted here: ", err)
+	}
+	require.NoError(t, syscall.Unmount(at, 0))
+}
+
+func mountsBelow(t *testing.T, at string) int {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(strings.Fields(line)[4], at+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestMemory(t *testing.T) {
+	needsMounts(t)
+	limit := resource.MustParse("1Mi")
+	w := newWorld(t, v1.Volume{Name: "m", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit}}})
+	w.pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(4711))}
+	w.setUp()
+	var stat syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(w.path("volumes/m"), &stat))
+	assert.EqualValues(t, 0x01021994, stat.Type, "tmpfs")
+	assert.EqualValues(t, 1<<20, stat.Blocks*uint64(stat.Bsize))
+	info, _ := os.Stat(w.path("volumes/m"))
+	assert.Equal(t, os.ModeDir|os.ModeSetgid|0o777, info.Mode())
+	assert.Equal(t, 4711, group(info))
+	require.NoError(t, os.WriteFile(w.path("volumes/m/x"), []byte("x"), 0o600))
+	w.setUp()
+	assert.Equal(t, 1, mountsBelow(t, w.path()), "mounted once")
+	assert.Equal(t, "x", w.read("volumes/m/x"))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.Equal(t, 0, mountsBelow(t, w.path()))
+	assert.NoDirExists(t, w.path())
+}
+
+// What the subPath leads to when it is looked at is what is mounted, whatever
+// comes to its place.
+func TestSubPath_F28_Pinned(t *testing.T) {
+	needsMounts(t)
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	m, err := w.mount(v1.VolumeMount{Name: "v", SubPath: "a/b"})
+	require.NoError(t, err)
+	assert.Equal(t, w.path("subpaths/c/0"), m.HostPath)
+	info, err := os.Stat(w.path("volumes/v/a/b"))
+	require.NoError(t, err, "what is missing is made")
+	assert.Equal(t, os.ModeDir|0o777, info.Mode(), "with the mode of the volume")
+
+	require.NoError(t, os.Rename(w.path("volumes/v/a/b"), w.path("volumes/v/moved")))
+	require.NoError(t, os.Symlink("/etc", w.path("volumes/v/a/b")))
+	require.NoError(t, os.WriteFile(filepath.Join(m.HostPath, "x"), []byte("x"), 0o600))
+	assert.Equal(t, "x", w.read("volumes/v/moved/x"))
+
+	_, err = w.mount(v1.VolumeMount{Name: "v", SubPath: "a/b"})
+	assert.ErrorContains(t, err, "leads out of the volume")
+	require.NoError(t, os.Remove(w.path("volumes/v/a/b")))
+	require.NoError(t, os.WriteFile(w.path("volumes/v/a/b"), []byte("file"), 0o600))
+	m, err = w.mount(v1.VolumeMount{Name: "v", SubPath: "a/b"})
+	require.NoError(t, err, "a directory before, a file now")
+	assert.Equal(t, "file", w.read("subpaths/c/0"))
+	assert.Equal(t, 1, mountsBelow(t, w.path()))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.NoDirExists(t, w.path())
+}
+
+func TestSubPath_F28_Links(t *testing.T) {
+	needsMounts(t)
+	w := newWorld(t, empty("v"), empty("other"))
+	w.setUp()
+	require.NoError(t, os.WriteFile(w.path("volumes/v/real"), []byte("real"), 0o600))
+	require.NoError(t, os.Mkdir(w.path("volumes/v/d"), 0o777))
+	for name, target := range map[string]string{
+		"in": "real", "d/up": "../real", "chain": "in", "loop": "loop", "abs": "/etc/passwd", "d/out": "../../other", "dir": "d", "outdir": "../other",
+		"fine/../../..": "",
+	} {
+		if target != "" {
+			require.NoError(t, os.Symlink(target, w.path("volumes/v", name)))
+		}
+	}
+	for _, sub := range []string{"in", "d/up", "chain", "dir/up"} {
+		m, err := w.mount(v1.VolumeMount{Name: "v", SubPath: sub})
+		require.NoError(t, err, sub)
+		text, err := os.ReadFile(m.HostPath)
+		require.NoError(t, err, sub)
+		assert.Equal(t, "real", string(text), sub)
+	}
+	for _, sub := range []string{"loop", "abs", "d/out", "outdir/x", "abs/x", "real/x"} {
+		_, err := w.mount(v1.VolumeMount{Name: "v", SubPath: sub})
+		assert.Error(t, err, sub)
+	}
+	entries, _ := os.ReadDir(w.path("volumes/other"))
+	assert.Empty(t, entries, "nothing was made there")
+}
+
+// A FIFO is mounted as it is, and nobody waits for its other end.
+func TestSubPath_FIFO(t *testing.T) {
+	needsMounts(t)
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	require.NoError(t, syscall.Mkfifo(w.path("volumes/v/f"), 0o666))
+	m, err := w.mount(v1.VolumeMount{Name: "v", SubPath: "f"})
+	require.NoError(t, err)
+	info, _ := os.Stat(m.HostPath)
+	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+}
+
+// TearDown removes a pin, never what it leads to.
+func TestTearDown_HostPathPinned(t *testing.T) {
+	needsMounts(t)
+	w := newWorld(t)
+	at := filepath.Join(filepath.Dir(w.root), "data")
+	require.NoError(t, os.MkdirAll(filepath.Join(at, "sub/mnt"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(at, "sub/precious"), nil, 0o600))
+	require.NoError(t, syscall.Mount("tmpfs", filepath.Join(at, "sub/mnt"), "tmpfs", 0, ""))
+	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(filepath.Join(at, "sub/mnt"), 0), "it is still mounted") })
+	w.pod.Spec.Volumes = []v1.Volume{hostPath(at, v1.HostPathDirectory)}
+	w.setUp()
+	m, err := w.mount(v1.VolumeMount{Name: "host", SubPath: "sub"})
+	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(m.HostPath, "precious"))
+	// A mount upon it, with a name that the kernel writes in octal.
+	require.NoError(t, os.Mkdir(w.path("a b"), 0o755))
+	require.NoError(t, syscall.Mount("tmpfs", w.path("a b"), "tmpfs", 0, ""))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.NoDirExists(t, w.path())
+	assert.FileExists(t, filepath.Join(at, "sub/precious"))
+}

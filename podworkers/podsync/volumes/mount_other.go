@@ -1,0 +1,26 @@
+//go:build !linux
+
+package volumes
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Nothing is mounted on other systems than Linux.
+
+func openPath(dir *os.Root, name string) (*os.File, error) { return dir.Open(name) }
+
+func mountMemory(*os.File, int64, int) error {
+	return fmt.Errorf("a volume in memory: %w on this system", runtime.ErrUnsupported)
+}
+
+func pin(*os.Root, string, *os.File, bool) error {
+	return fmt.Errorf("a bind mount: %w on this system", runtime.ErrUnsupported)
+}
+
+func unmountAll(*os.Root) error { return nil }
+
+func mountedBelow(*os.Root) (map[string]bool, error) { return map[string]bool{}, nil }

@@ -1,0 +1,456 @@
+package volumes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// objects are those of every namespace.
+type objects struct {
+	maps    map[string]*v1.ConfigMap
+	secrets map[string]*v1.Secret
+	err     error
+}
+
+func (o *objects) ConfigMap(_ context.Context, _, name string) (*v1.ConfigMap, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	if m := o.maps[name]; m != nil {
+		return m, nil
+	}
+	return nil, runtime.ErrNotFound
+}
+
+func (o *objects) Secret(_ context.Context, _, name string) (*v1.Secret, error) {
+	if s := o.secrets[name]; s != nil {
+		return s, nil
+	}
+	return nil, runtime.ErrNotFound
+}
+
+// world is a directory with one pod.
+type world struct {
+	t       *testing.T
+	root    string
+	dir     *volumes.Dir
+	objects *objects
+	pod     *v1.Pod
+}
+
+func newWorld(t *testing.T, vols ...v1.Volume) *world {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	w := &world{t: t, root: filepath.Join(root, "agent"), objects: &objects{maps: map[string]*v1.ConfigMap{}, secrets: map[string]*v1.Secret{}}}
+	w.dir, err = volumes.New(volumes.Config{Root: w.root, Objects: w.objects, HostsFile: filepath.Join(root, "hosts")})
+	require.NoError(t, err)
+	w.pod = &v1.Pod{Spec: v1.PodSpec{Volumes: vols, Containers: []v1.Container{{Name: "c"}}}}
+	w.pod.Name, w.pod.Namespace, w.pod.UID = "p", "ns", "u"
+	t.Cleanup(func() { assert.NoError(t, w.dir.TearDown(context.Background(), "u")) })
+	return w
+}
+
+func (w *world) path(names ...string) string {
+	return filepath.Join(append([]string{w.root, "pods", "u"}, names...)...)
+}
+
+func (w *world) setUp() {
+	w.t.Helper()
+	require.NoError(w.t, w.dir.SetUp(context.Background(), w.pod))
+}
+
+func (w *world) mount(m v1.VolumeMount) (runtime.Mount, error) {
+	m.MountPath = "/at"
+	c := &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{m}}
+	mounts, err := w.dir.Mounts(context.Background(), w.pod, c, func(s string) (string, error) { return s, nil })
+	if err != nil {
+		return runtime.Mount{}, err
+	}
+	return mounts[0], nil
+}
+
+func (w *world) read(names ...string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(w.path(names...))
+	require.NoError(w.t, err)
+	return string(text)
+}
+
+func empty(name string) v1.Volume { return v1.Volume{Name: name} }
+
+func configMap(name string, change ...func(*v1.ConfigMapVolumeSource)) v1.Volume {
+	s := &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}
+	for _, f := range change {
+		f(s)
+	}
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{ConfigMap: s}}
+}
+
+func hostPath(path string, kind v1.HostPathType) v1.Volume {
+	return v1.Volume{Name: "host", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: path, Type: &kind}}}
+}
+
+func needsRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can do this")
+	}
+}
+
+func TestNew_Faults(t *testing.T) {
+	_, err := volumes.New(volumes.Config{Root: "x", HostsFile: "y"})
+	assert.EqualError(t, err, "volumes: invalid config: Root is no absolute path: \"x\"\nHostsFile is no absolute path: \"y\"")
+}
+
+func TestEmptyDir(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	info, err := os.Stat(w.path("volumes/v"))
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o777), info.Mode().Perm(), "whatever the umask")
+	require.NoError(t, os.WriteFile(w.path("volumes/v/x"), nil, 0o600))
+	require.NoError(t, os.Chmod(w.path("volumes/v"), 0o700))
+	w.setUp()
+	assert.FileExists(t, w.path("volumes/v/x"))
+	info, _ = os.Stat(w.path("volumes/v"))
+	assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), "what the pod made of it is left as it is")
+	m, err := w.mount(v1.VolumeMount{Name: "v"})
+	require.NoError(t, err)
+	assert.Equal(t, runtime.Mount{ContainerPath: "/at", HostPath: w.path("volumes/v")}, m)
+}
+
+func TestEmptyDir_FSGroup(t *testing.T) {
+	needsRoot(t)
+	w := newWorld(t, empty("v"), configMap("m"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	w.pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(4711))}
+	w.setUp()
+	info, _ := os.Stat(w.path("volumes/v"))
+	assert.Equal(t, fs.ModeDir|fs.ModeSetgid|0o777, info.Mode())
+	assert.Equal(t, 4711, group(info))
+	info, _ = os.Stat(w.path("volumes/m/a"))
+	assert.Equal(t, fs.FileMode(0o644), info.Mode())
+	assert.Equal(t, 4711, group(info))
+}
+
+func TestConfigMap(t *testing.T) {
+	w := newWorld(t, configMap("m"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1", "b": "2"}}
+	w.setUp()
+	assert.Equal(t, "1", w.read("volumes/m/a"))
+	info, _ := os.Stat(w.path("volumes/m/a"))
+	assert.Equal(t, fs.FileMode(0o644), info.Mode())
+	target, _ := os.Readlink(w.path("volumes/m/a"))
+	assert.Equal(t, "..data/a", target)
+	first, _ := os.Readlink(w.path("volumes/m/..data"))
+	w.setUp()
+	again, _ := os.Readlink(w.path("volumes/m/..data"))
+	assert.Equal(t, first, again, "nothing has changed")
+
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "3", "c": "4"}}
+	w.setUp()
+	assert.Equal(t, "3", w.read("volumes/m/a"))
+	entries, _ := os.ReadDir(w.path("volumes/m"))
+	assert.Len(t, entries, 4, "..data, its version, a, c")
+	assert.NoFileExists(t, w.path("volumes/m/b"))
+	m, err := w.mount(v1.VolumeMount{Name: "m"})
+	require.NoError(t, err)
+	assert.True(t, m.ReadOnly)
+
+	w.objects.maps["m"] = nil
+	err = w.dir.SetUp(context.Background(), w.pod)
+	assert.ErrorIs(t, err, runtime.ErrNotFound)
+	assert.EqualError(t, err, `volumes: volume "m": volume "m": there is no ConfigMap ns/m: runtime: not found`)
+	assert.Equal(t, "3", w.read("volumes/m/a"), "what runs goes on with what it has")
+	w.objects.err = errors.New("disk on fire")
+	assert.ErrorIs(t, w.dir.SetUp(context.Background(), w.pod), w.objects.err)
+}
+
+// Whoever opens ..data sees one version whole.
+func TestConfigMap_Atomic(t *testing.T) {
+	w := newWorld(t, configMap("m"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "old", "b": "old"}}
+	w.setUp()
+	at, err := os.OpenRoot(w.path("volumes/m/..data"))
+	require.NoError(t, err)
+	defer at.Close()
+	a, err := at.ReadFile("a")
+	require.NoError(t, err)
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "new", "b": "new"}}
+	w.setUp()
+	b, err := at.ReadFile("b")
+	assert.Equal(t, "old", string(a))
+	assert.True(t, errors.Is(err, fs.ErrNotExist) || string(b) == "old", "%s", b)
+}
+
+func TestConfigMap_Immutable(t *testing.T) {
+	w := newWorld(t, configMap("m"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	w.setUp()
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "2"}, Immutable: new(true)}
+	w.setUp()
+	assert.Equal(t, "2", w.read("volumes/m/a"), "it has become so")
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "3"}}
+	w.setUp()
+	assert.Equal(t, "2", w.read("volumes/m/a"))
+}
+
+func TestConfigMap_Items(t *testing.T) {
+	w := newWorld(t, configMap("m", func(s *v1.ConfigMapVolumeSource) {
+		s.Items = []v1.KeyToPath{{Key: "a", Path: "x/y/a", Mode: new(int32(0o400))}, {Key: "b", Path: "x/b"}}
+		s.DefaultMode = new(int32(0o604))
+	}))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1", "b": "2", "c": "3"}}
+	w.setUp()
+	assert.Equal(t, "1", w.read("volumes/m/x/y/a"))
+	info, _ := os.Stat(w.path("volumes/m/x/y/a"))
+	assert.Equal(t, fs.FileMode(0o400), info.Mode())
+	info, _ = os.Stat(w.path("volumes/m/x/b"))
+	assert.Equal(t, fs.FileMode(0o604), info.Mode())
+	assert.NoFileExists(t, w.path("volumes/m/c"))
+}
+
+// An agent may end at any point; the next one goes on.
+func TestConfigMap_HalfDone(t *testing.T) {
+	w := newWorld(t, configMap("m"), empty("v"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	w.setUp()
+	version, _ := os.Readlink(w.path("volumes/m/..data"))
+	for _, change := range []func(){
+		func() { require.NoError(t, os.Remove(w.path("volumes/m/a"))) },
+		func() { require.NoError(t, os.Remove(w.path("volumes/m/..data"))) },
+		func() { require.NoError(t, os.Symlink("x", w.path("volumes/m/..link"))) },
+		func() { require.NoError(t, os.Mkdir(w.path("volumes/m/..v-old"), 0o700)) },
+		func() { require.NoError(t, os.Mkdir(w.path("staging/v"), 0o700)) },
+		func() { require.NoError(t, os.RemoveAll(w.path("volumes/v"))) },
+	} {
+		change()
+		w.setUp()
+		assert.Equal(t, "1", w.read("volumes/m/a"))
+		entries, err := os.ReadDir(w.path("volumes/m"))
+		require.NoError(t, err)
+		names := []string{}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		assert.Equal(t, []string{"..data", version, "a"}, names)
+		assert.DirExists(t, w.path("volumes/v"))
+	}
+}
+
+func TestProjected(t *testing.T) {
+	w := newWorld(t, v1.Volume{Name: "all", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
+		{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "s"}}},
+		{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}}},
+	}}}})
+	w.objects.secrets["s"] = &v1.Secret{Data: map[string][]byte{"k": {0, 1}}, Immutable: new(true)}
+	w.pod.Labels = map[string]string{"a": "1"}
+	w.setUp()
+	assert.Equal(t, "\x00\x01", w.read("volumes/all/k"))
+	assert.Equal(t, `a="1"`, w.read("volumes/all/labels"))
+	w.pod.Labels = map[string]string{"a": "2"}
+	w.setUp()
+	assert.Equal(t, `a="2"`, w.read("volumes/all/labels"), "labels are not immutable")
+}
+
+func TestHostPath(t *testing.T) {
+	w := newWorld(t)
+	at := filepath.Dir(w.root)
+	file, dir := filepath.Join(at, "file"), filepath.Join(at, "dir")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	for _, c := range []struct {
+		path string
+		kind v1.HostPathType
+		want string
+	}{
+		{at + "/gone", "", ""},
+		{dir, v1.HostPathDirectory, ""},
+		{file, v1.HostPathDirectory, "no Directory: ----------"},
+		{at + "/gone", v1.HostPathDirectory, "no such file or directory"},
+		{file, v1.HostPathFile, ""},
+		{dir, v1.HostPathFile, "no File: d---------"},
+		{at + "/new/er", v1.HostPathDirectoryOrCreate, ""},
+		{file, v1.HostPathDirectoryOrCreate, "no DirectoryOrCreate: ----------"},
+		{at + "/newfile", v1.HostPathFileOrCreate, ""},
+		{at + "/a/b", v1.HostPathFileOrCreate, "no such file or directory"},
+		{file, v1.HostPathSocket, "no Socket: ----------"},
+		{"/dev/null", v1.HostPathCharDev, ""},
+		{"/dev/null", v1.HostPathBlockDev, "no BlockDevice: Dc---------"},
+		{file, v1.HostPathCharDev, "no CharDevice: ----------"},
+	} {
+		w.pod.Spec.Volumes = []v1.Volume{hostPath(c.path, c.kind)}
+		err := w.dir.SetUp(context.Background(), w.pod)
+		if c.want == "" {
+			assert.NoError(t, err, "%s %s", c.path, c.kind)
+			continue
+		}
+		assert.ErrorContains(t, err, c.want, "%s %s", c.path, c.kind)
+	}
+	assert.DirExists(t, at+"/new/er")
+	assert.FileExists(t, at+"/newfile")
+}
+
+func TestSetUp_F10_UID(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	w.pod.UID = "../../x"
+	assert.ErrorContains(t, w.dir.SetUp(context.Background(), w.pod), "the UID: no usable path")
+	assert.NoError(t, w.dir.TearDown(context.Background(), "../../x"))
+	assert.NoError(t, w.dir.TearDown(context.Background(), ".."))
+	_, err := w.dir.ReadTerminationLog("..", "c", 0, 1)
+	assert.Error(t, err)
+	_, err = w.dir.TerminationLog(w.pod, "../c", 0)
+	assert.Error(t, err)
+	w.pod.UID = "u"
+	_, err = w.dir.TerminationLog(w.pod, "../c", 0)
+	assert.Error(t, err)
+}
+
+func TestTearDown(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"), "there is nothing")
+	w.setUp()
+	outside := filepath.Join(filepath.Dir(w.root), "outside")
+	require.NoError(t, os.MkdirAll(filepath.Join(outside, "x"), 0o755))
+	require.NoError(t, os.Symlink(outside, w.path("volumes/v/link")))
+	require.NoError(t, os.MkdirAll(w.path("volumes/v/a/b/c"), 0o755))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"), "twice")
+	assert.NoDirExists(t, w.path())
+	assert.DirExists(t, filepath.Join(outside, "x"), "no link is followed")
+	require.NoError(t, os.Symlink(outside, w.path()))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.DirExists(t, filepath.Join(outside, "x"))
+}
+
+func TestHosts(t *testing.T) {
+	w := newWorld(t)
+	path, err := w.dir.Hosts(w.pod, []string{"10.0.0.9"}, []string{"p"})
+	require.NoError(t, err)
+	assert.Equal(t, w.path("etc-hosts"), path)
+	assert.Contains(t, w.read("etc-hosts"), "\n10.0.0.9\tp\n")
+	before, _ := os.Stat(path)
+	_, err = w.dir.Hosts(w.pod, []string{"10.0.0.10"}, []string{"p"})
+	require.NoError(t, err)
+	after, _ := os.Stat(path)
+	assert.True(t, os.SameFile(before, after), "who has it mounted sees the change")
+	assert.NotContains(t, w.read("etc-hosts"), "10.0.0.9\t")
+	assert.Equal(t, fs.FileMode(0o644), after.Mode())
+
+	w.pod.Spec.HostNetwork = true
+	_, err = w.dir.Hosts(w.pod, nil, nil)
+	require.NoError(t, err, "a node without a hosts file")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(w.root), "hosts"), []byte("192.0.2.1 node\n"), 0o600))
+	_, err = w.dir.Hosts(w.pod, nil, nil)
+	require.NoError(t, err)
+	assert.Contains(t, w.read("etc-hosts"), "\n192.0.2.1 node\n")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(w.root), "hosts"), make([]byte, 2<<20), 0o600))
+	_, err = w.dir.Hosts(w.pod, nil, nil)
+	assert.ErrorContains(t, err, "more than 1048576 bytes")
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink("/etc/passwd", path))
+	w.pod.Spec.HostNetwork = false
+	_, err = w.dir.Hosts(w.pod, nil, nil)
+	assert.EqualError(t, err, "volumes: it is no regular file: a symbolic link")
+}
+
+func TestTerminationLog_KC8(t *testing.T) {
+	w := newWorld(t)
+	text, err := w.dir.ReadTerminationLog("u", "c", 0, 10)
+	require.NoError(t, err)
+	assert.Empty(t, text, "KC-9: there is none")
+	path, err := w.dir.TerminationLog(w.pod, "c", 0)
+	require.NoError(t, err)
+	assert.Equal(t, w.path("containers/c/0"), path)
+	info, _ := os.Stat(path)
+	assert.Equal(t, fs.FileMode(0o666), info.Mode(), "whatever the umask")
+	require.NoError(t, os.WriteFile(path, []byte("good bye"), 0))
+	_, err = w.dir.TerminationLog(w.pod, "c", 0)
+	require.NoError(t, err, "a reply was lost")
+	for limit, want := range map[int]string{3: "bye", 8: "good bye", 100: "good bye", 0: "", -1: ""} {
+		text, err := w.dir.ReadTerminationLog("u", "c", 0, limit)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
+	text, err = w.dir.ReadTerminationLog("u", "c", 1, 10)
+	require.NoError(t, err)
+	assert.Empty(t, text)
+}
+
+// A container that crashes for years leaves ten.
+func TestTerminationLog_Bounded(t *testing.T) {
+	w := newWorld(t)
+	for i := range uint32(30) {
+		_, err := w.dir.TerminationLog(w.pod, "c", i)
+		require.NoError(t, err)
+	}
+	entries, _ := os.ReadDir(w.path("containers/c"))
+	assert.Len(t, entries, 10)
+	assert.FileExists(t, w.path("containers/c/29"))
+}
+
+func TestSubPath_Files(t *testing.T) {
+	w := newWorld(t, configMap("m"))
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	w.setUp()
+	m, err := w.mount(v1.VolumeMount{Name: "m", SubPath: "a"})
+	require.NoError(t, err)
+	info, err := os.Lstat(m.HostPath)
+	require.NoError(t, err)
+	assert.True(t, info.Mode().IsRegular(), "%s has no link in it", m.HostPath)
+	assert.True(t, strings.HasPrefix(m.HostPath, w.path("volumes/m/..v-")))
+	_, err = w.mount(v1.VolumeMount{Name: "m", SubPath: "no"})
+	assert.ErrorIs(t, err, fs.ErrNotExist, "nothing is made there")
+}
+
+// SetUp of many volumes costs each the same.
+func TestSetUp_ManyVolumes(t *testing.T) {
+	var vols []v1.Volume
+	for i := range 1000 {
+		v := configMap("m")
+		v.Name = fmt.Sprint("v", i)
+		vols = append(vols, v)
+	}
+	w := newWorld(t, vols...)
+	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
+	w.setUp()
+	w.setUp()
+	entries, _ := os.ReadDir(w.path("volumes"))
+	assert.Len(t, entries, 1000)
+}
+
+func BenchmarkSetUp(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir, err := volumes.New(volumes.Config{Root: b.TempDir(), Objects: &objects{maps: map[string]*v1.ConfigMap{"m": {Data: map[string]string{"a": "1"}}}}})
+			require.NoError(b, err)
+			pod := &v1.Pod{}
+			pod.UID = "u"
+			for i := range n {
+				v := configMap("m")
+				v.Name = fmt.Sprint("v", i)
+				pod.Spec.Volumes = append(pod.Spec.Volumes, v)
+			}
+			require.NoError(b, dir.SetUp(context.Background(), pod))
+			for b.Loop() {
+				if err := dir.SetUp(context.Background(), pod); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/volume")
+		})
+	}
+}
