@@ -1,0 +1,334 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Random lives of random pods: decisions are carried out, or cut short, while
+// containers end, sandboxes are lost and agents restart.
+func TestDecide_Walk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := newWalk(t)
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			k.chance()
+			if k.over() {
+				return
+			}
+			k.step(true)
+		}
+		k.settle()
+	})
+}
+
+// walk is a pod, its runtime, and what a syncer would remember.
+type walk struct {
+	*world
+	t       *rapid.T
+	sandbox uint32          // the next attempt
+	used    map[string]int  // by name: the highest attempt so far
+	passed  map[string]bool // by init container: it is done, or started, in the sandbox
+	unlucky bool            // calls may fail
+}
+
+func newWalk(t *rapid.T) *walk {
+	pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
+	var text strings.Builder
+	fmt.Fprintf(&text, "pod policy=%s init=%s main=a,b ephemeral=e\n", pick("policy", "Always", "OnFailure", "Never"),
+		pick("init", "s*,i,t*", "i,j", "s*,t*", "i,s*", "s*,i"))
+	for _, c := range []string{"a", "b"} {
+		fmt.Fprintf(&text, "spec %s liveness=5\n", c)
+		if p := pick("own policy", "", "Always", "OnFailure", "Never"); p != "" {
+			fmt.Fprintf(&text, "spec %s policy=%s\n", c, p)
+			fmt.Fprint(&text, pick("rule", "", "spec "+c+" rule=Restart/In/42\n", "spec "+c+" rule=RestartAllContainers/In/42\n"))
+		}
+	}
+	w := newWorld(t, text.String())
+	for i := range w.pod.Spec.InitContainers {
+		if c := &w.pod.Spec.InitContainers[i]; c.RestartPolicy != nil && rapid.Bool().Draw(t, "startup") {
+			c.StartupProbe = &v1.Probe{}
+		}
+	}
+	return &walk{world: w, t: t, used: map[string]int{}, passed: map[string]bool{}}
+}
+
+// chance is what happens to a pod by itself.
+func (k *walk) chance() {
+	running := k.records(runtime.StateRunning)
+	switch what := rapid.IntRange(0, 9).Draw(k.t, "what"); {
+	case what < 6 && len(running) > 0:
+		k.end(rapid.SampledFrom(running).Draw(k.t, "who"), int32(rapid.SampledFrom([]int{0, 0, 1, 42}).Draw(k.t, "code")))
+	case what == 6:
+		k.lose()
+	case what == 7:
+		k.initialized = "" // The agent restarts.
+	case what == 8:
+		k.pod.DeletionTimestamp = &metav1.Time{Time: epoch}
+	}
+	for _, rec := range running {
+		k.probed[rec.ID] = plan.Probed{
+			Startup:  rapid.SampledFrom([]plan.Verdict{plan.NoVerdict, plan.Success, plan.Success, plan.Failure}).Draw(k.t, "startup"),
+			Liveness: rapid.SampledFrom([]plan.Verdict{plan.NoVerdict, plan.Success, plan.Success, plan.Failure}).Draw(k.t, "liveness"),
+		}
+	}
+	k.unlucky = rapid.IntRange(0, 3).Draw(k.t, "unlucky") == 0
+}
+
+func (k *walk) records(state runtime.State) (found []*runtime.ContainerStatus) {
+	for i := range k.st.Containers {
+		if k.st.Containers[i].State == state {
+			found = append(found, &k.st.Containers[i])
+		}
+	}
+	return found
+}
+
+func (k *walk) end(rec *runtime.ContainerStatus, code int32) {
+	rec.State, rec.ExitCode, rec.FinishedAt = runtime.StateExited, code, epoch.Add(time.Second)
+	if init := k.init(rec.Name); init != nil && init.RestartPolicy == nil && code == 0 {
+		k.passed[rec.Name] = true
+	}
+}
+
+func (k *walk) init(name string) *v1.Container {
+	for i := range k.pod.Spec.InitContainers {
+		if c := &k.pod.Spec.InitContainers[i]; c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// lose ends the sandbox, and what is in it.
+func (k *walk) lose() {
+	for _, rec := range k.records(runtime.StateRunning) {
+		k.end(rec, 137)
+	}
+	for i := range k.st.Sandboxes {
+		k.st.Sandboxes[i].Ready = false
+	}
+}
+
+// over publishes how the pod is, and reports whether it has ended.
+func (k *walk) over() bool {
+	k.old = new(plan.Status(k.statusInput(false)))
+	return plan.IsTerminal(k.old.Phase)
+}
+
+// step decides and does it; it may be cut short.
+func (k *walk) step(mayFail bool) plan.Actions {
+	in := k.input()
+	a := plan.Decide(in)
+	require.Equal(k.t, a, plan.Decide(in), "the same world, another decision")
+	k.check(&a)
+	k.initialized = ""
+	if a.Initialized {
+		k.initialized = a.SandboxID
+	}
+	if len(a.Reset) > 0 {
+		k.passed = map[string]bool{}
+	}
+	for _, reset := range a.Reset {
+		if mayFail && k.unlucky && rapid.Bool().Draw(k.t, "cut short") {
+			return a
+		}
+		k.remove(reset.ID)
+	}
+	k.clear(&a)
+	if a.CreateSandbox != "" {
+		require.GreaterOrEqual(k.t, a.SandboxAttempt, k.sandbox)
+		k.line("sandbox", []string{fmt.Sprint(a.SandboxAttempt), "ready"})
+		k.sandbox, k.passed = a.SandboxAttempt+1, map[string]bool{}
+	}
+	for _, s := range slices.Concat(a.Ephemeral, a.Init, a.Containers) {
+		k.start(s, mayFail)
+	}
+	return a
+}
+
+// check: what must hold of a decision on its own.
+func (k *walk) check(a *plan.Actions) {
+	starts := slices.Concat(a.Ephemeral, a.Init, a.Containers)
+	if k.pod.DeletionTimestamp != nil {
+		require.Empty(k.t, starts, "started for a deleted pod")
+		require.Empty(k.t, a.CreateSandbox)
+		require.Empty(k.t, a.Reset)
+	}
+	if len(a.Reset) > 0 {
+		require.Equal(k.t, plan.Actions{Reset: a.Reset, SandboxID: a.SandboxID}, *a, "a reset stands for itself")
+	}
+	ordinary := 0
+	for _, s := range a.Init {
+		require.Equal(k.t, s.Container.RestartPolicy != nil, s.Sidecar)
+		if !s.Sidecar {
+			ordinary++
+		}
+	}
+	require.LessOrEqual(k.t, ordinary, 1, "ordinary init containers run one by one")
+	for _, s := range starts {
+		require.NotEmpty(k.t, s.Why)
+	}
+	for _, kill := range slices.Concat(a.Kill, a.Reset) {
+		require.NotEmpty(k.t, kill.Why)
+	}
+}
+
+// clear does what comes before starts.
+func (k *walk) clear(a *plan.Actions) {
+	if a.KillPod != "" {
+		k.lose()
+	}
+	for _, kill := range a.Kill {
+		for i := range k.st.Containers {
+			if k.st.Containers[i].ID == kill.ID {
+				k.end(&k.st.Containers[i], 137)
+			}
+		}
+	}
+	for _, id := range a.Prune {
+		k.remove(id)
+	}
+}
+
+func (k *walk) remove(id string) {
+	before := len(k.st.Containers)
+	k.st.Containers = slices.DeleteFunc(k.st.Containers, func(c runtime.ContainerStatus) bool { return c.ID == id })
+	require.Len(k.t, k.st.Containers, before-1, "%s was not there to be removed", id)
+}
+
+// start starts a container, or fails to after its record was made.
+func (k *walk) start(s plan.Start, mayFail bool) {
+	name := s.Container.Name
+	for _, id := range s.Remove {
+		k.remove(id)
+	}
+	for _, rec := range k.records(runtime.StateRunning) {
+		require.NotEqual(k.t, name, rec.Name, "it runs (I37)")
+	}
+	if highest, ok := k.used[name]; ok {
+		require.Greater(k.t, int(s.Attempt), highest, "%s: the number was used", name)
+		require.NotEqual(k.t, "e", name, "an ephemeral container runs once (CA-6)")
+	}
+	k.used[name] = int(s.Attempt)
+	state := "running"
+	if mayFail && k.unlucky && rapid.Bool().Draw(k.t, "start fails") {
+		state = "created"
+	}
+	k.line(name, []string{fmt.Sprint(s.Attempt), state})
+	switch init := k.init(name); {
+	case init != nil && s.Sidecar:
+		k.passed[name] = k.passed[name] || state == "running"
+	case init == nil && name != "e":
+		for _, c := range k.pod.Spec.InitContainers {
+			require.True(k.t, k.passed[c.Name], "%s is started before %s is done (I29)", name, c.Name)
+		}
+	}
+}
+
+// settle: when nothing more goes wrong the pod comes to rest, and then nothing is
+// decided any more.
+func (k *walk) settle() {
+	k.unlucky = false
+	for range 40 {
+		for _, rec := range k.records(runtime.StateRunning) {
+			k.probed[rec.ID] = plan.Probed{Startup: plan.Success, Liveness: plan.Success}
+			if init := k.init(rec.Name); init != nil && init.RestartPolicy == nil {
+				k.end(rec, 0)
+			}
+		}
+		if k.over() || k.pod.DeletionTimestamp != nil {
+			return
+		}
+		if a := k.step(false); a.Idle() {
+			k.rest()
+			return
+		}
+	}
+	require.Fail(k.t, "it does not come to rest", "%+v", k.st.Containers)
+}
+
+// rest: everything runs that has to.
+func (k *walk) rest() {
+	runs := map[string]bool{}
+	for _, rec := range k.records(runtime.StateRunning) {
+		runs[rec.Name] = true
+	}
+	for _, c := range k.pod.Spec.InitContainers {
+		require.Equal(k.t, c.RestartPolicy != nil, runs[c.Name], c.Name)
+	}
+	require.True(k.t, runs["a"] || runs["b"], "a pod of which nothing runs has ended")
+}
+
+// A pod of any size is decided in time in proportion to it.
+func TestDecide_Size(t *testing.T) {
+	for name, tc := range map[string]struct{ main, init, records string }{
+		"all run":     {"c", "", "%s 0 running"},
+		"all new":     {"c", "", ""},
+		"all crashed": {"c", "", "%s 0 exited=1"},
+		"all created": {"c", "", "%s 0 created"},
+		"init chain":  {"c", "i", "%s 0 exited=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			small, large := cost(t, tc.main, tc.init, tc.records, 100), cost(t, tc.main, tc.init, tc.records, 1600)
+			require.Less(t, large, 16*small*8, "16 times the size")
+		})
+	}
+}
+
+// cost is the least time that a decision takes.
+func cost(t *testing.T, main, init, records string, n int) time.Duration {
+	w := newWorld(t, "sandbox 0 ready")
+	w.pod.Spec.Containers = nil
+	w.old = &v1.PodStatus{}
+	for i := range n {
+		name := fmt.Sprintf("%s%d", main, i)
+		w.pod.Spec.Containers = append(w.pod.Spec.Containers, v1.Container{Name: name, Image: "img"})
+		if init != "" {
+			name = fmt.Sprintf("%s%d", init, i)
+			w.pod.Spec.InitContainers = append(w.pod.Spec.InitContainers, v1.Container{Name: name, Image: "img"})
+		}
+		if records != "" {
+			f := strings.Fields(fmt.Sprintf(records, name))
+			c := runtime.ContainerStatus{Container: runtime.Container{ID: name, Name: name, SandboxID: "s0", Incarnation: 1}}
+			w.state(&c, f[2])
+			w.st.Containers = append(w.st.Containers, c)
+		}
+		w.old.ContainerStatuses = append(w.old.ContainerStatuses, v1.ContainerStatus{Name: name})
+	}
+	in := w.input()
+	least := time.Hour
+	for range 7 {
+		begin := time.Now()
+		plan.Decide(in)
+		least = min(least, time.Since(begin))
+	}
+	return least
+}
+
+func BenchmarkDecideLarge(b *testing.B) {
+	w := newWorld(b, "sandbox 0 ready")
+	w.pod.Spec.Containers = nil
+	for i := range 1000 {
+		name := fmt.Sprintf("c%d", i)
+		w.pod.Spec.Containers = append(w.pod.Spec.Containers, v1.Container{Name: name, Image: "img"})
+		w.line(name, []string{"0", "running"})
+	}
+	in := w.input()
+	b.ReportAllocs()
+	for b.Loop() {
+		if a := plan.Decide(in); !a.Idle() {
+			b.Fatal(a)
+		}
+	}
+}
