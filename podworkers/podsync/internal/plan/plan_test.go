@@ -247,6 +247,32 @@ func TestStatus_ConditionMessages(t *testing.T) {
 	assert.Equal(t, `the condition of readiness gate "one" is False, readiness gate "two" has no condition`, messages()["Ready"])
 }
 
+// What was published as running and has no record has vanished, whatever kind of
+// container it is, and among many records as among few.
+func TestVanished(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want bool
+	}{
+		"it runs":               {"old a running\na 0 running", false},
+		"it has ended":          {"old a running\na 0 exited=0", false},
+		"a regular one":         {"old a running\nb 0 running", true},
+		"one that had ended":    {"old a exited=0", false},
+		"of a former life":      {"old a running\na 0 running life=1\nsandbox 1 ready life=2", true},
+		"an init container":     {"pod init=i\nold i running", true},
+		"an ephemeral one":      {"pod ephemeral=e\nold e running", true},
+		"an ephemeral one runs": {"pod ephemeral=e\nold e running\ne 0 running", false},
+	} {
+		for _, crowd := range []int{0, 100} {
+			w := newWorld(t, "sandbox 0 ready\n"+tc.text)
+			for i := range crowd {
+				w.line(fmt.Sprintf("x%d", i), []string{"0", "running"})
+			}
+			assert.Equal(t, tc.want, plan.Vanished(w.st, w.input().Incarnation, w.old), "%s, among %d", name, crowd)
+		}
+	}
+}
+
 // Nothing but a pod and no records is a legal input.
 func TestDecideAndStatus_NoStatus(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}

@@ -37,8 +37,9 @@ func (d *decision) replaceSandbox() {
 //   - One that ran may if it may run again. What runs, or may, is ended with the
 //     sandbox, by a signal.
 //   - One that has not run may, except under Never if anything of the pod has
-//     run that may not run again: it would have to do without that. If there is
-//     a new sandbox for the sake of another, it is started too.
+//     run that may not run again: it would have to do without that. If all
+//     containers were about to begin anew, or if there is a new sandbox for the
+//     sake of another, it is started all the same.
 func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -47,7 +48,7 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 		case e.newest == nil && !x.reset && e.saidDone(pod, c):
 			continue
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
-			worthwhile = worthwhile || !x.spent || policyOf(pod, c) != v1.RestartPolicyNever
+			worthwhile = worthwhile || !x.spent || policyOf(pod, c) != v1.RestartPolicyNever || x.reset || e.saidRestarting()
 		case !mayRestart(pod, c, lastCode(e.newest)):
 			continue
 		default:
@@ -79,12 +80,22 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 
 // saidDone is done by the published status.
 func (e *entry) saidDone(pod *v1.Pod, c *v1.Container) bool {
+	if e.published == nil || e.saidRestarting() {
+		return false
+	}
+	end := lastEnd(e.published)
+	return end != nil && !mayRestart(pod, c, end.ExitCode)
+}
+
+// saidRestarting reports whether it was published that a container is to begin
+// anew with all others.
+func (e *entry) saidRestarting() bool {
 	s := e.published
-	if s == nil || s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll {
+	if s == nil || s.State.Running != nil {
 		return false
 	}
 	end := lastEnd(s)
-	return end != nil && !mayRunAgain(pod, c, end)
+	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 
 // recall reads the published status, if that has not been done.

@@ -143,6 +143,11 @@ func (k *walk) step(mayFail bool) plan.Actions {
 		if mayFail && k.unlucky && rapid.Bool().Draw(k.t, "cut short") {
 			return a
 		}
+		for _, rec := range k.records(runtime.StateCreated) {
+			if rec.ID == reset.ID {
+				delete(k.used, rec.Name) // What never ran leaves no log behind: its number is free.
+			}
+		}
 		k.remove(reset.ID)
 	}
 	k.clear(&a)
