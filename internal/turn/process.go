@@ -19,8 +19,11 @@ import (
 type Process struct {
 	s       *Scheduler
 	running []*coroutine
+	resting []*coroutine // have ended, and are made use of again
 	born    int
 	crashed bool
+	// deadlines is how many are to come, of contexts that nobody has cancelled.
+	deadlines int
 }
 
 // NewProcess makes a process on the scheduler. It runs nothing yet.
@@ -29,8 +32,9 @@ func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
 // Clock is the clock to hand to a Config: Over finds this process behind it.
 func (p *Process) Clock() clock.WithTicker { return processClock{p} }
 
-// Running is how many coroutines the process has, ready and parked.
-func (p *Process) Running() int { return len(p.running) }
+// Running is how many coroutines the process has, ready and parked, and how many
+// deadlines.
+func (p *Process) Running() int { return len(p.running) + p.deadlines }
 
 // Crashed reports whether Crash was called.
 func (p *Process) Crashed() bool { return p.crashed }
@@ -46,7 +50,7 @@ func (p *Process) Crash() {
 	if p.crashed {
 		return
 	}
-	p.crashed = true
+	p.crashed, p.deadlines = true, 0
 	if p.s.current != nil {
 		p.s.crashed = append(p.s.crashed, p)
 		return
@@ -86,13 +90,32 @@ func (p *Process) end(c *coroutine) {
 	c.stop()
 }
 
-// leave takes an ended coroutine out of the process.
+// leave takes an ended coroutine out of the process. Those that rest end with the
+// last one that runs: nobody else tells when a process is over.
 func (p *Process) leave(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]
 	p.running[c.index].index = c.index
 	p.running[last] = nil
 	p.running = p.running[:last]
+	if last > 0 {
+		return
+	}
+	for _, r := range p.resting {
+		r.stop()
+	}
+	p.resting = nil
+}
+
+// rest keeps a coroutine whose work is done for the next one: to make one anew,
+// and to let its stack grow again, costs more than most of them do.
+func (p *Process) rest(c *coroutine) {
+	const most = 16
+	if len(p.running) > 0 && len(p.resting) < most && !p.crashed {
+		p.resting = append(p.resting, c)
+		return
+	}
+	c.stop()
 }
 
 // Now implements Turn.
@@ -103,11 +126,24 @@ func (p *Process) Go(f func()) {
 	if p.crashed {
 		return
 	}
-	c := newCoroutine(p, f)
+	c := p.coroutine(f)
 	c.index, c.number = len(p.running), p.born
 	p.born++
 	p.running = append(p.running, c)
 	p.s.ready = append(p.s.ready, c)
+}
+
+// coroutine is one that has rested, or a new one.
+func (p *Process) coroutine(f func()) *coroutine {
+	last := len(p.resting) - 1
+	if last < 0 {
+		return newCoroutine(p, f)
+	}
+	c := p.resting[last]
+	p.resting[last] = nil
+	p.resting = p.resting[:last]
+	c.f, c.refused = f, 0
+	return c
 }
 
 // Yield lets others run: the point before or after a call at which a crash can
@@ -139,22 +175,50 @@ func (p *Process) NewEvent() Event { return &bottledEvent{p: p} }
 // NewLatch implements Turn.
 func (p *Process) NewLatch() Latch { return &bottledLatch{p: p, done: make(chan struct{})} }
 
-// WithDeadline implements Turn with a coroutine that sleeps until t. It ends
-// with the context: the cancel function makes it ready for its last step.
+// WithDeadline implements Turn with a place in the heap of times. Only a deadline
+// that passes costs a coroutine, whose step ends the context: what else is due
+// at that time may come first, as chance will have it.
 func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
-	c := NewContext(ctx)
-	c.deadline = t
-	cancel := func() { c.Cancel(context.Canceled) }
+	d := &deadline{p: p}
+	d.Init(ctx)
+	d.Context.deadline = t
 	if !t.After(p.s.now) {
-		c.Cancel(context.DeadlineExceeded)
-		return c, cancel
+		d.Cancel(context.DeadlineExceeded)
+		return &d.Context, func() {}
 	}
-	p.Go(func() {
-		if p.Sleep(c, t.Sub(p.s.now)) == nil {
-			c.Cancel(context.DeadlineExceeded)
-		}
-	})
-	return c, cancel
+	if d.end.f = d.disarm; !p.crashed && d.adopt(&d.end) {
+		d.timer = timer{due: t, d: d}
+		heap.Push(&p.s.timers, &d.timer)
+		p.deadlines++
+	}
+	return &d.Context, func() { d.Cancel(context.Canceled) }
+}
+
+// deadline is a context that ends at a time.
+type deadline struct {
+	Context
+	p     *Process
+	timer timer
+	end   callback // its own: no context that has ended waits for its time
+}
+
+func (d *deadline) disarm() {
+	if !d.timer.armed {
+		return
+	}
+	heap.Remove(&d.p.s.timers, d.timer.index)
+	if !d.p.crashed {
+		d.p.deadlines--
+	}
+}
+
+// due ends the context. In a process that has crashed nothing ends any more.
+func (d *deadline) due() {
+	if d.p.crashed {
+		return
+	}
+	d.p.deadlines--
+	d.p.Go(func() { d.Cancel(context.DeadlineExceeded) })
 }
 
 // enter finds the coroutine that is about to wait, and whether it may. A loop

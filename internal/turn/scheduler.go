@@ -97,7 +97,12 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 		s.idle = 0
 	}
 	for len(s.timers) > 0 && !s.timers[0].due.After(s.now) {
-		s.wake(s.timers[0].c, wokenByTime)
+		if t := s.timers[0]; t.c != nil {
+			s.wake(t.c, wokenByTime)
+		} else {
+			heap.Pop(&s.timers)
+			t.d.due()
+		}
 	}
 }
 
@@ -133,17 +138,20 @@ func (s *Scheduler) look() {
 // resume gives the thread to c until it yields or ends. A panic of the
 // coroutine comes out of next, in the driver; the scheduler stays usable.
 func (s *Scheduler) resume(c *coroutine) {
-	ended := true
+	alive := false
 	s.current = c
 	defer func() {
 		s.current = nil
-		if ended {
+		switch {
+		case !alive:
 			c.p.leave(c)
+		case c.f == nil:
+			c.p.leave(c)
+			c.p.rest(c)
 		}
 		s.unwind()
 	}()
-	_, alive := c.next()
-	ended = !alive
+	_, alive = c.next()
 }
 
 // unwind finishes the crashes that coroutines asked for in their own process.
@@ -217,6 +225,7 @@ type coroutine struct {
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
+	f       func() // what it does; nil: it has done it, and rests
 	parked  bool
 	woken   cause
 	refused int // waits that failed since the last one that did not
@@ -227,21 +236,25 @@ type coroutine struct {
 }
 
 func newCoroutine(p *Process, f func()) *coroutine {
-	c := &coroutine{p: p}
+	c := &coroutine{p: p, f: f}
 	c.timer.c = c
 	c.onEnd = func() { p.s.wake(c, wokenByContext) }
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer explain() // Else the driver would panic without a word of where.
 		c.yield = yield
-		f()
+		for more := true; more; more = yield(struct{}{}) {
+			c.f()
+			c.f = nil
+		}
 	})
 	return c
 }
 
-// timer is a coroutine's place in the heap of times.
+// timer is the place of a coroutine, or of a deadline, in the heap of times.
 type timer struct {
 	due   time.Time
 	c     *coroutine
+	d     *deadline
 	index int
 	armed bool
 }

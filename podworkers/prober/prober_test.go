@@ -45,9 +45,9 @@ func TestRun_Life(t *testing.T) {
 5s event Warning Unhealthy: Startup probe of container c failed: no
 15s check a/c/Startup of 1 pass
 15s a/c Startup of 1: true
+15s check a/c/Liveness of 1 
 15s check a/c/Readiness of 1 
 15s a/c Readiness of 1: true
-15s check a/c/Liveness of 1 
 25s check a/c/Readiness of 1 
 25s check a/c/Liveness of 1 fail
 25s event Warning Unhealthy: Liveness probe of container c failed: no
@@ -59,10 +59,10 @@ func TestRun_Life(t *testing.T) {
 36s a/c Startup of 1: false
 36s check a/c/Startup of 2 pass
 36s a/c Startup of 2: true
-36s check a/c/Readiness of 2 
-36s a/c Readiness of 2: true
 36s check a/c/Liveness of 2 fail
 36s event Warning Unhealthy: Liveness probe of container c failed: no
+36s check a/c/Readiness of 2 
+36s a/c Readiness of 2: true
 46s check a/c/Readiness of 2 
 `, w.lines())
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -31,5 +32,41 @@ func busyPod(i int) *v1.Pod {
 	commands := [][]string{{"serve"}, {"serve"}, {"serve"}, {"sleep", "60"}, {"sh", "-c", "sleep 5; exit 1"}}
 	p := pod(fmt.Sprintf("pod-%02d", i), commands[i%len(commands)])
 	p.Spec.InitContainers = []v1.Container{{Name: "init", Image: "init:1", Command: []string{"sleep", "1"}}}
+	return p
+}
+
+// BenchmarkHour is an hour in the life of one pod that has a bit of everything:
+// 2 init containers, 2 sidecars, 5 containers and 6 probes. One container ends
+// and is started again every ten minutes.
+func BenchmarkHour(b *testing.B) {
+	const hour = time.Hour
+	for b.Loop() {
+		bottle := nodetest.New(b, nodetest.Config{Seed: 1})
+		bottle.Set(richPod())
+		bottle.Run(hour)
+		bottle.Stop()
+	}
+}
+
+func richPod() *v1.Pod {
+	p := pod("rich", []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"sleep", "600"})
+	for i := range 4 {
+		c := v1.Container{Name: fmt.Sprintf("i%d", i), Image: "init:1", Command: []string{"sleep", "1"}}
+		if i%2 == 0 {
+			c.Command, c.RestartPolicy = []string{"serve"}, new(v1.ContainerRestartPolicyAlways)
+		}
+		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+	}
+	probe := func(period int32) *v1.Probe {
+		return &v1.Probe{
+			ProbeHandler:  v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}},
+			PeriodSeconds: period, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+		}
+	}
+	p.Spec.InitContainers[0].StartupProbe = probe(1)
+	for i := range 2 {
+		p.Spec.Containers[i].LivenessProbe, p.Spec.Containers[i].ReadinessProbe = probe(10), probe(10)
+	}
+	p.Spec.Containers[2].ReadinessProbe = probe(10)
 	return p
 }

@@ -188,6 +188,9 @@ func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 // call writes down a call that changed the runtime or failed to, and checks
 // what has become of the pod.
 func (tr *trace) call(c memory.Call) {
+	if r, ok := c.Request.(runtime.AnswerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
+		return // There are many, and they change nothing.
+	}
 	about, text := tr.describe(c)
 	if text == "" {
 		return
@@ -224,10 +227,8 @@ func (tr *trace) describe(c memory.Call) (about object, text string) {
 		about = tr.mu.made[r.ContainerID]
 		text = "RemoveContainer " + about.name
 	case runtime.AnswerRequest:
-		if r.Purpose == runtime.PostStartHook || r.Purpose == runtime.PreStopHook {
-			about = tr.mu.made[r.ContainerID]
-			text = fmt.Sprintf("Hook %s %s", r.Purpose, about.name)
-		}
+		about = tr.mu.made[r.ContainerID]
+		text = fmt.Sprintf("Hook %s %s", r.Purpose, about.name)
 	case runtime.StopSandboxRequest:
 		about, text = tr.mu.made[r.SandboxID], "StopSandbox"
 	case runtime.RemoveSandboxRequest:
