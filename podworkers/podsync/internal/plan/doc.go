@@ -8,13 +8,14 @@
 //
 // # Statements kept
 //
-// Sandbox: CA-1 to CA-5. Init containers: CA-7 to CA-9, CA-13, CA-15 without
-// sidecars. Regular containers: CA-16 to CA-18, CA-20 without probes. Hash: CA-18.
+// Sandbox: CA-1 to CA-5. Ephemeral containers: CA-6. Init containers and sidecars:
+// CA-7 to CA-15. Regular containers: CA-16, CA-17, CA-19, CA-20. Hash: CA-18.
+// Restart of all containers: CA-21. Restart policies: PH-2. Grace of a probe: KC-10.
 // Pruning: RS-4. Numbers: KC-2. Backoff: the strict comparison of RS-10 against
 // times that the caller computes. Phase: PH-1 to PH-10, PH-12 to PH-15.
 // Container statuses: CS-1 to CS-8, CS-10 to CS-14. Restart counts: outer 3.7.
-// The rows of the outer tables 2 (all but P21 to P23, P29 and P34; the file says where those are), 3.1, 3.2
-// and 3.3 are tests.
+// The rows of the outer tables 2 (all but P21 to P23, P29 and P34; the file says where
+// those are), 3.1, 3.2, 3.3 and 3.4 are tests.
 //
 // # Differences from the kubelet
 //
@@ -22,7 +23,25 @@
 //     was lost before anything ran gets another one (CA-3; kubernetes 141948).
 //   - Initialization is tied to the sandbox: records of other sandboxes count
 //     for nothing, and those of this one prove it even when they have exited
-//     (CA-7; 120247, 120269, 136969).
+//     (CA-7; 120247, 120269, 136969). Who asks remembers it besides, so that it
+//     outlives the records; the published status, which does not say of which
+//     sandbox it speaks, proves nothing.
+//   - Whether a pod that has lost its sandbox gets another is asked of each
+//     container by its own policy (CA-3 to CA-5): one that ran and may run again
+//     is worth one; one that has not run is, unless its policy is Never and
+//     something of the pod has run that may not run again. What runs when its
+//     sandbox is lost is taken to end by a signal.
+//   - A regular container under Never whose probe has failed is stopped alone,
+//     with the grace of the probe, and the pod ends once it has (CA-20). The
+//     kubelet kills the pod at once if it was the last, with the grace of the pod.
+//     Neither starts a sidecar any more.
+//   - A restart of all containers comes before everything else, a new sandbox
+//     included, removes the records of all attempts, and goes on in another
+//     sandbox if that is lost meanwhile. What has to run again does so under any
+//     policy, also if the agent ended before that was published: the record of
+//     the reason goes last, and its published end speaks for it then (CA-21).
+//     Ephemeral containers are left as they are. A number that only a container
+//     had that was created and never ran is free again after it.
 //   - A created container is removed before the next attempt is made, since a
 //     start whose reply was lost might still happen (KC-4).
 //   - Attempts order records; times only break ties (CS-1; 135762).
