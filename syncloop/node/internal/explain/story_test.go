@@ -38,7 +38,8 @@ var now = epoch.Add(time.Minute)
 //	cond Ready=False [Why] [: message]
 //	a waiting [Why] [restarts=2] [last=1/Error@50s] [: message]
 //	a running [started] [ready]
-//	a exited=1/Error@50s [restarts=2]
+//	a exited=1/Error@50s [restarts=2] [signal=9]
+//	a ... ephemeral      it is one
 //	worker terminating [deleted] [evicted] [grace=30] [name] [former] [step=looking]; or: none
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
@@ -299,8 +300,14 @@ func (w *world) container(name string, words []string, flags map[string]string, 
 	default:
 		s.State.Terminated = w.terminated(flags["exited"])
 		s.State.Terminated.Message = message
+		if n, err := strconv.Atoi(flags["signal"]); err == nil {
+			s.State.Terminated.Signal = int32(n)
+		}
 	}
 	list := &w.status().ContainerStatuses
+	if flags["ephemeral"] != "" {
+		list = &w.status().EphemeralContainerStatuses
+	}
 	for i := range w.f.Pod.Spec.InitContainers {
 		if w.f.Pod.Spec.InitContainers[i].Name == name {
 			list = &w.status().InitContainerStatuses
