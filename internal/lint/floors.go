@@ -115,6 +115,7 @@ func Podkeel() House {
 			{"syncloop/gc/internal/policy", Pure, Floor1b},
 			{"podmanager/source/internal/merge", Pure, Floor1b},
 			{"podmanager/status/internal/reconcile", Pure, Floor1b},
+			{"podmanager/status/internal/outbox", Pure, Floor1b},
 			{"pleg/internal/diff", Pure, Floor1b},
 			{"syncloop/node/internal/explain", Pure, Floor1b},
 

@@ -27,6 +27,10 @@
 //     was over before, and the status is Finished. [ST-9, ST-10]
 //   - Finished never goes back, except for a static pod. [ST-11]
 //   - A terminal phase is never Ready. [ST-18]
+//   - A status in which a container that has ended has not is refused as a whole,
+//     unless its policy, a rule of it, or all of its pod beginning anew, runs it
+//     again. [ST-6]
+//   - A terminal phase stays, with its reason. [PH-9]
 //   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.
 //   - RemoveOrphanedStatuses drops what nobody knows. [ST-21]
@@ -45,20 +49,39 @@
 // CheckTransition, CheckStatus and CheckGone are the status oracle (I26, I27,
 // I28): checks for tests of anything that publishes statuses.
 //
-// # What is not here yet
+// # The sender
 //
-// Refusing containers that come back from the dead (ST-6) belongs into
-// reconcile before Complete; the store then logs and drops. Sending (ST-12 to
-// ST-16, ST-19), and with it holding back a terminal phase while containers may
-// still run (ST-17), is for a subscriber: an Update carries all it needs, with
-// Version for what was sent, Since for the latency, Pod and Finished for the
-// deletion. What the API server says of a static pod before its first status
-// is in the mirror's status, which that subscriber knows.
+// A Sender brings the newest status of every pod that has changed to a Sink: an
+// API server, another machine. [ST-12, ST-14 to ST-17]
+//
+//   - Many at once, each of another pod; of one pod in order, the newest only,
+//     and never two at once. A pod of which nothing is to be sent has no
+//     goroutine. What others wait for goes first: ends, and readiness that comes
+//     or goes.
+//   - What fails is sent again, for each pod alone, after a pause that grows.
+//   - An end is not told as long as the pod could still have running containers,
+//     as SenderConfig.CouldRun says; all else is.
+//   - When it is stopped it goes on for a while, and then names what was not
+//     sent.
+//
+// What is left to a sink: to store nothing of a pod whose UID is another by now
+// (ST-14), Merge with the conditions of others (ST-16), to pass over static pods
+// without a mirror (ST-13), and to delete what may be deleted, for which an
+// Update has Pod and Finished (ST-19).
 //
 // # Differences from the kubelet
 //
 //   - Any number of subscribers in place of one channel and one sender; nothing
-//     is coalesced across pods (140936, 139037).
+//     is coalesced across pods (140936, 139037). The Sender looks nothing up
+//     before it sends, and does not wait for a signal to try again (ST-15).
+//   - An ordinary init container that had succeeded may run again in another
+//     attempt whatever the policy: its sandbox was lost (ST-6, CA-5).
+//   - An ephemeral container never comes back from its end (ST-6).
+//   - A terminal phase that was accepted stays also if another terminal one is
+//     handed in (PH-9; 58711).
+//   - That a sidecar has started says at once that the pod is initialized, and
+//     what has not started is not ready (ST-8).
+//   - TerminatePod gives ephemeral containers that ran an end, too (ST-9).
 //   - A pod is what was last handed in with a status, where probe results need
 //     its spec; the kubelet asks the pod manager, and so forgets readiness of a
 //     pod that has left config while it still runs.

@@ -6,8 +6,9 @@
 // All functions change the status that is given to be completed, and never
 // the one that it is compared with.
 //
-// Kept: ST-3 (Equal), ST-5 and ST-18 (Complete), ST-7 (Complete), ST-8
-// (SetReady, SetStarted), ST-9 and the phase of ST-10 (Terminate).
+// Kept: PH-9, ST-5, ST-7 and ST-18 (Complete), ST-3 (Equal), ST-6 (CheckEnds),
+// ST-8 (SetReady, SetStarted), ST-9 and the phase of ST-10 (Terminate), ST-16
+// (Merge), ST-17 (HoldBack).
 //
 // # Differences from the kubelet
 //

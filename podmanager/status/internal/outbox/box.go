@@ -1,0 +1,227 @@
+package outbox
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// fairness is how many urgent pods go before one that is not.
+const fairness = 8
+
+// Box has what is to be sent. Make one with New.
+type Box[V any] struct {
+	pods             map[types.UID]*pod[V]
+	urgent, ordinary []ticket
+	later            timers
+	streak           int // urgent ones in a row, while others wait
+	tickets          uint64
+}
+
+// pod is in the box as long as there is something to send of it, or being sent.
+type pod[V any] struct {
+	value   V
+	has     bool // there is a value that was not taken
+	urgent  bool
+	sending bool
+	off     bool   // put off: its place is among the timers
+	soft    bool   // ... until something newer comes
+	ticket  uint64 // the only one that counts
+}
+
+// ticket is a place in a queue, or among the timers. It counts as long as it is
+// the pod's last one.
+type ticket struct {
+	uid    types.UID
+	number uint64
+	at     time.Time
+}
+
+// New returns an empty box.
+func New[V any]() *Box[V] { return &Box[V]{pods: make(map[types.UID]*pod[V])} }
+
+// Put says what is newest of a pod.
+func (b *Box[V]) Put(uid types.UID, value V, urgent bool) {
+	p := b.pods[uid]
+	if p == nil {
+		p = &pod[V]{}
+		b.pods[uid] = p
+	}
+	queued := p.has
+	sooner := urgent && !p.urgent
+	p.value, p.has, p.urgent = value, true, p.urgent || urgent
+	if p.off && p.soft {
+		p.off, queued = false, false
+	}
+	if !p.sending && !p.off && (!queued || sooner) {
+		b.queue(uid, p)
+	}
+}
+
+// queue gives a pod a place, in place of any that it has.
+func (b *Box[V]) queue(uid types.UID, p *pod[V]) {
+	t := b.ticket(uid, p)
+	if p.urgent {
+		b.urgent = append(b.urgent, t)
+	} else {
+		b.ordinary = append(b.ordinary, t)
+	}
+}
+
+func (b *Box[V]) ticket(uid types.UID, p *pod[V]) ticket {
+	b.tickets++
+	p.ticket = b.tickets
+	return ticket{uid: uid, number: b.tickets}
+}
+
+// Take gives what is to be sent now, which then is being sent. False: nothing is.
+func (b *Box[V]) Take(now time.Time) (types.UID, V, bool) {
+	b.wake(now)
+	first, second := &b.urgent, &b.ordinary
+	if b.streak >= fairness {
+		first, second = second, first
+	}
+	uid, ok := b.pop(first)
+	if !ok {
+		uid, ok = b.pop(second)
+	}
+	if !ok {
+		b.streak = 0
+		var none V
+		return "", none, false
+	}
+	p := b.pods[uid]
+	b.streak++
+	if !p.urgent || len(b.ordinary) == 0 {
+		b.streak = 0
+	}
+	value := p.value
+	*p = pod[V]{sending: true}
+	return uid, value, true
+}
+
+// wake gives those who were put off until now a place in the queue.
+func (b *Box[V]) wake(now time.Time) {
+	for len(b.later) > 0 && !b.later[0].at.After(now) {
+		t := heap.Pop(&b.later).(ticket)
+		if p := b.pods[t.uid]; p != nil && p.off && p.ticket == t.number {
+			p.off = false
+			b.queue(t.uid, p)
+		}
+	}
+}
+
+// pop takes the first ticket that counts off a queue.
+func (b *Box[V]) pop(queue *[]ticket) (types.UID, bool) {
+	for len(*queue) > 0 {
+		t := (*queue)[0]
+		*queue = (*queue)[1:]
+		if p := b.pods[t.uid]; p != nil && p.has && !p.off && !p.sending && p.ticket == t.number {
+			return t.uid, true
+		}
+	}
+	*queue = nil
+	return "", false
+}
+
+// Sent says that what was taken of a pod has arrived.
+func (b *Box[V]) Sent(uid types.UID) {
+	p := b.pods[uid]
+	if p == nil || !p.sending {
+		return
+	}
+	p.sending = false
+	if p.has {
+		b.queue(uid, p)
+		return
+	}
+	delete(b.pods, uid)
+}
+
+// PutOff says that what was taken of a pod has not arrived, and that nothing is
+// to be sent of it before a time. A newer value takes its place.
+func (b *Box[V]) PutOff(uid types.UID, value V, urgent bool, until time.Time) {
+	p := b.pods[uid]
+	if p == nil || !p.sending {
+		return
+	}
+	p.sending = false
+	if !p.has {
+		p.value, p.has = value, true
+	}
+	p.urgent = p.urgent || urgent
+	b.wait(uid, p, until)
+}
+
+// Hold says that of a pod nothing is to be sent before a time, unless something
+// newer is to be said; then that is, at once.
+func (b *Box[V]) Hold(uid types.UID, value V, until time.Time) {
+	p := b.pods[uid]
+	if p == nil || !p.sending {
+		return
+	}
+	p.sending = false
+	if p.has {
+		b.queue(uid, p)
+		return
+	}
+	p.value, p.has, p.urgent, p.soft = value, true, true, true
+	b.wait(uid, p, until)
+}
+
+// wait gives a pod a place among the timers.
+func (b *Box[V]) wait(uid types.UID, p *pod[V], until time.Time) {
+	p.off = true
+	t := b.ticket(uid, p)
+	t.at = until
+	heap.Push(&b.later, t)
+}
+
+// Has reports whether something of a pod is to be sent, or is being.
+func (b *Box[V]) Has(uid types.UID) bool { return b.pods[uid] != nil }
+
+// Next is when the first of those who were put off is due. False: none is.
+func (b *Box[V]) Next() (time.Time, bool) {
+	if len(b.later) == 0 {
+		return time.Time{}, false
+	}
+	return b.later[0].at, true
+}
+
+// Left are the UIDs of these pods, in order.
+func (b *Box[V]) Left() []types.UID {
+	left := make([]types.UID, 0, len(b.pods))
+	for uid := range b.pods {
+		left = append(left, uid)
+	}
+	slices.Sort(left)
+	return left
+}
+
+// timers is a heap by time, and of one time by order.
+type timers []ticket
+
+func (t timers) Len() int { return len(t) }
+
+func (t timers) Less(i, j int) bool {
+	if !t[i].at.Equal(t[j].at) {
+		return t[i].at.Before(t[j].at)
+	}
+	return t[i].number < t[j].number
+}
+
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+
+// Push is for package heap.
+func (t *timers) Push(x any) { *t = append(*t, x.(ticket)) }
+
+// Pop is for package heap.
+func (t *timers) Pop() any {
+	last := len(*t) - 1
+	x := (*t)[last]
+	(*t)[last] = ticket{}
+	*t = (*t)[:last]
+	return x
+}

@@ -1,0 +1,42 @@
+package reconcile
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/conditions"
+)
+
+// Merge is the status to store where others write too: mine, with the conditions
+// that are not ours as they are in theirs. A DisruptionTarget of ours goes with
+// the end of the pod, so one that has not been sent waits for that. [ST-16]
+func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
+	merged := *mine.DeepCopy()
+	merged.Conditions = nil
+	ends := conditions.IsTerminal(mine.Phase) && !conditions.IsTerminal(theirs.Phase)
+	for i := range mine.Conditions {
+		c := &mine.Conditions[i]
+		if isOurs(c.Type) && (c.Type != v1.DisruptionTarget || ends) {
+			merged.Conditions = append(merged.Conditions, *c)
+		}
+	}
+	for i := range theirs.Conditions {
+		c := &theirs.Conditions[i]
+		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && condition(&merged, c.Type) == nil {
+			merged.Conditions = append(merged.Conditions, *c)
+		}
+	}
+	return merged
+}
+
+// HoldBack is the status as long as the end of its pod is not to be told: all
+// else, in the phase that was told before. [ST-17]
+func HoldBack(before, status *v1.PodStatus) {
+	status.Phase, status.Reason, status.Message = before.Phase, before.Reason, before.Message
+	kept := status.Conditions[:0]
+	for _, c := range status.Conditions {
+		if c.Type != v1.DisruptionTarget {
+			kept = append(kept, c)
+		}
+	}
+	status.Conditions = kept
+}

@@ -1,0 +1,433 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
+	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+)
+
+// Sink is where statuses are sent: an API server, another machine, a file.
+type Sink interface {
+	// Send brings one status there. It is called concurrently, for different
+	// pods; for one pod in the order of its changes and never twice at once. A nil
+	// error means that nothing is left to be done with this status, also where
+	// the pod is not known any more; any other, that it is to be sent again
+	// later. It ends with ctx. The update is the sink's.
+	//
+	// The sink need not know what it was told before, but is not asked to believe
+	// it either: after a start everything is told once.
+	Send(ctx context.Context, u Update) error
+}
+
+var (
+	// ErrUnsent is in the error of a Run that could not send everything.
+	ErrUnsent = errors.New("status: not everything was sent")
+	// ErrSenderRuns is the error of a Run beside another one.
+	ErrSenderRuns = errors.New("status: the sender runs already")
+)
+
+// The defaults of a SenderConfig.
+const (
+	// DefaultSendWorkers is how many statuses are sent at once.
+	DefaultSendWorkers = 16
+	// DefaultSendTimeout bounds one call of the sink.
+	DefaultSendTimeout = 30 * time.Second
+	// DefaultSendDrain is for how long Run goes on after its context has ended.
+	DefaultSendDrain = 10 * time.Second
+)
+
+// holdPeriod is how often it is asked whether a held pod may still run.
+const holdPeriod = time.Second
+
+// SenderConfig is what a Sender is made of. Store and Sink are required.
+type SenderConfig struct {
+	// Store has the statuses.
+	Store *Store
+	// Sink is where they go.
+	Sink Sink
+	// Workers is how many are sent at once, each of another pod. Zero: 16.
+	Workers int
+	// Timeout bounds one call of the sink. Zero: 30 seconds.
+	Timeout time.Duration
+	// Retry is how long after so many failures of a pod in a row, at least one,
+	// it is sent again. Nil: one second, doubled each time, at most a minute.
+	Retry func(failures int) time.Duration
+	// Drain is for how long, after the context of Run has ended, what is left is
+	// still sent. Zero: ten seconds; less: not at all.
+	Drain time.Duration
+	// CouldRun reports whether containers of a pod could still run; as long as
+	// they could, its end is not told (ST-17). It is asked with no lock held. Nil:
+	// they never could.
+	CouldRun func(uid types.UID) bool
+	// Clock is what time it is. Nil: the real clock.
+	Clock clock.Clock
+	// Log gets a line for each failure. Nil discards.
+	Log *slog.Logger
+	// Hooks are called as things happen.
+	Hooks SenderHooks
+}
+
+// SenderHooks observe a Sender. Each may be nil, and is called with no lock held,
+// possibly by several at once.
+type SenderHooks struct {
+	// Sent is called when a status has arrived, with the time since the first
+	// change that it tells of.
+	Sent func(u Update, took time.Duration)
+	// Failed is called when one has not, and will be sent again after a pause.
+	Failed func(u Update, err error, pause time.Duration)
+}
+
+func (c *SenderConfig) complete() error {
+	var faults []error
+	if c.Store == nil {
+		faults = append(faults, errors.New("status: SenderConfig.Store is nil"))
+	}
+	if c.Sink == nil {
+		faults = append(faults, errors.New("status: SenderConfig.Sink is nil"))
+	}
+	if c.Workers < 0 || c.Timeout < 0 {
+		faults = append(faults, errors.New("status: SenderConfig: Workers or Timeout is negative"))
+	}
+	if c.Workers == 0 {
+		c.Workers = DefaultSendWorkers
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultSendTimeout
+	}
+	if c.Drain == 0 {
+		c.Drain = DefaultSendDrain
+	}
+	if c.Retry == nil {
+		c.Retry = func(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), time.Minute) }
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(faults...)
+}
+
+// Sender sends the newest status of every pod that has changed to a Sink. A pod
+// of which nothing is to be sent has no goroutine. Make one with NewSender.
+type Sender struct {
+	cfg  SenderConfig
+	turn turn.Turn
+	wake turn.Event
+
+	mu struct {
+		sync.Mutex
+		runs bool
+		box  *outbox.Box[Update]
+		busy int
+		told map[types.UID]*told
+	}
+}
+
+// told is what the sink knows of a pod.
+type told struct {
+	version, life   uint64
+	ready           v1.ConditionStatus
+	phase           v1.PodPhase
+	reason, message string
+	held            bool // the phase is not the one that is stored
+	failures        int
+}
+
+// NewSender returns a Sender that sends nothing yet. Its error says what is wrong
+// with the configuration.
+func NewSender(cfg SenderConfig) (*Sender, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Sender{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	s.wake = s.turn.NewEvent()
+	s.mu.box = outbox.New[Update]()
+	s.mu.told = make(map[types.UID]*told)
+	return s, nil
+}
+
+// Run sends until ctx ends, then sends what is left for as long as Drain allows,
+// and returns when the last call of the sink has returned. Its error is nil if
+// everything was sent, and else wraps ErrUnsent and names the pods. It begins
+// with every status that is stored.
+func (s *Sender) Run(ctx context.Context) error {
+	if !s.enter() {
+		return ErrSenderRuns
+	}
+	defer s.exit()
+	sub := s.cfg.Store.Subscribe(s.wake.Signal)
+	defer sub.Close()
+	sending, cancel := turn.WithCancel(turn.Detach(ctx))
+	group := turn.NewGroup(s.turn)
+	var updates []Update
+	for {
+		updates = sub.Take(updates)
+		s.put(updates)
+		s.start(sending, group)
+		if s.await(ctx, time.Time{}) != nil {
+			break
+		}
+	}
+	err := s.drain(sending, group, sub)
+	cancel()
+	group.Wait()
+	return err
+}
+
+// drain goes on until nothing is left, or for as long as it may.
+func (s *Sender) drain(sending context.Context, group *turn.Group, sub *Subscription) error {
+	deadline := s.turn.Now().Add(s.cfg.Drain)
+	for {
+		s.put(sub.Take(nil))
+		if s.cfg.Drain > 0 {
+			s.start(sending, group)
+		}
+		left := s.left()
+		switch {
+		case len(left) == 0:
+			return nil
+		case !s.turn.Now().Before(deadline), s.await(sending, deadline) != nil:
+			return fmt.Errorf("%w: of pods %v", ErrUnsent, left)
+		}
+	}
+}
+
+func (s *Sender) left() []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.box.Left()
+}
+
+func (s *Sender) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.runs {
+		return false
+	}
+	s.mu.runs = true
+	return true
+}
+
+func (s *Sender) exit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.runs = false
+}
+
+// start starts whatever may be sent now.
+func (s *Sender) start(sending context.Context, group *turn.Group) {
+	for {
+		u, ok := s.take(s.turn.Now())
+		if !ok {
+			return
+		}
+		group.Go(func() {
+			s.send(sending, u)
+			s.wake.Signal()
+		})
+	}
+}
+
+// await waits until there is something to do, at most until a time unless that
+// is zero.
+func (s *Sender) await(ctx context.Context, until time.Time) error {
+	s.mu.Lock()
+	next, ok := s.mu.box.Next()
+	if full := s.mu.busy >= s.cfg.Workers; ok && !full && (until.IsZero() || next.Before(until)) {
+		until = next
+	}
+	s.mu.Unlock()
+	if until.IsZero() {
+		return s.wake.Wait(ctx)
+	}
+	_, err := s.wake.WaitUntil(ctx, until)
+	return err
+}
+
+// put notes what is newest of each pod, if the sink does not know that already.
+func (s *Sender) put(updates []Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range updates {
+		s.putLocked(u)
+	}
+}
+
+func (s *Sender) putLocked(u Update) {
+	known := s.mu.told[u.UID]
+	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.life == u.Life {
+		return
+	}
+	s.mu.box.Put(u.UID, u, urgent(u, known))
+}
+
+// urgent reports whether others wait for this: the end of a pod, or that it has
+// become ready or ceased to be.
+func urgent(u Update, known *told) bool {
+	if u.Removed {
+		return false
+	}
+	if known == nil {
+		return over(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
+	}
+	return over(u.Status.Phase) && !over(known.phase) || readiness(&u.Status) != known.ready
+}
+
+func readiness(s *v1.PodStatus) v1.ConditionStatus {
+	if c := conditionOf(s, v1.PodReady); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+// take is what is to be sent next, if a worker is free for it.
+func (s *Sender) take(now time.Time) (Update, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.busy >= s.cfg.Workers {
+		return Update{}, false
+	}
+	_, u, ok := s.mu.box.Take(now)
+	if ok {
+		s.mu.busy++
+	}
+	return u, ok
+}
+
+// send brings one status to the sink, and notes how that went.
+func (s *Sender) send(ctx context.Context, u Update) {
+	stored := u.Status // As it is, if its end is held back.
+	known := s.known(u.UID)
+	held := s.hold(&u, known)
+	if held && known.held && known.version == u.Version && known.life == u.Life {
+		s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+			u.Status = stored
+			b.Hold(u.UID, u, now.Add(holdPeriod))
+		})
+		return
+	}
+	err := s.call(ctx, u)
+	if err != nil {
+		u.Status = stored
+		s.failed(u, err)
+		return
+	}
+	sent := u
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		s.noteLocked(&u, held)
+		if u.Status = stored; held {
+			b.Hold(u.UID, u, now.Add(holdPeriod))
+			return
+		}
+		b.Sent(u.UID)
+	})
+	if s.cfg.Hooks.Sent != nil {
+		s.cfg.Hooks.Sent(sent, s.turn.Now().Sub(sent.Since))
+	}
+}
+
+// known is a copy of what the sink knows of a pod.
+func (s *Sender) known(uid types.UID) told {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.mu.told[uid]; t != nil {
+		return *t
+	}
+	return told{}
+}
+
+// hold takes the end out of a status as long as something of the pod may run, and
+// reports whether it did. What the sink was told to be over stays so. [ST-17]
+func (s *Sender) hold(u *Update, known told) bool {
+	if u.Removed || u.Finished || !over(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
+		return false
+	}
+	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
+	if known.version == 0 || known.life != u.Life {
+		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
+	}
+	switch {
+	case over(before.Phase):
+		return false
+	case before.Phase == "":
+		before.Phase = v1.PodPending
+	}
+	u.Status = *u.Status.DeepCopy()
+	reconcile.HoldBack(&before, &u.Status)
+	return true
+}
+
+// call is one call of the sink. A panic of it is an error like any other.
+func (s *Sender) call(ctx context.Context, u Update) (err error) {
+	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(s.cfg.Timeout))
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("status: the sink panicked: %v", v)
+		}
+	}()
+	return s.cfg.Sink.Send(ctx, u)
+}
+
+// failed puts a pod off after an error.
+func (s *Sender) failed(u Update, err error) {
+	var pause time.Duration
+	failures := s.known(u.UID).failures + 1
+	pause = s.cfg.Retry(failures)
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		s.toldLocked(u.UID).failures = failures
+		b.PutOff(u.UID, u, false, now.Add(pause))
+	})
+	s.cfg.Log.Warn("pod status not sent", "uid", u.UID, "version", u.Version, "retry", pause, "err", err)
+	if s.cfg.Hooks.Failed != nil {
+		s.cfg.Hooks.Failed(u, err, pause)
+	}
+}
+
+// finish ends a sending under the lock.
+func (s *Sender) finish(uid types.UID, f func(b *outbox.Box[Update], now time.Time)) {
+	now := s.turn.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.busy--
+	f(s.mu.box, now)
+}
+
+// noteLocked remembers what the sink was told.
+func (s *Sender) noteLocked(u *Update, held bool) {
+	if u.Removed {
+		delete(s.mu.told, u.UID)
+		return
+	}
+	*s.toldLocked(u.UID) = told{
+		version: u.Version, life: u.Life, ready: readiness(&u.Status), held: held,
+		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
+	}
+}
+
+func (s *Sender) toldLocked(uid types.UID) *told {
+	t := s.mu.told[uid]
+	if t == nil {
+		t = &told{}
+		s.mu.told[uid] = t
+	}
+	return t
+}
+
+// Merge is the status to store where others write conditions too: mine, with the
+// conditions that are not the node's as they are in theirs. It is for sinks.
+// [ST-16]
+func Merge(theirs, mine v1.PodStatus) v1.PodStatus { return reconcile.Merge(&theirs, &mine) }
