@@ -256,3 +256,53 @@ func ExampleNewDeadlines() {
 	fmt.Println("it has to end:", workers.View(web.UID).IsPodTerminationRequested())
 	// Output: it has to end: true
 }
+
+// TestDeadlines_NoEntryIsLeftBehind: a pod that has to end has no entry any
+// more, so nothing is due.
+func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		l.start(l.want("web", new(int64(10))))
+		l.loop.Step(t.Context())
+		time.Sleep(time.Second)
+		next, timed := l.loop.Step(t.Context())
+		require.True(t, timed)
+		assert.Equal(t, 9*time.Second, time.Until(next))
+		require.NoError(t, l.tell("web", podworkers.SyncPodKill))
+		l.deadlines.Note("web")
+		_, timed = l.loop.Step(t.Context())
+		assert.False(t, timed)
+	})
+}
+
+// TestDeadlines_MovedUnheard: an entry is due of a pod whose deadline has moved
+// in this very moment, and nobody has said so yet.
+func TestDeadlines_MovedUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		l.play(func() {
+			pod := l.want("web", new(int64(10)))
+			l.start(pod)
+			time.Sleep(time.Second)
+			pod = pod.DeepCopy()
+			pod.Spec.ActiveDeadlineSeconds = new(int64(15))
+			l.manager.UpdatePod(pod)
+			time.Sleep(time.Hour)
+		})
+		assert.Equal(t, []string{"15s kill web", "15s event web Normal " + exceeded}, l.notes)
+	})
+}
+
+// TestDeadlines_BesideHousekeeping: neither waits for the other.
+func TestDeadlines_BesideHousekeeping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimited(t)
+		l.play(func() {
+			l.start(l.want("web", new(int64(1))))
+			time.Sleep(500 * time.Millisecond)
+			l.loop.Touch() // The next one is due two seconds after the last.
+			time.Sleep(time.Minute)
+		})
+		assert.Equal(t, []string{"1s kill web", "1s event web Normal " + exceeded}, l.notes)
+	})
+}

@@ -85,3 +85,18 @@ func TestPodResources(t *testing.T) {
 		})
 	}
 }
+
+// TestResources_OfASidecar: the kernel does not kill it before the containers
+// that need it.
+func TestResources_OfASidecar(t *testing.T) {
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.InitContainers = []v1.Container{{
+			Name: "s", Image: "img:1", RestartPolicy: new(v1.ContainerRestartPolicyAlways), Resources: cpuAndMemory("", "1Gi", "", ""),
+		}}
+		p.Spec.Containers[0].Resources = cpuAndMemory("", "2Gi", "", "")
+	})
+	seen, err := requests(t, pod, podsync.Config{MemoryBytes: 4 << 30})
+	require.NoError(t, err)
+	require.Equal(t, "s", seen.container.Name)
+	assert.Equal(t, 500, seen.container.Resources.OOMScoreAdj)
+}
