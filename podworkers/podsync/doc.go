@@ -56,7 +56,8 @@
 // # PostStart
 //
 // A postStart hook is run after the start; the containers after it wait for it,
-// for Config.HookTimeout at most, but that the container runs is shown before. If
+// for Config.HookTimeout at most, but that the container runs is shown before, as
+// one that has not started and is not ready. It is not probed until then. If
 // the hook fails the container is killed, and not left alone until it has ended.
 // If it was cut short, and the pod goes on after all, the container is killed too:
 // nobody knows what the hook has done. What is known of it is not known to an agent
@@ -75,9 +76,8 @@
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
 // Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
 // KC-1 to KC-15. Kills: TO-1 to TO-8, I6, I7, I32, I33. Images: IM-1, IM-2, IM-4 to IM-8.
-// Volumes, probes, hooks, sidecars, ephemeral containers, restart rules and
-// references in the environment are not run: Unsupported finds the pods that
-// ask for them, so that they are refused before they come here.
+// What a Syncer has not been given the means for is not run: Unsupported finds the
+// pods that ask for it, so that they are refused before they come here.
 //
 // # Differences from the kubelet
 //

@@ -3,6 +3,7 @@ package podsync
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,6 +56,22 @@ func (s *Syncer) showRunning(ctx context.Context, v *visit) {
 	}
 	v.status = status
 	s.publish(ctx, v, false, nil)
+}
+
+// unstarted changes what a status says of the containers whose PostStart hook is
+// not known to have been a success: they run, and have not started.
+func (s *Syncer) unstarted(v *visit, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
+	if len(v.life.unwelcome) == 0 {
+		return
+	}
+	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range statuses {
+			c := &statuses[i]
+			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.life.unwelcome[id] {
+				change(c)
+			}
+		}
+	}
 }
 
 // finishHooks ends the containers that run although their PostStart hook was no

@@ -19,6 +19,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	}
 	status := plan.Containers(in)
 	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
+	s.unstarted(v, &status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
 	plan.Conclude(in, &status)
 	v.dropReasons(&status)
 	if amend != nil {
@@ -42,6 +43,7 @@ func (s *Syncer) observed(v *visit) {
 		return
 	}
 	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
+		s.unstarted(v, &stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
 		s.cfg.Probes.ObserveStatus(v.pod.UID, &stored)
 	}
 }
