@@ -8,6 +8,9 @@
 //	           ?format=json, or if the request prefers it by its Accept; 404
 //	           with a sentence for a pod that nobody knows
 //
+// An explanation is bounded: by the containers of the pod, and by how many things
+// of its past the node remembers.
+//
 // It is an http.Handler and nothing more: who listens, and where, is the
 // caller's business. It only reads (GET and HEAD), asks for no credentials and
 // shows specs with their environment, so listen on loopback unless something in
