@@ -17,14 +17,16 @@ func Normalize(image string) (string, error) { return registry.Normalize(image) 
 type Lease struct {
 	m     *Manager
 	names map[string]struct{} // guarded by Manager.mu: aliases
+	gone  map[string]struct{} // guarded by Manager.mu: of images removed since it began
 }
 
 // Lease keeps an image, whether it is there or not. It waits only while the
 // image is being removed, and fails only with ctx. What was known of the image
 // before the call may not be true any more.
 func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
-	l := &Lease{m: m, names: make(map[string]struct{}, 4)}
+	l := &Lease{m: m, names: make(map[string]struct{}, 4), gone: make(map[string]struct{})}
 	if _, err := l.Hold(ctx, image); err != nil {
+		l.Release()
 		return nil, err
 	}
 	return l, nil
@@ -32,30 +34,36 @@ func (m *Manager) Lease(ctx context.Context, image string) (*Lease, error) {
 
 // Hold adds another name of the same image, as the reference by which the
 // runtime knows it. It waits while that is being removed, and says whether it
-// has waited: then it must be looked for again. It fails only with ctx.
-func (l *Lease) Hold(ctx context.Context, name string) (waited bool, err error) {
+// was, since the lease began: then it must be looked for again. It fails only
+// with ctx.
+func (l *Lease) Hold(ctx context.Context, name string) (again bool, err error) {
 	names := registry.Aliases(name)
 	for {
-		removal := l.m.hold(l, names)
+		removal, again := l.m.hold(l, names)
 		if removal == nil {
-			return waited, nil
+			return again, nil
 		}
-		waited = true
 		if err := removal.Wait(ctx); err != nil {
-			return waited, err
+			return true, err
 		}
 	}
 }
 
-// hold adds names to a lease, unless one of them is being removed: then it
+// hold adds names to a lease, and says whether an image that has one of them was
+// removed since it was held last. If one is being removed it adds nothing and
 // returns what to wait for.
-func (m *Manager) hold(l *Lease, names []string) turn.Latch {
+func (m *Manager) hold(l *Lease, names []string) (removal turn.Latch, again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
 		if meet(r.names, names) {
-			return r.done
+			m.mu.leases[l] = struct{}{} // It wants to hear of the end of it.
+			return r.done, true
 		}
+	}
+	again = meet(l.gone, names)
+	for _, name := range names {
+		delete(l.gone, name)
 	}
 	m.mu.leases[l] = struct{}{}
 	for _, name := range names {
@@ -64,7 +72,7 @@ func (m *Manager) hold(l *Lease, names []string) turn.Latch {
 	for s := range m.mu.sweeps {
 		s.noteLocked(l)
 	}
-	return nil
+	return nil, again
 }
 
 // Release ends the lease, which is not used any more then. It may be called

@@ -91,6 +91,9 @@ func (s *Sweep) claim(r *removal) bool {
 func (m *Manager) removed(r *removal) {
 	m.mu.Lock()
 	m.mu.removals = slices.DeleteFunc(m.mu.removals, func(x *removal) bool { return x == r })
+	for l := range m.mu.leases {
+		maps.Copy(l.gone, r.names) // Who has seen it and does not hold it yet must look again.
+	}
 	m.mu.Unlock()
 	r.done.Open()
 }
