@@ -154,6 +154,7 @@ func Podkeel() House {
 			{"syncloop/nodetest", Kit, Floor5c},
 
 			{"examples/*", Main, Floor6},
+			{"internal/e2e", Kit, Floor6},
 			{"internal/lint", Tool, Floor6},
 		},
 		Stairs: []Stair{
@@ -163,8 +164,8 @@ func Podkeel() House {
 		Ground: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
 		Doors: []Door{
 			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
-			{"k8s.io/cri-api", []string{"runtime/cri"}},
-			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck"}},
+			{"k8s.io/cri-api", []string{"runtime/cri", "internal/e2e"}},
+			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"go.etcd.io/bbolt", []string{"podmanager/checkpoint"}},
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},

@@ -1,0 +1,213 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// T is what this package needs of a test. A program that measures can be one.
+type T interface {
+	// Helper marks the caller as a helper of tests.
+	Helper()
+	// Logf writes to the log of the test.
+	Logf(format string, args ...any)
+	// Fatalf fails the test and ends its goroutine.
+	Fatalf(format string, args ...any)
+	// Skipf skips the test and ends its goroutine.
+	Skipf(format string, args ...any)
+	// Cleanup has a function called at the end of the test.
+	Cleanup(func())
+	// Failed reports whether the test has failed.
+	Failed() bool
+}
+
+// patience is how long a containerd may take to come up.
+const patience = 60 * time.Second
+
+// Containerd is a private containerd. Its methods are called from one
+// goroutine at a time.
+type Containerd struct {
+	// Endpoint is where it speaks CRI, as "unix:///…".
+	Endpoint string
+	// Dir is where everything of it lies.
+	Dir string
+	// Registry has the images.
+	Registry *Registry
+	// Version is its family.
+	Version Version
+
+	t       T
+	turn    turn.Turn
+	program program
+	bridge  string
+	conn    *grpc.ClientConn
+	process *exec.Cmd
+	ended   turn.Latch // of the process
+
+	mu  sync.Mutex
+	err error // how the process ended
+}
+
+// Start runs a containerd of a family until the test ends. It returns when
+// sandboxes can be made.
+func Start(t T, version Version) *Containerd {
+	t.Helper()
+	p, missing := find(version)
+	if missing != "" {
+		lacking(t, missing)
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "podkeel-")
+	if err != nil {
+		t.Fatalf("e2e: %v", err)
+	}
+	c := &Containerd{
+		Endpoint: "unix://" + filepath.Join(dir, "c.sock"), Dir: dir, Version: version,
+		t: t, turn: turn.Over(clock.RealClock{}), program: p, bridge: "pk" + filepath.Base(dir)[len("podkeel-"):],
+	}
+	if len(c.bridge) > 15 { // what the kernel takes
+		c.bridge = c.bridge[:15]
+	}
+	t.Cleanup(c.clear)
+	c.Registry = serveRegistry(t)
+	c.configure()
+	c.conn, err = grpc.NewClient(c.Endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	if err != nil {
+		t.Fatalf("e2e: %v", err)
+	}
+	c.Restart()
+	return c
+}
+
+// lacking skips the test, or fails it where everything ought to be there.
+func lacking(t T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("e2e: this machine cannot run containers: %s", what)
+		return
+	}
+	t.Skipf("e2e: this machine cannot run containers: %s", what)
+}
+
+// Conn is a connection for bare CRI calls. It lives as long as the test.
+func (c *Containerd) Conn() *grpc.ClientConn { return c.conn }
+
+// Kill ends containerd with SIGKILL, as a crash would. Shims and containers
+// stay.
+func (c *Containerd) Kill() { c.end(syscall.SIGKILL) }
+
+// Stop ends containerd in good order. Shims and containers stay.
+func (c *Containerd) Stop() { c.end(syscall.SIGTERM) }
+
+// Restart starts containerd, which must not run, and waits until it is ready.
+func (c *Containerd) Restart() {
+	c.t.Helper()
+	if err := c.launch(); err != nil {
+		c.t.Fatalf("e2e: %v", err)
+		return
+	}
+	if err := c.ready(); err != nil {
+		c.t.Fatalf("e2e: containerd %s does not become ready: %v\n%s", c.Version, err, c.tail())
+	}
+}
+
+// PID is that of containerd.
+func (c *Containerd) PID() int { return c.process.Process.Pid }
+
+// launch starts the process, which dies with ours.
+func (c *Containerd) launch() error {
+	log, err := os.OpenFile(c.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	process := exec.Command(c.program.containerd, "--config", c.path("config.toml"))
+	process.Stdout, process.Stderr = log, log
+	process.Env = append(os.Environ(), "PATH="+c.program.path)
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := process.Start(); err != nil {
+		return err
+	}
+	ended := c.turn.NewLatch()
+	c.process, c.ended = process, ended
+	go func() {
+		err := process.Wait()
+		c.mu.Lock()
+		c.err = err
+		c.mu.Unlock()
+		ended.Open()
+	}()
+	return nil
+}
+
+// ready waits until containerd and its network are.
+func (c *Containerd) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	client := cri.NewRuntimeServiceClient(c.conn)
+	for {
+		c.conn.ResetConnectBackoff()
+		status, err := client.Status(ctx, &cri.StatusRequest{})
+		if err == nil && allTrue(status.GetStatus().GetConditions()) {
+			return nil
+		}
+		if c.ended.Opened() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.err
+		}
+		if wait := c.turn.Sleep(ctx, 20*time.Millisecond); wait != nil {
+			if err == nil {
+				err = wait
+			}
+			return err
+		}
+	}
+}
+
+func allTrue(conditions []*cri.RuntimeCondition) bool {
+	for _, condition := range conditions {
+		// Others, as that about deprecations, say nothing about being ready.
+		ready := condition.GetType() == cri.RuntimeReady || condition.GetType() == cri.NetworkReady
+		if ready && !condition.GetStatus() {
+			return false
+		}
+	}
+	return len(conditions) > 0
+}
+
+func (c *Containerd) end(signal os.Signal) {
+	if c.process == nil {
+		return
+	}
+	_ = c.process.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
+	_ = c.ended.Wait(context.Background())
+	c.process = nil
+}
+
+// path is that of something in the directory.
+func (c *Containerd) path(name string) string { return filepath.Join(c.Dir, name) }
+
+// tail is the end of containerd's log.
+func (c *Containerd) tail() string {
+	const most = 16 << 10
+	text, err := os.ReadFile(c.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-most):])
+}

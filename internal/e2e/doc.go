@@ -1,0 +1,19 @@
+// Package e2e starts what tests of real containers need, and takes all of it
+// away again: private containerds, a registry on the loopback interface, and
+// the images in it.
+//
+// A containerd is private: it has its own root, state, socket, bridge and
+// subnet, all beneath or named after one temporary directory, so any number of
+// them run beside each other and beside the machine's own. Nothing of them
+// survives the test: containers are stopped by the runtime itself, so that the
+// network gives back what it took, and what that leaves is killed and
+// unmounted.
+//
+// Both families are known by what they cannot do as well: 1.6 has no stream of
+// events. A machine that lacks the programs, the rights or the kernel for them
+// skips the test with a message that says what is missing; where CI is true,
+// that is a failure.
+//
+// The registry serves two images made here out of the machine's static busybox.
+// They are pulled as any other, which works without a network.
+package e2e

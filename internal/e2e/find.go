@@ -1,0 +1,96 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Version is a family of containerds.
+type Version string
+
+// The families that are tested.
+const (
+	// Containerd2 has a stream of events.
+	Containerd2 Version = "2"
+	// Containerd16 has none.
+	Containerd16 Version = "1.6"
+)
+
+// Versions are all families.
+func Versions() []Version { return []Version{Containerd2, Containerd16} }
+
+// EnvContainerd2 names a containerd of the 2 family, if that in PATH is none.
+// Its shim lies beside it.
+const EnvContainerd2 = "PODKEEL_CONTAINERD_2"
+
+const (
+	pluginDir = "/usr/lib/cni"
+	busybox   = "/bin/busybox"
+)
+
+// program is a containerd that has been found.
+type program struct {
+	containerd string
+	path       string // in which it finds its shim and runc
+}
+
+// find looks for all that a containerd needs, or says what is missing.
+func find(version Version) (p program, missing string) {
+	if os.Geteuid() != 0 {
+		return p, "only root can"
+	}
+	for _, file := range []string{busybox, pluginDir + "/bridge", pluginDir + "/host-local", pluginDir + "/loopback", pluginDir + "/portmap"} {
+		if _, err := os.Stat(file); err != nil {
+			return p, fmt.Sprintf("%v (Debian: busybox-static, containernetworking-plugins)", err)
+		}
+	}
+	for _, command := range []string{"runc", "ip", "iptables", "mount", "umount"} {
+		if _, err := exec.LookPath(command); err != nil {
+			return p, err.Error()
+		}
+	}
+	if _, err := os.Stat("/sys/fs/cgroup"); err != nil {
+		return p, err.Error()
+	}
+	if p.containerd = containerd(version); p.containerd == "" {
+		return p, fmt.Sprintf("no containerd %s: neither /usr/bin/containerd nor that in PATH nor $%s is one", version, EnvContainerd2)
+	}
+	p.path = filepath.Dir(p.containerd) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	return p, ""
+}
+
+// containerd finds the program of a family.
+func containerd(version Version) string {
+	candidates := []string{os.Getenv(EnvContainerd2), "/usr/bin/containerd"}
+	if found, err := exec.LookPath("containerd"); err == nil {
+		candidates = append(candidates, found)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		candidates = append(candidates, filepath.Join(home, "go/bin/containerd")) // where go install puts it
+	}
+	for _, candidate := range candidates {
+		if candidate != "" && is(candidate, version) {
+			return candidate
+		}
+	}
+	return ""
+}
+
+// is asks a containerd for its version: "containerd <module> <version> <commit>".
+func is(file string, version Version) bool {
+	out, err := exec.Command(file, "--version").Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) < 3 {
+		return false
+	}
+	// A build by go install knows no version, only its module's path.
+	if strings.HasSuffix(words[1], "/v2") {
+		return version == Containerd2
+	}
+	return strings.HasPrefix(strings.TrimPrefix(words[2], "v"), string(version)+".")
+}
