@@ -65,6 +65,14 @@ type LogReader interface {
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
 }
 
+// ImageFilesystem is a runtime that knows how full the disk is that its images
+// are on.
+type ImageFilesystem interface {
+	// ImageFilesystem is called now and then, by one caller. A capacity of zero
+	// says that it is not known.
+	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
+}
+
 // StatsReader is a runtime that measures its containers.
 type StatsReader interface {
 	// PodStats returns what the running containers of a pod use now, in any
@@ -159,6 +167,9 @@ type ContainerStats struct {
 	CPU         time.Duration // used since it started
 	MemoryBytes uint64        // working set
 }
+
+// FilesystemUsage is how full a disk is.
+type FilesystemUsage struct{ CapacityBytes, UsedBytes uint64 }
 
 // UpdateContainerRequest changes a container's resources.
 type UpdateContainerRequest struct {

@@ -19,8 +19,8 @@
 //
 // A wrapper has exactly those of the powers EventSource, Execer, LogReader,
 // StatsReader, Updater and Answerer that what it wraps has. It is always a
-// StatusReporter and a Versioner: without the power beneath it says that it is
-// ready, and ErrUnsupported.
+// StatusReporter, an ImageFilesystem and a Versioner: without the power beneath
+// it says that it is ready, that nothing is known, and ErrUnsupported.
 //
 // # Waiting
 //

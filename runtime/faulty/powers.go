@@ -33,6 +33,17 @@ func (b *base) Version(ctx context.Context) (name, version string, err error) {
 	return v[0], v[1], err
 }
 
+// ImageFilesystem implements runtime.ImageFilesystem. Of a runtime that is none
+// nothing is known.
+func (b *base) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
+	return call(ctx, b, ImageFilesystem, about{}, func() (runtime.FilesystemUsage, error) {
+		if disk, ok := b.inner.(runtime.ImageFilesystem); ok {
+			return disk.ImageFilesystem(ctx)
+		}
+		return runtime.FilesystemUsage{}, nil
+	})
+}
+
 // Each of the following is one power of a wrapper. They are types of their own
 // so that a wrapper can have just those that the runtime beneath has.
 type (

@@ -45,6 +45,8 @@ const (
 	Exec = "Exec"
 	// ReadLog is the verb of runtime.LogReader.
 	ReadLog = "ReadLog"
+	// ImageFilesystem is the verb of runtime.ImageFilesystem.
+	ImageFilesystem = "ImageFilesystem"
 	// PodStats is the verb of runtime.StatsReader.
 	PodStats = "PodStats"
 	// UpdateContainer is the verb of runtime.Updater.
@@ -120,7 +122,7 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		PodStats, UpdateContainer, Answer, Version,
+		ImageFilesystem, PodStats, UpdateContainer, Answer, Version,
 	}
 	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, Answer}
 	showing = []string{"", ListPods, PodStatus, Events}

@@ -97,6 +97,7 @@ type machine struct {
 		seen       []types.UID // the keys of past, oldest first
 		next       transitions
 		images     map[string]runtime.Image // by normal name
+		disk       runtime.FilesystemUsage  // without the images
 		noPull     map[string]error
 		scripts    []assigned
 		replies    []reply

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/gc"
@@ -81,4 +82,20 @@ func (o observed) Pods() []runtime.Pod { return o.Look() }
 
 func (o observed) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return o.PodStatus(context.Background(), uid)
+}
+
+// Images that no container refers to go when there is need for it.
+func ExampleNewImages() {
+	ctx := context.Background()
+	machine := memory.New(memory.Config{})
+	manager, _ := images.New(images.Config{Images: machine})
+	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: machine, Images: manager, Seen: observed{machine}})
+	if err != nil {
+		panic(err)
+	}
+	_, _ = machine.PullImage(ctx, runtime.PullImageRequest{Image: "old:1"})
+	freed, err := collector.DeleteUnusedImages(ctx)
+	fmt.Println(freed, err)
+	// Output:
+	// 1048576 <nil>
 }

@@ -45,6 +45,7 @@ type Image struct {
 	FirstSeen time.Time // zero: it was there at the first look
 	LastUsed  time.Time // when it was last seen in use; zero: never
 	Used      bool      // now: by a container record, or because it is pinned or leased
+	Expired   bool      // it goes for its age, also if there is room
 }
 
 // Disk is the file system that images are on.
@@ -63,7 +64,8 @@ func (p Images) TooMuch(d Disk) uint64 {
 	if d.CapacityBytes == 0 || p.HighThresholdPercent >= 100 || d.Percent() < p.HighThresholdPercent {
 		return 0
 	}
-	low := d.CapacityBytes / 100 * uint64(max(p.LowThresholdPercent, 0))
+	percent := uint64(max(p.LowThresholdPercent, 0))
+	low := d.CapacityBytes/100*percent + d.CapacityBytes%100*percent/100
 	if d.UsedBytes <= low {
 		return 0
 	}
@@ -72,28 +74,35 @@ func (p Images) TooMuch(d Disk) uint64 {
 
 // Expired are the images that nobody has used for MaxAge (IG-6). An image is not
 // older than we: since is when we began to look.
-func (p Images) Expired(images []Image, since, now time.Time) (ids []string) {
+func (p Images) Expired(images []Image, since, now time.Time) (expired []Image) {
 	if p.MaxAge <= 0 {
 		return nil
 	}
 	for _, i := range Unused(images) {
 		unused := latest(since, i.FirstSeen, i.LastUsed)
 		if now.Sub(unused) >= p.MaxAge && p.mayGo(i, now) {
-			ids = append(ids, i.ID)
+			i.Expired = true
+			expired = append(expired, i)
 		}
 	}
-	return ids
+	return expired
 }
 
-// ToFree are the images to remove, in order, until enough is freed: who removes
-// them stops when it is.
-func (p Images) ToFree(images []Image, now time.Time) (free []Image) {
+// ToRemove are the images to remove, in order: those that have expired, and, to
+// free room, all others that may go. Who removes them stops among the latter
+// when enough is freed.
+func (p Images) ToRemove(images []Image, since, now time.Time, room bool) []Image {
+	remove := p.Expired(images, since, now)
+	if !room {
+		return remove
+	}
+	expired := len(remove)
 	for _, i := range Unused(images) {
-		if p.mayGo(i, now) {
-			free = append(free, i)
+		if p.mayGo(i, now) && !slices.ContainsFunc(remove[:expired], func(e Image) bool { return e.ID == i.ID }) {
+			remove = append(remove, i)
 		}
 	}
-	return free
+	return remove
 }
 
 // mayGo: an image is not in use now, nor has it just come.

@@ -227,15 +227,18 @@ func TestImages_Order(t *testing.T) {
 		{ID: "c", FirstSeen: at(1), LastUsed: at(60)}, {ID: "old"}, {ID: "a", FirstSeen: at(3)}, {ID: "a2", FirstSeen: at(4)},
 	}
 	p := Images{}.Complete()
-	var ids []string
-	for _, i := range p.ToFree(list, at(1000)) {
-		ids = append(ids, i.ID)
+	ids := func(list []Image) (ids []string) {
+		for _, i := range list {
+			ids = append(ids, i.ID)
+		}
+		return ids
 	}
-	assert.Equal(t, []string{"old", "a", "a2", "b", "c"}, ids)
+	assert.Equal(t, []string{"old", "a", "a2", "b", "c"}, ids(p.ToRemove(list, start, at(1000), true)))
 	assert.Empty(t, p.Expired(list, start, at(1000)), "off")
 	p.MaxAge = 945 * time.Second
-	assert.Equal(t, []string{"old", "a", "a2", "b"}, p.Expired(list, start, at(1000)))
-	assert.Equal(t, []string{"b"}, p.Expired(list[2:3], at(55), at(1000)))
+	assert.Equal(t, []string{"old", "a", "a2", "b"}, ids(p.ToRemove(list, start, at(1000), false)))
+	assert.Equal(t, []string{"old", "a", "a2", "b", "c"}, ids(p.ToRemove(list, start, at(1000), true)))
+	assert.Equal(t, []string{"b"}, ids(p.Expired(list[2:3], at(55), at(1000))))
 	assert.Empty(t, p.Expired(list, at(56), at(1000)), "IG-6: nobody is older than we")
 }
 

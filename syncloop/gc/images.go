@@ -1,0 +1,398 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// ImagePolicy says when images are removed that nobody uses. The zero value has
+// the kubelet's numbers.
+type ImagePolicy = policy.Images
+
+// Defaults of ImagesConfig.
+const (
+	// DefaultImageDelay is how long after a change images are looked at.
+	DefaultImageDelay = 10 * time.Second
+	// DefaultImagePeriod is how often they are looked at while that may have a
+	// result without any change.
+	DefaultImagePeriod = 5 * time.Minute
+)
+
+// ErrDiskFull says that not enough could be freed: what is left is in use, or
+// young.
+var ErrDiskFull = errors.New("gc: too few images could be removed")
+
+// ImagesConfig is what Images need. Runtime, Images and Seen are required.
+type ImagesConfig struct {
+	// Runtime has the images. If it is a runtime.ImageFilesystem that knows its
+	// disk they are removed when that is full, otherwise by age only.
+	Runtime imageRuntime
+	// Images has the leases, and removes.
+	Images *images.Manager
+	// Seen is the newest picture of what there is: a pleg.PLEG. It says when
+	// images were used; before a removal the runtime itself is asked.
+	Seen seen
+	// Policy says when images are removed.
+	Policy ImagePolicy
+	// Delay is how long after Changed images are looked at; zero is
+	// DefaultImageDelay.
+	Delay time.Duration
+	// Period is how often they are looked at without a change, as long as an age
+	// is set or the disk is above the low threshold; zero is
+	// DefaultImagePeriod.
+	Period time.Duration
+	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	CallTimeout time.Duration
+	// Recorder receives an event about Node if too little can be freed; nil
+	// drops it.
+	Recorder eventer
+	// Node is what such an event is about.
+	Node k8sruntime.Object
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+type imageRuntime interface {
+	runtime.PodLister
+	ListImages(ctx context.Context) ([]runtime.Image, error)
+}
+
+type eventer interface {
+	Event(object k8sruntime.Object, eventtype, reason, message string)
+}
+
+// Images removes images that nobody uses. All methods may be called
+// concurrently, and before Run as well.
+type Images struct {
+	config ImagesConfig
+	turn   turn.Turn
+	disk   runtime.ImageFilesystem // nil: the runtime is none
+	wake   turn.Event
+	mu     struct {
+		sync.Mutex
+		changed bool
+		begun   time.Time         // the first look; zero: there was none
+		known   map[string]record // by ID
+	}
+}
+
+// record is what is remembered of an image.
+type record struct{ firstSeen, lastUsed time.Time }
+
+// NewImages makes a collector. It runs nothing until Run is called.
+func NewImages(config ImagesConfig) (*Images, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	i := &Images{config: config, turn: turn.Over(config.Clock)}
+	i.disk, _ = config.Runtime.(runtime.ImageFilesystem)
+	i.wake = i.turn.NewEvent()
+	i.mu.known = make(map[string]record)
+	return i, nil
+}
+
+// Changed says that there may be more images, or fewer in use, than before:
+// after a pull, or after records of containers were removed. It never blocks.
+func (i *Images) Changed() {
+	i.mu.Lock()
+	i.mu.changed = true
+	i.mu.Unlock()
+	i.wake.Signal()
+}
+
+// Run removes images until ctx ends, and returns nil then. It looks after each
+// change, and every Period only while that may have a result. A removal that
+// was sent is not cut short. Run is called once.
+func (i *Images) Run(ctx context.Context) error {
+	retry, failed := workqueue.ImagePull{}, workqueue.Backoff{}
+	var next time.Time // of the look that nobody has asked for; zero: none
+	for i.await(ctx, next) == nil {
+		again, err := i.Step(ctx)
+		next = time.Time{}
+		now := i.turn.Now()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			failed = retry.Failed(failed, now)
+			next = now.Add(failed.Delay)
+			i.config.Log.Warn("images could not be cleaned up and will be looked at again", "after", failed.Delay, "err", err)
+		default:
+			failed = workqueue.Backoff{}
+			if again {
+				next = now.Add(i.config.Period)
+			}
+		}
+	}
+	return nil
+}
+
+// await waits for a change, and a moment longer, or until next.
+func (i *Images) await(ctx context.Context, next time.Time) error {
+	for !i.takeChanged() {
+		if next.IsZero() {
+			if err := i.wake.Wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		signalled, err := i.wake.WaitUntil(ctx, next)
+		if err != nil || !signalled {
+			return err
+		}
+	}
+	return i.turn.Sleep(ctx, i.config.Delay)
+}
+
+func (i *Images) takeChanged() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changed := i.mu.changed
+	i.mu.changed = false
+	return changed
+}
+
+// Step looks once and removes what the policy says. It reports whether another
+// look may have a result although nothing changes.
+func (i *Images) Step(ctx context.Context) (again bool, err error) {
+	disk, err := i.usage(ctx)
+	if err != nil {
+		return false, err
+	}
+	p := i.config.Policy
+	if disk.CapacityBytes == 0 && p.MaxAge <= 0 {
+		return false, nil // There is no reason to remove any.
+	}
+	tooMuch := p.TooMuch(disk)
+	again = p.MaxAge > 0 || disk.CapacityBytes > 0 && disk.Percent() >= p.LowThresholdPercent
+	now := i.turn.Now()
+	list, err := i.look(ctx, now, i.seen())
+	if err != nil {
+		return again, err
+	}
+	if tooMuch == 0 && len(p.Expired(list.known, list.begun, now)) == 0 {
+		return again, nil
+	}
+	freed, err := i.sweep(ctx, func(list looked) []policy.Image {
+		return p.ToRemove(list.known, list.begun, now, tooMuch > 0)
+	}, tooMuch)
+	if err == nil && freed < tooMuch && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %d bytes of %d freed", ErrDiskFull, freed, tooMuch)
+	}
+	if err != nil && ctx.Err() == nil && i.config.Recorder != nil && tooMuch > freed {
+		i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed",
+			fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", tooMuch, freed))
+	}
+	return again, err
+}
+
+// DeleteUnusedImages removes all images that nobody uses, whatever the policy
+// says: for those who need the room. It returns how many bytes that has freed.
+func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
+	return i.sweep(ctx, func(list looked) []policy.Image { return policy.Unused(list.known) }, 0)
+}
+
+// sweep removes images that were picked, until enough is freed; zero: all of
+// them. Who picks is shown what the runtime says now. An image that cannot be
+// removed is no reason not to try the others.
+func (i *Images) sweep(ctx context.Context, pick func(looked) []policy.Image, enough uint64) (freed uint64, err error) {
+	sweep := i.config.Images.Sweep() // Before the look: see there.
+	defer sweep.End()
+	used, err := i.inUse(ctx)
+	if err != nil {
+		return 0, err
+	}
+	list, err := i.look(ctx, i.turn.Now(), used)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, image := range pick(list) {
+		if ctx.Err() != nil || enough > 0 && freed >= enough && !image.Expired {
+			break
+		}
+		err := sweep.Remove(ctx, list.images[image.ID])
+		switch {
+		case errors.Is(err, images.ErrLeased):
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			freed += image.SizeBytes
+			i.config.Log.Info("removed an image that nobody uses", "image", image.ID, "bytes", image.SizeBytes)
+		}
+	}
+	return freed, errors.Join(errs...)
+}
+
+// looked is what a look has shown.
+type looked struct {
+	known  []policy.Image
+	images map[string]runtime.Image // by ID
+	begun  time.Time                // of the first look of all
+}
+
+// look lists the images and remembers when they were seen, and used (IG-2).
+func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) (looked, error) {
+	ctx, cancel := i.turn.WithDeadline(ctx, now.Add(i.config.CallTimeout))
+	defer cancel()
+	list, err := i.config.Runtime.ListImages(ctx)
+	if err != nil {
+		return looked{}, fmt.Errorf("gc: list images: %w", err)
+	}
+	l := looked{images: make(map[string]runtime.Image, len(list))}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	first := i.mu.begun.IsZero()
+	if first {
+		i.mu.begun = now
+	}
+	l.begun = i.mu.begun
+	known := make(map[string]record, len(list))
+	for _, image := range list {
+		if _, twice := l.images[image.ID]; twice || image.ID == "" {
+			continue
+		}
+		r, ok := i.mu.known[image.ID]
+		if !ok && !first {
+			r.firstSeen = now
+		}
+		inUse := uses(used, image)
+		if inUse {
+			r.lastUsed = now
+		}
+		known[image.ID], l.images[image.ID] = r, image
+		l.known = append(l.known, policy.Image{
+			ID: image.ID, SizeBytes: image.SizeBytes, FirstSeen: r.firstSeen, LastUsed: r.lastUsed,
+			Used: inUse || image.Pinned || i.config.Images.InUse(image),
+		})
+	}
+	i.mu.known = known
+	return l, nil
+}
+
+func uses(used map[string]bool, image runtime.Image) bool {
+	for _, name := range images.Names(image) {
+		if used[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// seen are the names of the images in use, as others have seen it.
+func (i *Images) seen() map[string]bool {
+	used := make(map[string]bool)
+	for _, pod := range i.config.Seen.Pods() {
+		if status, err := i.config.Seen.Get(pod.UID); err == nil {
+			note(used, status)
+		}
+	}
+	return used
+}
+
+// inUse asks the runtime itself. If it cannot say of one pod what it uses
+// nothing is known.
+func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
+	ctx, cancel := i.turn.WithDeadline(ctx, i.turn.Now().Add(i.config.CallTimeout))
+	defer cancel()
+	pods, err := i.config.Runtime.ListPods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("gc: list pods: %w", err)
+	}
+	statuses, errs := make([]*runtime.PodStatus, len(pods)), make([]error, len(pods))
+	turn.Each(i.turn, DefaultMaxRemovals, len(pods), func(n int) {
+		if errs[n] = ctx.Err(); errs[n] == nil {
+			statuses[n], errs[n] = i.config.Runtime.PodStatus(ctx, types.UID(pods[n].UID))
+		}
+	})
+	used := make(map[string]bool)
+	for n := range pods {
+		if errs[n] != nil {
+			return nil, fmt.Errorf("gc: look at pod %s: %w", pods[n].UID, errs[n])
+		}
+		note(used, statuses[n])
+	}
+	return used, nil
+}
+
+// note adds what the containers of a pod refer to (IG-1).
+func note(used map[string]bool, status *runtime.PodStatus) {
+	if status == nil {
+		return
+	}
+	for n := range status.Containers {
+		c := &status.Containers[n]
+		for _, ref := range [...]string{c.Image, c.ImageRef} {
+			if ref == "" {
+				continue
+			}
+			for _, name := range images.Aliases(ref) {
+				used[name] = true
+			}
+		}
+	}
+}
+
+// usage is how full the disk is; zero if nobody knows.
+func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
+	if i.disk == nil {
+		return policy.Disk{}, nil
+	}
+	ctx, cancel := i.turn.WithDeadline(ctx, i.turn.Now().Add(i.config.CallTimeout))
+	defer cancel()
+	usage, err := i.disk.ImageFilesystem(ctx)
+	if err != nil {
+		return policy.Disk{}, fmt.Errorf("gc: disk of the images: %w", err)
+	}
+	return policy.Disk(usage), nil
+}
+
+func (c *ImagesConfig) complete() error {
+	var errs []error
+	fault := func(is bool, what string) {
+		if is {
+			errs = append(errs, errors.New("gc: ImagesConfig."+what))
+		}
+	}
+	fault(c.Runtime == nil, "Runtime is missing")
+	fault(c.Images == nil, "Images is missing")
+	fault(c.Seen == nil, "Seen is missing")
+	fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
+	fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
+	fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	fault(c.Delay < 0, "Delay is negative")
+	fault(c.Period < 0, "Period is negative")
+	fault(c.CallTimeout < 0, "CallTimeout is negative")
+	c.Policy = c.Policy.Complete()
+	orDefault(&c.Delay, DefaultImageDelay)
+	orDefault(&c.Period, DefaultImagePeriod)
+	orDefault(&c.CallTimeout, DefaultCallTimeout)
+	if c.Node == nil {
+		c.Node = &v1.ObjectReference{Kind: "Node"}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}

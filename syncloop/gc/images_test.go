@@ -1,0 +1,200 @@
+package gc_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/syncloop/gc"
+)
+
+// shelf is a bottle with Images. An image has a megabyte; the disk has ten.
+type shelf struct {
+	*bottle
+	manager *images.Manager
+	images  *gc.Images
+	told    []string
+}
+
+const megabyte = 1 << 20
+
+// Event notes what people are told.
+func (s *shelf) Event(_ k8sruntime.Object, _, reason, message string) {
+	s.told = append(s.told, reason+": "+message)
+}
+
+func newShelf(t *testing.T, policy gc.ImagePolicy) *shelf {
+	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b.process = b.NewProcess()
+	own := b.process.Clock()
+	b.bench = newBench(b.NewProcess().Clock(), own)
+	b.machine.SetImageFilesystem(10*megabyte, 0)
+	rt := b.faults.Wrap(b.machine.On(own), own)
+	s := &shelf{bottle: b}
+	var err error
+	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
+	require.NoError(t, err)
+	s.images, err = gc.NewImages(gc.ImagesConfig{
+		Runtime: rt, Images: s.manager, Seen: picture{b.bench, nil}, Policy: policy, Recorder: s, Clock: own, Delay: 1,
+	})
+	require.NoError(t, err)
+	var ctx context.Context
+	ctx, b.end = turn.WithCancel(t.Context())
+	b.process.Go(func() { assert.NoError(t, s.images.Run(ctx)) })
+	b.Settle()
+	t.Cleanup(func() {
+		b.end()
+		b.RunUntil(b.Now().Add(time.Hour))
+		assert.Zero(t, b.process.Running())
+	})
+	return s
+}
+
+func (s *shelf) pull(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		_, err := s.machine.PullImage(context.Background(), runtime.PullImageRequest{Image: name})
+		require.NoError(t, err)
+	}
+}
+
+// present are the names of the images that are there.
+func (s *shelf) present() string {
+	list, _ := s.machine.ListImages(context.Background())
+	var names []string
+	for _, image := range list {
+		names = append(names, image.Tags[0])
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
+
+func (s *shelf) quiet(t *testing.T) {
+	t.Helper()
+	_, armed := s.Next()
+	assert.False(t, armed, "nobody waits for a time")
+}
+
+// IG-1, IG-3: from 85 % down to 80 %; what a container refers to stays, whether
+// it runs or not, and so do a leased image and a young one.
+func TestImages_IG1_IG3_Threshold(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{})
+	s.dead(t, "a", 1) // of image i
+	s.pull(t, "b:1", "c:1", "d:1", "e:1", "f:1", "g:1")
+	s.images.Changed()
+	s.at(1)
+	assert.Equal(t, "[b:1 c:1 d:1 e:1 f:1 g:1 i:latest]", s.present(), "70 %")
+	s.quiet(t)
+	var lease *images.Lease
+	s.process.Go(func() { lease, _ = s.manager.Lease(context.Background(), "b:1") })
+	s.pull(t, "young:1", "young:2")
+	s.images.Changed()
+	s.at(2)
+	assert.Len(t, strings.Fields(s.present()), 8, "one of nine was enough")
+	assert.Len(t, s.images.Known(), 9)
+	assert.Contains(t, s.present(), "b:1")
+	assert.Contains(t, s.present(), "young:1")
+	assert.Contains(t, s.present(), "young:2")
+	assert.Empty(t, s.told)
+	lease.Release()
+}
+
+// IG-4: what cannot be removed stops nobody; too little is said. It is tried
+// again, and every 5 min while the disk is above the low mark.
+func TestImages_IG4_TooLittle(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{})
+	s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
+	s.pull(t, "b:1", "c:1")
+	heal := s.rule(t, faulty.Rule{Verb: faulty.RemoveImage, Do: faulty.Fail, Times: 1})
+	s.images.Changed()
+	s.at(1)
+	assert.Len(t, s.told, 1)
+	assert.Contains(t, s.told[0], "FreeDiskSpaceFailed: ")
+	assert.Len(t, s.present(), len("[b:1]"))
+	heal()
+	s.at(20)
+	assert.Equal(t, "[]", s.present())
+	s.at(1000)
+	assert.Equal(t, 1, len(s.told))
+	_, armed := s.Next()
+	assert.True(t, armed, "80 %: the disk is watched")
+	s.machine.SetImageFilesystem(10*megabyte, 0)
+	s.at(2000)
+	s.quiet(t)
+}
+
+// If the runtime cannot say what is in use nothing is removed.
+func TestImages_NothingConcluded(t *testing.T) {
+	for _, verb := range []string{faulty.PodStatus, faulty.ListPods, faulty.ListImages, faulty.ImageFilesystem} {
+		s := newShelf(t, gc.ImagePolicy{})
+		s.dead(t, "a", 1)
+		s.pull(t, "b:1")
+		s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
+		heal := s.rule(t, faulty.Rule{Verb: verb, Do: faulty.Fail})
+		s.images.Changed()
+		s.at(9)
+		assert.Equal(t, "[b:1 i:latest]", s.present(), verb)
+		heal()
+		s.at(60)
+		assert.Equal(t, "[i:latest]", s.present(), verb)
+	}
+}
+
+// IG-6: what nobody has used for so long, counted from our first look.
+func TestImages_IG6_MaxAge(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{MaxAge: time.Hour})
+	s.machine.SetImageFilesystem(0, 0)
+	s.dead(t, "a", 1)
+	s.pull(t, "b:1")
+	s.images.Changed()
+	s.at(3500)
+	assert.Equal(t, "[b:1 i:latest]", s.present())
+	s.at(4000)
+	assert.Equal(t, "[i:latest]", s.present())
+	s.images.Changed()
+	s.at(40000)
+	assert.Equal(t, "[i:latest]", s.present(), "it is in use all the time")
+}
+
+// IG-5: everything that nobody uses, whatever its age.
+func TestImages_IG5_DeleteUnused(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{})
+	s.dead(t, "a", 1)
+	s.pull(t, "b:1", "c:1")
+	s.process.Go(func() {
+		freed, err := s.images.DeleteUnusedImages(context.Background())
+		assert.NoError(t, err)
+		assert.Equal(t, uint64(2*megabyte), freed)
+	})
+	s.at(1)
+	assert.Equal(t, "[i:latest]", s.present())
+}
+
+// Of a runtime that knows no disk, and without an age, nothing is even listed.
+func TestImages_NoReason(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{})
+	s.machine.SetImageFilesystem(0, 0)
+	s.rule(t, faulty.Rule{Verb: faulty.ListImages, Do: faulty.Fail})
+	s.images.Changed()
+	s.at(100)
+	s.quiet(t)
+}
+
+func TestNewImages_NamesEveryFault(t *testing.T) {
+	_, err := gc.NewImages(gc.ImagesConfig{Policy: gc.ImagePolicy{HighThresholdPercent: 101, LowThresholdPercent: -1, MinAge: -1, MaxAge: -1}, Delay: -1, Period: -1, CallTimeout: -1})
+	require.EqualError(t, err, "gc: ImagesConfig.Runtime is missing\ngc: ImagesConfig.Images is missing\ngc: ImagesConfig.Seen is missing\n"+
+		"gc: ImagesConfig.Policy.HighThresholdPercent is not a percentage\ngc: ImagesConfig.Policy.LowThresholdPercent is not a percentage\n"+
+		"gc: ImagesConfig.Policy.MinAge is negative\ngc: ImagesConfig.Policy.MaxAge is negative\ngc: ImagesConfig.Delay is negative\n"+
+		"gc: ImagesConfig.Period is negative\ngc: ImagesConfig.CallTimeout is negative")
+}
