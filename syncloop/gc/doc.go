@@ -30,6 +30,20 @@
 // of the pure package internal/policy, which lists what is never removed.
 // Nothing polls: what Policy.MinAge or MaxAge keeps for a time has a due time.
 //
+// # Images
+//
+// Images removes what no container refers to: if the disk of the images is full,
+// down to its low mark, least recently used first; and what nobody has used for
+// a long time, if an age is set. It looks at its beginning, a moment after pulls
+// and after removals of records, and every five minutes only while that may
+// have a result: an age is set, or the disk is above the low mark. Of a runtime
+// that knows no disk, and without an age, nothing is even listed.
+//
+// Which images are in use is asked of the runtime before each round of removals,
+// after an images.Sweep has begun: so a container that comes meanwhile has a
+// lease that the sweep knows. If the runtime cannot say of one pod what it uses
+// nothing is removed.
+//
 // # For all of them
 //
 //   - A call that removes, once sent, runs to its own timeout.
@@ -45,7 +59,9 @@
 // removed pods: all inactive sandboxes go, and with them their containers. GC-7: a
 // sandbox that can not be stopped is not removed, since RemoveSandbox stops first
 // and fails if it can not. Of the architecture: destructive IO runs off the loop
-// and is checked again at the moment it is done.
+// and is checked again at the moment it is done. IG-1 to IG-6, but for image volumes.
+//
+// Not here yet: directories of logs (GC-8, GC-9), but for the name of one.
 //
 // # Differences from the kubelet
 //
@@ -53,6 +69,10 @@
 //     container (GC-2).
 //   - The newest record of a container stays as long as its pod, also of one that
 //     has finished or was evicted (GC-10), and whatever the maxima say.
+//   - Images are not looked at every five minutes whatever happens, and that too
+//     few can be removed is said once until they can (IG-4).
+//   - An image is in use also while somebody is about to make a container of it
+//     (part 4, 38).
 //   - There is no round every minute: the end of a container is what removes the
 //     one before it, and no request is dropped for want of room.
 //   - Containers in an unknown state keep their pod (GC-5 kills them first):

@@ -88,6 +88,7 @@ type Images struct {
 	mu     struct {
 		sync.Mutex
 		changed bool
+		full    bool              // too little could be freed the last time
 		begun   time.Time         // the first look; zero: there was none
 		known   map[string]record // by ID
 	}
@@ -117,11 +118,13 @@ func (i *Images) Changed() {
 	i.wake.Signal()
 }
 
-// Run removes images until ctx ends, and returns nil then. It looks after each
-// change, and every Period only while that may have a result. A removal that
+// Run removes images until ctx ends, and returns nil then. It looks once at its
+// beginning, after each change, and every Period only while that may have a result. A removal that
 // was sent is not cut short. Run is called once.
 func (i *Images) Run(ctx context.Context) error {
+	i.Changed() // What there is may be the rest of a life before ours.
 	retry, failed := workqueue.ImagePull{}, workqueue.Backoff{}
+	why := ""          // it failed last
 	var next time.Time // of the look that nobody has asked for; zero: none
 	for i.await(ctx, next) == nil {
 		again, err := i.Step(ctx)
@@ -133,9 +136,13 @@ func (i *Images) Run(ctx context.Context) error {
 		case err != nil:
 			failed = retry.Failed(failed, now)
 			next = now.Add(failed.Delay)
-			i.config.Log.Warn("images could not be cleaned up and will be looked at again", "after", failed.Delay, "err", err)
+			level := slog.LevelDebug
+			if news := err.Error(); news != why {
+				level, why = slog.LevelWarn, news
+			}
+			i.config.Log.Log(ctx, level, "images could not be cleaned up and will be looked at again", "after", failed.Delay, "err", err)
 		default:
-			failed = workqueue.Backoff{}
+			failed, why = workqueue.Backoff{}, ""
 			if again {
 				next = now.Add(i.config.Period)
 			}
@@ -188,19 +195,31 @@ func (i *Images) Step(ctx context.Context) (again bool, err error) {
 		return again, err
 	}
 	if tooMuch == 0 && len(p.Expired(list.known, list.begun, now)) == 0 {
+		i.tell(0, 0)
 		return again, nil
 	}
 	freed, err := i.sweep(ctx, func(list looked) []policy.Image {
 		return p.ToRemove(list.known, list.begun, now, tooMuch > 0)
 	}, tooMuch)
 	if err == nil && freed < tooMuch && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %d bytes of %d freed", ErrDiskFull, freed, tooMuch)
+		err = ErrDiskFull
 	}
-	if err != nil && ctx.Err() == nil && i.config.Recorder != nil && tooMuch > freed {
-		i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed",
-			fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", tooMuch, freed))
+	if ctx.Err() == nil {
+		i.tell(tooMuch, freed)
 	}
 	return again, err
+}
+
+// tell says that too little could be freed, once until it can again (IG-4).
+func (i *Images) tell(tooMuch, freed uint64) {
+	i.mu.Lock()
+	news := freed < tooMuch && !i.mu.full
+	i.mu.full = freed < tooMuch
+	i.mu.Unlock()
+	if news && i.config.Recorder != nil {
+		i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed",
+			fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", tooMuch, freed))
+	}
 }
 
 // DeleteUnusedImages removes all images that nobody uses, whatever the policy

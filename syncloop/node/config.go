@@ -15,6 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
@@ -101,6 +102,13 @@ type Config struct {
 	// GC says how long dead containers are kept of pods that are still there;
 	// the zero value keeps one of each name, as the kubelet does.
 	GC gc.Policy
+	// ImageGC says when images are removed that nobody uses; the zero value has
+	// the kubelet's numbers. Without a runtime.ImageFilesystem only an age
+	// removes any.
+	ImageGC gc.ImagePolicy
+	// Keyring finds the credentials to pull images with; nil knows those of
+	// imagePullSecrets.
+	Keyring images.Keyring
 	// DrainTimeout is how long Run waits at its end for syncs that ignore
 	// their context; zero is 30 s, negative is for ever.
 	DrainTimeout time.Duration

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/turn"
@@ -18,6 +19,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -49,6 +51,8 @@ type Node struct {
 	loop     *syncloop.Loop
 	leftover *gc.Pods
 	dead     *gc.Containers
+	unused   *gc.Images
+	images   *images.Manager
 
 	ready, done turn.Latch
 	mu          struct {
@@ -137,7 +141,16 @@ func (n *Node) buildWork() (err error) {
 	if err := n.buildProbes(); err != nil {
 		return err
 	}
+	n.images, err = images.New(images.Config{
+		Images: n.config.Runtime,
+		Clock:  n.config.Clock,
+		Hooks:  images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }},
+	})
+	if err != nil {
+		return err
+	}
 	n.syncer, err = podsync.New(podsync.Config{
+		Images: n.images, Keyring: n.config.Keyring,
 		Runtime: n.config.Runtime,
 		Status:  n.status,
 		Changed: n.pleg.RequestRelist,
@@ -174,7 +187,7 @@ func (n *Node) buildLoop() (err error) {
 	n.leftover, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   n.config.Runtime,
 		Removable: n.removable,
-		Removed:   n.pleg.RequestRelist,
+		Removed:   n.cleared,
 		Clock:     n.config.Clock,
 		Log:       n.config.Log,
 	})
@@ -185,10 +198,23 @@ func (n *Node) buildLoop() (err error) {
 		Runtime: n.config.Runtime,
 		Seen:    n.pleg,
 		Living:  n.living,
-		Removed: n.pleg.RequestRelist,
+		Removed: n.cleared,
 		Policy:  n.config.GC,
 		Clock:   n.config.Clock,
 		Log:     n.config.Log,
+	})
+	if err != nil {
+		return err
+	}
+	n.unused, err = gc.NewImages(gc.ImagesConfig{
+		Runtime:  n.config.Runtime,
+		Images:   n.images,
+		Seen:     n.pleg,
+		Policy:   n.config.ImageGC,
+		Recorder: n.config.Recorder,
+		Node:     &v1.ObjectReference{Kind: "Node", Name: n.config.Name, UID: types.UID(n.config.Name)},
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
 	})
 	if err != nil {
 		return err
@@ -248,7 +274,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
 	group := turn.NewGroup(n.turn)
-	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.loop.Run} {
+	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.unused.Run, n.loop.Run} {
 		group.Go(func() {
 			if err := part(ctx); err != nil {
 				n.fail(err)
@@ -333,6 +359,20 @@ func (n *Node) settled() bool {
 func (n *Node) removable(uid types.UID) bool {
 	_, wanted := n.manager.GetPodByUID(uid)
 	return !wanted && n.workers.View(uid).ShouldPodContentBeRemoved()
+}
+
+// cleared follows every removal of records: there is something to see, and an
+// image may be of no use any more.
+func (n *Node) cleared(uid types.UID) {
+	n.pleg.RequestRelist(uid)
+	n.unused.Changed()
+}
+
+// DeleteUnusedImages removes all images that no container refers to, whatever
+// Config.ImageGC says: for those who need the room. It returns how many bytes
+// that has freed.
+func (n *Node) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
+	return n.unused.DeleteUnusedImages(ctx)
 }
 
 // living: the pod is one of ours, and will not lose all its records anyway.

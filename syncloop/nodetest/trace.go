@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -164,6 +165,9 @@ func (tr *trace) row(state node.PodState, text string) {
 
 // Event implements the recorder of a node.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
+	if _, ok := object.(*v1.ObjectReference); ok {
+		return // It is about the node.
+	}
 	m, err := meta.Accessor(object)
 	if err != nil {
 		tr.t.Errorf("nodetest: an event about nothing: %s %s", reason, message)
