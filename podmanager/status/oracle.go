@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/restart"
 )
 
 // The status oracle: what must be true of any statuses that are published,
@@ -17,6 +19,10 @@ import (
 //   - No container disappears from a list, and no restart count falls.
 //   - A container that has ended does not run again under the same ID, and
 //     that it ended does not go unsaid: it is in its state or its last one.
+//   - One that runs again is another attempt: its restart count has risen, unless
+//     its end was one that nobody saw, which was counted then.
+//   - As long as a sidecar is in its first run and has not started, nothing after
+//     it runs for the first time.
 //   - A terminal phase stays. The start time stays, and the transition time of
 //     a condition stays with its status.
 //   - A container that has a finish time has a start time, and not after it.
@@ -35,6 +41,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 		for i, list := range listsOf(new) {
 			faults = append(faults, checkContainers(oldLists[i], list))
 		}
+		faults = append(faults, checkSidecars(old, new))
 		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
 	}
 	return verdict(faults...)
@@ -43,13 +50,17 @@ func CheckTransition(old, new *v1.PodStatus) error {
 // CheckStatus checks one published status against the pod that it is of. [I28]
 //
 //   - A pod that is Ready runs: all sidecars and regular containers are ready
-//     and running, and all readiness gates are True. A pod that is over is not.
+//     and running, and all readiness gates are True. A pod that is over is not,
+//     nor is one all containers of which are beginning anew.
+//   - A container that is ready runs and is not known not to have started; an
+//     ordinary init container has succeeded; an ephemeral one is never asked.
 //   - A container that may not start yet, because an ordinary init container
 //     before it has not succeeded or a sidecar before it was never started, has
 //     not: it is Waiting, without a last termination, and not Started.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return verdict(
 		checkReady(pod, status),
+		checkReadiness(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
 			return neverRan(c) || firstRunOf(pod, c)
 		}),
@@ -135,7 +146,7 @@ func neverRan(c *v1.ContainerStatus) bool {
 func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		if spec.Name != c.Name || spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if spec.Name != c.Name || restart.IsSidecar(spec) {
 			continue
 		}
 		failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
@@ -159,11 +170,47 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 		if before.State.Terminated != nil && before.ContainerID == after.ContainerID && after.State.Running != nil {
 			faults = append(faults, fmt.Errorf("container %s runs again under the ID %q", before.Name, after.ContainerID))
 		}
+		if end := before.State.Terminated; end != nil && end.Reason != unseenEnd && after.State.Running != nil && after.RestartCount == before.RestartCount {
+			faults = append(faults, fmt.Errorf("container %s runs again and its restart count is still %d", before.Name, after.RestartCount))
+		}
 		if hasEnded(before) && !hasEnded(after) {
 			faults = append(faults, fmt.Errorf("container %s: that it ended is not said any more", before.Name))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// unseenEnd is the reason of an end that nobody saw.
+const unseenEnd = "ContainerStatusUnknown"
+
+// checkSidecars checks that nothing ran for the first time behind a container in
+// its first run that had not started before and has not now. That is a sidecar:
+// behind an ordinary init container that runs nothing ever does.
+func checkSidecars(old, new *v1.PodStatus) error {
+	var faults []error
+	blocker := ""
+	check := func(list []v1.ContainerStatus, c *v1.ContainerStatus) {
+		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && !neverRan(c) {
+			faults = append(faults, fmt.Errorf("container %s has run before sidecar %s had started", c.Name, blocker))
+		}
+	}
+	for i := range new.InitContainerStatuses {
+		c := &new.InitContainerStatuses[i]
+		check(old.InitContainerStatuses, c)
+		before := named(old.InitContainerStatuses, c.Name)
+		if blocker == "" && before != nil && isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID {
+			blocker = c.Name
+		}
+	}
+	for i := range new.ContainerStatuses {
+		check(old.ContainerStatuses, &new.ContainerStatuses[i])
+	}
+	return errors.Join(faults...)
+}
+
+// isStarting reports whether a container is in its first run and has not started.
+func isStarting(c *v1.ContainerStatus) bool {
+	return c.State.Running != nil && c.Started != nil && !*c.Started && c.RestartCount == 0 && c.LastTerminationState.Terminated == nil
 }
 
 func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
@@ -218,6 +265,9 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		return nil
 	}
 	var faults []error
+	if c := conditionOf(s, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
+		faults = append(faults, errors.New("the pod is ready and all its containers are restarting"))
+	}
 	if over(s.Phase) {
 		faults = append(faults, fmt.Errorf("the pod is ready and has %s", s.Phase))
 	}
@@ -227,7 +277,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if c := &pod.Spec.InitContainers[i]; restart.IsSidecar(c) {
 			demand(c.Name, s.InitContainerStatuses)
 		}
 	}
@@ -237,6 +287,35 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	for _, gate := range pod.Spec.ReadinessGates {
 		if c := conditionOf(s, gate.ConditionType); c == nil || c.Status != v1.ConditionTrue {
 			faults = append(faults, fmt.Errorf("the pod is ready with readiness gate %s closed", gate.ConditionType))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkReadiness checks what container by container is said of readiness.
+func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
+	var faults []error
+	runs := func(c *v1.ContainerStatus) {
+		if c.Ready && (c.State.Running == nil || c.Started != nil && !*c.Started) {
+			faults = append(faults, fmt.Errorf("container %s is ready and does not run, or has not started", c.Name))
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		spec := &pod.Spec.InitContainers[i]
+		switch c := named(s.InitContainerStatuses, spec.Name); {
+		case c == nil:
+		case restart.IsSidecar(spec):
+			runs(c)
+		case c.Ready && (c.State.Terminated == nil || c.State.Terminated.ExitCode != 0):
+			faults = append(faults, fmt.Errorf("init container %s is ready and has not succeeded", c.Name))
+		}
+	}
+	for i := range s.ContainerStatuses {
+		runs(&s.ContainerStatuses[i])
+	}
+	for i := range s.EphemeralContainerStatuses {
+		if c := &s.EphemeralContainerStatuses[i]; c.Ready {
+			faults = append(faults, fmt.Errorf("ephemeral container %s is ready", c.Name))
 		}
 	}
 	return errors.Join(faults...)

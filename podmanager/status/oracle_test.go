@@ -34,6 +34,8 @@ var (
 	failed = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1}}
 )
 
+var unseen = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}}
+
 func of(containers ...container) *v1.PodStatus { return &v1.PodStatus{ContainerStatuses: containers} }
 
 func TestCheckTransition_I26_I27(t *testing.T) {
@@ -52,7 +54,12 @@ func TestCheckTransition_I26_I27(t *testing.T) {
 		{"starts", of(is(c1, waits)), of(is(c1, runs)), ""},
 		{"ends", of(is(c1, runs)), of(is(c1, ended)), ""},
 		{"waits for its restart", of(is(c1, ended)), of(was(is(c1, waits), ended)), ""},
-		{"restarts", of(is(c1, ended)), of(was(is(c2, runs), ended)), ""},
+		{"restarts", of(is(c1, ended)), of(was(is(restarted(1), runs), ended)), ""},
+		{"restarts uncounted", of(is(c1, ended)), of(was(is(c2, runs), ended)), "runs again and its restart count is still 0"},
+		{"restarts after an end that nobody saw", of(is(c1, unseen)), of(was(is(c2, runs), unseen)), ""},
+		{"ephemeral container runs again under its ID", &v1.PodStatus{EphemeralContainerStatuses: []container{is(c1, ended)}},
+			&v1.PodStatus{EphemeralContainerStatuses: []container{was(is(c1, runs), ended)}}, `runs again under the ID "1"`},
+		{"all begin anew", of(is(c1, runs)), of(was(is(restarted(1), waits), ended)), ""},
 		{"restart count rises", of(is(restarted(1), waits)), of(is(restarted(2), waits)), ""},
 		{"restart count falls", of(is(restarted(2), waits)), of(is(restarted(1), waits)), "restart count fell from 2 to 1"},
 		{"container disappears", of(is(c1, waits), container{Name: "d"}), of(is(c1, waits)), "container d disappeared"},
@@ -138,7 +145,7 @@ func TestCheckStatus_I29_NothingRunsBeforeItMay(t *testing.T) {
 func TestCheckStatus_I28_ReadyMeansRunning(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
 	pod := newPod("a")
-	pod.Spec.InitContainers = []v1.Container{{Name: "side", RestartPolicy: &always}}
+	pod.Spec.InitContainers = []v1.Container{{Name: "side", RestartPolicy: &always}, {Name: "i"}}
 	pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
 	good := func() *v1.PodStatus {
 		s := running(true)
@@ -158,6 +165,27 @@ func TestCheckStatus_I28_ReadyMeansRunning(t *testing.T) {
 		{"container not running", func(s *v1.PodStatus) { s.ContainerStatuses[0].State = ended }, "without container c"},
 		{"container unknown", func(s *v1.PodStatus) { s.ContainerStatuses = nil }, "without container c"},
 		{"sidecar not ready", func(s *v1.PodStatus) { s.InitContainerStatuses[0].Ready = false }, "without container side"},
+		{"sidecar not started", func(s *v1.PodStatus) { s.InitContainerStatuses[0].Started = to(false) }, "container side is ready and does not run, or has not started"},
+		{"container ready and over", func(s *v1.PodStatus) { s.ContainerStatuses[0].State = ended }, "container c is ready and does not run"},
+		{"all begin anew", func(s *v1.PodStatus) {
+			s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.AllContainersRestarting, Status: "True"})
+		}, "all its containers are restarting"},
+		{"all began anew", func(s *v1.PodStatus) {
+			s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.AllContainersRestarting, Status: "False"})
+		}, ""},
+		{"init container ready", func(s *v1.PodStatus) {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, is(container{Name: "i", Ready: true}, ended))
+		}, ""},
+		{"init container ready while it runs", func(s *v1.PodStatus) {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, is(container{Name: "i", Ready: true}, runs))
+		}, "init container i is ready and has not succeeded"},
+		{"init container ready after a failure", func(s *v1.PodStatus) {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, is(container{Name: "i", Ready: true}, failed))
+		}, "init container i is ready and has not succeeded"},
+		{"ephemeral container", func(s *v1.PodStatus) { s.EphemeralContainerStatuses = []container{is(container{Name: "e"}, runs)} }, ""},
+		{"ephemeral container ready", func(s *v1.PodStatus) {
+			s.EphemeralContainerStatuses = []container{is(container{Name: "e", Ready: true}, runs)}
+		}, "ephemeral container e is ready"},
 		{"gate closed", func(s *v1.PodStatus) { s.Conditions[1].Status = "False" }, "gate gate closed"},
 		{"gate missing", func(s *v1.PodStatus) { s.Conditions = s.Conditions[:1] }, "gate gate closed"},
 	} {
@@ -172,6 +200,26 @@ func TestCheckStatus_I28_ReadyMeansRunning(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A sidecar that is in its first run and has not started lets nothing begin.
+func TestCheckTransition_I29_SidecarsStartFirst(t *testing.T) {
+	side := func(started bool, restarts int32) container {
+		return is(container{Name: "side", ContainerID: "s", Started: &started, RestartCount: restarts}, runs)
+	}
+	pod := func(side, next, c container) *v1.PodStatus {
+		return &v1.PodStatus{InitContainerStatuses: []container{side, next}, ContainerStatuses: []container{c}}
+	}
+	c, next := container{Name: "c"}, container{Name: "next"}
+	before := pod(side(false, 0), is(next, waits), is(c, waits))
+	assert.ErrorContains(t, status.CheckTransition(before, pod(side(false, 0), is(next, runs), is(c, waits))), "container next has run before sidecar side had started")
+	assert.ErrorContains(t, status.CheckTransition(before, pod(side(false, 0), is(next, ended), is(c, runs))), "container c has run before sidecar side had started")
+	assert.NoError(t, status.CheckTransition(before, pod(side(true, 0), is(next, runs), is(c, waits))))
+	assert.NoError(t, status.CheckTransition(before, pod(side(false, 0), is(next, waits), is(c, waits))))
+	assert.NoError(t, status.CheckTransition(pod(side(false, 1), is(next, ended), is(c, waits)), pod(side(false, 1), is(next, ended), is(c, runs))),
+		"it starts again, and what it had started once has been initialized")
+	assert.NoError(t, status.CheckTransition(pod(side(false, 0), is(next, ended), is(c, ended)), pod(side(false, 0), is(next, ended), is(c, ended))),
+		"an agent that was restarted does not know that it had started")
 }
 
 func TestCheckGone_I27_NothingRuns(t *testing.T) {
