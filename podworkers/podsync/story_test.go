@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -386,12 +387,15 @@ func (st *story) records() {
 
 // store is the newest status of each pod, and writes each down.
 type store struct {
+	mu       sync.Mutex // some tests sync several pods at once
 	write    func(string)
 	statuses map[types.UID]v1.PodStatus
 }
 
 func (s *store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s.mu.Lock()
 	s.statuses[pod.UID] = *status.DeepCopy()
+	s.mu.Unlock()
 	line := "status " + string(status.Phase)
 	if status.Reason != "" {
 		line += "/" + status.Reason
@@ -421,6 +425,8 @@ func (s *store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
 }
 
 func (s *store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	status, ok := s.statuses[uid]
 	return *status.DeepCopy(), ok
 }
