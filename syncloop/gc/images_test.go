@@ -197,3 +197,36 @@ func TestNewImages_NamesEveryFault(t *testing.T) {
 		"gc: ImagesConfig.Policy.MinAge is negative\ngc: ImagesConfig.Policy.MaxAge is negative\ngc: ImagesConfig.Delay is negative\n"+
 		"gc: ImagesConfig.Period is negative\ngc: ImagesConfig.CallTimeout is negative")
 }
+
+// pinning is a runtime of which one image must stay.
+type pinning struct {
+	runtime.Runtime
+	name string
+}
+
+func (p pinning) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	list, err := p.Runtime.ListImages(ctx)
+	for i := range list {
+		list[i].Pinned = list[i].Tags[0] == p.name
+	}
+	return list, err
+}
+
+// IG-1: a pinned image stays whatever happens, and so does a leased one, which is
+// no error.
+func TestImages_IG1_PinnedAndLeased(t *testing.T) {
+	s := newShelf(t, gc.ImagePolicy{})
+	s.pull(t, "pause:1", "leased:1", "b:1")
+	rt := pinning{s.machine, "pause:1"}
+	manager, err := images.New(images.Config{Images: rt})
+	require.NoError(t, err)
+	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: rt, Images: manager, Seen: picture{s.bench, nil}})
+	require.NoError(t, err)
+	lease, err := manager.Lease(t.Context(), "leased:1")
+	require.NoError(t, err)
+	freed, err := collector.DeleteUnusedImages(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, uint64(megabyte), freed)
+	assert.Equal(t, "[leased:1 pause:1]", s.present())
+	lease.Release()
+}
