@@ -56,8 +56,8 @@ func TestFiles(t *testing.T) {
 	log.until(t, "z-twin.yaml", `so="the other pod of this name runs"`)
 	require.NoError(t, os.Remove(filepath.Join(dir, "z-twin.yaml")))
 
-	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {subdomain: x, containers: [{name: c, image: x}]}}`)
-	log.until(t, " Warning IgnoredField pod/default/odd-n: ", "spec.subdomain (pods have no domain)")
+	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {securityContext: {seLinuxChangePolicy: MountOption}, containers: [{name: c, image: x}]}}`)
+	log.until(t, " Warning IgnoredField pod/default/odd-n: ", "spec.securityContext.seLinuxChangePolicy (volumes are not labelled)")
 	out.until(t, "odd-n", "1/1", "Running")
 	write("mapped.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: mapped}, spec: {hostUsers: false, containers: [{name: c, image: x}]}}`)
 	out.until(t, "mapped-n", "0/1", "UnsupportedField")

@@ -70,7 +70,11 @@ func (s *Syncer) hostsMount(v *visit, c *v1.Container) ([]runtime.Mount, error) 
 	if isMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
 		return nil, nil
 	}
-	file, err := s.cfg.Files.Hosts(v.pod, ips, []string{hostname(v.pod)})
+	names, err := s.cfg.DNS.names(v.pod)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.cfg.Files.Hosts(v.pod, ips, names.hosts)
 	if err != nil {
 		return nil, fmt.Errorf("the hosts file: %w", err)
 	}

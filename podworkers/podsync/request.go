@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,23 +42,33 @@ const (
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
 )
 
-// sandboxRequest is what the runtime is told of a pod.
-func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequest {
+// sandboxRequest is what the runtime is told of a pod. Its error says what the
+// spec asks for and cannot be.
+func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxRequest, error) {
 	spec := &v.pod.Spec
+	names, err := s.cfg.DNS.names(v.pod)
+	if err != nil {
+		return runtime.RunSandboxRequest{}, err
+	}
+	dns, warnings, err := s.cfg.DNS.resolver(v.pod)
+	if err != nil {
+		return runtime.RunSandboxRequest{}, err
+	}
+	for _, text := range warnings {
+		s.cfg.Recorder.Event(v.pod, v1.EventTypeWarning, "DNSConfigForming", text)
+	}
 	req := runtime.RunSandboxRequest{
 		Pod:         v.ref(),
 		Attempt:     attempt,
 		Labels:      labels(v.pod, v.pod.Labels),
 		Annotations: cloned(v.pod.Annotations),
 		Namespaces:  namespaces(spec),
-		DNS:         dns(spec),
+		Hostname:    names.host,
+		DNS:         dns,
 		Ports:       ports(spec),
 		Security:    podSecurity(spec.SecurityContext),
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
-	}
-	if !spec.HostNetwork {
-		req.Hostname = hostname(v.pod)
 	}
 	if source, err := podmanager.PodSource(v.pod); err == nil {
 		req.Annotations[AnnotationSource] = source
@@ -76,7 +85,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) runtime.RunSandboxRequ
 			req.Sysctls[sysctl.Name] = sysctl.Value
 		}
 	}
-	return req
+	return req, nil
 }
 
 // containerRequest is what the runtime is told of a container. Its error says
@@ -149,22 +158,6 @@ func (s *Syncer) logDir(pod *v1.Pod) string {
 	return path.Join(s.cfg.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 }
 
-// hostname is what the pod calls itself, cut to what a kernel takes.
-func hostname(pod *v1.Pod) string {
-	name := pod.Name
-	if pod.Spec.Hostname != "" {
-		name = pod.Spec.Hostname
-	}
-	const longest = 63
-	if len(name) > longest {
-		name = name[:longest]
-		for name != "" && (name[len(name)-1] == '-' || name[len(name)-1] == '.') {
-			name = name[:len(name)-1]
-		}
-	}
-	return name
-}
-
 func namespaces(spec *v1.PodSpec) runtime.Namespaces {
 	return runtime.Namespaces{
 		HostNetwork: spec.HostNetwork,
@@ -173,24 +166,6 @@ func namespaces(spec *v1.PodSpec) runtime.Namespaces {
 		SharePID:    spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace,
 		HostUsers:   spec.HostUsers == nil || *spec.HostUsers,
 	}
-}
-
-// dns is what the pod brings along; otherwise it uses the host's.
-func dns(spec *v1.PodSpec) runtime.DNS {
-	var d runtime.DNS
-	if spec.DNSPolicy != v1.DNSNone || spec.DNSConfig == nil {
-		return d
-	}
-	d.Servers = slices.Clone(spec.DNSConfig.Nameservers)
-	d.Searches = slices.Clone(spec.DNSConfig.Searches)
-	for _, option := range spec.DNSConfig.Options {
-		if option.Value == nil {
-			d.Options = append(d.Options, option.Name)
-			continue
-		}
-		d.Options = append(d.Options, option.Name+":"+*option.Value)
-	}
-	return d
 }
 
 // ports are those that the pod publishes on the host. With the host's network

@@ -20,6 +20,9 @@ func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	}
 	out.User, out.Group = p.RunAsUser, p.RunAsGroup
 	out.SupplementalGroups = slices.Clone(p.SupplementalGroups)
+	if p.FSGroup != nil {
+		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // To whom its volumes belong.
+	}
 	out.Seccomp = seccomp(p.SeccompProfile)
 	out.AppArmor = appArmor(p.AppArmorProfile)
 	out.SELinux = seLinux(p.SELinuxOptions)

@@ -233,8 +233,12 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 		return "", err
 	}
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
+		req, err := s.sandboxRequest(v, a.SandboxAttempt)
+		if err != nil {
+			return because(ErrCreatePodSandbox, err)
+		}
 		return because(ErrCreatePodSandbox, s.commit(ctx, v, func(ctx context.Context) (err error) {
-			id, err = s.cfg.Runtime.RunSandbox(ctx, s.sandboxRequest(v, a.SandboxAttempt))
+			id, err = s.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))
 	})

@@ -26,8 +26,10 @@ type Powers struct {
 	ExecHooks, HTTPHooks bool
 	// Deadlines: somebody ends pods at the end of their activeDeadlineSeconds.
 	Deadlines bool
-	// Hosts: the hosts file is written.
+	// Hosts: the hosts file is written, and termination messages are read.
 	Hosts bool
+	// Logs: those of containers can be read.
+	Logs bool
 	// Volumes names what of a pod's volumes cannot be had. Nil: there are none.
 	Volumes func(*v1.Pod) []Problem
 	// Handlers are the runtime handlers by the name of their class.
@@ -42,7 +44,7 @@ func (s *Syncer) Powers() Powers {
 	p := Powers{
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),
 		ExecHooks: answers || s.execer != nil, HTTPHooks: answers || s.cfg.HTTP != nil,
-		Hosts: s.cfg.Files != nil, Handlers: s.cfg.Handlers,
+		Hosts: s.cfg.Files != nil, Logs: s.logs != nil, Handlers: s.cfg.Handlers,
 	}
 	if s.cfg.Volumes != nil {
 		p.Volumes = s.cfg.Volumes.Problems
@@ -106,12 +108,7 @@ func (u *unsupported) pod(pod *v1.Pod) {
 	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
 	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
-	u.reject(s.HostnameOverride != nil, "spec.hostnameOverride", "the host name is not replaced")
 
-	u.ignore(s.Subdomain != "", "spec.subdomain", "pods have no domain")
-	u.ignore(isSet(s.SetHostnameAsFQDN), "spec.setHostnameAsFQDN", "pods have no domain")
-	u.ignore(s.DNSPolicy == v1.DNSClusterFirstWithHostNet, "spec.dnsPolicy", "there is no cluster DNS, the host's is used")
-	u.ignore(s.DNSPolicy != v1.DNSNone && s.DNSConfig != nil, "spec.dnsConfig", "is only used with the policy None")
 }
 
 func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
@@ -122,8 +119,8 @@ func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
 	u.reject(s.SupplementalGroupsPolicy != nil && *s.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyMerge,
 		field+"supplementalGroupsPolicy", "only Merge is known")
 	u.reject(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
-	u.ignore(s.FSGroup != nil, field+"fsGroup", "there are no volumes")
-	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "there are no volumes")
+	u.ignore(s.FSGroup != nil && u.powers.Volumes == nil, field+"fsGroup", "there are no volumes")
+	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
 func (u *unsupported) container(field string, c *v1.Container) {
@@ -136,10 +133,10 @@ func (u *unsupported) container(field string, c *v1.Container) {
 	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
 	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
 	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
-	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault,
+	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.powers.Hosts,
 		field+"terminationMessagePath", "termination messages are not read")
-	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError,
-		field+"terminationMessagePolicy", "termination messages are not read")
+	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.powers.Logs,
+		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
 	u.environment(field, u.spec, c)
 	if s := c.SecurityContext; s != nil {
 		u.reject(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")

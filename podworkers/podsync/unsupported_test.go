@@ -66,12 +66,11 @@ func TestUnsupported_Rejected(t *testing.T) {
 
 func TestUnsupported_Ignored(t *testing.T) {
 	rejected, ignored := podsync.Unsupported(plainPod(func(p *v1.Pod) {
-		p.Spec.Subdomain = "x"
 		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(1))}
 		p.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
 	}), podsync.Powers{})
 	assert.Empty(t, rejected)
 	assert.Equal(t, []string{
-		"spec.subdomain", "spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",
+		"spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",
 	}, fields(ignored))
 }

@@ -1,0 +1,143 @@
+package podsync
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+func named(change func(*v1.PodSpec)) *v1.Pod {
+	pod := &v1.Pod{}
+	pod.Name, pod.Namespace = "web", "ns"
+	change(&pod.Spec)
+	return pod
+}
+
+var (
+	host    = runtime.DNS{Servers: []string{"192.0.2.1"}, Searches: []string{"example.org"}, Options: []string{"ndots:1", "rotate"}}
+	cluster = runtime.DNS{
+		Servers: []string{"10.0.0.10"}, Searches: []string{"ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.org"}, Options: []string{"ndots:5"},
+	}
+)
+
+func TestResolver_Policies(t *testing.T) {
+	in := Resolver{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local", Host: host}
+	out := Resolver{Host: host}
+	for _, c := range []struct {
+		r           Resolver
+		policy      v1.DNSPolicy
+		hostNetwork bool
+		want        runtime.DNS
+		warnings    int
+	}{
+		{in, v1.DNSDefault, false, host, 0},
+		{in, v1.DNSClusterFirst, false, cluster, 0},
+		{in, "", false, cluster, 0},
+		{in, v1.DNSClusterFirst, true, host, 0},
+		{in, v1.DNSClusterFirstWithHostNet, true, cluster, 0},
+		{in, v1.DNSNone, false, runtime.DNS{}, 0},
+		{out, v1.DNSClusterFirst, false, host, 0},
+		{out, v1.DNSClusterFirstWithHostNet, true, host, 1},
+		{Resolver{}, v1.DNSClusterFirst, false, runtime.DNS{}, 0},
+	} {
+		got, warnings, err := c.r.resolver(named(func(s *v1.PodSpec) { s.DNSPolicy, s.HostNetwork = c.policy, c.hostNetwork }))
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, "%s %t", c.policy, c.hostNetwork)
+		assert.Len(t, warnings, c.warnings, "%s %t", c.policy, c.hostNetwork)
+	}
+	_, _, err := in.resolver(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }))
+	assert.EqualError(t, err, `spec.dnsPolicy: "Some" is not known`)
+	assert.Equal(t, "ndots:1", host.Options[0], "the host's is nobody's to change")
+}
+
+func TestResolver_OwnConfig(t *testing.T) {
+	in := Resolver{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local", Host: host}
+	pod := named(func(s *v1.PodSpec) {
+		s.DNSConfig = &v1.PodDNSConfig{
+			Nameservers: []string{"192.0.2.9", "10.0.0.10"}, Searches: []string{"my.org", "example.org"},
+			Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "edns0"}},
+		}
+	})
+	got, warnings, err := in.resolver(pod)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	assert.Equal(t, runtime.DNS{
+		Servers: []string{"10.0.0.10", "192.0.2.9"}, Searches: append(cluster.Searches[:4:4], "my.org"), Options: []string{"ndots:2", "edns0"},
+	}, got)
+
+	pod.Spec.DNSConfig.Nameservers = nil
+	_, warnings, _ = (&Resolver{}).resolver(pod)
+	assert.Equal(t, []string{"spec.dnsConfig is added to nothing: what the host resolves names with is not known"}, warnings)
+}
+
+func TestResolver_Limits(t *testing.T) {
+	own := &v1.PodDNSConfig{Nameservers: []string{"1", "2", "3", "4"}}
+	for i := range 33 {
+		own.Searches = append(own.Searches, fmt.Sprint("d", i))
+	}
+	pod := named(func(s *v1.PodSpec) { s.DNSPolicy, s.DNSConfig = v1.DNSNone, own })
+	got, warnings, err := (&Resolver{}).resolver(pod)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"1", "2", "3"}, got.Servers)
+	assert.Len(t, got.Searches, 32)
+	assert.Equal(t, []string{"some name servers were left out: 3 are used, 1 2 3", "some search domains were left out: the first 32 are used"}, warnings)
+	own.Searches = []string{strings.Repeat("a", 1000), strings.Repeat("b", 1000), strings.Repeat("c", 46), "d"}
+	got, _, _ = (&Resolver{}).resolver(pod)
+	assert.Len(t, got.Searches, 3, "2048 characters with the blanks between them")
+}
+
+func TestParseResolver(t *testing.T) {
+	got := ParseResolver("# made by hand\nnameserver 192.0.2.1\nsearch old.org\nsearch example.org. sub.example.org .\noptions ndots:1 rotate\noptions ndots:2 ; later\nnameserver\nnameserver fd00::1 # v6\n")
+	assert.Equal(t, runtime.DNS{
+		Servers: []string{"192.0.2.1", "fd00::1"}, Searches: []string{"example.org", "sub.example.org", "."}, Options: []string{"ndots:2", "rotate"},
+	}, got)
+}
+
+func TestNames(t *testing.T) {
+	r := &Resolver{ClusterDomain: "cluster.local"}
+	long := strings.Repeat("a", 62) + "-b"
+	for _, c := range []struct {
+		why    string
+		change func(*v1.PodSpec)
+		host   string
+		hosts  []string
+		err    string
+	}{
+		{"its name", func(*v1.PodSpec) {}, "web", []string{"web"}, ""},
+		{"as it asks", func(s *v1.PodSpec) { s.Hostname = "db" }, "db", []string{"db"}, ""},
+		{"the host's", func(s *v1.PodSpec) { s.HostNetwork = true }, "", nil, ""},
+		{"a domain", func(s *v1.PodSpec) { s.Subdomain = "sub" }, "web", []string{"web.sub.ns.svc.cluster.local", "web"}, ""},
+		{"in full", func(s *v1.PodSpec) { s.Subdomain, s.SetHostnameAsFQDN = "sub", new(true) }, "web.sub.ns.svc.cluster.local", []string{"web.sub.ns.svc.cluster.local", "web"}, ""},
+		{"in full, without a domain", func(s *v1.PodSpec) { s.SetHostnameAsFQDN = new(true) }, "web", []string{"web"}, ""},
+		{"replaced", func(s *v1.PodSpec) { s.HostnameOverride, s.Subdomain = new("a.b"), "sub" }, "a.b", []string{"a.b"}, ""},
+		{"no label", func(s *v1.PodSpec) { s.Hostname = "A b" }, "", nil, "spec.hostname"},
+		{"too long a label", func(s *v1.PodSpec) { s.Hostname = long }, "", nil, "spec.hostname"},
+		{"no domain", func(s *v1.PodSpec) { s.Subdomain = "a.b" }, "", nil, "spec.subdomain"},
+		{"too long in full", func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = long[:50], "sub", new(true) }, "", nil, "has 75 bytes"},
+		{"no name", func(s *v1.PodSpec) { s.HostnameOverride = new("") }, "", nil, "spec.hostnameOverride"},
+		{"too long a name", func(s *v1.PodSpec) { s.HostnameOverride = new(long + "b") }, "", nil, "spec.hostnameOverride"},
+	} {
+		got, err := r.names(named(c.change))
+		if c.err != "" {
+			assert.ErrorContains(t, err, c.err, c.why)
+			continue
+		}
+		require.NoError(t, err, c.why)
+		assert.Equal(t, ownNames{c.host, c.hosts}, got, c.why)
+	}
+	pod := named(func(*v1.PodSpec) {})
+	pod.Name = long
+	got, err := r.names(pod)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Repeat("a", 62), got.host, "cut, and no dash at its end")
+	pod.Name, pod.Spec.Subdomain = "web", "sub"
+	got, err = (&Resolver{}).names(pod)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web.sub.ns.svc", "web"}, got.hosts)
+}
