@@ -141,11 +141,11 @@ func (l *life) distrust(id string) {
 	l.stubborn[id] = true
 }
 
-// noteExit remembers the last end of a container, if its record is seen for the
-// first time.
-func (v *visit) noteExit(container string, now time.Time) {
-	rec, past := plan.LastExit(v.status, v.life.number, container), v.life.crashes[container]
-	if rec == nil || rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
+// noteExit remembers the last end of a container, if the record of that is seen
+// for the first time.
+func (v *visit) noteExit(rec *runtime.ContainerStatus, now time.Time) {
+	past := v.life.crashes[rec.Name]
+	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
 	}
 	var age time.Duration
@@ -156,18 +156,20 @@ func (v *visit) noteExit(container string, now time.Time) {
 	if v.life.crashes == nil {
 		v.life.crashes = make(map[string]crash)
 	}
-	v.life.crashes[container] = past
+	v.life.crashes[rec.Name] = past
 }
 
 // notBefore are the ends of the crash-loop delays of a pod's containers.
 func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 	var held map[string]time.Time
+	for _, rec := range plan.LastExits(v.status, v.life.number) {
+		v.noteExit(rec, now)
+	}
 	for _, containers := range [...][]v1.Container{v.pod.Spec.InitContainers, v.pod.Spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
-			v.noteExit(c.Name, now)
-			past := v.life.crashes[c.Name]
-			if past.spec != crashKey(c) {
+			past, ok := v.life.crashes[c.Name]
+			if !ok || past.spec != crashKey(c) {
 				continue
 			}
 			if wait := s.cfg.CrashLoop.Remaining(past.backoff, past.exit.at, now); wait > 0 {

@@ -61,10 +61,8 @@ func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
 	})
 	v.spare(&actions)
-	switch {
-	case len(actions.Reset) > 0:
-		v.life.initialized = "" // What begins anew is initialized anew.
-	case actions.Initialized:
+	v.life.initialized = ""
+	if actions.Initialized {
 		v.life.initialized = actions.SandboxID
 	}
 	return actions

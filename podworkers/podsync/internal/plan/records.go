@@ -71,17 +71,20 @@ func (e *entry) nextAttempt() uint32 {
 	return max(next, e.next)
 }
 
-// LastExit is the newest exited record of that name and life: from its end a
-// crash-loop delay counts. Nil: there is none.
-func LastExit(st *runtime.PodStatus, life uint64, name string) *runtime.ContainerStatus {
-	var found *runtime.ContainerStatus
+// LastExits are the newest exited records of one life of the pod, by name: from
+// their ends crash-loop delays count. Nil: there are none.
+func LastExits(st *runtime.PodStatus, life uint64) map[string]*runtime.ContainerStatus {
+	var found map[string]*runtime.ContainerStatus
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		if c.Name != name || c.Incarnation != life || c.State != runtime.StateExited {
+		if c.Incarnation != life || c.State != runtime.StateExited {
 			continue
 		}
-		if found == nil || newer(c, found) {
-			found = c
+		if found == nil {
+			found = make(map[string]*runtime.ContainerStatus)
+		}
+		if last := found[c.Name]; last == nil || newer(c, last) {
+			found[c.Name] = c
 		}
 	}
 	return found
