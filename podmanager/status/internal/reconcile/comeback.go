@@ -34,7 +34,7 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	for i := range pod.Spec.InitContainers {
 		check(&pod.Spec.InitContainers[i], old.InitContainerStatuses, status.InitContainerStatuses,
 			func(c *v1.Container, was, is *v1.ContainerStatus) bool {
-				return restart.IsSidecar(c) || initializesAgain(was, is) || byPolicy(c, was, is)
+				return initializesAgain(was, is) || byPolicy(c, was, is) // A sidecar's is Always.
 			})
 	}
 	for i := range pod.Spec.Containers {
