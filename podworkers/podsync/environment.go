@@ -2,13 +2,12 @@ package podsync
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/find"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -31,35 +30,12 @@ func (s *Syncer) environment(ctx context.Context, v *visit, c *v1.Container) (en
 
 // objects finds what a container refers to. What does not exist is left out: it
 // may be optional.
-func (s *Syncer) objects(ctx context.Context, v *visit, needs []environ.Need) (environ.Objects, error) {
-	found := environ.Objects{ConfigMaps: map[string]*v1.ConfigMap{}, Secrets: map[string]*v1.Secret{}}
-	if s.cfg.Objects == nil {
-		return found, nil
-	}
-	for _, need := range needs {
-		err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.find(ctx, v, need, &found) })
-		if err != nil && !errors.Is(err, runtime.ErrNotFound) {
-			return found, fmt.Errorf("%s %q: %w", need.Kind, need.Name, err)
-		}
-	}
-	return found, nil
-}
-
-func (s *Syncer) find(ctx context.Context, v *visit, need environ.Need, found *environ.Objects) error {
-	switch need.Kind {
-	case environ.ConfigMap:
-		object, err := s.cfg.Objects.ConfigMap(ctx, v.pod.Namespace, need.Name)
-		if err == nil {
-			found.ConfigMaps[need.Name] = object
-		}
+func (s *Syncer) objects(ctx context.Context, v *visit, needs []environ.Need) (found environ.Objects, err error) {
+	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
+		found, err = find.Objects(ctx, s.cfg.Objects, v.pod.Namespace, needs)
 		return err
-	default:
-		object, err := s.cfg.Objects.Secret(ctx, v.pod.Namespace, need.Name)
-		if err == nil {
-			found.Secrets[need.Name] = object
-		}
-		return err
-	}
+	})
+	return found, err
 }
 
 // addresses are those of the pod, primary first: of its newest sandbox of this

@@ -172,7 +172,7 @@ func TestConfigMap(t *testing.T) {
 	w.objects.maps["m"] = nil
 	err = w.dir.SetUp(context.Background(), w.pod)
 	assert.ErrorIs(t, err, runtime.ErrNotFound)
-	assert.EqualError(t, err, `volumes: volume "m": volume "m": there is no ConfigMap ns/m: runtime: not found`)
+	assert.EqualError(t, err, `volumes: volume "m": there is no ConfigMap ns/m: runtime: not found`)
 	assert.Equal(t, "3", w.read("volumes/m/a"), "what runs goes on with what it has")
 	w.objects.err = errors.New("disk on fire")
 	assert.ErrorIs(t, w.dir.SetUp(context.Background(), w.pod), w.objects.err)

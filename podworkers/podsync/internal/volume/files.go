@@ -97,14 +97,11 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 			if Of(v) == Projected {
 				err = fmt.Errorf("sources[%d]: %w", i, err)
 			}
-			return nil, fmt.Errorf("volume %q: %w", v.Name, err)
+			return nil, err
 		}
 	}
 	out := slices.SortedFunc(maps.Values(w.files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	if err := nested(out); err != nil {
-		return nil, fmt.Errorf("volume %q: %w", v.Name, err)
-	}
-	return out, nil
+	return out, nested(out)
 }
 
 // nested fails if a file would be the directory of another.

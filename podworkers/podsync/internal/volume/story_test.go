@@ -58,10 +58,13 @@ func story(t *testing.T, d *datadriven.TestData) string {
 		for i := range pod.Spec.Volumes {
 			files, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v1.ResourceList{v1.ResourceMemory: resource.MustParse("8Gi")})
 			for _, f := range files {
+				if err != nil {
+					break
+				}
 				fmt.Fprintf(&b, "%s %#o %q\n", f.Path, f.Mode, f.Data)
 			}
 			if err != nil {
-				fmt.Fprintf(&b, "error: %v\n", err)
+				fmt.Fprintf(&b, "error: %s: %v\n", pod.Spec.Volumes[i].Name, err)
 			}
 		}
 	case "mounts":

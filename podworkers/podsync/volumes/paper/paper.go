@@ -76,7 +76,7 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	}
 	for i := range pod.Spec.Volumes {
 		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
-			return fmt.Errorf("paper: %w", err)
+			return fmt.Errorf("paper: volume %q: %w", pod.Spec.Volumes[i].Name, err)
 		}
 	}
 	return ctx.Err()
