@@ -53,5 +53,5 @@ func (d *Dir) remove(uid string) error {
 			return err
 		}
 	}
-	return pods.RemoveAll(uid)
+	return removeAll(pods, uid)
 }

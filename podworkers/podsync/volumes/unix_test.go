@@ -71,3 +71,23 @@ func TestReadTerminationLog_F95_Device(t *testing.T) {
 	_, err = w.dir.ReadTerminationLog("u", "c", 0, 10)
 	assert.EqualError(t, err, "volumes: termination log of container c: it is no regular file: a device")
 }
+
+// A container makes directories until the agent would run out of files.
+func TestTearDown_Deep(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	t.Chdir(w.path("volumes/v"))
+	for range 400 {
+		require.NoError(t, os.Mkdir("d", 0o755))
+		require.NoError(t, os.Chdir("d"))
+	}
+	require.NoError(t, os.Chdir("/"))
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	few := before
+	few.Cur = 200
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
+	defer func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) }()
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.NoDirExists(t, w.path())
+}
