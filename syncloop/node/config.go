@@ -13,6 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
@@ -38,6 +39,11 @@ type Config struct {
 	// not Set until SetComplete is called. Without it all that is to be kept
 	// running over a restart must be Set before Run.
 	AwaitHost bool
+	// Sink is told the status of every pod as it changes: an API server, another
+	// machine, a file. The end of a pod is told when nothing of it runs any more.
+	// After the end of Run's context what is left is sent for ten seconds more.
+	// Nil: nobody is told; see also Watch.
+	Sink status.Sink
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
 	// Volumes brings the volumes of pods to the machine; package volumes has one on

@@ -42,6 +42,7 @@ type Node struct {
 	sources  *source.Mux
 	manager  *podmanager.Store
 	status   *status.Store
+	sender   *status.Sender // nil: nobody is told
 	pleg     *pleg.PLEG
 	prober   *prober.Prober
 	syncer   *podsync.Syncer
@@ -121,7 +122,7 @@ func (n *Node) buildDesire() (err error) {
 	}
 	n.manager = podmanager.New()
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log, Hooks: status.Hooks{Accepted: n.accepted}})
-	return nil
+	return n.buildSender()
 }
 
 // buildTruth: what the runtime shows.
@@ -271,6 +272,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if again {
 		return ErrRan
 	}
+	sent := n.send(ctx)
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
 	group := turn.NewGroup(n.turn)
@@ -283,6 +285,7 @@ func (n *Node) Run(ctx context.Context) error {
 		})
 	}
 	group.Wait()
+	sent()
 	n.done.Open()
 	return n.Err()
 }
