@@ -46,10 +46,8 @@ func TestNode_Sink(t *testing.T) {
 		require.NoError(t, n.Set(job))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, n.stop())
-		assert.Equal(t, []string{
-			"1s job Running removed=false",
-			"5s job Running removed=false", // Its end is held back, what has become of its container is not.
-			"5s job Succeeded removed=false",
-		}, told.lines)
+		require.NotEmpty(t, told.lines)
+		assert.Equal(t, "1s job Running removed=false", told.lines[0], "the first call is made again")
+		assert.Equal(t, "5s job Succeeded removed=false", told.lines[len(told.lines)-1])
 	})
 }
