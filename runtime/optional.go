@@ -11,8 +11,9 @@ import (
 // What follows is optional: whoever can make use of a power looks for it once,
 // with a type assertion, and does without it otherwise. pleg looks for
 // EventSource, podsync for StatusReporter, Execer, Answerer and LogReader, the
-// node's probes for Execer and Answerer. Nothing in this module asks for the
-// others yet: they are the words in which resizes and figures will be spoken of.
+// node's probes for Execer and Answerer, the node for people with questions for
+// LogReader, ExecStreamer and Execer. Nothing in this module asks for the others
+// yet: they are the words in which resizes, figures and terminals are spoken of.
 
 // EventSource is a runtime that tells when a pod changes.
 type EventSource interface {
@@ -40,6 +41,39 @@ type Execer interface {
 	// ErrWrongState if the container does not run. Called concurrently, for
 	// one container too.
 	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
+}
+
+// ExecStreamer is a runtime that runs commands inside containers for people, with
+// their input and output as they come.
+type ExecStreamer interface {
+	// ExecStream runs a command until it ends, and returns the code with which it
+	// did: a command that failed is no error. It returns when all that the command
+	// printed has been written. ErrNotFound, or ErrWrongState if the container
+	// does not run; an error of a writer ends it too, and so does the end of ctx:
+	// whether the command runs on then is up to the runtime. Called concurrently,
+	// for one container too.
+	ExecStream(ctx context.Context, req ExecStreamRequest, streams Streams) (exitCode int32, err error)
+}
+
+// Attacher is a runtime that connects people with the process that a container
+// runs anyway.
+type Attacher interface {
+	// Attach returns nil when the container has ended. Its errors are those of
+	// ExecStream, and the end of ctx ends the connection and nothing else. What
+	// the container printed before is in its log. Called concurrently, for one
+	// container too.
+	Attach(ctx context.Context, req AttachRequest, streams Streams) error
+}
+
+// PortForwarder is a runtime that connects to ports inside pods.
+type PortForwarder interface {
+	// PortForward makes one connection to a port of a sandbox's loopback, and
+	// copies both ways until both have ended or one has failed. The end of what
+	// conn gives to read is passed on, and the answer still awaited. It closes
+	// conn. ErrNotFound, or ErrWrongState if the sandbox is not ready; a port on
+	// which nobody listens is an error too. Called concurrently, for one sandbox
+	// too.
+	PortForward(ctx context.Context, req PortForwardRequest, conn io.ReadWriteCloser) error
 }
 
 // Answerer is a runtime that answers probes and hooks itself, of whatever kind
@@ -121,6 +155,43 @@ type ExecResult struct {
 	ExitCode int32
 	Output   []byte // both streams, in order, cut to the limit
 }
+
+// ExecStreamRequest is a command to run in a container while somebody watches.
+type ExecStreamRequest struct {
+	ContainerID string
+	Command     []string
+	TTY         bool // it gets a terminal, and prints all on one stream
+}
+
+// AttachRequest asks for the streams of a container's own process.
+type AttachRequest struct {
+	ContainerID string
+	TTY         bool // the container has a terminal
+}
+
+// PortForwardRequest asks for a connection.
+type PortForwardRequest struct {
+	SandboxID string
+	Port      uint16
+}
+
+// Streams are what a process is connected with. Each is used by one goroutine at
+// a time, but several of them at once.
+type Streams struct {
+	// Stdin is what the process reads; nil is nothing. A Read that has begun when
+	// the process ends is left to itself: who minds makes it return.
+	Stdin io.Reader
+	// Stdout and Stderr get what it prints; nil drops that. With a terminal all
+	// comes on Stdout.
+	Stdout, Stderr io.Writer
+	// Resized waits for the next size of the terminal, the first of which comes at
+	// once. It is false at the end of ctx, or when no more will come. Nil: the
+	// size is the runtime's.
+	Resized func(ctx context.Context) (TerminalSize, bool)
+}
+
+// TerminalSize is a terminal's, in characters.
+type TerminalSize struct{ Columns, Rows uint16 }
 
 // AnswerRequest is what a container is asked.
 type AnswerRequest struct {

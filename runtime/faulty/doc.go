@@ -20,7 +20,9 @@
 // A wrapper has exactly those of the powers EventSource, Execer, LogReader,
 // StatsReader, Updater and Answerer that what it wraps has. It is always a
 // StatusReporter, an ImageFilesystem and a Versioner: without the power beneath
-// it says that it is ready, that nothing is known, and ErrUnsupported.
+// it says that it is ready, that nothing is known, and ErrUnsupported. It is never
+// an ExecStreamer, an Attacher or a PortForwarder: these serve people, and no test
+// of a driver needs them to fail.
 //
 // # Waiting
 //

@@ -45,7 +45,8 @@
 // # The other powers
 //
 // Exec does what its command says as far as that is plain, and else ends at
-// once with 0; a command dies with its container. A log has what the run
+// once with 0; a command dies with its container. ExecStream does the same line by
+// line; it reads nothing, and there are no terminals. A log has what the run
 // prints, or one line that says how it runs; it is computed too, so it costs
 // nothing and is as long as its script. UpdateContainer keeps what it is asked
 // for, for Resources to show; PodStats are figures that follow from the time.

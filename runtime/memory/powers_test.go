@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -67,6 +68,50 @@ func TestExec_OutputIsBoundedWithoutALimit(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, res.Output, want)
 	}
+}
+
+// A command whose output is streamed ends with its container, with whoever reads,
+// or is refused: there are no terminals.
+func TestExecStream_Ends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", nil)
+		id := start(t, r, ref, sandbox, "main", 0)
+		gone := errors.New("nobody listens")
+		req := runtime.ExecStreamRequest{ContainerID: id, Command: []string{"sh", "-c", "echo one; sleep 2; echo two; sleep 2; exit 4"}}
+		_, err := r.ExecStream(t.Context(), req, runtime.Streams{Stdout: brokenPipe{gone}})
+		require.ErrorIs(t, err, gone)
+		for _, c := range []struct {
+			after time.Duration
+			code  int32
+			out   string
+		}{{time.Hour, 4, "one\ntwo\n"}, {3 * time.Second, 137, "one\ntwo\n"}, {time.Second, 137, "one\n"}} {
+			id = start(t, r, ref, sandbox, "main", uint32(c.after))
+			req.ContainerID = id
+			var out strings.Builder
+			ended := make(chan int32)
+			go func() {
+				code, err := r.ExecStream(t.Context(), req, runtime.Streams{Stdout: &out})
+				assert.NoError(t, err)
+				ended <- code
+			}()
+			code := int32(-1)
+			select {
+			case code = <-ended:
+			case <-time.After(c.after):
+				require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
+				code = <-ended
+			}
+			require.Equal(t, c.code, code)
+			require.Equal(t, c.out, out.String())
+		}
+		require.Zero(t, r.Waiters())
+		req.TTY = true
+		_, err = r.ExecStream(t.Context(), req, runtime.Streams{})
+		require.ErrorIs(t, err, runtime.ErrUnsupported)
+		_, err = r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id}, runtime.Streams{})
+		require.EqualError(t, err, "memory: there is no command to run")
+	})
 }
 
 type brokenPipe struct{ err error }

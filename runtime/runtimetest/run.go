@@ -36,7 +36,7 @@ func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 // Cases returns all cases, for who runs them in a way of his own.
 func Cases() []Case {
 	return slices.Concat(listCases, sandboxCases, containerCases, stopCases, imageCases, contextCases, optionalCases,
-		execCases, logCases, resourceCases, answerCases, concurrencyCases)
+		execCases, streamCases, logCases, resourceCases, answerCases, concurrencyCases)
 }
 
 // Run checks the promise on one runtime. It returns when everything that it

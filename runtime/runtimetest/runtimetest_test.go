@@ -67,7 +67,7 @@ func TestCases_PassOnAWholeRuntime(t *testing.T) {
 // other; and each case is failed by some runtime.
 func TestCases_FailOnABrokenRuntime(t *testing.T) {
 	noticed := map[string]bool{}
-	for _, b := range slices.Concat(brokenRuntimes, brokenPowers) {
+	for _, b := range slices.Concat(brokenRuntimes, brokenPowers, brokenStreams) {
 		t.Run(b.how, func(t *testing.T) {
 			var failed []string
 			for _, c := range runtimetest.Cases() {
@@ -109,7 +109,7 @@ func TestCases_SkipWhatTheRuntimeCannotDo(t *testing.T) {
 			<-done
 		})
 		group, _, _ := strings.Cut(c.Name, "/")
-		optional := slices.Contains([]string{"events", "report", "exec", "log", "stats", "update", "answer"}, group)
+		optional := slices.Contains([]string{"events", "report", "exec", "exec-stream", "log", "stats", "update", "answer"}, group)
 		assert.Equal(t, optional, rec.skipped, c.Name)
 		assert.False(t, rec.failed, c.Name)
 	}

@@ -33,6 +33,7 @@ type tampered struct {
 	runtimeStatus   func(context.Context) (rt.RuntimeStatus, error)
 	version         func(context.Context) (string, string, error)
 	exec            func(context.Context, rt.ExecRequest) (rt.ExecResult, error)
+	execStream      func(context.Context, rt.ExecStreamRequest, rt.Streams) (int32, error)
 	readLog         func(context.Context, rt.ReadLogRequest, io.Writer) error
 	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
@@ -50,7 +51,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		stopContainer: m.StopContainer, removeContainer: m.RemoveContainer,
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
-		exec: m.Exec, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
+		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
 	}
 }
 
@@ -96,6 +97,9 @@ func (r *tampered) RuntimeStatus(ctx context.Context) (rt.RuntimeStatus, error) 
 func (r *tampered) Version(ctx context.Context) (string, string, error) { return r.version(ctx) }
 func (r *tampered) Exec(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
 	return r.exec(ctx, req)
+}
+func (r *tampered) ExecStream(ctx context.Context, req rt.ExecStreamRequest, streams rt.Streams) (int32, error) {
+	return r.execStream(ctx, req, streams)
 }
 func (r *tampered) ReadLog(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 	return r.readLog(ctx, req, w)
