@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // AdmitHostPorts refuses a pod that wants a host port which an active pod
@@ -51,12 +53,10 @@ const anyIP = "0.0.0.0"
 // in the same network, only earlier.
 func hostPorts(pod *v1.Pod) []hostPort {
 	var ports []hostPort
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			for _, p := range list[i].Ports {
-				if c := claim(p, pod.Spec.HostNetwork); c.port > 0 {
-					ports = append(ports, c)
-				}
+	for c := range containers.All(pod) {
+		for _, p := range c.Ports {
+			if h := claim(p, pod.Spec.HostNetwork); h.port > 0 {
+				ports = append(ports, h)
 			}
 		}
 	}

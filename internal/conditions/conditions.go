@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // The reasons of the conditions.
@@ -45,8 +47,8 @@ func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	var c census
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		status := find(s.InitContainerStatuses, spec.Name, i)
-		c.count(spec.Name, status, status != nil && (isSidecar(spec) && isTrue(status.Started) || !isSidecar(spec) && status.Ready))
+		status := containers.Status(s.InitContainerStatuses, spec.Name, i)
+		c.count(spec.Name, status, status != nil && (containers.IsSidecar(spec) && isTrue(status.Started) || !containers.IsSidecar(spec) && status.Ready))
 	}
 	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
@@ -61,14 +63,14 @@ func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	}
 	var c census
 	for i := range pod.Spec.InitContainers {
-		if spec := &pod.Spec.InitContainers[i]; isSidecar(spec) {
-			status := find(s.InitContainerStatuses, spec.Name, i)
+		if spec := &pod.Spec.InitContainers[i]; containers.IsSidecar(spec) {
+			status := containers.Status(s.InitContainerStatuses, spec.Name, i)
 			c.count(spec.Name, status, status != nil && status.Ready)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
-		status := find(s.ContainerStatuses, name, i)
+		status := containers.Status(s.ContainerStatuses, name, i)
 		c.count(name, status, status != nil && status.Ready)
 	}
 	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")
@@ -140,19 +142,6 @@ func noStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 
-// find looks a status up by name, first where it usually is. Nil: there is none.
-func find(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
-	if place < len(list) && list[place].Name == name {
-		return &list[place]
-	}
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 func ofType(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
 	for i := range conditions {
 		if conditions[i].Type == t {
@@ -160,10 +149,6 @@ func ofType(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodConditio
 		}
 	}
 	return nil
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -36,8 +36,10 @@ type Floor int
 const (
 	// Floor1a has the words and the seam.
 	Floor1a Floor = iota
-	// Floor1b has the pure cores.
+	// Floor1b has what several decisions have to agree on.
 	Floor1b
+	// Floor1c has the pure cores.
+	Floor1c
 	// Floor2 has the quiet ones.
 	Floor2
 	// Floor3 has the shells.
@@ -56,7 +58,7 @@ const (
 
 // String is the floor's name on the architecture page.
 func (f Floor) String() string {
-	return [...]string{"1a", "1b", "2", "3", "4", "5a", "5b", "5c", "6"}[f]
+	return [...]string{"1a", "1b", "1c", "2", "3", "4", "5a", "5b", "5c", "6"}[f]
 }
 
 // Room is a package of the house.
@@ -100,24 +102,26 @@ func Podkeel() House {
 			{"runtime", Words, Floor1a},
 			{"internal/turn", Seam, Floor1a},
 			{"internal/dirty", Quiet, Floor1a},
-			{"internal/resources", Pure, Floor1a},
+			{"internal/containers", Pure, Floor1a},
+
 			// What several decisions have to agree on.
-			{"internal/conditions", Pure, Floor1a},
-			{"internal/restart", Pure, Floor1a},
+			{"internal/conditions", Pure, Floor1b},
+			{"internal/restart", Pure, Floor1b},
+			{"internal/resources", Pure, Floor1b},
 
 			// The decisions. Time comes as an argument, effects go as data.
-			{"podworkers/lifecycle", Pure, Floor1b},
-			{"podworkers/podsync/internal/plan", Pure, Floor1b},
-			{"podworkers/podsync/internal/environ", Pure, Floor1b},
-			{"podworkers/podsync/internal/volume", Pure, Floor1b},
-			{"podworkers/prober/internal/verdict", Pure, Floor1b},
-			{"podworkers/podsync/images/internal/registry", Pure, Floor1b},
-			{"syncloop/gc/internal/policy", Pure, Floor1b},
-			{"podmanager/source/internal/merge", Pure, Floor1b},
-			{"podmanager/status/internal/reconcile", Pure, Floor1b},
-			{"podmanager/status/internal/outbox", Pure, Floor1b},
-			{"pleg/internal/diff", Pure, Floor1b},
-			{"syncloop/node/internal/explain", Pure, Floor1b},
+			{"podworkers/lifecycle", Pure, Floor1c},
+			{"podworkers/podsync/internal/plan", Pure, Floor1c},
+			{"podworkers/podsync/internal/environ", Pure, Floor1c},
+			{"podworkers/podsync/internal/volume", Pure, Floor1c},
+			{"podworkers/prober/internal/verdict", Pure, Floor1c},
+			{"podworkers/podsync/images/internal/registry", Pure, Floor1c},
+			{"syncloop/gc/internal/policy", Pure, Floor1c},
+			{"podmanager/source/internal/merge", Pure, Floor1c},
+			{"podmanager/status/internal/reconcile", Pure, Floor1c},
+			{"podmanager/status/internal/outbox", Pure, Floor1c},
+			{"pleg/internal/diff", Pure, Floor1c},
+			{"syncloop/node/internal/explain", Pure, Floor1c},
 
 			// State behind a mutex that starts nothing by itself.
 			{"workqueue", Quiet, Floor2},

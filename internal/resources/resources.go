@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // Requests is what a pod has to be given: by resource, for the pod as a whole,
@@ -58,7 +60,7 @@ func whole(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.Resource
 	sidecars, most := v1.ResourceList{}, v1.ResourceList{}
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		if isSidecar(c) {
+		if containers.IsSidecar(c) {
 			add(sidecars, of(c))
 			raise(most, sidecars)
 			continue
@@ -70,10 +72,6 @@ func whole(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.Resource
 	add(total, sidecars)
 	raise(total, most)
 	return total
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 func containerLimits(c *v1.Container) v1.ResourceList { return c.Resources.Limits }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // ReasonAll is the reason of an end, and of a wait, that comes from all
@@ -42,12 +44,10 @@ func All(c *v1.Container, exitCode int32) bool {
 // CanAll reports whether there is an end of a container that makes all of the
 // pod begin anew.
 func CanAll(pod *v1.Pod) bool {
-	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			for j := range list[i].RestartPolicyRules {
-				if list[i].RestartPolicy != nil && list[i].RestartPolicyRules[j].Action == v1.ContainerRestartRuleActionRestartAllContainers {
-					return true
-				}
+	for c := range containers.All(pod) {
+		for i := range c.RestartPolicyRules {
+			if c.RestartPolicy != nil && c.RestartPolicyRules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
+				return true
 			}
 		}
 	}
@@ -83,9 +83,4 @@ func holds(when *v1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
 		return !slices.Contains(when.Values, exitCode)
 	}
 	return false
-}
-
-// IsSidecar reports whether an init container goes on beside those after it.
-func IsSidecar(init *v1.Container) bool {
-	return init.RestartPolicy != nil && *init.RestartPolicy == v1.ContainerRestartPolicyAlways
 }

@@ -70,10 +70,3 @@ func TestAll_CA21(t *testing.T) {
 	assert.False(t, restart.All(c, 42), "rules without a policy are none")
 	assert.False(t, restart.CanAll(pod))
 }
-
-func TestIsSidecar(t *testing.T) {
-	always, onFailure := v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure
-	assert.False(t, restart.IsSidecar(&v1.Container{}))
-	assert.True(t, restart.IsSidecar(&v1.Container{RestartPolicy: &always}))
-	assert.False(t, restart.IsSidecar(&v1.Container{RestartPolicy: &onFailure}))
-}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // The status oracle: what must be true of any statuses that are published,
@@ -146,7 +146,7 @@ func neverRan(c *v1.ContainerStatus) bool {
 func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		if spec.Name != c.Name || restart.IsSidecar(spec) {
+		if spec.Name != c.Name || containers.IsSidecar(spec) {
 			continue
 		}
 		failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
@@ -277,7 +277,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.IsSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; containers.IsSidecar(c) {
 			demand(c.Name, s.InitContainerStatuses)
 		}
 	}
@@ -304,7 +304,7 @@ func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
 		spec := &pod.Spec.InitContainers[i]
 		switch c := named(s.InitContainerStatuses, spec.Name); {
 		case c == nil:
-		case restart.IsSidecar(spec):
+		case containers.IsSidecar(spec):
 			runs(c)
 		case c.Ready && (c.State.Terminated == nil || c.State.Terminated.ExitCode != 0):
 			faults = append(faults, fmt.Errorf("init container %s is ready and has not succeeded", c.Name))

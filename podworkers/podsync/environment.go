@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/find"
 	"github.com/podkeel/podkeel/runtime"
@@ -60,16 +61,13 @@ func (v *visit) addresses(node []string) []string {
 // tellsAddresses reports whether a variable or a hook of the pod needs to know
 // its addresses.
 func tellsAddresses(pod *v1.Pod) bool {
-	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			c := &containers[i]
-			if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
+	for c := range containers.All(pod) {
+		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
+			return true
+		}
+		for _, e := range c.Env {
+			if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "status.podIP") {
 				return true
-			}
-			for _, e := range c.Env {
-				if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "status.podIP") {
-					return true
-				}
 			}
 		}
 	}

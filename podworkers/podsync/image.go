@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
@@ -136,31 +136,12 @@ func (l *life) dropPulls(pod *v1.Pod) {
 		return
 	}
 	wanted := make(map[string]bool)
-	for c := range podContainers(pod) {
+	for c := range containers.WithEphemeral(pod) {
 		if name, err := images.Normalize(c.Image); err == nil {
 			wanted[name] = true
 		}
 	}
 	maps.DeleteFunc(l.pulls, func(name string, _ pull) bool { return !wanted[name] })
-}
-
-// podContainers are all containers that a pod may have.
-func podContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
-	return func(yield func(*v1.Container) bool) {
-		for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-		for i := range pod.Spec.EphemeralContainers {
-			c := v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-			if !yield(&c) {
-				return
-			}
-		}
-	}
 }
 
 // resolve describes an image that was just pulled. What it wants to run as

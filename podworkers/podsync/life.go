@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -165,19 +166,16 @@ func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 	for _, rec := range plan.LastExits(v.status, v.life.number) {
 		v.noteExit(rec, now)
 	}
-	for _, containers := range [...][]v1.Container{v.pod.Spec.InitContainers, v.pod.Spec.Containers} {
-		for i := range containers {
-			c := &containers[i]
-			past, ok := v.life.crashes[c.Name]
-			if !ok || past.spec != crashKey(c) {
-				continue
+	for c := range containers.All(v.pod) {
+		past, ok := v.life.crashes[c.Name]
+		if !ok || past.spec != crashKey(c) {
+			continue
+		}
+		if wait := s.cfg.CrashLoop.Remaining(past.backoff, past.exit.at, now); wait > 0 {
+			if held == nil {
+				held = make(map[string]time.Time)
 			}
-			if wait := s.cfg.CrashLoop.Remaining(past.backoff, past.exit.at, now); wait > 0 {
-				if held == nil {
-					held = make(map[string]time.Time)
-				}
-				held[c.Name] = now.Add(wait)
-			}
+			held[c.Name] = now.Add(wait)
 		}
 	}
 	return held

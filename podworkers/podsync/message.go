@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -70,7 +71,7 @@ func (s *Syncer) lastWords(ctx context.Context, v *visit, record *runtime.Contai
 	if record.State != runtime.StateExited || record.Incarnation != v.life.number {
 		return "", false
 	}
-	c := containerOf(v.pod, record.Name)
+	c := containers.Named(containers.WithEphemeral(v.pod), record.Name)
 	if c == nil {
 		return "", false
 	}
@@ -140,23 +141,6 @@ func (t *tail) last() []byte { return t.bytes[max(len(t.bytes)-t.limit, 0):] }
 // readable is the end of a text without what is no UTF-8.
 func readable(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
-}
-
-// containerOf finds a container of a pod, of any kind.
-func containerOf(pod *v1.Pod, name string) *v1.Container {
-	for _, containers := range [...][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			if containers[i].Name == name {
-				return &containers[i]
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if c := &pod.Spec.EphemeralContainers[i]; c.Name == name {
-			return new(v1.Container(c.EphemeralContainerCommon))
-		}
-	}
-	return nil
 }
 
 // messagePath is where a container finds the file for its last words.

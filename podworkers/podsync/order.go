@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/turn"
 )
 
@@ -26,7 +27,7 @@ const (
 // have is among the first.
 func stopOrder(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name && isSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && containers.IsSidecar(c) {
 			return len(pod.Spec.InitContainers) - i
 		}
 	}
@@ -36,11 +37,6 @@ func stopOrder(pod *v1.Pod, name string) int {
 		}
 	}
 	return first
-}
-
-// isSidecar is asked of init containers.
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 // queue is where the containers of one pod stand while they are stopped: by

@@ -3,6 +3,7 @@ package podsync
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -54,11 +55,9 @@ func (s *Syncer) probed(v *visit) map[string]plan.Probed {
 // hasProbes reports whether any container of a pod that goes on running is
 // probed.
 func hasProbes(pod *v1.Pod) bool {
-	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if probesOf(&containers[i]) != [3]*v1.Probe{} {
-				return true
-			}
+	for c := range containers.All(pod) {
+		if probesOf(c) != [3]*v1.Probe{} {
+			return true
 		}
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	podresources "github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -114,7 +115,7 @@ func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 		return scoreBestEffort - 1
 	}
 	request := memoryRequest(c) + memoryShare(pod)
-	if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+	if containers.IsSidecar(c) {
 		request = max(request, leastMemory(pod)+memoryShare(pod))
 	}
 	score := scoreBestEffort - int(scoreBestEffort*min(request/float64(nodeMemory), 1))
@@ -137,7 +138,7 @@ func memoryShare(pod *v1.Pod) float64 {
 		rest -= memoryRequest(&pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if c := &pod.Spec.InitContainers[i]; containers.IsSidecar(c) {
 			rest -= memoryRequest(c)
 			n++
 		}

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -93,7 +94,7 @@ func asJSON(v any) string {
 // record does: it is of a former life, or the pod is not known any more.
 func (v *visit) stopInfo(name string, rec *runtime.ContainerStatus) stopInfo {
 	if rec == nil || rec.Incarnation == v.life.number {
-		if c := inPod(v.pod, name); c != nil {
+		if c := containers.Named(containers.All(v.pod), name); c != nil {
 			info := stopInfo{ports: c.Ports, order: stopOrder(v.pod, name)}
 			if c.Lifecycle != nil {
 				info.preStop = c.Lifecycle.PreStop
@@ -105,18 +106,6 @@ func (v *visit) stopInfo(name string, rec *runtime.ContainerStatus) stopInfo {
 		return stopInfo{order: stopOrder(v.pod, name)}
 	}
 	return readStopInfo(rec.Annotations)
-}
-
-// inPod finds a container of a pod. Ephemeral ones have neither hooks nor ports.
-func inPod(pod *v1.Pod, name string) *v1.Container {
-	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if containers[i].Name == name {
-				return &containers[i]
-			}
-		}
-	}
-	return nil
 }
 
 // readStopInfo reads back what setStopInfo has written. Garbage counts as

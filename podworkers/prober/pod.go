@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
 )
 
@@ -43,11 +44,6 @@ type probe struct {
 	slow  bool // the last attempt ran into its timeout
 
 	running *attempt // nil: none is, or it is of no interest any more
-}
-
-// isSidecar reports whether an init container goes on running.
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 // probesOf are a container's probes by kind.
@@ -94,7 +90,7 @@ func (pr *Prober) probedContainers(spec *v1.PodSpec) []found {
 		all = append(all, f)
 	}
 	for i := range spec.InitContainers {
-		if c := &spec.InitContainers[i]; isSidecar(c) {
+		if c := &spec.InitContainers[i]; containers.IsSidecar(c) {
 			add(c)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // UpdatePodStatus sets Started and Ready of every container in a status that
@@ -20,13 +22,13 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, find(spec.Spec.Containers, s.Name), s, now)
+		p.judgeLocked(known, containers.Regular(spec, s.Name), s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		c := find(spec.Spec.InitContainers, s.Name)
+		c := containers.Init(spec, s.Name)
 		p.judgeLocked(known, c, s, now)
-		if c != nil && !isSidecar(c) { // PR-17
+		if c != nil && !containers.IsSidecar(c) { // PR-17
 			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		}
 	}
@@ -49,14 +51,4 @@ func (p *Prober) judgeLocked(known *pod, spec *v1.Container, s *v1.ContainerStat
 		ready = spec.ReadinessProbe == nil
 	}
 	s.Started, s.Ready = &started, started && ready
-}
-
-// find is the container with the name, or nil.
-func find(containers []v1.Container, name string) *v1.Container {
-	for i := range containers {
-		if containers[i].Name == name {
-			return &containers[i]
-		}
-	}
-	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // Summary is a pod on one line, as people know it from kubectl.
@@ -52,7 +54,8 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		s.Restarts += c.RestartCount
-		sidecar := isSidecar(pod, c.Name)
+		init := containers.Init(pod, c.Name)
+		sidecar := init != nil && containers.IsSidecar(init)
 		if sidecar {
 			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)
@@ -80,16 +83,6 @@ func count(yes bool) int {
 		return 1
 	}
 	return 0
-}
-
-// isSidecar: the init container of that name goes on running.
-func isSidecar(pod *v1.Pod, name string) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-		}
-	}
-	return false
 }
 
 // done: an init container has succeeded, or, as a sidecar, has started.

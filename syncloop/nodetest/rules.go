@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -137,7 +138,7 @@ func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerSta
 			newest = r
 		}
 	}
-	switch sidecar := isSidecar(c); {
+	switch sidecar := containers.IsSidecar(c); {
 	case newest == nil:
 		return nil
 	case !sidecar && (newest.State != runtime.StateExited || newest.ExitCode != 0):
@@ -146,10 +147,6 @@ func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerSta
 		return fmt.Errorf("sidecar %s was never started", c.Name)
 	}
 	return nil
-}
-
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 // policy is the restart policy of a container. Rules make it unknown, which is
@@ -166,11 +163,9 @@ func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 
 // resets: some rule may begin the whole pod anew.
 func resets(pod *v1.Pod) bool {
-	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if len(list[i].RestartPolicyRules) > 0 {
-				return true
-			}
+	for c := range containers.All(pod) {
+		if len(c.RestartPolicyRules) > 0 {
+			return true
 		}
 	}
 	return false

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // containers checks all containers of a pod, and what they must not share.
@@ -19,7 +21,7 @@ func (f *findings) containers(spec *v1.PodSpec, volumes map[string]bool, at *fie
 		c, at := &spec.InitContainers[i], at.field("initContainers").at(i)
 		f.container(c, volumes, names, at)
 		f.initContainer(c, at)
-		if sidecar(c) {
+		if containers.IsSidecar(c) {
 			f.hostPorts(c, spec.HostNetwork, ports, at)
 		}
 	}
@@ -61,11 +63,6 @@ func (f *findings) ephemeralContainer(e *v1.EphemeralContainer, spec *v1.PodSpec
 	}
 }
 
-// sidecar: an init container that is restarted for ever runs beside the others.
-func sidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
 func (f *findings) container(c *v1.Container, volumes map[string]bool, names map[string]*fieldPath, at *fieldPath) {
 	f.named(at.field("name"), c.Name, dnsLabel)
 	if first, ok := names[c.Name]; ok && c.Name != "" {
@@ -95,7 +92,7 @@ func (f *findings) image(at *fieldPath, image string) {
 
 // initContainer checks what only containers that run on may have.
 func (f *findings) initContainer(c *v1.Container, at *fieldPath) {
-	if sidecar(c) {
+	if containers.IsSidecar(c) {
 		return
 	}
 	f.restartRules(c, at)

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/restart"
 )
 
@@ -20,7 +21,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
 	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
-		was, is := named(before, c.Name), named(after, c.Name)
+		was, is := containers.Status(before, c.Name, 0), containers.Status(after, c.Name, 0)
 		if was == nil || is == nil || was.State.Terminated == nil || is.State.Terminated != nil {
 			return
 		}
@@ -58,14 +59,4 @@ func initializesAgain(was, is *v1.ContainerStatus) bool {
 func anew(was, is *v1.ContainerStatus) bool {
 	last := is.LastTerminationState.Terminated
 	return was.State.Terminated.Reason == restart.ReasonAll || last != nil && last.Reason == restart.ReasonAll
-}
-
-// named is the status of that name, or nil.
-func named(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
 }

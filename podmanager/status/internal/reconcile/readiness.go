@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // SetReady notes a readiness result for the container with this ID, and what
@@ -58,7 +58,10 @@ func probed(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.Container
 		return c
 	}
 	c = findContainer(status.InitContainerStatuses, containerID)
-	if c == nil || !isSidecarNamed(pod, c.Name) {
+	if c == nil {
+		return nil
+	}
+	if init := containers.Init(pod, c.Name); init == nil || !containers.IsSidecar(init) {
 		return nil
 	}
 	return c
@@ -75,13 +78,4 @@ func findContainer(list []v1.ContainerStatus, containerID string) *v1.ContainerS
 		}
 	}
 	return nil
-}
-
-func isSidecarNamed(pod *v1.Pod, name string) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return restart.IsSidecar(c)
-		}
-	}
-	return false
 }

@@ -3,7 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // What is said of a container whose end nobody saw. It is never a success.
@@ -82,7 +82,7 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 // isInitialized reports whether an init container has done what the next one
 // waits for.
 func isInitialized(container *v1.Container, c *v1.ContainerStatus) bool {
-	if restart.IsSidecar(container) {
+	if containers.IsSidecar(container) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
 	return succeeded(c.State) || succeeded(c.LastTerminationState)

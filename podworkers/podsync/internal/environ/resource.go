@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // Resource is a request or a limit of a container of the pod, in units of a
@@ -18,7 +20,7 @@ func Resource(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatabl
 	if name == "" {
 		name = own
 	}
-	c := container(pod, name)
+	c := containers.Named(containers.All(pod), name)
 	if c == nil {
 		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, shown(name))
 	}
@@ -28,18 +30,6 @@ func Resource(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatabl
 	}
 	amount := amountOf(pod, c, kind, v1.ResourceName(of), allocatable)
 	return divided(amount, ref.Divisor, of == string(v1.ResourceCPU))
-}
-
-// container finds one that has resources of its own.
-func container(pod *v1.Pod, name string) *v1.Container {
-	for _, list := range [...][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }
 
 // tellable reports whether a container can be told its requests or limits of

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -84,22 +85,10 @@ func setContainers(s *v1.PodStatus, in *StatusInput) {
 	slices.SortFunc(s.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// find looks a status up by name. Nil: there is none.
-func find(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
-	return findAt(list, name, 0)
-}
-
-// findAt is find that looks first where the status usually is.
+// findAt looks a status up by name, first where it usually is. Nil: there is
+// none.
 func findAt(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
-	if place < len(list) && list[place].Name == name {
-		return &list[place]
-	}
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
+	return containers.Status(list, name, place)
 }
 
 // described is a container that is being described.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -19,7 +20,7 @@ func (f *Facts) containers() []Container {
 		s := &f.Status.ContainerStatuses[i]
 		c := f.container(s, Regular)
 		if initialized {
-			c.Says = f.clause(&c, find(f.Pod.Spec.Containers, s.Name))
+			c.Says = f.clause(&c, containers.Regular(f.Pod, s.Name))
 		}
 		all = append(all, c)
 	}
@@ -39,9 +40,9 @@ func (f *Facts) inits() (all []Container) {
 	blocked, ran := false, f.regularRan()
 	for i := range f.Status.InitContainerStatuses {
 		s := &f.Status.InitContainerStatuses[i]
-		spec := find(f.Pod.Spec.InitContainers, s.Name)
+		spec := containers.Init(f.Pod, s.Name)
 		c := f.container(s, Init)
-		if spec != nil && restart.IsSidecar(spec) {
+		if spec != nil && containers.IsSidecar(spec) {
 			c.Kind = Sidecar
 		}
 		if !blocked && (!ran || c.Kind == Sidecar) {
@@ -204,13 +205,4 @@ func well(all []Container) string {
 		return "its container runs and is ready"
 	}
 	return fmt.Sprintf("its %d containers run and are ready", n)
-}
-
-func find(containers []v1.Container, name string) *v1.Container {
-	for i := range containers {
-		if containers[i].Name == name {
-			return &containers[i]
-		}
-	}
-	return nil
 }

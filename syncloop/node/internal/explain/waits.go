@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -165,12 +166,10 @@ func (f *Facts) next() *Next {
 
 // firstHeld is the container whose delay ends first, in the order of the spec.
 func (f *Facts) firstHeld() (first string, until time.Time) {
-	for _, list := range [...][]v1.Container{f.Pod.Spec.InitContainers, f.Pod.Spec.Containers} {
-		for i := range list {
-			at, ok := f.held(list[i].Name)
-			if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
-				first, until = list[i].Name, at
-			}
+	for c := range containers.All(f.Pod) {
+		at, ok := f.held(c.Name)
+		if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
+			first, until = c.Name, at
 		}
 	}
 	return first, until

@@ -1,0 +1,81 @@
+package containers
+
+import (
+	"iter"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// IsSidecar reports whether an init container is restartable: it is started in
+// its turn, and goes on beside those after it.
+func IsSidecar(init *v1.Container) bool {
+	return init.RestartPolicy != nil && *init.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// All are the init containers of a pod and then its regular ones.
+func All(pod *v1.Pod) iter.Seq[*v1.Container] {
+	return func(yield func(*v1.Container) bool) {
+		for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// WithEphemeral are All and then the ephemeral containers.
+func WithEphemeral(pod *v1.Pod) iter.Seq[*v1.Container] {
+	return func(yield func(*v1.Container) bool) {
+		for c := range All(pod) {
+			if !yield(c) {
+				return
+			}
+		}
+		for i := range pod.Spec.EphemeralContainers {
+			if !yield((*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)) {
+				return
+			}
+		}
+	}
+}
+
+// Named is the first of them with the name, or nil.
+func Named(all iter.Seq[*v1.Container], name string) *v1.Container {
+	for c := range all {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Init is the init container with the name, or nil.
+func Init(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.InitContainers, name) }
+
+// Regular is the regular container with the name, or nil.
+func Regular(pod *v1.Pod, name string) *v1.Container { return in(pod.Spec.Containers, name) }
+
+func in(list []v1.Container, name string) *v1.Container {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Status is the status with the name, or nil. It is looked for first at the
+// place where it usually is: that of the container in the spec.
+func Status(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
+	if place < len(list) && list[place].Name == name {
+		return &list[place]
+	}
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package containers_test
+
+import (
+	"iter"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
+)
+
+// pod has two containers of each kind.
+func pod() *v1.Pod {
+	p := &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{{Name: "i"}, {Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}},
+		Containers:     []v1.Container{{Name: "a"}, {Name: "b", RestartPolicy: new(v1.ContainerRestartPolicyOnFailure)}},
+	}}
+	for _, name := range []string{"x", "y"} {
+		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers,
+			v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name}})
+	}
+	return p
+}
+
+// upTo are the names of the first n.
+func upTo(all iter.Seq[*v1.Container], n int) string {
+	names := ""
+	for c := range all {
+		names += c.Name
+		if len(names) == n {
+			break
+		}
+	}
+	return names
+}
+
+func TestOrder(t *testing.T) {
+	p := pod()
+	for n, want := range []string{1: "i", 2: "is", 3: "isa", 4: "isab", 5: "isab"} {
+		if n > 0 {
+			assert.Equal(t, want, upTo(containers.All(p), n))
+		}
+	}
+	for n, want := range []string{1: "i", 4: "isab", 5: "isabx", 6: "isabxy", 7: "isabxy"} {
+		if want != "" {
+			assert.Equal(t, want, upTo(containers.WithEphemeral(p), n))
+		}
+	}
+}
+
+// What is found is in the pod: nothing is a copy.
+func TestFound(t *testing.T) {
+	p := pod()
+	assert.Same(t, &p.Spec.Containers[1], containers.Named(containers.All(p), "b"))
+	assert.Nil(t, containers.Named(containers.All(p), "x"))
+	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &containers.Named(containers.WithEphemeral(p), "y").Name)
+	assert.Nil(t, containers.Named(containers.WithEphemeral(p), "z"))
+
+	assert.Same(t, &p.Spec.InitContainers[1], containers.Init(p, "s"))
+	assert.Nil(t, containers.Init(p, "a"))
+	assert.Same(t, &p.Spec.Containers[0], containers.Regular(p, "a"))
+	assert.Nil(t, containers.Regular(p, "i"))
+}
+
+func TestIsSidecar(t *testing.T) {
+	p := pod()
+	assert.False(t, containers.IsSidecar(&p.Spec.InitContainers[0]))
+	assert.True(t, containers.IsSidecar(&p.Spec.InitContainers[1]))
+	assert.False(t, containers.IsSidecar(&p.Spec.Containers[1]), "another policy")
+}
+
+func TestStatus(t *testing.T) {
+	list := []v1.ContainerStatus{{Name: "a"}, {Name: "b"}}
+	for place := range 4 {
+		assert.Same(t, &list[1], containers.Status(list, "b", place), "place %d", place)
+		assert.Nil(t, containers.Status(list, "c", place), "place %d", place)
+	}
+}
