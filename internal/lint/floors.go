@@ -122,6 +122,7 @@ func Podkeel() House {
 			{"podmanager/status/internal/outbox", Pure, Floor1c},
 			{"pleg/internal/diff", Pure, Floor1c},
 			{"syncloop/node/internal/explain", Pure, Floor1c},
+			{"runtime/cri/internal/crilog", Pure, Floor1c},
 
 			// State behind a mutex that starts nothing by itself.
 			{"workqueue", Quiet, Floor2},
@@ -138,6 +139,7 @@ func Podkeel() House {
 			{"pleg", Shell, Floor3},
 			{"podmanager/source", Shell, Floor3},
 			{"podmanager/status", Shell, Floor3},
+			{"runtime/cri/internal/logfile", Edge, Floor3},
 
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},

@@ -1,0 +1,4 @@
+package logfile
+
+// LastLines is lastLines, for its tests.
+var LastLines = lastLines

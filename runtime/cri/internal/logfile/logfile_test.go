@@ -1,0 +1,247 @@
+package logfile_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime/cri/internal/logfile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const at = "2026-11-21T12:00:00.000000001Z "
+
+func line(text string) string { return at + "stdout F " + text + "\n" }
+
+// written is a file with that content.
+func written(t *testing.T, content string) string {
+	path := filepath.Join(t.TempDir(), "0.log")
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func add(t *testing.T, path, content string) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	_, err = f.WriteString(content)
+	require.NoError(t, errors.Join(err, f.Close()))
+}
+
+func always(over bool) func(context.Context) bool {
+	return func(context.Context) bool { return over }
+}
+
+func read(t *testing.T, req logfile.Request) string {
+	t.Helper()
+	if req.Over == nil {
+		req.Over = always(true)
+	}
+	req.Turn = turn.Over(nil)
+	var out strings.Builder
+	require.NoError(t, logfile.Read(t.Context(), req, &out))
+	return out.String()
+}
+
+func TestRead_Whole(t *testing.T) {
+	path := written(t, line("a")+line("b")+at+"stdout F torn")
+	assert.Equal(t, "a\nb\ntorn", read(t, logfile.Request{Path: path}))
+	assert.Equal(t, "a\nb\n", read(t, logfile.Request{Path: path, Over: always(false)}), "the end of the line may come yet")
+	assert.Empty(t, read(t, logfile.Request{Path: path, Since: time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)}))
+}
+
+// counted counts the bytes that are read through it.
+type counted struct {
+	io.ReaderAt
+	n int
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	c.n += len(p)
+	return c.ReaderAt.ReadAt(p, off)
+}
+
+// The lines of every length and at every place, over the edges of blocks, are the
+// same as those of the file as a whole.
+func TestRead_Tail(t *testing.T) {
+	for _, length := range []int{0, 1, 100, 9_000, 32<<10 - 41, 32<<10 - 40, 32<<10 - 39, 70_000} {
+		var file strings.Builder
+		var want []string
+		for i := range 12 {
+			text := fmt.Sprint(i) + strings.Repeat("x", length)
+			if i%3 == 0 {
+				file.WriteString(at + "stderr P " + text + "\n")
+				file.WriteString(at + "stderr P " + text + "\n")
+				file.WriteString(at + "stderr F \n")
+				text += text
+			} else {
+				file.WriteString(line(text))
+			}
+			file.WriteString("no line\n")
+			want = append(want, text+"\n")
+		}
+		path := written(t, file.String())
+		for n := 1; n <= 14; n++ {
+			got := read(t, logfile.Request{Path: path, Tail: n})
+			require.Equal(t, strings.Join(want[max(0, 12-n):], ""), got, "%d lines of length %d", n, length)
+		}
+	}
+	path := written(t, line("a")+line("b")+at+"stdout P begun\n")
+	assert.Equal(t, "b\nbegun", read(t, logfile.Request{Path: path, Tail: 2}), "what has begun is a line")
+	assert.Empty(t, read(t, logfile.Request{Path: written(t, ""), Tail: 2}))
+	assert.Empty(t, read(t, logfile.Request{Path: written(t, "nothing of the kind\n"), Tail: 2}))
+}
+
+func TestLastLines_ReadsNoMoreThanNeedBe(t *testing.T) {
+	file := strings.Repeat(line(strings.Repeat("x", 100)), 100_000)
+	c := &counted{ReaderAt: strings.NewReader(file)}
+	_, err := logfile.LastLines(c, int64(len(file)), 10)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, c.n, 64<<10)
+}
+
+func TestRead_OpensNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	secret := written(t, line("secret"))
+	require.NoError(t, os.Symlink(secret, filepath.Join(dir, "link")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
+	for _, name := range []string{"link", "pipe", "dir"} {
+		for _, follow := range []bool{false, true} {
+			var out bytes.Buffer
+			err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, name), Follow: follow, Over: always(true), Turn: turn.Over(nil)}, &out)
+			require.ErrorIs(t, err, logfile.ErrNotRegular, name)
+			assert.Zero(t, out.Len())
+		}
+	}
+	err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, "none"), Over: always(true), Turn: turn.Over(nil)}, io.Discard)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestRead_EndsWithItsReader(t *testing.T) {
+	path := written(t, line("a"))
+	for _, follow := range []bool{false, true} {
+		err := logfile.Read(t.Context(), logfile.Request{Path: path, Follow: follow, Over: always(false), Turn: turn.Over(nil)}, broken{})
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+	}
+}
+
+// follower is a log that is followed in a bubble.
+type follower struct {
+	mu    sync.Mutex
+	out   strings.Builder
+	over  atomic.Bool
+	asked atomic.Int32
+	ended chan error
+}
+
+func (f *follower) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out.Write(p)
+}
+
+// after is what has come since the last call, half a second later, in a bubble.
+func (f *follower) after() string {
+	time.Sleep(500 * time.Millisecond)
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.out.Reset()
+	return f.out.String()
+}
+
+func follow(ctx context.Context, path string, tail int) *follower {
+	f := &follower{ended: make(chan error, 1)}
+	go func() {
+		f.ended <- logfile.Read(ctx, logfile.Request{Path: path, Tail: tail, Follow: true, Turn: turn.Over(nil), Over: func(context.Context) bool {
+			f.asked.Add(1)
+			return f.over.Load()
+		}}, f)
+	}()
+	return f
+}
+
+func TestRead_Follow(t *testing.T) {
+	path := written(t, line("a")+line("b"))
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t.Context(), path, 1)
+		assert.Equal(t, "b\n", f.after())
+		add(t, path, line("c")+at+"stdout F d")
+		assert.Equal(t, "c\n", f.after())
+		add(t, path, "d\n")
+		assert.Equal(t, "dd\n", f.after())
+		for range 120 {
+			assert.Empty(t, f.after())
+		}
+		assert.InDelta(t, 61, f.asked.Load(), 2, "the runtime is asked once a second")
+		add(t, path, line("e")+at+"stdout P f\n"+at+"stdo")
+		f.over.Store(true)
+		require.NoError(t, <-f.ended)
+		assert.Equal(t, "e\nf", f.after())
+	})
+}
+
+func TestRead_FollowUntilTheContextEnds(t *testing.T) {
+	path := written(t, line("a"))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := follow(ctx, path, 0)
+		assert.Equal(t, "a\n", f.after())
+		cancel()
+		require.ErrorIs(t, <-f.ended, context.Canceled)
+	})
+}
+
+func TestRead_FollowsWhatTakesThePlaceOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.log")
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t.Context(), path, 1)
+		assert.Empty(t, f.after(), "there is none yet")
+		add(t, path, line("a")+line("b"))
+		assert.Equal(t, "a\nb\n", f.after(), "all of it is new")
+
+		require.NoError(t, os.Rename(path, path+".1"))
+		add(t, path+".1", line("c")+at+"stdout F torn")
+		assert.Equal(t, "c\n", f.after(), "the next one has not come")
+		add(t, path+".1", line(""))
+		add(t, path, line("d"))
+		assert.Equal(t, "torn"+at+"stdout F \nd\n", f.after(), "the old one to its end, then the new one")
+
+		require.NoError(t, os.Rename(path, path+".2"))
+		add(t, path+".2", at+"stdout F half")
+		add(t, path, line("e"))
+		assert.Equal(t, "e\n", f.after(), "the half of a line does not get into the next file")
+
+		require.NoError(t, os.Truncate(path, 0))
+		add(t, path, line("f"))
+		assert.Empty(t, f.after(), "a file that is as long as it was looks as it did")
+		require.NoError(t, os.Truncate(path, 0))
+		assert.Empty(t, f.after())
+		add(t, path, line("g"))
+		assert.Equal(t, "g\n", f.after())
+		f.over.Store(true)
+		require.NoError(t, <-f.ended)
+	})
+}
