@@ -146,6 +146,7 @@ func Podkeel() House {
 			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
 			{"podworkers/podsync/volumes", Edge, Floor4},
 			{"podworkers/podsync/objects", Edge, Floor4},
+			{"syncloop/gc/logfiles", Edge, Floor4},
 			{"podworkers/prober/check", Edge, Floor4},
 			{"podworkers/prober/grpccheck", Edge, Floor4},
 			{"podworkers/podsync/hookhttp", Edge, Floor4},

@@ -79,6 +79,9 @@ type Config struct {
 	// LogRoot is the directory below which each pod gets one for the logs of
 	// its containers. Empty: the runtime is given no paths.
 	LogRoot string
+	// Logs tells the numbers of attempts of which there are no records any more and
+	// no status. Nil: containers without either begin with zero.
+	Logs attemptLogs
 	// MemoryBytes is the memory of the node: Burstable containers are killed in
 	// order of the share of it that they ask for. Zero: all the same.
 	MemoryBytes uint64

@@ -57,6 +57,14 @@ type Files interface {
 	ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error)
 }
 
+// attemptLogs knows the logs of containers: a logfiles.Dir of package gc's.
+type attemptLogs interface {
+	// NextAttempt is the number after the highest of which a container has a log;
+	// zero if it has none. It is called before a container is made of which nothing
+	// else tells how often it was.
+	NextAttempt(pod runtime.PodRef, container string) (uint32, error)
+}
+
 // HTTPGetter makes the requests of http hooks. Package hookhttp has the usual
 // one.
 type HTTPGetter interface {

@@ -58,6 +58,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 		return err
 	}
 	defer image.release()
+	s.recount(v, st)
 	req, err := s.containerRequest(ctx, v, st, sandbox, image)
 	switch {
 	case cut(ctx, err):
@@ -78,6 +79,21 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 		return err
 	}
 	return s.postStart(ctx, v, c, id)
+}
+
+// recount looks for a container among the logs of which neither records nor a
+// status tell that it ran before: a runtime may have lost its state, and a number
+// is not to be used again (KC-2).
+func (s *Syncer) recount(v *visit, st *plan.Start) {
+	if s.cfg.Logs == nil || st.Attempt > 0 {
+		return
+	}
+	next, err := s.cfg.Logs.NextAttempt(v.ref(), st.Container.Name)
+	if err != nil {
+		s.cfg.Log.Warn("the logs of a container do not tell how often it ran", "pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", st.Container.Name, "err", err)
+		return
+	}
+	st.Attempt = next
 }
 
 // removeCreated drops records that never ran, and sees for itself that they are

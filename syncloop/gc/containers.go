@@ -28,6 +28,10 @@ type ContainersConfig struct {
 	// Seen is the newest picture of what there is: a pleg.PLEG. It costs
 	// nothing to look at, and decides whether the runtime is asked at all.
 	Seen seen
+	// Logs has the logs of containers: a logfiles.Dir. Those of an attempt go
+	// right before its record, which stays as long as they cannot be removed. Nil:
+	// they stay until their pod has gone.
+	Logs attemptLogs
 	// Living is asked right before each removal: whether the pod is one of ours,
 	// and will not lose all its records anyway. It is called concurrently and
 	// must not block.
@@ -59,6 +63,12 @@ type ContainersConfig struct {
 type containerRemover interface {
 	remover
 	RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error
+}
+
+type attemptLogs interface {
+	// RemoveAttempts removes the logs of the attempts at a container that are not
+	// kept and older than the newest that is.
+	RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error
 }
 
 type seen interface {
@@ -124,7 +134,7 @@ func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 		if removals.Empty() || ctx.Err() != nil || !c.config.Living(uid) {
 			return outcome{next: removals.Next}
 		}
-		if status, err = c.remove(ctx, uid, &removals); err != nil {
+		if status, err = c.remove(ctx, status, &removals); err != nil {
 			return outcome{err: err}
 		}
 	}
@@ -157,10 +167,14 @@ func (c *Containers) decide(status *runtime.PodStatus) policy.Removals {
 
 // remove performs what was decided, and looks at what has come of it: a
 // runtime's word that something is removed is not enough.
-func (c *Containers) remove(ctx context.Context, uid types.UID, r *policy.Removals) (*runtime.PodStatus, error) {
+func (c *Containers) remove(ctx context.Context, status *runtime.PodStatus, r *policy.Removals) (*runtime.PodStatus, error) {
+	uid := status.UID
 	for _, id := range r.Containers {
 		if ctx.Err() != nil || !c.config.Living(uid) {
 			break
+		}
+		if err := c.removeLogs(status, r.Containers, id); err != nil {
+			return nil, fmt.Errorf("gc: logs of container %s: %w", id, err)
 		}
 		err := c.call(ctx, func(ctx context.Context) error {
 			return c.config.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
@@ -184,6 +198,24 @@ func (c *Containers) remove(ctx context.Context, uid types.UID, r *policy.Remova
 		c.config.Removed(uid)
 	}
 	return c.confirm(ctx, uid, r)
+}
+
+// removeLogs drops the logs of a container whose record is about to go, and of
+// those that went before without (KC-17). Those of the records that stay are
+// kept, and so is what is newer: the number of the last attempt is in its name.
+func (c *Containers) removeLogs(status *runtime.PodStatus, going []string, id string) error {
+	i := slices.IndexFunc(status.Containers, func(s runtime.ContainerStatus) bool { return s.ID == id })
+	if c.config.Logs == nil || i < 0 {
+		return nil
+	}
+	name := status.Containers[i].Name
+	var keep []uint32
+	for j := range status.Containers {
+		if s := &status.Containers[j]; s.Name == name && !slices.Contains(going, s.ID) {
+			keep = append(keep, s.Attempt)
+		}
+	}
+	return c.config.Logs.RemoveAttempts(runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}, name, keep)
 }
 
 // confirm looks at the pod after a removal.

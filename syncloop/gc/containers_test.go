@@ -2,9 +2,11 @@ package gc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,18 +44,22 @@ type collector struct {
 	picture    picture
 }
 
-func newCollector(t *testing.T, policy gc.Policy) *collector {
+func newCollector(t *testing.T, policy gc.Policy, change ...func(*gc.ContainersConfig)) *collector {
 	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
 	c := &collector{bottle: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
-	var err error
-	c.containers, err = gc.NewContainers(gc.ContainersConfig{
+	config := gc.ContainersConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: policy, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
-	})
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	var err error
+	c.containers, err = gc.NewContainers(config)
 	require.NoError(t, err)
 	var ctx context.Context
 	ctx, b.end = turn.WithCancel(t.Context())
@@ -208,6 +214,41 @@ func TestContainers_F58_Trouble(t *testing.T) {
 			assert.False(t, armed)
 		})
 	}
+}
+
+// attemptLogs are logs that cannot be removed the first time.
+type attemptLogs struct {
+	b     *bench
+	calls int
+}
+
+func (l *attemptLogs) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
+	l.b.note("logs of %s/%s %s %s but %d", pod.Namespace, pod.Name, pod.UID, container, keep)
+	if l.calls++; l.calls == 1 {
+		return errors.New("read-only file system")
+	}
+	return nil
+}
+
+// KC-17: the logs of an attempt go before its record, which stays as long as they
+// cannot be removed.
+func TestContainers_KC17_Logs(t *testing.T) {
+	logs := &attemptLogs{}
+	c := newCollector(t, gc.Policy{}, func(config *gc.ContainersConfig) { config.Logs = logs })
+	logs.b = c.bench
+	c.crashed(t, "a", 3)
+	c.containers.Changed("a")
+	c.at(1)
+	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))
+	c.at(1000)
+	assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
+	var about []string
+	for _, line := range c.transcript() {
+		if strings.Contains(line, "logs") || strings.Contains(line, "warned") || strings.Contains(line, "removed") {
+			about = append(about, line)
+		}
+	}
+	assert.Equal(t, []string{"1e-09 logs of ns/a a c but [2 1]", "1e-09 warned", "10.000000001 logs of ns/a a c but [2 1]", "10.000000001 removed of a"}, about)
 }
 
 // The same under goroutines, told of by many at once.

@@ -3,6 +3,7 @@ package gc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,4 +99,34 @@ func ExampleNewImages() {
 	fmt.Println(freed, err)
 	// Output:
 	// 1048576 <nil>
+}
+
+// What pods have left on the disk goes when they are gone.
+func ExampleNewDirectories() {
+	ctx, end := context.WithCancel(context.Background())
+	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
+		Store:   disk{func(uid types.UID) { fmt.Println("removed that of", uid); end() }},
+		Runtime: memory.New(memory.Config{}),
+		Gone:    func(uid types.UID) bool { return uid != "u1" },
+		Delay:   time.Nanosecond,
+	})
+	if err != nil {
+		panic(err)
+	}
+	directories.Changed()
+	_ = directories.Run(ctx)
+	// Output:
+	// removed that of u2
+}
+
+// disk stands for a logfiles.Dir.
+type disk struct{ remove func(types.UID) }
+
+func (disk) Pods(of func(types.UID) bool, _ int) (found []types.UID, err error) {
+	return slices.DeleteFunc([]types.UID{"u1", "u2"}, func(uid types.UID) bool { return !of(uid) }), nil
+}
+
+func (d disk) TearDown(_ context.Context, uid types.UID) error {
+	d.remove(uid)
+	return nil
 }

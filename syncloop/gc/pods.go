@@ -54,8 +54,12 @@ type PodsConfig struct {
 	Log *slog.Logger
 }
 
-type remover interface {
+type looker interface {
 	PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
+}
+
+type remover interface {
+	looker
 	RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error
 }
 
@@ -162,7 +166,7 @@ func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, err
 }
 
 // look asks the runtime what there is of a pod.
-func look(ctx context.Context, t turn.Turn, rt remover, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
+func look(ctx context.Context, t turn.Turn, rt looker, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := t.WithDeadline(ctx, t.Now().Add(within))
 	defer cancel()
 	status, err := rt.PodStatus(ctx, uid)

@@ -55,12 +55,7 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 	config := gc.PodsConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b}, Clock: own,
 		Removable: b.removable, Removed: func(uid types.UID) { b.note("removed %s", uid) },
-		Log: slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		}})),
+		Log: b.log(),
 	}
 	for _, c := range change {
 		c(&config)
@@ -69,6 +64,16 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 		panic(err)
 	}
 	return b
+}
+
+// log writes down what is told, without the time.
+func (b *bench) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
 }
 
 // removable is what a node answers: not wanted, and over.

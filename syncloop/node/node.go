@@ -25,6 +25,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -54,6 +55,10 @@ type Node struct {
 	dead     *gc.Containers
 	unused   *gc.Images
 	images   *images.Manager
+	// directories remove what pods leave on the disk; logs is nil without a place
+	// for logs.
+	directories []*gc.Directories
+	logs        *logfiles.Dir
 
 	ready, done turn.Latch
 	mu          struct {
@@ -61,6 +66,7 @@ type Node struct {
 		ran      bool
 		listed   bool // the runtime has been asked for its pods
 		seen     bool // and could answer the last time
+		tidy     bool // no directories are left of pods that are gone, as far as is known
 		err      error
 		watchers []*watcher // replaced, never changed in place
 	}
@@ -89,7 +95,7 @@ func New(config Config) (*Node, error) {
 		config.onPaper()
 	}
 	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
-	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildWork, n.buildLoop} {
+	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildWork, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -150,7 +156,7 @@ func (n *Node) buildWork() (err error) {
 	if err != nil {
 		return err
 	}
-	n.syncer, err = podsync.New(podsync.Config{
+	config := podsync.Config{
 		Images: n.images, Keyring: n.config.Keyring,
 		Runtime: n.config.Runtime,
 		Status:  n.status,
@@ -164,7 +170,11 @@ func (n *Node) buildWork() (err error) {
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
 		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds},
-	})
+	}
+	if n.logs != nil {
+		config.Logs = n.logs
+	}
+	n.syncer, err = podsync.New(config)
 	if err != nil {
 		return err
 	}
@@ -188,14 +198,14 @@ func (n *Node) buildLoop() (err error) {
 	n.leftover, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   n.config.Runtime,
 		Removable: n.removable,
-		Removed:   n.cleared,
+		Removed:   n.emptied,
 		Clock:     n.config.Clock,
 		Log:       n.config.Log,
 	})
 	if err != nil {
 		return err
 	}
-	n.dead, err = gc.NewContainers(gc.ContainersConfig{
+	containers := gc.ContainersConfig{
 		Runtime: n.config.Runtime,
 		Seen:    n.pleg,
 		Living:  n.living,
@@ -203,7 +213,11 @@ func (n *Node) buildLoop() (err error) {
 		Policy:  n.config.GC,
 		Clock:   n.config.Clock,
 		Log:     n.config.Log,
-	})
+	}
+	if n.logs != nil {
+		containers.Logs = n.logs
+	}
+	n.dead, err = gc.NewContainers(containers)
 	if err != nil {
 		return err
 	}
@@ -276,7 +290,11 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
 	group := turn.NewGroup(n.turn)
-	for _, part := range []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.unused.Run, n.loop.Run} {
+	parts := []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.unused.Run, n.loop.Run}
+	for _, d := range n.directories {
+		parts = append(parts, d.Run)
+	}
+	for _, part := range parts {
 		group.Go(func() {
 			if err := part(ctx); err != nil {
 				n.fail(err)
@@ -371,6 +389,12 @@ func (n *Node) cleared(uid types.UID) {
 	n.unused.Changed()
 }
 
+// emptied follows the removal of the last record of a pod.
+func (n *Node) emptied(uid types.UID) {
+	n.cleared(uid)
+	n.untidy()
+}
+
 // DeleteUnusedImages removes all images that no container refers to, whatever
 // Config.ImageGC says: for those who need the room. It returns how many bytes
 // that has freed.
@@ -391,6 +415,7 @@ func (n *Node) cleaned(_ time.Duration, err error) {
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
+	n.tidyUp()
 	if ok, _ := n.pleg.Healthy(); ok {
 		n.ready.Open()
 	}
@@ -436,6 +461,7 @@ func (n *Node) synced(s podworkers.Synced) {
 }
 
 func (n *Node) forgotten(uid types.UID) {
+	n.untidy()
 	n.loop.Touch()
 	n.changed(uid)
 	if n.config.Hooks.Forgotten != nil {

@@ -47,7 +47,7 @@
 //
 // # Statements kept
 //
-// KC-8, KC-9, SP-22 (TearDown). F10, F28, F31, F95.
+// KC-8, KC-9, SP-22 (TearDown), SP-24 (Pods tells what there is). F10, F28, F31, F95.
 //
 // # Differences from the kubelet
 //

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,4 +21,19 @@ func PodOfLogs(directory string) (types.UID, bool) {
 		}
 	}
 	return types.UID(parts[2]), true
+}
+
+// AttemptOfLog is the attempt at a container whose log is in a file, by the
+// file's name: N.log, or what rotation has made of it. False: it is none of
+// ours (KC-2, GC-9).
+func AttemptOfLog(file string) (uint32, bool) {
+	number, rest, ok := strings.Cut(file, ".")
+	if !ok || rest != "log" && !strings.HasPrefix(rest, "log.") {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(number, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != number {
+		return 0, false
+	}
+	return uint32(n), true
 }

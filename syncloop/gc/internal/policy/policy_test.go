@@ -197,6 +197,18 @@ func TestPodOfLogs_GC8(t *testing.T) {
 	}
 }
 
+// KC-2, GC-9: a number, .log, and what rotation adds.
+func TestAttemptOfLog_KC2(t *testing.T) {
+	for name, want := range map[string]int64{
+		"0.log": 0, "12.log": 12, "3.log.20260101-000000": 3, "3.log.20260101-000000.gz": 3, "2147483647.log": 2147483647,
+		"2147483648.log": -1, "-1.log": -1, "+1.log": -1, "01.log": -1, "1.logs": -1, "1.txt": -1, "log": -1, ".log": -1, "": -1, "a.log": -1,
+	} {
+		n, ok := AttemptOfLog(name)
+		assert.Equal(t, want >= 0, ok, "%q", name)
+		assert.Equal(t, max(want, 0), int64(n), "%q", name)
+	}
+}
+
 func FuzzPodOfLogs(f *testing.F) {
 	f.Add("ns_web_1")
 	f.Fuzz(func(t *testing.T, name string) {

@@ -1,0 +1,173 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// DefaultMaxDirectories is of how many pods directories are looked for at once.
+const DefaultMaxDirectories = 256
+
+// DirectoriesConfig is what Directories need. Store, Runtime and Gone are
+// required.
+type DirectoriesConfig struct {
+	// Store has the directories: a logfiles.Dir or a volumes.Dir.
+	Store directories
+	// Runtime is asked right before each removal whether it has anything of the
+	// pod.
+	Runtime looker
+	// Gone reports whether a pod is neither wanted nor worked on, by those who
+	// would know. It is asked for each pod that has a directory, and again right
+	// before each removal; concurrently, and it must not block.
+	Gone func(uid types.UID) bool
+	// Delay is how long after Changed directories are looked for; zero is
+	// DefaultDelay.
+	Delay time.Duration
+	// Retry is how long what failed waits for the next try; zero is DefaultRetry.
+	// It doubles with each failure, up to MaxRetry; zero is DefaultMaxRetry.
+	Retry, MaxRetry time.Duration
+	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	CallTimeout time.Duration
+	// MaxDirectories is of how many pods directories are looked for at once; zero
+	// is DefaultMaxDirectories.
+	MaxDirectories int
+	// MaxRemovals is of how many pods directories are removed at once; zero is
+	// DefaultMaxRemovals.
+	MaxRemovals int
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+type directories interface {
+	// Pods lists pods that have a directory and for which of answers true, at
+	// most limit of them.
+	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	// TearDown removes the directory of a pod. It may be repeated; nothing to
+	// remove is no error.
+	TearDown(ctx context.Context, uid types.UID) error
+}
+
+// Directories removes the directories that pods have left behind, those of
+// former agents too. Changed may be called from anywhere, before Run and after
+// it as well.
+type Directories struct {
+	config DirectoriesConfig
+	turn   turn.Turn
+	tries  *tries
+}
+
+// NewDirectories makes a collector. It runs nothing until Run is called.
+func NewDirectories(config DirectoriesConfig) (*Directories, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	tries.what = "directories of pods that are gone could not be removed and will be tried again"
+	tries.delay = config.Delay
+	return &Directories{config: config, turn: tries.turn, tries: tries}, nil
+}
+
+// listing stands among the pods that are to be tried for the search for more. No
+// pod has that UID.
+const listing types.UID = ""
+
+// Changed says that pods may have gone, or have been gone all along. It never
+// blocks.
+func (d *Directories) Changed() { d.tries.add([]types.UID{listing}) }
+
+// Run removes directories until ctx ends, and returns nil then. While nobody says
+// that something has changed it wakes up only for what has failed. Run is called
+// once.
+func (d *Directories) Run(ctx context.Context) error {
+	d.tries.run(ctx, d.Step)
+	return nil
+}
+
+// Step does what is due: it looks for directories, or removes some that were
+// found, and returns when it has.
+func (d *Directories) Step(ctx context.Context) {
+	d.tries.step(ctx, d.config.MaxRemovals, d.try)
+}
+
+func (d *Directories) try(ctx context.Context, uid types.UID) outcome {
+	if uid == listing {
+		return d.find()
+	}
+	return outcome{err: d.remove(ctx, uid)}
+}
+
+// find hands over the pods whose directories may go. If there are as many as are
+// looked for at once there may be more.
+func (d *Directories) find() outcome {
+	uids, err := d.config.Store.Pods(d.config.Gone, d.config.MaxDirectories)
+	if err != nil {
+		return outcome{err: fmt.Errorf("gc: look for directories: %w", err)}
+	}
+	d.tries.add(uids)
+	if len(uids) < d.config.MaxDirectories {
+		return outcome{}
+	}
+	return outcome{next: d.turn.Now().Add(d.config.Retry)}
+}
+
+// remove drops the directories of one pod, if nothing is left of that. nil also
+// means that they must be kept: its records go first, and that is a change.
+func (d *Directories) remove(ctx context.Context, uid types.UID) error {
+	if !d.config.Gone(uid) {
+		return nil
+	}
+	status, err := look(ctx, d.turn, d.config.Runtime, uid, d.config.CallTimeout)
+	if err != nil {
+		return err
+	}
+	if len(status.Sandboxes)+len(status.Containers) > 0 || ctx.Err() != nil || !d.config.Gone(uid) {
+		return nil
+	}
+	ctx, cancel := d.turn.WithDeadline(turn.Detach(ctx), d.turn.Now().Add(d.config.CallTimeout))
+	defer cancel()
+	if err := d.config.Store.TearDown(ctx, uid); err != nil {
+		return fmt.Errorf("gc: %w", err)
+	}
+	return nil
+}
+
+func (c *DirectoriesConfig) complete() error {
+	var errs []error
+	fault := func(is bool, what string) {
+		if is {
+			errs = append(errs, errors.New("gc: DirectoriesConfig."+what))
+		}
+	}
+	fault(c.Store == nil, "Store is missing")
+	fault(c.Runtime == nil, "Runtime is missing")
+	fault(c.Gone == nil, "Gone is missing")
+	fault(c.Delay < 0, "Delay is negative")
+	fault(c.Retry < 0, "Retry is negative")
+	fault(c.MaxRetry < 0, "MaxRetry is negative")
+	fault(c.CallTimeout < 0, "CallTimeout is negative")
+	fault(c.MaxDirectories < 0, "MaxDirectories is negative")
+	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
+	orDefault(&c.Delay, DefaultDelay)
+	orDefault(&c.Retry, DefaultRetry)
+	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
+	orDefault(&c.CallTimeout, DefaultCallTimeout)
+	orDefault(&c.MaxDirectories, DefaultMaxDirectories)
+	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package gc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/syncloop/gc"
+)
+
+// cabinet is a store of directories in memory.
+type cabinet struct {
+	b    *bench
+	uids []types.UID
+	fail map[string]int // how often a call fails
+}
+
+func (s *cabinet) failed(call string) error {
+	if s.fail[call] > 0 {
+		s.fail[call]--
+		return errors.New("no space for " + call)
+	}
+	return nil
+}
+
+func (s *cabinet) Pods(of func(types.UID) bool, limit int) (found []types.UID, err error) {
+	s.b.note("list")
+	for _, uid := range s.uids {
+		if len(found) < limit && of(uid) {
+			found = append(found, uid)
+		}
+	}
+	return found, s.failed("list")
+}
+
+func (s *cabinet) TearDown(_ context.Context, uid types.UID) error {
+	if err := s.failed(string(uid)); err != nil {
+		return err
+	}
+	s.b.note("tear down %s", uid)
+	s.uids = slices.DeleteFunc(s.uids, func(u types.UID) bool { return u == uid })
+	return nil
+}
+
+// cleaner is a bottle with Directories.
+type cleaner struct {
+	*bottle
+	cabinet     *cabinet
+	directories *gc.Directories
+}
+
+func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
+	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b.process = b.NewProcess()
+	own := b.process.Clock()
+	b.bench = newBench(b.NewProcess().Clock(), own)
+	c := &cleaner{bottle: b, cabinet: &cabinet{b.bench, uids, map[string]int{}}}
+	var err error
+	c.directories, err = gc.NewDirectories(gc.DirectoriesConfig{
+		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.On(own), own), Gone: b.removable,
+		Delay: time.Second, MaxDirectories: 3, MaxRemovals: 1, Clock: own, Log: b.log(),
+	})
+	require.NoError(t, err)
+	var ctx context.Context
+	ctx, b.end = turn.WithCancel(t.Context())
+	b.process.Go(func() {
+		assert.NoError(t, c.directories.Run(ctx))
+		b.ran = true
+	})
+	b.Settle()
+	t.Cleanup(func() {
+		b.end()
+		b.RunUntil(b.Now().Add(time.Hour))
+		assert.Zero(t, b.process.Running())
+	})
+	return c
+}
+
+// GC-8, SP-24: what is wanted stays, and what the runtime has records of; nothing
+// is looked for that nobody asks for.
+func TestDirectories_GC8(t *testing.T) {
+	c := newCleaner(t, "gone", "wanted", "dead")
+	c.dead(t, "dead", 1)
+	c.keep("wanted", true)
+	c.at(1000)
+	assert.Empty(t, c.transcript())
+	c.directories.Changed()
+	c.directories.Changed()
+	c.at(2000)
+	assert.Equal(t, []string{"1001 list", "1002 tear down gone"}, c.transcript())
+	_, armed := c.Next()
+	assert.False(t, armed, "it waits for nothing")
+}
+
+// A pod that is wanted again between the search and the removal is kept.
+func TestDirectories_AskedAgain(t *testing.T) {
+	c := newCleaner(t, "a", "b")
+	c.mu.asked = func(uid types.UID) {
+		if uid == "b" { // Right after "a" has been found.
+			c.keep("a", true)
+		}
+	}
+	c.directories.Changed()
+	c.at(10)
+	assert.Equal(t, []string{"1 list", "2 tear down b"}, c.transcript())
+}
+
+// Many are found in pieces.
+func TestDirectories_Bounded(t *testing.T) {
+	var uids []types.UID
+	for i := range 5 {
+		uids = append(uids, types.UID(fmt.Sprint("u", i)))
+	}
+	c := newCleaner(t, uids...)
+	c.directories.Changed()
+	c.at(100)
+	assert.Equal(t, []string{"1 list", "2 tear down u0", "2 tear down u1", "2 tear down u2", "11 list", "12 tear down u3", "12 tear down u4"}, c.transcript())
+}
+
+// What fails is told once and tried again, the search too; a runtime that does
+// not answer keeps everything.
+func TestDirectories_Trouble(t *testing.T) {
+	c := newCleaner(t, "a")
+	c.cabinet.fail["list"], c.cabinet.fail["a"] = 1, 2
+	_, err := c.faults.Add(faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail, Times: 1})
+	require.NoError(t, err)
+	c.directories.Changed()
+	c.at(1000)
+	const what = `level=WARN msg="directories of pods that are gone could not be removed and will be tried again" `
+	assert.Equal(t, []string{
+		"1 list", "1 " + what + `uid="" after=10s err="gc: look for directories: no space for list"`,
+		"11 list", "12 " + what + `uid=a after=10s err="gc: look at the pod: faulty: injected: PodStatus"`,
+		"22 " + what + `uid=a after=20s err="gc: no space for a"`, "82 tear down a",
+	}, c.transcript())
+}
+
+func TestNewDirectories_NamesEveryFault(t *testing.T) {
+	_, err := gc.NewDirectories(gc.DirectoriesConfig{Delay: -1, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxDirectories: -1, MaxRemovals: -1})
+	require.EqualError(t, err, "gc: DirectoriesConfig.Store is missing\ngc: DirectoriesConfig.Runtime is missing\n"+
+		"gc: DirectoriesConfig.Gone is missing\ngc: DirectoriesConfig.Delay is negative\ngc: DirectoriesConfig.Retry is negative\n"+
+		"gc: DirectoriesConfig.MaxRetry is negative\ngc: DirectoriesConfig.CallTimeout is negative\n"+
+		"gc: DirectoriesConfig.MaxDirectories is negative\ngc: DirectoriesConfig.MaxRemovals is negative")
+}

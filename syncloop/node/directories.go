@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+)
+
+// pods is what has directories of pods and tells of which; not all Volumes do.
+type pods interface {
+	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	TearDown(ctx context.Context, uid types.UID) error
+}
+
+// buildDirectories: who removes what pods have left on the disk.
+func (n *Node) buildDirectories() (err error) {
+	var stores []pods
+	if n.config.LogRoot != "" {
+		if n.logs, err = logfiles.New(logfiles.Config{Root: n.config.LogRoot}); err != nil {
+			return err
+		}
+		stores = append(stores, n.logs)
+	}
+	if volumes, ok := n.config.Volumes.(pods); ok {
+		stores = append(stores, volumes)
+	}
+	for _, store := range stores {
+		d, err := gc.NewDirectories(gc.DirectoriesConfig{
+			Store: store, Runtime: n.config.Runtime, Gone: n.gone, Clock: n.config.Clock, Log: n.config.Log,
+		})
+		if err != nil {
+			return err
+		}
+		n.directories = append(n.directories, d)
+	}
+	return nil
+}
+
+// gone: nobody wants the pod or works on it, and all who could want it have
+// said everything. Whose a directory is it does not tell.
+func (n *Node) gone(uid types.UID) bool {
+	return n.allComplete() && !n.known(uid)
+}
+
+func (n *Node) allComplete() bool {
+	if !n.sources.AllSeen() {
+		return false
+	}
+	for _, name := range n.sources.Names() {
+		if !n.sources.Complete(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// untidy notes that directories may be left of a pod, for the next housekeeping.
+func (n *Node) untidy() {
+	if len(n.directories) == 0 {
+		return
+	}
+	n.mu.Lock()
+	n.mu.tidy = false
+	n.mu.Unlock()
+	n.loop.Touch()
+}
+
+// tidyUp has directories looked for after a housekeeping, if there may be some:
+// after the first one for what former agents have left, then after pods have
+// gone (HC-2, SP-24).
+func (n *Node) tidyUp() {
+	if !n.allComplete() {
+		return
+	}
+	n.mu.Lock()
+	tidy := n.mu.tidy
+	n.mu.tidy = true
+	n.mu.Unlock()
+	if tidy {
+		return
+	}
+	for _, d := range n.directories {
+		d.Changed()
+	}
+}
