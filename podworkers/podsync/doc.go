@@ -75,7 +75,7 @@
 //
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
 // Order and results: RS-1 to RS-8, RS-14. Backoff: RS-9 to RS-13, IM-4, IM-5. Containers:
-// KC-1 to KC-15. Kills: TO-1 to TO-8, I6, I7, I32, I33. Images: IM-1, IM-2, IM-4 to IM-8.
+// KC-1 to KC-15 (KC-2 with Config.Logs). Kills: TO-1 to TO-8, I6, I7, I32, I33. Images: IM-1, IM-2, IM-4 to IM-8.
 // What a Syncer has not been given the means for is not run: Unsupported finds the
 // pods that ask for it, so that they are refused before they come here.
 //

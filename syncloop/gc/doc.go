@@ -44,6 +44,15 @@
 // lease that the sweep knows. If the runtime cannot say of one pod what it uses
 // nothing is removed.
 //
+// # Directories
+//
+// What pods leave on the disk is not the runtime's: the logs of their containers
+// (logfiles.Dir) and their volumes (volumes.Dir). Directories looks for it when
+// somebody says that pods have gone, or may have been gone all along; never by
+// itself. A directory goes if nobody wants or works on its pod, by its UID, and the
+// runtime has no records of that, both of which are asked right before. Some
+// are found at once, at most DirectoriesConfig.MaxDirectories, then the next.
+//
 // # For all of them
 //
 //   - A call that removes, once sent, runs to its own timeout.
@@ -60,8 +69,9 @@
 // sandbox that can not be stopped is not removed, since RemoveSandbox stops first
 // and fails if it can not. Of the architecture: destructive IO runs off the loop
 // and is checked again at the moment it is done. IG-1 to IG-6, but for image volumes.
-//
-// Not here yet: directories of logs (GC-8, GC-9), but for the name of one.
+// GC-8, HC-2 and SP-24: directories of pods that are gone. KC-17: the logs of an
+// attempt, rotated ones included, go right before its record, which stays as long
+// as they cannot be removed.
 //
 // # Differences from the kubelet
 //
@@ -73,6 +83,12 @@
 //     few can be removed is said once until they can (IG-4).
 //   - An image is in use also while somebody is about to make a container of it
 //     (part 4, 38).
+//   - The logs of the newest attempt of which there is a record stay, and of those
+//     after it: their number is what is left to count by if records are lost (KC-2).
+//     Those of attempts whose records others have removed go with the next (GC-9).
+//   - Directories are looked for when there is a reason, not in each housekeeping,
+//     and not before every source has said everything: whose a directory is it
+//     does not tell (GC-8).
 //   - There is no round every minute: the end of a container is what removes the
 //     one before it, and no request is dropped for want of room.
 //   - Containers in an unknown state keep their pod (GC-5 kills them first):

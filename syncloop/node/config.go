@@ -63,8 +63,9 @@ type Config struct {
 	Handlers map[string]string
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
-	// LogRoot is the directory for the logs of containers, below which each pod
-	// gets one. Empty: the runtime is given no paths.
+	// LogRoot is the directory for the logs of containers, an absolute path, below
+	// which each pod gets one. What is there of pods that are gone is removed: no two
+	// nodes may share it. Empty: the runtime is given no paths.
 	LogRoot string
 	// Check makes the checks of probes. Nil: those by exec through the runtime if
 	// it is a runtime.Execer, the others by connections from this process; or all

@@ -1,0 +1,46 @@
+package podsync_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// attemptLogs says that there are logs of so many attempts.
+type attemptLogs struct {
+	next  uint32
+	err   error
+	asked []string
+}
+
+func (l *attemptLogs) NextAttempt(pod runtime.PodRef, container string) (uint32, error) {
+	l.asked = append(l.asked, pod.Namespace+"/"+pod.Name+"/"+container)
+	return l.next, l.err
+}
+
+// KC-2: without records and status the logs tell the number of the next attempt;
+// if they cannot be read it is zero.
+func TestStart_KC2_Logs(t *testing.T) {
+	for name, c := range map[string]struct {
+		logs    attemptLogs
+		attempt uint32
+	}{
+		"logs":   {attemptLogs{next: 7}, 7},
+		"none":   {attemptLogs{}, 0},
+		"broken": {attemptLogs{next: 7, err: errors.New("not a directory")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen, err := requests(t, plainPod(), podsync.Config{Logs: &c.logs, LogRoot: "/logs"})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"ns/web/a"}, c.logs.asked)
+			assert.Equal(t, c.attempt, seen.container.Attempt)
+			assert.Equal(t, "a/"+string(rune('0'+c.attempt))+".log", seen.container.LogPath)
+			assert.Equal(t, string(rune('0'+c.attempt)), seen.container.Annotations[podsync.AnnotationRestartCount])
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package node_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// disk is a directory for logs and one for volumes.
+type disk struct {
+	t   *testing.T
+	top string
+}
+
+func (d disk) config(machine *memory.Runtime) node.Config {
+	dir, err := volumes.New(volumes.Config{Root: filepath.Join(d.top, "agent")})
+	require.NoError(d.t, err)
+	return node.Config{Runtime: machine, Volumes: dir, LogRoot: filepath.Join(d.top, "logs")}
+}
+
+// log writes what a runtime on a disk would.
+func (d disk) log(pod, file string) {
+	path := filepath.Join(d.top, "logs", "default_"+pod+"_"+pod, "c", file)
+	require.NoError(d.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(d.t, os.WriteFile(path, nil, 0o644))
+}
+
+// names are what there is of pods, and nothing else is.
+func (d disk) names(below string) (names []string) {
+	entries, err := os.ReadDir(filepath.Join(d.top, below))
+	require.NoError(d.t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func withVolume(pod *v1.Pod) *v1.Pod {
+	pod.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+	return pod
+}
+
+// HC-2, SP-24, GC-8: what pods of a former agent have left on the disk goes, once
+// everybody has said what is wanted; what is wanted stays, and goes with its pod.
+// KC-2: a machine that was replaced meanwhile does not begin to count anew.
+func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{t, t.TempDir()}
+		first := run(t, d.config(memory.New(memory.Config{})))
+		require.NoError(t, first.Set(withVolume(pod("keep", "serve"))))
+		require.NoError(t, first.Set(withVolume(pod("gone", "serve"))))
+		time.Sleep(time.Minute)
+		d.log("keep", "0.log")
+		d.log("keep", "3.log")
+		d.log("gone", "0.log")
+		d.log("older", "0.log")
+		require.NoError(t, first.stop())
+		assert.Equal(t, []string{"gone", "keep"}, d.names("agent/pods"))
+
+		machine := memory.New(memory.Config{})
+		config := d.config(machine)
+		config.AwaitHost = true
+		second := run(t, config)
+		require.NoError(t, second.Set(withVolume(pod("keep", "serve"))))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"gone", "keep"}, d.names("agent/pods"), "it has not been told everything yet")
+		second.SetComplete()
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"keep"}, d.names("agent/pods"))
+		assert.Equal(t, []string{"default_keep_keep"}, d.names("logs"))
+		assert.Equal(t, uint32(4), machine.LookAt("keep").Containers[0].Attempt)
+
+		second.Drop("keep")
+		time.Sleep(2 * time.Minute)
+		assert.Empty(t, d.names("agent/pods"))
+		assert.Empty(t, d.names("logs"))
+		require.NoError(t, second.stop())
+	})
+}
+
+// GC-9, KC-17: of a container that crashes the logs go that have no record.
+func TestNode_GC9_LogsOfAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{t, t.TempDir()}
+		machine := memory.New(memory.Config{})
+		n := run(t, d.config(machine))
+		for _, file := range []string{"0.log", "0.log.20260101-000000.gz", "1.log", "2.log"} {
+			d.log("a", file)
+		}
+		require.NoError(t, n.Set(pod("a", "sh", "-c", "sleep 1; exit 1")))
+		time.Sleep(time.Second / 2)
+		assert.Equal(t, uint32(3), machine.LookAt("a").Containers[0].Attempt, "the first that we have seen is not the first")
+		assert.Equal(t, []string{"0.log", "0.log.20260101-000000.gz", "1.log", "2.log"}, d.names("logs/default_a_a/c"))
+		d.log("a", "3.log")
+		d.log("a", "4.log")
+		time.Sleep(8 * time.Second)
+		require.Len(t, machine.LookAt("a").Containers, 1)
+		assert.Equal(t, uint32(4), machine.LookAt("a").Containers[0].Attempt)
+		assert.Equal(t, []string{"4.log"}, d.names("logs/default_a_a/c"))
+		require.NoError(t, n.stop())
+	})
+}
