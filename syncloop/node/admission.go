@@ -15,6 +15,7 @@ import (
 // alone comes before what depends on the pods that it has (AD-5).
 func (n *Node) admission() []syncloop.PodAdmitHandler {
 	return slices.Concat([]syncloop.PodAdmitHandler{
+		admitValid(),
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
 		syncloop.AdmitOS(n.config.Labels[v1.LabelOSStable]),

@@ -88,7 +88,7 @@ type Config struct {
 	Capacity v1.ResourceList
 	// Reserved is how much of Capacity pods do not get.
 	Reserved v1.ResourceList
-	// Admit is asked after the built-in handlers: draining, names, scheduling
+	// Admit is asked after the built-in handlers: draining, validity, names, scheduling
 	// gates, operating system, pod count, resources, node affinity, host ports,
 	// taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
@@ -125,7 +125,8 @@ type Config struct {
 	Jitter func() float64
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Recorder receives events; nil drops them. client-go's recorder fits.
+	// Recorder receives events, whose messages have 1024 bytes at most; nil drops
+	// them. client-go's recorder fits.
 	Recorder recorder
 	// Hooks are those of the workers; each is called after the node has seen
 	// to the same thing itself.
@@ -175,6 +176,9 @@ func (c *Config) complete() error {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
+	}
+	if c.Recorder != nil {
+		c.Recorder = brief{c.Recorder}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

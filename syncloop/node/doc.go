@@ -35,6 +35,9 @@
 //
 // Pods handed over with Set come from the source "api", since the host program
 // stands where the API server would: they are ordinary pods, not static ones.
+// Every pod is checked as one of a manifest is, whatever source it comes from: one
+// that makes no sense is refused with reason FailedValidation. The messages of
+// events have a kilobyte at most.
 // A node that drains refuses new pods with reason NodeShutdown, as the kubelet
 // does at shutdown, and kills the ones it has at the same time, without an
 // order by priority.

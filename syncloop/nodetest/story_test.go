@@ -53,6 +53,9 @@ func TestStories(t *testing.T) {
 				defined[name] = p
 				return ""
 			}
+			if d.Cmd == "bad" {
+				return bad(t, d)
+			}
 			config := nodetest.Config{Seed: 1}
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)

@@ -105,6 +105,18 @@ func TestComplete_ST7_TimesAreCutToSeconds(t *testing.T) {
 	assert.Equal(t, 123456789, fine.Nanosecond())
 }
 
+// TestComplete_MessagesAreBounded: what says why a pod or a container waits is
+// bounded, too, and cut between characters.
+func TestComplete_MessagesAreBounded(t *testing.T) {
+	long := "a" + strings.Repeat("ü", 600)
+	status := v1.PodStatus{Message: long, InitContainerStatuses: []v1.ContainerStatus{
+		{Name: "i", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ErrImagePull", Message: long}}},
+	}}
+	Complete(&v1.Pod{}, &v1.PodStatus{}, &status, time.Time{})
+	assert.Equal(t, long[:1023], status.Message)
+	assert.Equal(t, long[:1023], status.InitContainerStatuses[0].State.Waiting.Message)
+}
+
 func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 	long := strings.Repeat("x", 13*1024)
 	status := &v1.PodStatus{

@@ -13,7 +13,8 @@
 // # Differences from the kubelet
 //
 //   - A termination message that is too long is cut between characters, so
-//     that it stays valid UTF-8 and what is compared is what arrives.
+//     that it stays valid UTF-8 and what is compared is what arrives. So is the
+//     message of a pod, and of a container that waits, at a kilobyte.
 //   - Whether a pod had initialized is read off the status that is being
 //     terminated, which is the newest, and not off the API server's (139895).
 //   - Terminate also takes readiness and "started" from the containers that it

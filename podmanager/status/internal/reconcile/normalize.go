@@ -14,6 +14,10 @@ import (
 // evenly by its containers.
 const maxMessages = 12 * 1024
 
+// maxReason is how many bytes a message may have that says why a pod is as it
+// is, or why a container waits: the answer of a registry can be a whole page.
+const maxReason = 1024
+
 // normalize brings the status into the form in which it is compared and
 // stored: no time finer than a second, no message longer than its share,
 // regular container statuses by name, all others as in the spec. [ST-7, CS-10]
@@ -25,6 +29,7 @@ func normalize(pod *v1.Pod, status *v1.PodStatus) {
 		cutTime(&status.Conditions[i].LastProbeTime)
 		cutTime(&status.Conditions[i].LastTransitionTime)
 	}
+	status.Message = cutMessage(status.Message, maxReason)
 	limit := messageLimit(&pod.Spec)
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
@@ -44,6 +49,9 @@ func normalize(pod *v1.Pod, status *v1.PodStatus) {
 }
 
 func normalizeState(state *v1.ContainerState, limit int) {
+	if w := state.Waiting; w != nil {
+		w.Message = cutMessage(w.Message, maxReason)
+	}
 	if r := state.Running; r != nil {
 		cutTime(&r.StartedAt)
 	}

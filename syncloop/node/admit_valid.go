@@ -1,0 +1,37 @@
+package node
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// reasonInvalid is why a pod was refused that makes no sense.
+const reasonInvalid = "FailedValidation"
+
+// admitValid refuses a pod that Set would have refused, from a source that has
+// not looked: names that lead out of a directory, rules that mean nothing,
+// numbers below zero.
+func admitValid() syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource {
+			return syncloop.PodAdmitResult{Admit: true} // Set has looked.
+		}
+		if err := validate(completed(attrs.Pod)); err != nil {
+			faults := strings.ReplaceAll(err.Error(), "\n", "; ")
+			return syncloop.PodAdmitResult{Reason: reasonInvalid, Message: "the pod cannot be run as it is: " + faults}
+		}
+		return syncloop.PodAdmitResult{Admit: true}
+	})
+}
+
+// completed is a copy of a pod with what it leaves out.
+func completed(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	manifest.Default(pod)
+	return pod
+}

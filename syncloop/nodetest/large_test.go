@@ -1,0 +1,171 @@
+package nodetest_test
+
+import (
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// large has one container, and is made larger.
+func large(change func(*v1.PodSpec)) *v1.Pod {
+	p := pod("bad", []string{"serve"})
+	p.UID = "bad"
+	change(&p.Spec)
+	return p
+}
+
+// shown is what people see of a pod: the status, and the texts of its events.
+func shown(t *testing.T, b *nodetest.Bottle, uid types.UID) (status v1.PodStatus, events []string) {
+	t.Helper()
+	for _, p := range b.Node().Pods() {
+		if p.UID == uid {
+			status = p.Status
+		}
+	}
+	_, rest, _ := strings.Cut(b.Transcript(), "pod default/bad\n")
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "pod ") {
+			break
+		}
+		if _, event, ok := strings.Cut(strings.TrimSpace(line), "  event "); ok {
+			require.LessOrEqual(t, len(event), 1100)
+			events = append(events, event)
+		}
+	}
+	return status, events
+}
+
+// TestLarge_AnswerOfARegistry: a registry may answer with a whole page, and not
+// only in text. Status and events tell its beginning.
+func TestLarge_AnswerOfARegistry(t *testing.T) {
+	n := neighbours(t, false)
+	n.b.Machine().FailPulls("bad:1", errors.New("a"+strings.Repeat("é", 1<<19)+"\xff"))
+	n.b.Set(large(func(*v1.PodSpec) {}))
+	n.b.Run(time.Second)
+	status, events := shown(t, n.b, "bad")
+	assert.Equal(t, `Failed: Failed to pull image "bad:1": memory: image bad:1: runtime: image cannot be pulled: aé`, events[1][:95])
+	for _, text := range append(events, status.ContainerStatuses[0].State.Waiting.Message) {
+		assert.True(t, utf8.ValidString(text))
+	}
+	assert.Equal(t, "ImagePullBackOff", status.ContainerStatuses[0].State.Waiting.Reason)
+	assert.InDelta(t, 1024, len(status.ContainerStatuses[0].State.Waiting.Message), 2)
+	n.end(t, "bad")
+}
+
+// TestLarge_F13_ThousandContainers run, beside a pod that is well, and end.
+func TestLarge_F13_ThousandContainers(t *testing.T) {
+	n := neighbours(t, false)
+	began := time.Now()
+	n.b.Set(large(func(s *v1.PodSpec) {
+		for i := range 999 {
+			s.Containers = append(s.Containers, v1.Container{Name: fmt.Sprintf("more-%d", i), Image: "bad:1", Command: []string{"serve"}})
+		}
+	}))
+	n.b.Run(time.Minute)
+	status, _ := shown(t, n.b, "bad")
+	assert.Len(t, status.ContainerStatuses, 1000)
+	for i := range status.ContainerStatuses {
+		assert.True(t, status.ContainerStatuses[i].Ready)
+	}
+	n.b.Run(time.Hour)
+	n.end(t, "bad")
+	assert.Less(t, time.Since(began), time.Minute)
+}
+
+// TestLarge_HundredInitContainers go one after the other, each once.
+func TestLarge_HundredInitContainers(t *testing.T) {
+	n := neighbours(t, false)
+	n.b.Set(large(func(s *v1.PodSpec) {
+		for i := range 100 {
+			s.InitContainers = append(s.InitContainers, v1.Container{Name: fmt.Sprintf("step-%d", i), Image: "bad:1", Command: []string{"sleep", "1"}})
+		}
+	}))
+	n.b.Run(99900 * time.Millisecond)
+	status, _ := shown(t, n.b, "bad")
+	assert.Equal(t, v1.PodPending, status.Phase)
+	n.b.Run(time.Second)
+	status, events := shown(t, n.b, "bad")
+	assert.Equal(t, v1.PodRunning, status.Phase)
+	for i := range status.InitContainerStatuses {
+		assert.Zero(t, status.InitContainerStatuses[i].RestartCount)
+	}
+	assert.Equal(t, "Started: Container step-99 started", events[len(events)-4])
+	n.end(t, "bad")
+}
+
+// TestLarge_F8_DoublingValues: what would have 2^60 bytes is not made.
+func TestLarge_F8_DoublingValues(t *testing.T) {
+	n := neighbours(t, false)
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	n.b.Set(large(func(s *v1.PodSpec) {
+		env := []v1.EnvVar{{Name: "V0", Value: "0123456789"}}
+		for i := range 57 {
+			env = append(env, v1.EnvVar{Name: fmt.Sprintf("V%d", i+1), Value: fmt.Sprintf("$(V%d)$(V%d)", i, i)})
+		}
+		s.Containers[0].Env = env
+	}))
+	n.b.Run(time.Second)
+	goruntime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
+	status, events := shown(t, n.b, "bad")
+	const why = "container c0: variable V16: larger than 1048576 bytes"
+	assert.Equal(t, v1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: why}, *status.ContainerStatuses[0].State.Waiting)
+	assert.Contains(t, events, "Failed: Error: "+why)
+	n.end(t, "bad")
+}
+
+// TestLarge_ThousandFaults are refused, with as many of them as can be read.
+func TestLarge_ThousandFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod    *v1.Pod
+		reason string
+	}{
+		"mounts of volumes that there are not": {large(func(s *v1.PodSpec) {
+			for i := range 1000 {
+				s.Containers[0].VolumeMounts = append(s.Containers[0].VolumeMounts, v1.VolumeMount{Name: "nowhere", MountPath: fmt.Sprint("/", i)})
+			}
+		}), "FailedValidation"},
+		"volumes that cannot be had": {large(func(s *v1.PodSpec) {
+			for i := range 1000 {
+				s.Volumes = append(s.Volumes, v1.Volume{Name: fmt.Sprint("v", i), VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "x"}}})
+			}
+		}), "UnsupportedField"},
+		"a long name":        {large(func(s *v1.PodSpec) { s.Containers[0].Name = strings.Repeat("c", 1<<20) }), "FailedValidation"},
+		"a large annotation": {annotated(strings.Repeat("x", 1<<20)), "FailedValidation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := neighbours(t, false)
+			if err := n.b.Node().Set(c.pod); err != nil {
+				assert.Less(t, len(err.Error()), 20_000)
+				require.ErrorIs(t, err, source.ErrInvalid)
+				require.NoError(t, n.careless.Set(c.pod))
+			}
+			n.b.Run(time.Minute)
+			status, events := shown(t, n.b, "bad")
+			assert.Equal(t, v1.PodFailed, status.Phase)
+			assert.Equal(t, c.reason, status.Reason)
+			assert.LessOrEqual(t, len(status.Message), 1024)
+			assert.Len(t, events, 1)
+			n.end(t, "bad")
+		})
+	}
+}
+
+func annotated(value string) *v1.Pod {
+	p := large(func(*v1.PodSpec) {})
+	p.Annotations = map[string]string{"note": value}
+	return p
+}
