@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
@@ -17,8 +19,8 @@ var owned = [...]v1.PodConditionType{
 // transition times are for whoever stores the status to set.
 func podConditions(s *v1.PodStatus, in *StatusInput) []v1.PodCondition {
 	containers := conditions.ContainersReady(in.Pod, s)
-	ours := make([]v1.PodCondition, 0, 6)
-	ours = append(ours, readyToStart(in.place), conditions.Initialized(in.Pod, s),
+	var room [8]v1.PodCondition
+	ours := append(room[:0], readyToStart(in.place), conditions.Initialized(in.Pod, s),
 		conditions.Ready(in.Pod, in.Pod.Status.Conditions, containers), containers,
 		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	if rules.CanAll(in.Pod) {
@@ -37,7 +39,27 @@ func podConditions(s *v1.PodStatus, in *StatusInput) []v1.PodCondition {
 			ours = append(ours, *c)
 		}
 	}
-	return ours
+	if in.given && sameConditions(ours, in.Old.Conditions) {
+		return in.Old.Conditions
+	}
+	return slices.Clone(ours)
+}
+
+// sameConditions reports whether the published conditions are what would be made
+// again, transition times of ours apart.
+func sameConditions(made, published []v1.PodCondition) bool {
+	if len(made) != len(published) {
+		return false
+	}
+	for i := range made {
+		a, b := &made[i], &published[i]
+		if a.Type != b.Type || a.Status != b.Status || a.Reason != b.Reason || a.Message != b.Message ||
+			a.ObservedGeneration != b.ObservedGeneration || !a.LastProbeTime.Time.Equal(b.LastProbeTime.Time) ||
+			!isOwned(a.Type) && !a.LastTransitionTime.Time.Equal(b.LastTransitionTime.Time) {
+			return false
+		}
+	}
+	return true
 }
 
 func isOwned(t v1.PodConditionType) bool {
@@ -77,18 +99,18 @@ func restartingAll(in *StatusInput) bool {
 	if in.Terminal || in.Pod.DeletionTimestamp != nil || in.place.replace != "" || !rules.CanAll(in.Pod) {
 		return false
 	}
+	var x sightings
+	x.read(in)
 	any := false
-	for _, list := range [...][]v1.Container{in.Pod.Spec.InitContainers, in.Pod.Spec.Containers} {
-		for i := range list {
-			rec, _ := seen(in, list[i].Name)
-			if rec == nil || rec.SandboxID != in.place.current.ID {
-				continue
-			}
-			if restartsAll(in.Pod, &list[i], rec) {
-				return true
-			}
-			any = true
+	for i := range x.ephemeral {
+		rec, _ := x.at(i)
+		if rec == nil || rec.SandboxID != in.place.current.ID {
+			continue
 		}
+		if restartsAll(in.Pod, containerAt(&in.Pod.Spec, i), rec) {
+			return true
+		}
+		any = true
 	}
 	return !any && isTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
@@ -100,4 +122,12 @@ func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
 		}
 	}
 	return false
+}
+
+// containerAt is the container at a place of the spec, ephemeral ones apart.
+func containerAt(spec *v1.PodSpec, place int) *v1.Container {
+	if first := len(spec.InitContainers); place >= first {
+		return &spec.Containers[place-first]
+	}
+	return &spec.InitContainers[place]
 }

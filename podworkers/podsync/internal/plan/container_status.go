@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,50 +40,59 @@ const (
 	ephemeral
 )
 
-// parts is room for what a container status points to: all of a pod have theirs
-// in one piece.
-type parts struct {
-	running     v1.ContainerStateRunning
-	waiting     v1.ContainerStateWaiting
-	state, last v1.ContainerStateTerminated
-	started     bool
-}
-
 // setContainers describes all containers of a pod: init and ephemeral ones in
 // the order of the spec, regular ones by name.
 func setContainers(s *v1.PodStatus, in *StatusInput) {
+	var x sightings
+	x.read(in)
 	spec := &in.Pod.Spec
-	n := len(spec.InitContainers) + len(spec.Containers) + len(spec.EphemeralContainers)
-	out, room := make([]v1.ContainerStatus, n), make([]parts, n)
-	take := func(n int) (list []v1.ContainerStatus, parts []parts) {
-		if n == 0 {
-			return nil, nil
+	s.InitContainerStatuses = describeAll(in, &x, 0, len(spec.InitContainers), in.Old.InitContainerStatuses)
+	s.ContainerStatuses = describeAll(in, &x, x.regular, len(spec.Containers), in.Old.ContainerStatuses)
+	s.EphemeralContainerStatuses = describeAll(in, &x, x.ephemeral, len(spec.EphemeralContainers), in.Old.EphemeralContainerStatuses)
+}
+
+// describeAll describes the n containers from a place of the spec on, which are
+// of one list. If all that was published of them is still so, that list serves
+// again: in most syncs nothing has changed, and nothing is made.
+func describeAll(in *StatusInput, x *sightings, first, n int, old []v1.ContainerStatus) []v1.ContainerStatus {
+	if n == 0 {
+		return nil
+	}
+	if in.serves(x, first, n, old) {
+		return old[:n:n]
+	}
+	list, room := make([]v1.ContainerStatus, n), make([]parts, n)
+	var d described
+	for i := range list {
+		d.describe(in, x, first+i, findAt(old, x.name(first+i), i))
+		d.write(&list[i], &room[i])
+	}
+	if first == x.regular {
+		slices.SortFunc(list, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return list
+}
+
+// serves reports whether a published list is what would be made anew.
+func (in *StatusInput) serves(x *sightings, first, n int, old []v1.ContainerStatus) bool {
+	if !in.given || x.doubled || len(old) != n {
+		return false
+	}
+	var d described
+	for i := range n {
+		if first == x.regular && i > 0 && old[i-1].Name >= old[i].Name {
+			return false
 		}
-		list, parts, out, room = out[:n:n], room[:n], out[n:], room[n:]
-		return list, parts
-	}
-	list, its := take(len(spec.InitContainers))
-	for i := range list {
-		c, r := &spec.InitContainers[i], ordinaryInit
-		if isSidecar(c) {
-			r = sidecar
+		its := findAt(old, x.name(first+i), i)
+		if its == nil || first != x.regular && its != &old[i] {
+			return false
 		}
-		describe(in, c, r, findAt(in.Old.InitContainerStatuses, c.Name, i), &list[i], &its[i])
+		d.describe(in, x, first+i, its)
+		if !d.repeats() {
+			return false
+		}
 	}
-	s.InitContainerStatuses = list
-	list, its = take(len(spec.Containers))
-	for i := range list {
-		c := &spec.Containers[i]
-		describe(in, c, regular, findAt(in.Old.ContainerStatuses, c.Name, i), &list[i], &its[i])
-	}
-	s.ContainerStatuses = list
-	list, its = take(len(spec.EphemeralContainers))
-	for i := range list {
-		c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		describe(in, c, ephemeral, findAt(in.Old.EphemeralContainerStatuses, c.Name, i), &list[i], &its[i])
-	}
-	s.EphemeralContainerStatuses = list
-	slices.SortFunc(s.ContainerStatuses, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	return true
 }
 
 // findAt looks a status up by name, first where it usually is. Nil: there is
@@ -91,93 +101,66 @@ func findAt(list []v1.ContainerStatus, name string, place int) *v1.ContainerStat
 	return containers.Status(list, name, place)
 }
 
-// described is a container that is being described.
-type described struct {
-	*v1.ContainerStatus
-	in    *StatusInput
-	spec  *v1.Container
-	role  role
-	old   *v1.ContainerStatus // as published; nil: it was not
-	parts *parts
-}
-
-// describe fills in the status of one container. old is its published one, or nil.
-func describe(in *StatusInput, c *v1.Container, r role, old, into *v1.ContainerStatus, room *parts) {
-	s := described{into, in, c, r, old, room}
-	s.Name, s.Image = c.Name, c.Image
-	is, before := seen(in, c.Name)
+// describe finds out all there is to say of the container at a place of the spec,
+// of which old was published, or nothing.
+func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.ContainerStatus) {
+	s.said = said{old: old}
+	s.specified(&in.Pod.Spec, x, place)
+	is, before := x.at(place)
 	switch {
 	case is != nil:
-		s.observed(is, before)
+		s.observed(in, is, before)
 	case in.anew && s.ran():
 		s.beginsAnew()
-	case r == ordinaryInit && laterExists(in, c.Name) && !succeeded(old):
+	case s.role == ordinaryInit && x.laterExists(place) && !succeeded(s.old):
 		// It must have succeeded: what comes after it was created.
 		s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
 		s.carry()
 	default:
-		s.missing()
+		s.missing(in)
 	}
-	s.explain(is)
+	s.explain(in, is)
 	s.readiness()
 	s.resources()
 }
 
-// seen finds the record that a container is and the one that tells how it ended
-// before. It is what runs in the pod's sandbox, as for Decide, or else the newest.
-// Nil: there is none. [CS-1]
-func seen(in *StatusInput, name string) (is, before *runtime.ContainerStatus) {
-	st := in.Runtime
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		if c.Name != name || c.Incarnation != in.Incarnation {
-			continue
-		}
-		switch {
-		case is == nil || in.before(is, c):
-			is, before = c, is
-		case before == nil || newer(c, before):
-			before = c
+// specified begins with what the spec says of the container.
+func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
+	switch {
+	case place >= x.ephemeral:
+		s.spec, s.role = (*v1.Container)(&spec.EphemeralContainers[place-x.ephemeral].EphemeralContainerCommon), ephemeral
+	case place >= x.regular:
+		s.spec, s.role = &spec.Containers[place-x.regular], regular
+	default:
+		s.spec, s.role = &spec.InitContainers[place], ordinaryInit
+		if isSidecar(s.spec) {
+			s.role = sidecar
 		}
 	}
-	return is, before
-}
-
-// before reports whether b is what the container is rather than a.
-func (in *StatusInput) before(a, b *runtime.ContainerStatus) bool {
-	if x, y := in.runsHere(a), in.runsHere(b); x != y {
-		return y
-	}
-	return newer(b, a)
-}
-
-func (in *StatusInput) runsHere(c *runtime.ContainerStatus) bool {
-	return c.State == runtime.StateRunning && in.place.current != nil && c.SandboxID == in.place.current.ID
+	s.image = s.spec.Image
 }
 
 // observed describes a container from its record and from the one before it.
-func (s *described) observed(rec, before *runtime.ContainerStatus) {
-	s.ContainerID = s.id(rec)
-	s.ImageID = rec.ImageRef
+func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStatus) {
+	s.id, s.imageID = s.idOf(in, rec), rec.ImageRef
 	if rec.Image != "" {
-		s.Image = rec.Image
+		s.image = rec.Image
 	}
-	s.RestartCount = count(rec.Attempt)
+	s.restarts = count(rec.Attempt)
 	switch rec.State {
 	case runtime.StateRunning:
-		s.parts.running.StartedAt = metav1.NewTime(rec.StartedAt)
-		s.State.Running = &s.parts.running
+		s.state, s.running.StartedAt = isRunning, wholeSeconds(rec.StartedAt)
 	case runtime.StateExited:
-		s.end(terminated(rec, s.ContainerID))
+		s.end(terminated(rec, s.id))
 	case runtime.StateUnknown:
 		s.unknown()
 	default:
 		s.wait("", "")
 	}
 	if before != nil {
-		s.RestartCount = max(s.RestartCount, count(before.Attempt))
+		s.restarts = max(s.restarts, count(before.Attempt))
 		if before.State == runtime.StateExited {
-			s.lastEnd(terminated(before, s.id(before)))
+			s.lastEnd(terminated(before, s.idOf(in, before)))
 		}
 	}
 	s.carry()
@@ -186,17 +169,17 @@ func (s *described) observed(rec, before *runtime.ContainerStatus) {
 // count is the restart count after that many attempts before.
 func count(attempt uint32) int32 { return int32(min(attempt, math.MaxInt32)) }
 
-// id is the name of a record in statuses. One that was published serves again.
-func (s *described) id(rec *runtime.ContainerStatus) string {
+// idOf is the name of a record in statuses. One that was published serves again.
+func (s *described) idOf(in *StatusInput, rec *runtime.ContainerStatus) string {
 	if s.old != nil {
-		if s.in.isID(s.old.ContainerID, rec.ID) {
+		if in.isID(s.old.ContainerID, rec.ID) {
 			return s.old.ContainerID
 		}
-		if last := s.old.LastTerminationState.Terminated; last != nil && s.in.isID(last.ContainerID, rec.ID) {
+		if last := s.old.LastTerminationState.Terminated; last != nil && in.isID(last.ContainerID, rec.ID) {
 			return last.ContainerID
 		}
 	}
-	return s.in.RuntimeName + "://" + rec.ID
+	return in.RuntimeName + "://" + rec.ID
 }
 
 func (in *StatusInput) isID(published, id string) bool {
@@ -206,21 +189,14 @@ func (in *StatusInput) isID(published, id string) bool {
 }
 
 // end says that the container has ended.
-func (s *described) end(t v1.ContainerStateTerminated) {
-	s.parts.state = t
-	s.State = v1.ContainerState{Terminated: &s.parts.state}
-}
+func (s *described) end(t v1.ContainerStateTerminated) { s.state, s.ended = isOver, t }
 
 // lastEnd says how it ended before.
-func (s *described) lastEnd(t v1.ContainerStateTerminated) {
-	s.parts.last = t
-	s.LastTerminationState = v1.ContainerState{Terminated: &s.parts.last}
-}
+func (s *described) lastEnd(t v1.ContainerStateTerminated) { s.wasOver, s.last = true, t }
 
 // wait says that it does not run, and why.
 func (s *described) wait(reason, message string) {
-	s.parts.waiting = v1.ContainerStateWaiting{Reason: reason, Message: message}
-	s.State = v1.ContainerState{Waiting: &s.parts.waiting}
+	s.state, s.waiting = isWaiting, v1.ContainerStateWaiting{Reason: reason, Message: message}
 }
 
 // unknown describes a container of which the runtime does not know how it is:
@@ -229,10 +205,10 @@ func (s *described) unknown() {
 	switch old := s.old; {
 	case old != nil && old.State.Running != nil:
 		s.end(v1.ContainerStateTerminated{
-			ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageUnknown, ContainerID: s.ContainerID,
+			ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageUnknown, ContainerID: s.id,
 		})
-		s.RestartCount = max(s.RestartCount, oneMore(old.RestartCount))
-	case old != nil && old.State.Terminated != nil && old.ContainerID == s.ContainerID:
+		s.restarts = max(s.restarts, oneMore(old.RestartCount))
+	case old != nil && old.State.Terminated != nil && old.ContainerID == s.id:
 		s.end(*old.State.Terminated) // An end stays an end.
 	default:
 		s.wait("", "")
@@ -247,9 +223,9 @@ func (s *described) ran() bool {
 // beginsAnew describes a container whose record was removed because all of the
 // pod begin anew. How it had ended before does not keep it from that. [CS-14]
 func (s *described) beginsAnew() {
-	s.RestartCount = s.old.RestartCount
+	s.restarts = s.old.RestartCount
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
-		s.RestartCount = oneMore(s.RestartCount)
+		s.restarts = oneMore(s.restarts)
 	}
 	s.wait(reasonRestartingAll, "")
 	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
@@ -257,19 +233,15 @@ func (s *described) beginsAnew() {
 
 // missing describes a container without a record. One that was published as
 // ended is still that, also if it waited to be started again.
-func (s *described) missing() {
+func (s *described) missing(in *StatusInput) {
 	old := s.old
 	if end := currentEnd(old); end != nil {
-		old.DeepCopyInto(s.ContainerStatus)
-		if old.State.Terminated == nil {
-			s.end(*end)
-			s.LastTerminationState = v1.ContainerState{}
-		}
+		s.keep(*end)
 		return
 	}
 	// An ephemeral container does not wait for the pod to be initialized (CA-6).
 	reason := reasonCreating
-	if len(s.in.Pod.Spec.InitContainers) > 0 && s.role != ephemeral {
+	if len(in.Pod.Spec.InitContainers) > 0 && s.role != ephemeral {
 		reason = reasonInitializing
 	}
 	s.wait(reason, "")
@@ -277,11 +249,22 @@ func (s *described) missing() {
 	if old == nil || old.State.Running == nil {
 		return
 	}
-	if s.in.Pod.DeletionTimestamp == nil {
-		s.RestartCount = oneMore(s.RestartCount)
+	if in.Pod.DeletionTimestamp == nil {
+		s.restarts = oneMore(s.restarts)
 	}
-	if s.LastTerminationState.Terminated == nil {
+	if !s.wasOver {
 		s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
+	}
+}
+
+// keep describes a container as it was published, except for what is said of all:
+// this is how it ended.
+func (s *described) keep(end v1.ContainerStateTerminated) {
+	old := s.old
+	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
+	s.end(end)
+	if last := old.LastTerminationState.Terminated; last != nil && old.State.Terminated != nil {
+		s.lastEnd(*last)
 	}
 }
 
@@ -315,39 +298,38 @@ func (s *described) carry() {
 	if old == nil {
 		return
 	}
-	s.RestartCount = max(s.RestartCount, old.RestartCount)
+	s.restarts = max(s.restarts, old.RestartCount)
 	last := old.LastTerminationState.Terminated
-	if last != nil && s.LastTerminationState.Terminated == nil && (s.State.Terminated == nil || last.ContainerID != s.ContainerID) {
+	if last != nil && !s.wasOver && (s.state != isOver || last.ContainerID != s.id) {
 		s.lastEnd(*last)
 	}
-	if end := old.State.Terminated; end != nil && old.ContainerID != s.ContainerID && s.LastTerminationState.Terminated == nil {
+	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
 		s.lastEnd(*end)
-		s.RestartCount = max(s.RestartCount, oneMore(old.RestartCount))
+		s.restarts = max(s.restarts, oneMore(old.RestartCount))
 	}
 }
 
 // explain turns a container that is to be started again, and whose last start
 // failed, into one that waits for a reason. When all is over nothing waits, nor
 // does an ordinary init container that has succeeded. [CS-7, CS-8]
-func (s *described) explain(rec *runtime.ContainerStatus) {
-	reason, ok := s.in.Reasons[s.Name]
-	end := s.State.Terminated
-	if !ok || s.in.Terminal || !s.starts(rec) || s.role == ordinaryInit && end != nil && end.ExitCode == 0 {
+func (s *described) explain(in *StatusInput, rec *runtime.ContainerStatus) {
+	reason, ok := in.Reasons[s.spec.Name]
+	if !ok || in.Terminal || !s.starts(in.Pod, rec) || s.role == ordinaryInit && s.succeeded() {
 		return
 	}
-	if end != nil {
-		s.lastEnd(*end)
+	if s.state == isOver {
+		s.lastEnd(s.ended)
 	}
 	s.wait(reason.Reason, reason.Message)
 }
 
 // starts reports whether the container is to be started, given its record. An
 // ephemeral one is once. [CA-6]
-func (s *described) starts(rec *runtime.ContainerStatus) bool {
-	if s.role == ephemeral && (s.State.Terminated != nil || rec != nil && rec.State != runtime.StateCreated) {
+func (s *described) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
+	if s.role == ephemeral && (s.state == isOver || rec != nil && rec.State != runtime.StateCreated) {
 		return false
 	}
-	return shouldStart(s.in.Pod, s.spec, rec)
+	return shouldStart(pod, s.spec, rec)
 }
 
 // readiness tells whether the container counts as started and as ready, as far
@@ -358,25 +340,26 @@ func (s *described) starts(rec *runtime.ContainerStatus) bool {
 // asked.
 func (s *described) readiness() {
 	if s.role == ephemeral {
-		s.Started, s.Ready = nil, false
 		return
 	}
-	running, same := s.State.Running != nil, s.old != nil && s.old.ContainerID == s.ContainerID
-	s.parts.started = running && (s.spec.StartupProbe == nil || same && s.old.Started != nil && *s.old.Started)
-	s.Started = &s.parts.started
-	s.Ready = s.parts.started && (s.spec.ReadinessProbe == nil || same && s.old.Ready)
+	same := s.old != nil && s.old.ContainerID == s.id
+	s.started = s.state == isRunning && (s.spec.StartupProbe == nil || same && s.old.Started != nil && *s.old.Started)
+	s.ready = s.started && (s.spec.ReadinessProbe == nil || same && s.old.Ready)
 	if s.role == ordinaryInit {
-		s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
+		s.ready = s.succeeded()
 	}
 }
+
+// succeeded reports whether it has ended well.
+func (s *described) succeeded() bool { return s.state == isOver && s.ended.ExitCode == 0 }
 
 // resources are those of the spec, which are allocated and in force as long as
 // nothing is resized. [CS-11]
 func (s *described) resources() {
 	r := &s.spec.Resources
-	s.AllocatedResources, s.Resources = r.Requests, nil
+	s.allocated = r.Requests
 	if len(r.Requests) > 0 || len(r.Limits) > 0 {
-		s.Resources = r
+		s.inForce = r
 	}
 }
 
@@ -400,26 +383,15 @@ func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTermin
 	}
 	return v1.ContainerStateTerminated{
 		ExitCode: rec.ExitCode, Reason: reason, Message: rec.Message, ContainerID: id,
-		StartedAt: metav1.NewTime(started), FinishedAt: metav1.NewTime(finished),
+		StartedAt: wholeSeconds(started), FinishedAt: wholeSeconds(finished),
 	}
 }
 
-// laterExists reports whether a container that is started only after an init
-// container has a record in this life: a later one of them, or a regular one.
-func laterExists(in *StatusInput, init string) bool {
-	if len(in.Runtime.Containers) == 0 {
-		return false
+// wholeSeconds is a time as it is published (ST-7), so that it can be compared
+// with what was.
+func wholeSeconds(t time.Time) metav1.Time {
+	if t.Nanosecond() != 0 {
+		t = t.Truncate(time.Second)
 	}
-	all := in.Pod.Spec.InitContainers
-	for i := len(all) - 1; i >= 0 && all[i].Name != init; i-- {
-		if newest(in.Runtime, in.Incarnation, anySandbox, all[i].Name) != nil {
-			return true
-		}
-	}
-	for i := range in.Pod.Spec.Containers {
-		if newest(in.Runtime, in.Incarnation, anySandbox, in.Pod.Spec.Containers[i].Name) != nil {
-			return true
-		}
-	}
-	return false
+	return metav1.Time{Time: t}
 }

@@ -92,9 +92,21 @@ func (h sum) String() string { return hashV1 + strconv.FormatUint(uint64(h), 16)
 // way of counting is no reason to restart anything.
 func (h sum) differs(written string) bool {
 	digits, ok := strings.CutPrefix(written, hashV1)
-	if !ok {
+	if !ok || h.is(digits) {
 		return false
 	}
 	then, err := strconv.ParseUint(digits, 16, 64)
 	return err == nil && sum(then) != h
+}
+
+// is reports whether these are its digits as String writes them. There may be
+// other ways to write it.
+func (h sum) is(digits string) bool {
+	for i := len(digits) - 1; i >= 0; i-- {
+		if digits[i] != "0123456789abcdef"[h%16] {
+			return false
+		}
+		h /= 16
+	}
+	return h == 0 && digits != ""
 }

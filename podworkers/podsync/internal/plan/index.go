@@ -9,19 +9,14 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// few is how many containers are looked up by comparing names one by one, which
-// for so many is faster than a map. A pod with no more than that takes no memory.
-const few = 16
-
 // index has what the records of a pod tell of each container of its spec, so
 // that they are read once, however many there are of either.
 type index struct {
 	// The entries are in the order of the spec: init, regular, ephemeral. With
 	// few they are in room, else in many.
-	count int
-	room  [few]entry
-	many  []entry
-	names map[string]int // of many
+	names
+	room [few]entry
+	many []entry
 	// follow has the next record of the same name for each record, as its
 	// position plus one. Zero: there is none.
 	follow     [2 * few]int32
@@ -36,7 +31,6 @@ type index struct {
 
 // entry is what the records tell of one container.
 type entry struct {
-	name string
 	// spec is nil for an ephemeral container.
 	spec        *v1.Container
 	running     *runtime.ContainerStatus // the newest that runs in the sandbox; it is what the container is
@@ -56,14 +50,11 @@ func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox st
 	if len(x.records) > len(x.follow) {
 		x.followMany = make([]int32, len(x.records))
 	}
-	x.name(&pod.Spec)
-	var e *entry
+	x.enter(&pod.Spec)
 	strange := false
 	for i := range x.records {
 		rec := &x.records[i]
-		if e == nil || e.name != rec.Name {
-			e = x.of(rec.Name)
-		}
+		e := x.of(rec.Name)
 		if e == nil {
 			strange = strange || rec.Incarnation == life && rec.State != runtime.StateCreated
 			continue
@@ -74,32 +65,17 @@ func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox st
 	x.spent = strange && pod.Spec.RestartPolicy == v1.RestartPolicyNever || x.anySpent(pod)
 }
 
-// name makes an entry for each container in the spec.
-func (x *index) name(s *v1.PodSpec) {
-	n := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers)
-	if n > few {
-		x.many, x.names = make([]entry, n), make(map[string]int, n)
+// enter makes an entry for each container in the spec.
+func (x *index) enter(s *v1.PodSpec) {
+	x.names.read(s)
+	if x.count > few {
+		x.many = make([]entry, x.count)
 	}
 	for i := range s.InitContainers {
-		x.add(s.InitContainers[i].Name, &s.InitContainers[i])
+		x.place(i).spec = &s.InitContainers[i]
 	}
 	for i := range s.Containers {
-		x.add(s.Containers[i].Name, &s.Containers[i])
-	}
-	for i := range s.EphemeralContainers {
-		x.add(s.EphemeralContainers[i].Name, nil)
-	}
-}
-
-func (x *index) add(name string, spec *v1.Container) {
-	i := x.count
-	x.count++
-	e := x.place(i)
-	e.name, e.spec = name, spec
-	if x.names != nil {
-		if _, ok := x.names[name]; !ok {
-			x.names[name] = i
-		}
+		x.place(len(s.InitContainers) + i).spec = &s.Containers[i]
 	}
 }
 
@@ -114,24 +90,16 @@ func (x *index) place(i int) *entry {
 // at is what the records tell of the container at a place of the spec. Nobody has
 // seen to it that a name is there once: the first has the records.
 func (x *index) at(i int) *entry {
-	if e := x.place(i); e.first != 0 {
+	if e := x.place(i); e.first != 0 || !x.doubled {
 		return e
 	}
-	return x.of(x.place(i).name)
+	return x.of(x.name(i))
 }
 
 // of finds the entry of a name. Nil: the spec has no such container.
 func (x *index) of(name string) *entry {
-	if x.names != nil {
-		if i, ok := x.names[name]; ok {
-			return &x.many[i]
-		}
-		return nil
-	}
-	for i := range x.count {
-		if e := &x.room[i]; e.name == name {
-			return e
-		}
+	if i := x.find(name); i >= 0 {
+		return x.place(i)
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func classOf(anything, everything bool) v1.PodQOSClass {
 // service reports whether a container asks for any cpu or memory, and whether
 // it limits both at what it requests. A request left out is the limit.
 func service(r *v1.ResourceRequirements) (some, all bool) {
+	if len(r.Limits) == 0 && len(r.Requests) == 0 {
+		return false, false
+	}
 	all = true
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		limit, limited := r.Limits[name]

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,8 @@ type StatusInput struct {
 	// Incarnation is the life that counts. Records of others are not shown.
 	Incarnation uint64
 	// Old is the newest status published for this life. Nil: none yet, the one
-	// that came with the pod counts.
+	// that came with the pod counts. It is given away: its lists are those of the
+	// status that is made, as far as they say the same.
 	Old *v1.PodStatus
 	// Terminal says that nothing of the pod runs any more, or ever will.
 	Terminal bool
@@ -34,6 +36,7 @@ type StatusInput struct {
 
 	place place // where the containers are
 	anew  bool  // all of them are beginning anew
+	given bool  // there was an Old
 }
 
 // Reason is why a container waits.
@@ -43,7 +46,8 @@ type Reason struct {
 }
 
 // Status says what is true of a pod: phase, conditions and containers. It
-// shares nothing with its input that anybody writes to.
+// changes nothing of its input, and shares Old with it and nothing else that
+// anybody writes to.
 func Status(in StatusInput) v1.PodStatus {
 	s := Containers(in)
 	Conclude(in, &s)
@@ -61,9 +65,8 @@ func Containers(in StatusInput) v1.PodStatus {
 		NominatedNodeName:  in.Pod.Status.NominatedNodeName,
 	}
 	setContainers(&s, &in)
-	around := new(surroundings)
-	around.setStart(&s, &in)
-	around.setAddresses(&s, &in)
+	setStart(&s, &in)
+	setAddresses(&s, &in)
 	return s
 }
 
@@ -81,36 +84,30 @@ func (in *StatusInput) complete() {
 	if in.Runtime == nil {
 		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
 	}
-	if in.Old == nil {
+	if in.given = in.Old != nil; !in.given {
 		in.Old = &in.Pod.Status
 	}
 	in.place = findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
 	in.anew = restartingAll(in)
 }
 
-// surroundings is room for what a pod status has besides its containers.
-type surroundings struct {
-	start   metav1.Time
-	hostIPs [2]v1.HostIP
-	podIPs  [2]v1.PodIP
-}
-
 // setStart says since when the node has had the pod, if that is known: once it
 // was said it stays (ST-5), and if nobody remembers the oldest sandbox does. So
 // an activeDeadlineSeconds does not begin anew with the agent.
-func (r *surroundings) setStart(s *v1.PodStatus, in *StatusInput) {
-	if in.Old.StartTime != nil {
-		r.start = *in.Old.StartTime
-	} else {
-		for i := range in.Runtime.Sandboxes {
-			b := &in.Runtime.Sandboxes[i]
-			if b.Incarnation == in.Incarnation && !b.CreatedAt.IsZero() && (r.start.IsZero() || b.CreatedAt.Before(r.start.Time)) {
-				r.start.Time = b.CreatedAt
-			}
+func setStart(s *v1.PodStatus, in *StatusInput) {
+	if !in.Old.StartTime.IsZero() {
+		s.StartTime = in.Old.StartTime
+		return
+	}
+	var start time.Time
+	for i := range in.Runtime.Sandboxes {
+		b := &in.Runtime.Sandboxes[i]
+		if b.Incarnation == in.Incarnation && !b.CreatedAt.IsZero() && (start.IsZero() || b.CreatedAt.Before(start)) {
+			start = b.CreatedAt
 		}
 	}
-	if !r.start.IsZero() {
-		s.StartTime = &r.start
+	if !start.IsZero() {
+		s.StartTime = &metav1.Time{Time: start}
 	}
 }
 
@@ -171,15 +168,18 @@ func stranded(in *StatusInput) bool {
 }
 
 // setAddresses fills in where the pod can be reached.
-func (r *surroundings) setAddresses(s *v1.PodStatus, in *StatusInput) {
-	s.HostIPs = r.hostIPs[:0]
-	for _, ip := range in.HostIPs {
-		s.HostIPs = append(s.HostIPs, v1.HostIP{IP: ip})
+func setAddresses(s *v1.PodStatus, in *StatusInput) {
+	s.HostIPs = in.Old.HostIPs
+	if !in.given || !slices.EqualFunc(in.HostIPs, s.HostIPs, func(ip string, old v1.HostIP) bool { return ip == old.IP }) {
+		s.HostIPs = make([]v1.HostIP, len(in.HostIPs))
+		for i, ip := range in.HostIPs {
+			s.HostIPs[i].IP = ip
+		}
 	}
 	if len(s.HostIPs) > 0 {
 		s.HostIP = s.HostIPs[0].IP
 	}
-	s.PodIPs = podIPs(r.podIPs[:0], in)
+	s.PodIPs = podIPs(in)
 	if len(s.PodIPs) > 0 {
 		s.PodIP = s.PodIPs[0].IP
 	}
@@ -189,7 +189,7 @@ func (r *surroundings) setAddresses(s *v1.PodStatus, in *StatusInput) {
 // first. A host-network pod has the node's; its first one never changes. A
 // stopped sandbox has none, so the last addresses stay until there is another:
 // a pod that ends, perhaps not at the first attempt, is still told apart by them.
-func podIPs(out []v1.PodIP, in *StatusInput) []v1.PodIP {
+func podIPs(in *StatusInput) []v1.PodIP {
 	sandbox := in.place.current
 	var ips []string
 	switch {
@@ -202,12 +202,17 @@ func podIPs(out []v1.PodIP, in *StatusInput) []v1.PodIP {
 	case sandbox == nil || !sandbox.Ready:
 		ips = addresses(in.Old.PodIPs)
 	}
+	var room [2]v1.PodIP
+	out := room[:0]
 	for _, ip := range ips {
 		if !slices.ContainsFunc(out, func(have v1.PodIP) bool { return isIPv6(have.IP) == isIPv6(ip) }) {
 			out = append(out, v1.PodIP{IP: ip})
 		}
 	}
-	return out
+	if in.given && slices.Equal(out, in.Old.PodIPs) {
+		return in.Old.PodIPs
+	}
+	return slices.Clone(out)
 }
 
 func addresses(ips []v1.PodIP) []string {

@@ -174,7 +174,8 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 	say, do := w.statusInput(false), w.input()
 	b.ReportAllocs()
 	for b.Loop() {
-		s := plan.Status(say)
+		s := plan.Containers(say)
+		plan.Conclude(say, &s)
 		do.Published = &s
 		if a := plan.Decide(do); !a.Idle() || s.Phase != v1.PodRunning {
 			b.Fatal(a, s)

@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// sightings has, for each container of a pod, the records that tell of it.
+type sightings struct {
+	names
+	// With few containers they are in room, else in many.
+	room [few]sighting
+	many []sighting
+	// regular and ephemeral are where those containers begin, in the order of the
+	// spec: init, regular, ephemeral.
+	regular, ephemeral int
+}
+
+// sighting is the record that a container is, and the one that tells how it
+// ended before. It is what runs in the pod's sandbox, as for Decide, or else the
+// newest. Nil: there is none. [CS-1]
+type sighting struct{ is, before *runtime.ContainerStatus }
+
+// read goes through the records of a pod, once.
+func (x *sightings) read(in *StatusInput) {
+	spec := &in.Pod.Spec
+	x.regular = len(spec.InitContainers)
+	x.ephemeral = x.regular + len(spec.Containers)
+	x.names.read(spec)
+	if x.count > few {
+		x.many = make([]sighting, x.count)
+	}
+	for i := range in.Runtime.Containers {
+		rec := &in.Runtime.Containers[i]
+		if rec.Incarnation != in.Incarnation {
+			continue
+		}
+		if place := x.find(rec.Name); place >= 0 {
+			x.place(place).note(in, rec)
+		}
+	}
+}
+
+func (x *sightings) place(i int) *sighting {
+	if x.many != nil {
+		return &x.many[i]
+	}
+	return &x.room[i]
+}
+
+// note takes one record into account.
+func (s *sighting) note(in *StatusInput, rec *runtime.ContainerStatus) {
+	switch {
+	case s.is == nil || in.before(s.is, rec):
+		s.is, s.before = rec, s.is
+	case s.before == nil || newer(rec, s.before):
+		s.before = rec
+	}
+}
+
+// before reports whether b is what the container is rather than a.
+func (in *StatusInput) before(a, b *runtime.ContainerStatus) bool {
+	if x, y := in.runsHere(a), in.runsHere(b); x != y {
+		return y
+	}
+	return newer(b, a)
+}
+
+func (in *StatusInput) runsHere(c *runtime.ContainerStatus) bool {
+	return c.State == runtime.StateRunning && in.place.current != nil && c.SandboxID == in.place.current.ID
+}
+
+// at are the records of the container at a place of the spec. Of several with one
+// name the first has them.
+func (x *sightings) at(i int) (is, before *runtime.ContainerStatus) {
+	s := x.place(i)
+	if s.is == nil && x.doubled {
+		s = x.place(x.find(x.name(i)))
+	}
+	return s.is, s.before
+}
+
+// laterExists reports whether a container that is started only after an init
+// container has a record in this life: a later one of them, or a regular one.
+func (x *sightings) laterExists(init int) bool {
+	for i := init + 1; i < x.ephemeral; i++ {
+		if is, _ := x.at(i); is != nil {
+			return true
+		}
+	}
+	return false
+}
