@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -41,7 +42,7 @@ func facts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Origin = source
 	f.Deleted = pod.DeletionTimestamp != nil
-	f.TerminalPhase = over(pod)
+	f.TerminalPhase = conditions.IsTerminal(pod.Status.Phase)
 	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)
 	f.DeletionGrace = grace(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
@@ -81,9 +82,4 @@ func quiet(status *runtime.PodStatus) bool {
 		}
 	}
 	return true
-}
-
-// over: the pod is in a terminal phase.
-func over(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded
 }

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -85,7 +86,7 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 
 // bornEnded: the pod is new, and is not to live.
 func bornEnded(o *UpdatePodOptions) bool {
-	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || over(o.Pod))
+	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || conditions.IsTerminal(o.Pod.Status.Phase))
 }
 
 // promote begins the next incarnation. The mark stays: what was observed of

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 )
@@ -50,7 +51,7 @@ func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool
 // UID still terminates is no reason to let a pod in unasked: that is an older
 // life, and this one asks for a place when its turn comes.
 func mustAdmit(pod *v1.Pod) bool {
-	return pod.DeletionTimestamp == nil && !terminal(pod.Status.Phase)
+	return pod.DeletionTimestamp == nil && !conditions.IsTerminal(pod.Status.Phase)
 }
 
 // updateByMirror tells a static pod's worker that its mirror has changed. A
@@ -122,13 +123,9 @@ func (h *Handlers) active(pod *v1.Pod) bool {
 
 // terminal looks at both statuses: the source's and our own.
 func (h *Handlers) terminal(pod *v1.Pod) bool {
-	if terminal(pod.Status.Phase) {
+	if conditions.IsTerminal(pod.Status.Phase) {
 		return true
 	}
 	status, ok := h.config.Status.GetPodStatus(pod.UID)
-	return ok && terminal(status.Phase)
-}
-
-func terminal(phase v1.PodPhase) bool {
-	return phase == v1.PodFailed || phase == v1.PodSucceeded
+	return ok && conditions.IsTerminal(status.Phase)
 }

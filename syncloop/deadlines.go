@@ -3,13 +3,14 @@ package syncloop
 import (
 	"errors"
 	"log/slog"
-	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
@@ -146,16 +147,11 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 		return nil, time.Time{}, false
 	}
 	status, ok := d.config.Status.GetPodStatus(uid)
-	if !ok || status.StartTime.IsZero() || terminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
+	if !ok || conditions.IsTerminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
 		return nil, time.Time{}, false
 	}
-	return pod, status.StartTime.Add(seconds(*pod.Spec.ActiveDeadlineSeconds)), true
-}
-
-// seconds is a duration that a time can be moved by, whatever the number (F11).
-func seconds(n int64) time.Duration {
-	const most = math.MaxInt64 / 4 / int64(time.Second)
-	return time.Duration(min(max(n, 0), most)) * time.Second
+	at, ok = deadline.Of(pod, &status)
+	return pod, at, ok
 }
 
 // expire ends a pod whose entry is due, unless its deadline has moved since.

@@ -102,11 +102,22 @@ func Ready(pod *v1.Pod, others []v1.PodCondition, containers v1.PodCondition) v1
 // AnyRan reports whether any of the containers runs or ever ran.
 func AnyRan(list []v1.ContainerStatus) bool {
 	for i := range list {
-		if s := &list[i]; s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil {
+		if Ran(&list[i]) {
 			return true
 		}
 	}
 	return false
+}
+
+// Ran reports whether a container runs or ever ran.
+func Ran(s *v1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+}
+
+// IsTrue reports whether a condition is there and true.
+func IsTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
+	c := ofType(list, t)
+	return c != nil && c.Status == v1.ConditionTrue
 }
 
 // census names the containers that keep a condition from being true, in the

@@ -108,6 +108,7 @@ func Podkeel() House {
 			{"internal/conditions", Pure, Floor1b},
 			{"internal/restart", Pure, Floor1b},
 			{"internal/resources", Pure, Floor1b},
+			{"internal/deadline", Pure, Floor1b},
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1c},

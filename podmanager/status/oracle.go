@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 )
 
@@ -228,13 +229,11 @@ func hasEnded(c *v1.ContainerStatus) bool {
 }
 
 func checkPhase(old, new *v1.PodStatus) error {
-	if over(old.Phase) && new.Phase != old.Phase {
+	if conditions.IsTerminal(old.Phase) && new.Phase != old.Phase {
 		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
 	}
 	return nil
 }
-
-func over(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
 func checkKeptTimes(old, new *v1.PodStatus) error {
 	var faults []error
@@ -268,7 +267,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	if c := conditionOf(s, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
 		faults = append(faults, errors.New("the pod is ready and all its containers are restarting"))
 	}
-	if over(s.Phase) {
+	if conditions.IsTerminal(s.Phase) {
 		faults = append(faults, fmt.Errorf("the pod is ready and has %s", s.Phase))
 	}
 	demand := func(name string, list []v1.ContainerStatus) {

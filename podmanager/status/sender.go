@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
@@ -281,9 +282,9 @@ func urgent(u Update, known *told) bool {
 		return false
 	}
 	if known == nil {
-		return over(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
+		return conditions.IsTerminal(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
 	}
-	return over(u.Status.Phase) && !over(known.phase) || readiness(&u.Status) != known.ready
+	return conditions.IsTerminal(u.Status.Phase) && !conditions.IsTerminal(known.phase) || readiness(&u.Status) != known.ready
 }
 
 func readiness(s *v1.PodStatus) v1.ConditionStatus {
@@ -352,7 +353,7 @@ func (s *Sender) known(uid types.UID) told {
 // hold takes the end out of a status as long as something of the pod may run, and
 // reports whether it did. What the sink was told to be over stays so. [ST-17]
 func (s *Sender) hold(u *Update, known told) bool {
-	if u.Removed || u.Finished || !over(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
+	if u.Removed || u.Finished || !conditions.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
 	}
 	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
@@ -360,7 +361,7 @@ func (s *Sender) hold(u *Update, known told) bool {
 		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
 	}
 	switch {
-	case over(before.Phase):
+	case conditions.IsTerminal(before.Phase):
 		return false
 	case before.Phase == "":
 		before.Phase = v1.PodPending

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -177,9 +178,9 @@ func (c *Config) complete() error {
 	if len(faults) > 0 {
 		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
 	}
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), longest)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), longest)
-	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), longest)
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), deadline.Longest)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), deadline.Longest)
+	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), deadline.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	if c.Recorder == nil {
 		c.Recorder = noEvents{}

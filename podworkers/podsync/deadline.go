@@ -1,11 +1,11 @@
 package podsync
 
 import (
-	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -17,30 +17,21 @@ const minimumGrace = 2 * time.Second
 // orphanGrace is what an orphan gets whose records do not say more (SP-21).
 const orphanGrace = time.Second
 
-// longest is as good as for ever, and leaves room for sums of a few.
-const longest time.Duration = math.MaxInt64 / 4
-
 // grace is how long a container may take to end, all in all: what the deletion
 // says, else the probe whose failure is the reason, else the spec; an override
 // replaces it (KC-10, KC-11).
 func grace(pod *v1.Pod, probe, override *int64) time.Duration {
 	switch {
 	case override != nil:
-		return seconds(*override)
+		return deadline.Seconds(*override)
 	case pod.DeletionGracePeriodSeconds != nil:
-		return seconds(*pod.DeletionGracePeriodSeconds)
+		return deadline.Seconds(*pod.DeletionGracePeriodSeconds)
 	case probe != nil:
-		return seconds(*probe)
+		return deadline.Seconds(*probe)
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		return seconds(*pod.Spec.TerminationGracePeriodSeconds)
+		return deadline.Seconds(*pod.Spec.TerminationGracePeriodSeconds)
 	}
 	return minimumGrace
-}
-
-// seconds is a number of them as a duration that is not negative, and of which
-// no product is (F11).
-func seconds(n int64) time.Duration {
-	return time.Duration(min(max(n, 0), int64(longest/time.Second))) * time.Second
 }
 
 // kill is one kill of one container, over all the calls that it takes.

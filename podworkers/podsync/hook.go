@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -56,7 +57,7 @@ func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) erro
 // within runs a hook until its time is over.
 func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
 	if h.handler.Sleep != nil {
-		return s.sleep(ctx, seconds(h.handler.Sleep.Seconds), h.by)
+		return s.sleep(ctx, deadline.Seconds(h.handler.Sleep.Seconds), h.by)
 	}
 	within, cancel := s.turn.WithDeadline(ctx, h.by)
 	defer cancel()
@@ -94,7 +95,7 @@ func (s *Syncer) perform(ctx context.Context, v *visit, h hook) error {
 	case s.answerer != nil:
 		return s.answer(ctx, h)
 	case h.handler.Exec != nil:
-		return s.exec(ctx, v, h)
+		return s.exec(ctx, h)
 	}
 	return s.get(ctx, v, h)
 }
@@ -111,17 +112,13 @@ func (s *Syncer) answer(ctx context.Context, h hook) error {
 	return nil
 }
 
-// exec runs a command in the container.
-func (s *Syncer) exec(ctx context.Context, v *visit, h hook) error {
+// exec runs a command in the container, as it stands: a hook has the
+// environment of its container, and may run a shell there.
+func (s *Syncer) exec(ctx context.Context, h hook) error {
 	if s.execer == nil {
 		return &hookFailure{"the runtime runs no commands", runtime.ErrUnsupported}
 	}
-	command := make([]string, len(h.handler.Exec.Command))
-	expand := v.expansion(h.name)
-	for i, word := range h.handler.Exec.Command {
-		command[i] = expand(word)
-	}
-	result, err := s.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: command})
+	result, err := s.execer.Exec(ctx, runtime.ExecRequest{ContainerID: h.id, Command: h.handler.Exec.Command})
 	switch {
 	case err != nil:
 		return &hookFailure{"its command could not be run", err}
@@ -129,11 +126,4 @@ func (s *Syncer) exec(ctx context.Context, v *visit, h hook) error {
 		return &hookFailure{text: fmt.Sprintf("its command exited with %d", result.ExitCode)}
 	}
 	return nil
-}
-
-// expansion replaces $(NAME) in the command of a hook of a container. As with
-// the kubelet nothing is replaced: a hook has the environment of its container,
-// and a shell there.
-func (v *visit) expansion(string) func(string) string {
-	return func(word string) string { return word }
 }

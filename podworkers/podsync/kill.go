@@ -166,6 +166,9 @@ func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothin
 	var running []string
 	for i := range status.Containers {
 		c := &status.Containers[i]
+		if c.State == runtime.StateExited {
+			delete(v.life.stubborn, c.ID)
+		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
 			continue

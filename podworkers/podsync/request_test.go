@@ -76,6 +76,7 @@ func TestSandboxRequest(t *testing.T) {
 
 func TestSandboxRequest_HostNetwork(t *testing.T) {
 	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		p.Annotations = map[string]string{podsync.AnnotationSource: "api"}
 		p.Spec.HostNetwork = true
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}), podsync.Config{})
@@ -83,7 +84,7 @@ func TestSandboxRequest_HostNetwork(t *testing.T) {
 	assert.Empty(t, seen.sandbox.Hostname)
 	assert.Empty(t, seen.sandbox.Ports)
 	assert.True(t, seen.sandbox.Namespaces.HostNetwork)
-	assert.NotContains(t, seen.sandbox.Annotations, podsync.AnnotationSource, "nobody knows it")
+	assert.NotContains(t, seen.sandbox.Annotations, podsync.AnnotationSource, "nobody knows it, and the pod does not say it")
 }
 
 func TestSandboxRequest_LongName(t *testing.T) {

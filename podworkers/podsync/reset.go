@@ -32,10 +32,8 @@ func (s *Syncer) reset(ctx context.Context, v *visit, all []plan.Kill) error {
 
 // state is what a container of the visit was seen in; unknown if there is none.
 func (v *visit) state(id string) runtime.State {
-	for i := range v.status.Containers {
-		if v.status.Containers[i].ID == id {
-			return v.status.Containers[i].State
-		}
+	if rec := v.record(id); rec != nil {
+		return rec.State
 	}
 	return runtime.StateUnknown
 }

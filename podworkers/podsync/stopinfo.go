@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -114,7 +115,7 @@ func readStopInfo(annotations map[string]string) stopInfo {
 	var info stopInfo
 	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
 		if n, err := strconv.ParseInt(annotations[name], 10, 64); err == nil && n >= 0 && info.grace == nil {
-			info.grace = new(seconds(n))
+			info.grace = new(deadline.Seconds(n))
 		}
 	}
 	var handler v1.LifecycleHandler

@@ -57,8 +57,8 @@ func (s *Syncer) Powers() Powers {
 // them. Those in ignored are missed by nobody but people, and may be warned
 // about. It is pure, and called when a pod is admitted.
 func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
-	u := unsupported{powers: powers, spec: pod}
-	u.pod(pod)
+	u := unsupported{powers: powers, of: pod}
+	u.pod()
 	u.podSecurity(pod.Spec.SecurityContext)
 	for i := range pod.Spec.InitContainers {
 		u.container(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
@@ -67,8 +67,8 @@ func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
 		u.container(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.EphemeralContainers {
-		c := v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), &c)
+		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
 	}
 	return u.rejected, u.ignored
 }
@@ -76,7 +76,7 @@ func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
 // unsupported collects problems.
 type unsupported struct {
 	powers            Powers
-	spec              *v1.Pod
+	of                *v1.Pod
 	rejected, ignored []Problem
 }
 
@@ -92,12 +92,11 @@ func (u *unsupported) ignore(found bool, field, why string) {
 	}
 }
 
-func (u *unsupported) pod(pod *v1.Pod) {
-	s := &pod.Spec
-	switch {
-	case u.powers.Volumes != nil:
-		u.rejected = append(u.rejected, u.powers.Volumes(pod)...)
-	default:
+func (u *unsupported) pod() {
+	s := &u.of.Spec
+	if u.powers.Volumes != nil {
+		u.rejected = append(u.rejected, u.powers.Volumes(u.of)...)
+	} else {
 		u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
 	}
 	u.reject(s.ActiveDeadlineSeconds != nil && !u.powers.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
@@ -108,7 +107,6 @@ func (u *unsupported) pod(pod *v1.Pod) {
 	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
 	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
-
 }
 
 func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
@@ -137,7 +135,7 @@ func (u *unsupported) container(field string, c *v1.Container) {
 		field+"terminationMessagePath", "termination messages are not read")
 	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.powers.Logs,
 		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
-	u.environment(field, u.spec, c)
+	u.environment(field, c)
 	if s := c.SecurityContext; s != nil {
 		u.reject(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
 		u.reject(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
@@ -178,8 +176,8 @@ func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
 }
 
 // environment looks for references that can never be resolved.
-func (u *unsupported) environment(field string, pod *v1.Pod, c *v1.Container) {
-	for _, p := range environ.Problems(pod, c) {
+func (u *unsupported) environment(field string, c *v1.Container) {
+	for _, p := range environ.Problems(u.of, c) {
 		u.reject(true, field+p.Field, p.Why)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 )
 
@@ -36,11 +37,11 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	if pod.Status.Reason != "" {
 		s.Status = pod.Status.Reason
 	}
-	initialized := isTrue(pod, v1.PodInitialized)
+	initialized := conditions.IsTrue(pod.Status.Conditions, v1.PodInitialized)
 	initializing, ready, sidecars := s.addInit(pod, initialized)
 	ready += s.addRegular(pod, initializing && !initialized)
 	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+sidecars)
-	if (terminating || pod.DeletionTimestamp != nil) && !isTerminal(pod.Status.Phase) {
+	if (terminating || pod.DeletionTimestamp != nil) && !conditions.IsTerminal(pod.Status.Phase) {
 		s.Status = "Terminating"
 	}
 	return s
@@ -60,7 +61,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)
 		}
-		if initializing || done(c, sidecar) || isTerminal(pod.Status.Phase) && c.State.Terminated == nil {
+		if initializing || done(c, sidecar) || conditions.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
 			continue
 		}
 		initializing = true
@@ -115,7 +116,7 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 	s.Status = why
 	if why == "Completed" && running {
 		s.Status = "NotReady"
-		if isTrue(pod, v1.PodReady) {
+		if conditions.IsTrue(pod.Status.Conditions, v1.PodReady) {
 			s.Status = string(v1.PodRunning)
 		}
 	}
@@ -138,14 +139,3 @@ func reason(c *v1.ContainerStatus) string {
 	}
 	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
 }
-
-func isTrue(pod *v1.Pod, condition v1.PodConditionType) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == condition {
-			return c.Status == v1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -101,10 +102,7 @@ func (c *Config) complete() error {
 	}
 	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)
 	c.MaxPullsPerRegistry = cmp.Or(c.MaxPullsPerRegistry, DefaultMaxPullsPerRegistry)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), longest)
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), longest)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), deadline.Longest)
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), deadline.Longest)
 	return errors.Join(faults...)
 }
-
-// longest is as long as a timeout can be without a date that overflows.
-const longest = time.Duration(1<<63-1) / 4

@@ -3,6 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 )
 
@@ -67,10 +68,8 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
 	}
-	for i := range status.ContainerStatuses {
-		if wasStarted(&status.ContainerStatuses[i]) {
-			return true
-		}
+	if conditions.AnyRan(status.ContainerStatuses) {
+		return true
 	}
 	last := len(pod.Spec.InitContainers) - 1
 	if len(status.InitContainerStatuses) <= last {
@@ -92,16 +91,11 @@ func succeeded(state v1.ContainerState) bool {
 	return state.Terminated != nil && state.Terminated.ExitCode == 0
 }
 
-// wasStarted reports whether the container runs or ever ran.
-func wasStarted(c *v1.ContainerStatus) bool {
-	return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
-}
-
 // startedInit are the init containers up to the last that ever started, and
 // at least the first: it may have been started without anybody seeing it.
 func startedInit(list []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(list) - 1; i > 0; i-- {
-		if wasStarted(&list[i]) {
+		if conditions.Ran(&list[i]) {
 			return list[:i+1]
 		}
 	}

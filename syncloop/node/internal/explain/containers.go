@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
@@ -56,11 +57,7 @@ func (f *Facts) inits() (all []Container) {
 
 // regularRan: a regular container has begun once, so that the pod is
 // initialized.
-func (f *Facts) regularRan() bool {
-	return slices.ContainsFunc(f.Status.ContainerStatuses, func(s v1.ContainerStatus) bool {
-		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
-	})
-}
+func (f *Facts) regularRan() bool { return conditions.AnyRan(f.Status.ContainerStatuses) }
 
 // container is what its status says.
 func (f *Facts) container(s *v1.ContainerStatus, kind Kind) Container {

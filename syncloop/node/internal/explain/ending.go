@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/conditions"
 )
 
 // endingBecause is why a pod has to end.
@@ -46,9 +48,8 @@ func (f *Facts) ending(all []Container) []string {
 
 // over: the pod will not run again, or not in this life.
 func (f *Facts) over() bool {
-	phase := f.phase()
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
-		phase == v1.PodSucceeded || phase == v1.PodFailed
+		conditions.IsTerminal(f.phase())
 }
 
 // overBecause is how it came to its end.

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/restart"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -158,7 +159,7 @@ func (f *Facts) next() *Next {
 	if name, _ := f.firstHeld(); name != "" {
 		n.Why = f.backOff(name)
 	}
-	if at, ok := f.deadline(); ok && at.Before(n.At) {
+	if at, ok := deadline.Of(f.Pod, f.Status); ok && at.Before(n.At) {
 		n = &Next{At: at, Why: "its active deadline"}
 	}
 	return n
@@ -196,13 +197,4 @@ func (f *Facts) backOff(name string) string {
 		}
 	}
 	return fmt.Sprintf("%s of container %q is over", what, name)
-}
-
-// deadline is when the pod has been active for long enough.
-func (f *Facts) deadline() (time.Time, bool) {
-	seconds, start := f.Pod.Spec.ActiveDeadlineSeconds, f.Status.StartTime
-	if seconds == nil || start == nil || *seconds > 1<<31 {
-		return time.Time{}, false
-	}
-	return start.Add(time.Duration(*seconds) * time.Second), true
 }
