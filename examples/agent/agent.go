@@ -20,9 +20,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// examples are what runs when nobody says anything else.
+// examples are what runs when nobody says anything else, and the ConfigMaps and
+// Secrets that it refers to.
 //
-//go:embed manifests
+//go:embed manifests objects
 var examples embed.FS
 
 const (
@@ -67,24 +68,20 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.node, err = node.New(node.Config{
-		Name:         o.nodeName,
-		Sources:      map[string]source.Source{podmanager.FileSource: files},
-		MaxSyncs:     o.maxSyncs,
-		Resync:       o.resync,
-		Relist:       o.relist,
-		Housekeeping: o.housekeeping,
-		Log:          a.log,
-		Recorder:     o.recorder(stderr, a.log),
-	})
+	config, err := o.nodeConfig()
 	if err != nil {
+		return nil, err
+	}
+	config.Sources = map[string]source.Source{podmanager.FileSource: files}
+	config.Log, config.Recorder = a.log, o.recorder(stderr, a.log)
+	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}
 	return a, a.bind()
 }
 
 func (a *agent) manifestConfig() manifest.Config {
-	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Report: reporter(a.log)}
+	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Objects: a.hasObjects(), Report: reporter(a.log)}
 	if a.manifests == "" {
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/gc"
 )
 
 // options are the command line.
@@ -25,6 +29,13 @@ type options struct {
 	relist       time.Duration
 	housekeeping time.Duration
 	maxSyncs     int
+	stateDir     string // empty: volumes are on paper
+	objects      string // empty: those of the embedded examples, or none
+	capacity     v1.ResourceList
+	labels       map[string]string
+	dns          podsync.Resolver
+	maxPulls     int
+	imageGC      gc.ImagePolicy
 	logLevel     slog.Level
 	logFormat    string
 	events       bool
@@ -49,7 +60,17 @@ func (o *options) knobs() []knob {
 		{"resync", "DURATION", "how often a pod is looked at without a reason (1m)", positive(&o.resync)},
 		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
-		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", o.setMaxSyncs},
+		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", countOf(&o.maxSyncs)},
+		{"state-dir", "DIR", "where volumes, hosts files and termination messages are kept (nowhere: on paper)", o.setStateDir},
+		{"objects", "DIR", "ConfigMaps and Secrets, see below (none; the examples have theirs)", o.setObjects},
+		{"capacity", "NAME=N,...", "what pods may ask for, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", o.setCapacity},
+		{"labels", "KEY=VALUE,...", "labels of the node, beside those every node has", o.setLabels},
+		{"cluster-dns", "IP,...", "name servers of the cluster (none)", o.setClusterDNS},
+		{"cluster-domain", "DOMAIN", "what names of the cluster end in, as cluster.local (none)", o.setClusterDomain},
+		{"max-parallel-pulls", "N", "images pulled at once, and from one registry (10, and 5); 0 for no bound", o.setMaxPulls},
+		{"image-gc-high", "N", "percent of the disk from which unused images are removed (85)", percent(&o.imageGC.HighThresholdPercent)},
+		{"image-gc-low", "N", "percent of the disk down to which they are removed (80)", percent(&o.imageGC.LowThresholdPercent)},
+		{"image-max-age", "DURATION", "how long an unused image is kept (for ever)", positive(&o.imageGC.MaxAge)},
 		{"events", "true|false", "print the events of pods; what repeats itself is counted (true)",
 			oneOf("true false", func(s string) { o.events = s == "true" })},
 		{"log-level", "LEVEL", "debug, info, warn or error (info)", oneOf("debug info warn error", func(s string) {
@@ -103,7 +124,7 @@ func parse(args []string) (options, error) {
 			args = args[1:]
 		}
 	}
-	return o, errors.Join(faults...)
+	return o, errors.Join(append(faults, o.contradictions()...)...)
 }
 
 func usage() string {
@@ -146,11 +167,13 @@ func positive(d *time.Duration) func(string) error {
 	}
 }
 
-func (o *options) setMaxSyncs(s string) (err error) {
-	if o.maxSyncs, err = strconv.Atoi(s); err != nil || o.maxSyncs < 0 {
-		return errors.New("expected a number, or 0 for no bound")
+func countOf(n *int) func(string) error {
+	return func(s string) (err error) {
+		if *n, err = strconv.Atoi(s); err != nil || *n < 0 {
+			return errors.New("expected a number, or 0 for no bound")
+		}
+		return nil
 	}
-	return nil
 }
 
 func (o *options) setListen(s string) error {

@@ -166,6 +166,11 @@ func (c *Config) complete() error {
 			faults = append(faults, fmt.Errorf("HostIPs: %w", err))
 		}
 	}
+	for _, ip := range c.DNS.ClusterDNS {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			faults = append(faults, fmt.Errorf("DNS.ClusterDNS: %w", err))
+		}
+	}
 	if c.CallTimeout < 0 {
 		faults = append(faults, fmt.Errorf("CallTimeout is negative: %s", c.CallTimeout))
 	}

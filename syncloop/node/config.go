@@ -58,6 +58,9 @@ type Config struct {
 	// HTTP makes the requests of http hooks where the runtime does not answer for
 	// its containers; package hookhttp has one. Nil: such pods are rejected.
 	HTTP podsync.HTTPGetter
+	// DNS is what pods are told about the names of others; the zero value is a
+	// node without a cluster.
+	DNS podsync.Resolver
 	// Handlers are the runtime handlers by the name of their RuntimeClass. Pods of
 	// other classes are rejected.
 	Handlers map[string]string
@@ -113,6 +116,9 @@ type Config struct {
 	// the kubelet's numbers. Without a runtime.ImageFilesystem only an age
 	// removes any.
 	ImageGC gc.ImagePolicy
+	// MaxPulls bounds how many images are pulled at once, MaxPullsPerRegistry how
+	// many of them from one registry; zero is 10 and 5, negative is no bound.
+	MaxPulls, MaxPullsPerRegistry int
 	// Keyring finds the credentials to pull images with; nil knows those of
 	// imagePullSecrets.
 	Keyring images.Keyring

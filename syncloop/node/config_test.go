@@ -17,6 +17,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
@@ -181,4 +182,50 @@ func TestNode_I11_OneNameOnePod(t *testing.T) {
 		assert.Equal(t, []string{"web/c"}, names(machine))
 		require.NoError(t, n.stop())
 	})
+}
+
+// TestNode_ConfigOfImagesAndNames: how many images are pulled at once, and what
+// pods are told about the names of others.
+func TestNode_ConfigOfImagesAndNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var servers, searches atomic.Value
+		var pulling, most atomic.Int32
+		machine := memory.New(memory.Config{Hooks: memory.Hooks{Call: func(c memory.Call) {
+			if req, ok := c.Request.(runtime.RunSandboxRequest); ok {
+				servers.Store(req.DNS.Servers)
+				searches.Store(req.DNS.Searches)
+			}
+		}}})
+		n := run(t, node.Config{
+			Runtime:  pulls{machine, &pulling, &most},
+			DNS:      podsync.Resolver{ClusterDNS: []string{"192.0.2.53"}, ClusterDomain: "cluster.local"},
+			MaxPulls: 3, MaxPullsPerRegistry: 2,
+		})
+		for i := range 10 {
+			p := pod(fmt.Sprint("p", i), "serve")
+			p.Spec.Containers[0].Image = fmt.Sprintf("example.com/%d:1", i)
+			require.NoError(t, n.Set(p))
+		}
+		time.Sleep(time.Minute)
+		assert.Equal(t, int32(2), most.Load())
+		assert.Equal(t, []string{"192.0.2.53"}, servers.Load())
+		assert.Equal(t, []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}, searches.Load())
+		require.NoError(t, n.stop())
+	})
+}
+
+// pulls is a runtime whose pulls take a second, and are counted.
+type pulls struct {
+	*memory.Runtime
+	now, most *atomic.Int32
+}
+
+// PullImage implements runtime.Images.
+func (p pulls) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	if n := p.now.Add(1); n > p.most.Load() {
+		p.most.Store(n)
+	}
+	time.Sleep(time.Second)
+	defer p.now.Add(-1)
+	return p.Runtime.PullImage(ctx, req)
 }

@@ -149,9 +149,10 @@ func (n *Node) buildWork() (err error) {
 		return err
 	}
 	n.images, err = images.New(images.Config{
-		Images: n.config.Runtime,
-		Clock:  n.config.Clock,
-		Hooks:  images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }},
+		Images:   n.config.Runtime,
+		MaxPulls: n.config.MaxPulls, MaxPullsPerRegistry: n.config.MaxPullsPerRegistry,
+		Clock: n.config.Clock,
+		Hooks: images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }},
 	})
 	if err != nil {
 		return err
@@ -163,6 +164,7 @@ func (n *Node) buildWork() (err error) {
 		Changed: n.pleg.RequestRelist,
 		Probes:  n.prober,
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
+		DNS:         n.config.DNS,
 		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
 		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot,
 		HostIPs:  n.config.HostIPs,

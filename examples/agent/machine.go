@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/hookhttp"
+	"github.com/podkeel/podkeel/podworkers/podsync/objects"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
+	"github.com/podkeel/podkeel/podworkers/prober/grpccheck"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// nodeConfig is the node that was asked for. The runtime is left to the node,
+// which has one in memory; probes by gRPC and requests of hooks are for those
+// that do not answer for their containers.
+func (o *options) nodeConfig() (node.Config, error) {
+	c := node.Config{
+		Name:         o.nodeName,
+		MaxSyncs:     o.maxSyncs,
+		Resync:       o.resync,
+		Relist:       o.relist,
+		Housekeeping: o.housekeeping,
+		Labels:       o.labels,
+		Capacity:     o.capacity,
+		MaxPods:      int(min(o.capacity.Pods().Value(), 1<<20)),
+		DNS:          o.dns,
+		MaxPulls:     o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
+		ImageGC:    o.imageGC,
+		GRPCProbes: grpccheck.New(grpccheck.Config{}),
+		HTTP:       hookhttp.New(hookhttp.Config{}),
+	}
+	var faults [2]error
+	c.Objects, faults[0] = o.objectsOf()
+	if o.stateDir != "" {
+		faults[1] = o.keep(&c)
+	}
+	return c, errors.Join(faults[:]...)
+}
+
+// hasObjects: manifests may refer to ConfigMaps and Secrets.
+func (o *options) hasObjects() bool { return o.objects != "" || o.manifests == "" }
+
+// objectsOf has the ConfigMaps and Secrets; nil is none.
+func (o *options) objectsOf() (podsync.Objects, error) {
+	switch {
+	case o.objects != "":
+		dir, err := filepath.Abs(o.objects)
+		if err != nil {
+			return nil, err
+		}
+		return objects.NewFiles(dir)
+	case !o.hasObjects():
+		return nil, nil
+	}
+	m := objects.NewMap()
+	embedded, _ := fs.Sub(examples, "objects") // The path is constant and valid.
+	return m, m.Load(embedded)
+}
+
+// keep has volumes on the disk. The directory is made now, so that one that
+// cannot be is told before anything runs.
+func (o *options) keep(c *node.Config) error {
+	dir, err := filepath.Abs(o.stateDir)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o750)
+	}
+	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	if err != nil {
+		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	d, err := volumes.New(volumes.Config{Root: dir, Objects: c.Objects, Allocatable: o.capacity})
+	c.Volumes, c.Files = d, d
+	return err
+}
+
+// contradictions are flags that are good, but not together.
+func (o *options) contradictions() (faults []error) {
+	image := o.imageGC.Complete()
+	if o.imageGC.LowThresholdPercent > image.HighThresholdPercent {
+		faults = append(faults, fmt.Errorf("--image-gc-low %d: expected at most --image-gc-high, which is %d",
+			o.imageGC.LowThresholdPercent, image.HighThresholdPercent))
+	}
+	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
+		faults = append(faults, errors.New("--cluster-domain has no effect without --cluster-dns"))
+	}
+	return faults
+}
+
+// setMaxPulls has no bound as any number, which is the node's word for it.
+func (o *options) setMaxPulls(s string) error {
+	err := countOf(&o.maxPulls)(s)
+	if o.maxPulls == 0 {
+		o.maxPulls = -1
+	}
+	return err
+}
+
+// setStateDir wants a directory, or a path where one can be made.
+func (o *options) setStateDir(path string) error {
+	o.stateDir = path
+	return directory(path, true)
+}
+
+// setObjects wants a directory.
+func (o *options) setObjects(path string) error {
+	o.objects = path
+	return directory(path, false)
+}
+
+// directory looks at a path once, so that a slip of the hand is told at once.
+func directory(path string, mayBeMissing bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "":
+		return errors.New("expected a directory")
+	case err == nil && !info.IsDir():
+		return errors.New("is no directory")
+	case mayBeMissing && errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
+		return cause.Err // The path has been said.
+	}
+	return err
+}

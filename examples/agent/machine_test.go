@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/syncloop/gc"
+)
+
+// TestStateDir: volumes, objects and hosts files are on the disk while the pod
+// is there, and its directory is gone when it has ended.
+func TestStateDir(t *testing.T) {
+	dir := t.TempDir()
+	state, manifests, objects := filepath.Join(dir, "state"), filepath.Join(dir, "m"), filepath.Join(dir, "o")
+	write := func(path, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write(filepath.Join(objects, "configmaps", "default", "menu", "soup"), "leek")
+	write(filepath.Join(manifests, "p.yaml"), `
+apiVersion: v1
+kind: Pod
+metadata: {name: diner, uid: u1}
+spec:
+  volumes: [{name: menu, configMap: {name: menu}}, {name: plates, emptyDir: {}}]
+  containers:
+  - {name: c, image: "x:1", volumeMounts: [{name: menu, mountPath: /menu}, {name: plates, mountPath: /plates}]}
+`)
+	out, log := newLines(), newLines()
+	signals, code := make(chan os.Signal, 1), make(chan int, 1)
+	go func() {
+		code <- run([]string{"--manifests", manifests, "--node-name", "n", "--listen", "", "--state-dir", state, "--objects", objects, "--on-exit", "stop"}, signals, out, log)
+	}()
+	out.until(t, "diner-n", "1/1", "Running")
+	pods, err := filepath.Glob(filepath.Join(state, "pods", "*"))
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	soup, err := os.ReadFile(filepath.Join(pods[0], "volumes", "menu", "soup"))
+	require.NoError(t, err)
+	assert.Equal(t, "leek", string(soup))
+	assert.DirExists(t, filepath.Join(pods[0], "volumes", "plates"))
+	hosts, err := os.ReadFile(filepath.Join(pods[0], "etc-hosts"))
+	require.NoError(t, err)
+	assert.Contains(t, string(hosts), "diner-n")
+
+	require.NoError(t, os.Remove(filepath.Join(manifests, "p.yaml")))
+	out.until(t, "diner-n", "Gone")
+	assert.NoDirExists(t, pods[0])
+	signals <- os.Interrupt
+	assert.Equal(t, exitOK, <-code)
+}
+
+// TestNodeConfig: what is typed reaches the node.
+func TestNodeConfig(t *testing.T) {
+	o, err := parse([]string{
+		"--capacity", "cpu=4,memory=8Gi,pods=250", "--labels", "disk=ssd,zone=", "--max-parallel-pulls", "0",
+		"--cluster-dns", "192.0.2.53,2001:db8::53", "--cluster-domain", "Cluster.local.",
+		"--image-gc-high", "70", "--image-gc-low", "60", "--image-max-age", "24h",
+	})
+	require.NoError(t, err)
+	c, err := o.nodeConfig()
+	require.NoError(t, err)
+	assert.Equal(t, "8Gi", c.Capacity.Memory().String())
+	assert.Equal(t, 250, c.MaxPods)
+	assert.Equal(t, map[string]string{"disk": "ssd", "zone": ""}, c.Labels)
+	assert.Equal(t, []int{-1, -1}, []int{c.MaxPulls, c.MaxPullsPerRegistry})
+	assert.Equal(t, []string{"192.0.2.53", "2001:db8::53"}, c.DNS.ClusterDNS)
+	assert.Equal(t, "cluster.local", c.DNS.ClusterDomain)
+	assert.Equal(t, gc.ImagePolicy{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.ImageGC)
+	assert.NotNil(t, c.GRPCProbes)
+	assert.NotNil(t, c.HTTP)
+	assert.Nil(t, c.Volumes, "the node has them on paper")
+	door, err := c.Objects.Secret(t.Context(), "default", "door")
+	require.NoError(t, err, "the examples have objects")
+	assert.NotEmpty(t, door.StringData)
+
+	o, err = parse([]string{"--manifests", "manifests"})
+	require.NoError(t, err)
+	c, err = o.nodeConfig()
+	require.NoError(t, err)
+	assert.Nil(t, c.Objects)
+}
+
+// TestObjects_ReferencesWithoutObjects: a manifest that refers to what nobody
+// has is a fault of the file.
+func TestObjects_ReferencesWithoutObjects(t *testing.T) {
+	log, path := newLines(), filepath.Join(t.TempDir(), "p.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(web+"    envFrom: [{configMapRef: {name: greeting}}]\n"), 0o600))
+	signals, code := make(chan os.Signal, 1), make(chan int, 1)
+	go func() {
+		code <- run([]string{"--manifests", path, "--listen", ""}, signals, newLines(), log)
+	}()
+	log.until(t, "refers to a config map: expected none")
+	signals <- os.Interrupt
+	assert.Equal(t, exitOK, <-code)
+}
