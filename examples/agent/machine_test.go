@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestNodeConfig(t *testing.T) {
 // has is a fault of the file.
 func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 	log, path := newLines(), filepath.Join(t.TempDir(), "p.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(web+"    envFrom: [{configMapRef: {name: greeting}}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(web, "name: server,", "name: server, envFrom: [{configMapRef: {name: greeting}}],")), 0o600))
 	signals, code := make(chan os.Signal, 1), make(chan int, 1)
 	go func() {
 		code <- run([]string{"--manifests", path, "--listen", ""}, signals, newLines(), log)

@@ -220,7 +220,7 @@ type pulls struct {
 	now, most *atomic.Int32
 }
 
-// PullImage implements runtime.Images.
+// PullImage implements runtime.Images. It is called in a bubble.
 func (p pulls) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
 	if n := p.now.Add(1); n > p.most.Load() {
 		p.most.Store(n)
