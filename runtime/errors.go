@@ -1,6 +1,9 @@
 package runtime
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors every implementation speaks. They are wrapped, and compared with
 // errors.Is; an edge turns the codes of its own world into them, once.
@@ -19,6 +22,12 @@ var (
 	ErrNetworkNotReady = errors.New("runtime: network is not ready")
 	// ErrImage: the image cannot be had.
 	ErrImage = errors.New("runtime: image cannot be pulled")
+	// ErrRegistryUnavailable: nothing answers where the image would come from. It
+	// is an ErrImage, as an implementation may say that knows no better.
+	ErrRegistryUnavailable = fmt.Errorf("%w: registry is not available", ErrImage)
+	// ErrSignature: the image came, and is not signed as it must be. It is an
+	// ErrImage too.
+	ErrSignature = fmt.Errorf("%w: signature is not valid", ErrImage)
 	// ErrUnsupported: the runtime cannot do what the request asks for.
 	ErrUnsupported = errors.New("runtime: unsupported")
 )

@@ -77,7 +77,8 @@ type Containers interface {
 // Images are what containers are made of.
 type Images interface {
 	// PullImage fetches an image and returns the reference to create
-	// containers with. ErrImage: the image cannot be had.
+	// containers with. ErrImage: the image cannot be had; where it is known why,
+	// ErrRegistryUnavailable or ErrSignature.
 	PullImage(ctx context.Context, req PullImageRequest) (ref string, err error)
 	// ImageStatus looks an image up by any of its names. A missing image is
 	// ErrNotFound.

@@ -117,6 +117,8 @@
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
+//   - Why a pull has failed is what the runtime's error is, not how its text begins
+//     (IM-5).
 //   - Secrets to pull with are read before a pull, not in each sync.
 //   - A pull ends with its sync (IM-7) or after Config.PullTimeout, and its
 //     failure says when to come back.

@@ -126,7 +126,20 @@ func (s *Syncer) pullFailed(ctx context.Context, v *visit, name string, err erro
 	}
 	v.life.pulls[name] = pull{backoff, err}
 	again := now.Add(s.cfg.ImagePull.Remaining(backoff, now))
-	return podworkers.RetryAfter(because(ErrImagePull, err), again)
+	return podworkers.RetryAfter(because(pullReason(err), err), again)
+}
+
+// pullReason names a failed pull as precisely as the runtime does (IM-5). Of
+// several tries with several credentials an image that came and is not what it
+// should be says most.
+func pullReason(err error) Reason {
+	switch {
+	case errors.Is(err, runtime.ErrSignature):
+		return ErrSignatureValidation
+	case errors.Is(err, runtime.ErrRegistryUnavailable):
+		return ErrRegistryUnavailable
+	}
+	return ErrImagePull
 }
 
 // dropPulls forgets the images that the pod does not want any more: it may be

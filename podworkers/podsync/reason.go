@@ -20,6 +20,11 @@ const (
 	ErrCrashLoopBackOff Reason = "CrashLoopBackOff"
 	// ErrImagePull: the pull has failed.
 	ErrImagePull Reason = "ErrImagePull"
+	// ErrRegistryUnavailable: the pull has failed because nothing answers.
+	ErrRegistryUnavailable Reason = "RegistryUnavailable"
+	// ErrSignatureValidation: the pull has failed because the image is not signed
+	// as it must be.
+	ErrSignatureValidation Reason = "SignatureValidationFailed"
 	// ErrImagePullBackOff: the pull has failed before and waits.
 	ErrImagePullBackOff Reason = "ImagePullBackOff"
 	// ErrImageNeverPull: the image is absent and the policy is not to pull.

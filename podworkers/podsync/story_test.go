@@ -359,7 +359,11 @@ func (st *story) trouble(d *datadriven.TestData) {
 	case "network":
 		st.mem.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: args[1] == "up", NetworkMessage: "no cni"})
 	case "pulls":
-		st.mem.FailPulls(args[1], errors.New("registry is down"))
+		reason := errors.New("registry is down")
+		if len(args) > 2 {
+			reason = map[string]error{"registry": runtime.ErrRegistryUnavailable, "signature": runtime.ErrSignature}[args[2]]
+		}
+		st.mem.FailPulls(args[1], reason)
 	default:
 		d.Fatalf(st.t, "trouble %s?", args[0])
 	}

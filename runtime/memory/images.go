@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,9 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	if req.Image == "" {
 		return "", fmt.Errorf("memory: %w: it has no name", runtime.ErrImage)
 	}
-	if err := m.mu.noPull[normal(req.Image)]; err != nil {
+	if err := m.mu.noPull[normal(req.Image)]; errors.Is(err, runtime.ErrImage) {
+		return "", fmt.Errorf("memory: image %s: %w", req.Image, err)
+	} else if err != nil {
 		return "", fmt.Errorf("memory: image %s: %w: %w", req.Image, runtime.ErrImage, err)
 	}
 	if name, fails := m.failImageLocked(req.Pod, req.Container); fails {

@@ -87,8 +87,9 @@ func (r *Runtime) SetStatus(status runtime.RuntimeStatus) {
 	r.m.mu.status = status
 }
 
-// FailPulls makes every pull of an image fail with ErrImage and a reason, and
-// drops the image if it is present. A nil reason ends it.
+// FailPulls makes every pull of an image fail with ErrImage and a reason, which
+// may be runtime.ErrRegistryUnavailable or runtime.ErrSignature, and drops the image
+// if it is present. A nil reason ends it.
 func (r *Runtime) FailPulls(image string, reason error) {
 	r.m.lock()
 	defer r.m.unlock()

@@ -308,6 +308,26 @@ var brokenPowers = []broken{
 			return stats, nil
 		}
 	}},
+	{"the disk is unreadable", []string{"disk/usage", "disk/pull"}, func(r *tampered) {
+		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) { return rt.FilesystemUsage{}, rt.ErrUnsupported }
+	}},
+	{"the disk has what is free in place of what there is", []string{"disk/usage"}, func(r *tampered) {
+		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) {
+			return rt.FilesystemUsage{CapacityBytes: 1 << 30, UsedBytes: 2 << 30}, nil
+		}
+	}},
+	{"the disk shrinks as it fills", []string{"disk/usage"}, func(r *tampered) {
+		left := uint64(1 << 40)
+		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) {
+			left--
+			return rt.FilesystemUsage{CapacityBytes: left, UsedBytes: 1 << 30}, nil
+		}
+	}},
+	{"the disk is that of nobody's images", []string{"disk/pull"}, func(r *tampered) {
+		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) {
+			return rt.FilesystemUsage{CapacityBytes: 1 << 40}, nil
+		}
+	}},
 	{"a pod without figures is an error", []string{"stats/none"}, func(r *tampered) {
 		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
 			if len(stats) == 0 {

@@ -9,6 +9,8 @@ import (
 var resourceCases = []Case{
 	{"stats/running", "a pod's figures are those of its running containers", statsRunning},
 	{"stats/none", "a pod of which nothing runs has no figures, and that is no error", statsNone},
+	{"disk/usage", "an ImageFilesystem says how full a disk is, no fuller than it can be, or that it does not know", diskUsage},
+	{"disk/pull", "what an ImageFilesystem says has room for the images that are present", diskPull},
 	{"update/running", "the resources of a running container can be changed, and it runs on", updateRunning},
 	{"update/nothing", "an update that asks for nothing is no error", updateNothing},
 	{"update/unknown", "an update of an unknown container is ErrNotFound", updateUnknown},
@@ -53,6 +55,36 @@ func statsNone(b *bench) {
 	none()
 	b.create(ref, b.sandbox(ref, 0), "created", 0, b.h.Forever)
 	none()
+}
+
+func diskUsage(b *bench) {
+	f, ok := power[runtime.ImageFilesystem](b, "ImageFilesystem")
+	if !ok {
+		return
+	}
+	usage, err := f.ImageFilesystem(b.ctx)
+	b.must(err, "ImageFilesystem")
+	b.check(usage.CapacityBytes == 0 || usage.UsedBytes <= usage.CapacityBytes, "%d bytes of %d are used", usage.UsedBytes, usage.CapacityBytes)
+	again, err := f.ImageFilesystem(b.ctx)
+	b.must(err, "ImageFilesystem")
+	b.check(again.CapacityBytes == usage.CapacityBytes, "the disk has %d bytes, and then %d", usage.CapacityBytes, again.CapacityBytes)
+}
+
+func diskPull(b *bench) {
+	f, ok := power[runtime.ImageFilesystem](b, "ImageFilesystem")
+	if !ok {
+		return
+	}
+	b.image()
+	usage, err := f.ImageFilesystem(b.ctx)
+	b.must(err, "ImageFilesystem")
+	if usage.CapacityBytes == 0 {
+		b.Skipf("the runtime does not know its disk")
+		return
+	}
+	image, err := b.rt.ImageStatus(b.ctx, runtime.ImageStatusRequest{Image: b.h.Image})
+	b.must(err, "ImageStatus")
+	b.check(usage.UsedBytes > 0 && usage.UsedBytes >= image.SizeBytes, "%d bytes are used, one image has %d", usage.UsedBytes, image.SizeBytes)
 }
 
 func updateRunning(b *bench) {

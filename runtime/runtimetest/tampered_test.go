@@ -38,6 +38,7 @@ type tampered struct {
 	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
 	answer          func(context.Context, rt.AnswerRequest) (rt.AnswerResult, error)
+	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
 
 	mu sync.Mutex // for the tamperers' own notes
 }
@@ -52,6 +53,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
 		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
+		imageFilesystem: m.ImageFilesystem,
 	}
 }
 
@@ -112,6 +114,9 @@ func (r *tampered) UpdateContainer(ctx context.Context, req rt.UpdateContainerRe
 }
 func (r *tampered) Answer(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
 	return r.answer(ctx, req)
+}
+func (r *tampered) ImageFilesystem(ctx context.Context) (rt.FilesystemUsage, error) {
+	return r.imageFilesystem(ctx)
 }
 
 // find is a container's record, and that of its pod, from behind.

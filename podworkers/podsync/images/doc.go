@@ -48,5 +48,6 @@
 //     registry.
 //   - Two pods that want one image make one pull of it.
 //   - A present image is used without asking whether the pod's credentials
-//     would have got it (IM-3).
+//     would have got it (IM-3): a node whose pods do not
+//     trust each other wants the pull policy Always.
 package images

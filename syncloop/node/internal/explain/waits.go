@@ -187,11 +187,14 @@ func (f *Facts) backOff(name string) string {
 	what := "back-off"
 	for _, list := range [...][]v1.ContainerStatus{f.Status.InitContainerStatuses, f.Status.ContainerStatuses} {
 		for i := range list {
-			if w := list[i].State.Waiting; w == nil || list[i].Name != name {
+			w := list[i].State.Waiting
+			if w == nil || list[i].Name != name {
 				continue
-			} else if w.Reason == "CrashLoopBackOff" {
+			}
+			switch w.Reason {
+			case "CrashLoopBackOff":
 				what = "crash-loop back-off"
-			} else if w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff" {
+			case "ErrImagePull", "RegistryUnavailable", "SignatureValidationFailed", "ImagePullBackOff":
 				what = "image pull back-off"
 			}
 		}
