@@ -153,7 +153,9 @@ type ExecRequest struct {
 // ExecResult is how a command ended.
 type ExecResult struct {
 	ExitCode int32
-	Output   []byte // both streams, in order, cut to the limit
+	// Output is both streams, cut to the limit: in order, or what went to
+	// stdout first where the runtime keeps them apart.
+	Output []byte
 }
 
 // ExecStreamRequest is a command to run in a container while somebody watches.

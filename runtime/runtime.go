@@ -53,7 +53,8 @@ type Sandboxes interface {
 // Containers run inside sandboxes.
 type Containers interface {
 	// CreateContainer makes a container that does not run yet and returns its
-	// ID. ErrExists: the name is taken by the same attempt in that sandbox.
+	// ID. ErrExists: the name is taken by the same attempt in that sandbox; a
+	// runtime may also say so of another sandbox of the pod.
 	// ErrNotFound: there is no such sandbox, or no such image. ErrWrongState:
 	// the sandbox has been stopped.
 	CreateContainer(ctx context.Context, req CreateContainerRequest) (id string, err error)

@@ -257,8 +257,15 @@ type Namespaces struct {
 	HostPID     bool
 	HostIPC     bool
 	SharePID    bool // one PID namespace for the containers of the pod
-	HostUsers   bool
+	// Users is the pod's own user namespace; nil is the host's.
+	Users *UserNamespace
 }
+
+// UserNamespace says who of the host the users and groups of a pod are.
+type UserNamespace struct{ UIDs, GIDs []IDMapping }
+
+// IDMapping is a range of IDs of the host under other numbers.
+type IDMapping struct{ ContainerID, HostID, Length uint32 }
 
 // Resources are a container's shares in the units of the kernel. Zero fields
 // ask for nothing.
@@ -267,7 +274,7 @@ type Resources struct {
 	CPUPeriod   time.Duration
 	CPUQuota    time.Duration
 	MemoryBytes uint64
-	SwapBytes   uint64
+	SwapBytes   uint64 // beyond MemoryBytes
 	CPUSet      string
 	MemorySet   string
 	OOMScoreAdj int

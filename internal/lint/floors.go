@@ -122,6 +122,7 @@ func Podkeel() House {
 			{"podmanager/status/internal/reconcile", Pure, Floor1c},
 			{"podmanager/status/internal/outbox", Pure, Floor1c},
 			{"pleg/internal/diff", Pure, Floor1c},
+			{"runtime/cri/internal/convert", Pure, Floor1c},
 			{"syncloop/node/internal/explain", Pure, Floor1c},
 			{"runtime/cri/internal/crilog", Pure, Floor1c},
 
@@ -151,6 +152,7 @@ func Podkeel() House {
 			{"podworkers/prober/check", Edge, Floor4},
 			{"podworkers/prober/grpccheck", Edge, Floor4},
 			{"podworkers/podsync/hookhttp", Edge, Floor4},
+			{"runtime/cri", Edge, Floor4},
 			{"podworkers/podworkerstest", Kit, Floor4},
 			{"runtime/runtimetest", Kit, Floor4},
 
@@ -172,7 +174,7 @@ func Podkeel() House {
 		Ground: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
 		Doors: []Door{
 			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
-			{"k8s.io/cri-api", []string{"runtime/cri", "internal/e2e"}},
+			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"go.etcd.io/bbolt", []string{"podmanager/checkpoint"}},

@@ -165,7 +165,6 @@ func namespaces(spec *v1.PodSpec) runtime.Namespaces {
 		HostPID:     spec.HostPID,
 		HostIPC:     spec.HostIPC,
 		SharePID:    spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace,
-		HostUsers:   spec.HostUsers == nil || *spec.HostUsers,
 	}
 }
 

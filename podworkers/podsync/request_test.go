@@ -65,7 +65,7 @@ func TestSandboxRequest(t *testing.T) {
 	assert.Equal(t, "y", req.Annotations["x"])
 	assert.Equal(t, "file", req.Annotations[podsync.AnnotationSource])
 	assert.NotContains(t, pod.Annotations, podsync.AnnotationSource, "the pod belongs to others")
-	assert.Equal(t, runtime.Namespaces{SharePID: true, HostUsers: true}, req.Namespaces)
+	assert.Equal(t, runtime.Namespaces{SharePID: true}, req.Namespaces)
 	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.53"}, Options: []string{"ndots:2", "edns0"}}, req.DNS)
 	assert.Equal(t, []runtime.PortMapping{{ContainerPort: 80, HostPort: 8080, Protocol: "TCP"}}, req.Ports)
 	assert.Equal(t, map[string]string{"net.a": "1"}, req.Sysctls)

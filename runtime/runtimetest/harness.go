@@ -45,6 +45,9 @@ type Harness struct {
 	// apart, and ends with a code. It is run as a container and in one. Nil is
 	// a shell script.
 	Print func(lines []string, code int) []string
+	// StreamsApart says that Exec returns what went to stdout before what went
+	// to stderr.
+	StreamsApart bool
 	// LogDir is a directory for the logs of containers, for runtimes that need
 	// one. Empty asks for none.
 	LogDir string

@@ -113,7 +113,7 @@ func sandboxRemoveOne(b *bench) {
 	ref, old, _ := b.run(b.h.Forever)
 	b.must(b.stopSandbox(old), "StopSandbox")
 	next := b.sandbox(ref, 1)
-	id := b.create(ref, next, "main", 0, b.h.Forever)
+	id := b.create(ref, next, "main", 1, b.h.Forever)
 	b.start(id)
 	b.must(b.removeSandbox(old), "RemoveSandbox")
 	st := b.status(ref)

@@ -1,0 +1,146 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Config is what a Runtime is made from. Endpoint and Owner are required.
+type Config struct {
+	// Endpoint is the socket on which the runtime speaks CRI, as
+	// "unix:///run/containerd/containerd.sock" or an absolute path.
+	Endpoint string
+	// Owner says whose records are ours; see OwnerFile. At most 63 letters,
+	// digits, dots, dashes and underscores.
+	Owner string
+	// Deadlines bound the calls.
+	Deadlines Deadlines
+	// MaxMessageBytes is how long an answer may be. Zero is 16 MiB.
+	MaxMessageBytes int
+	// Parallel is how many statuses of one pod are asked for at once. Zero is 8.
+	Parallel int
+	// Clock is for deadlines. Nil is the real one.
+	Clock clock.Clock
+	// Log gets what people should know. Nil discards.
+	Log *slog.Logger
+	// Hooks observe.
+	Hooks Hooks
+	// DialContext makes connections; nil is a net.Dialer's.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Deadlines bound calls that a caller's context does not end earlier. A runtime
+// that hangs is an error after that long.
+type Deadlines struct {
+	// Read is for lists, statuses and whatever else changes nothing. Zero is
+	// 30 s.
+	Read time.Duration
+	// Make is for sandboxes and containers that are run, created and started.
+	// Zero is 4 minutes.
+	Make time.Duration
+	// Remove is for what is stopped and removed, beyond the grace of a stop.
+	// Zero is 2 minutes.
+	Remove time.Duration
+	// Pull is for pulls of images. Zero is an hour.
+	Pull time.Duration
+}
+
+// Hooks are called without any lock held. Each may be nil.
+type Hooks struct {
+	// Skipped is called, concurrently too, for each record that a list shows
+	// and that is nobody's: without metadata, without a pod, of another owner
+	// in spite of the filter.
+	Skipped func(Skipped)
+	// Connected is called when a runtime has answered the first call of a
+	// connection.
+	Connected func(name, version string)
+}
+
+// Skipped is a record that cannot be anybody's.
+type Skipped struct {
+	Kind   string // "sandbox" or "container"
+	ID     string
+	Reason string
+}
+
+// The bounds of what has one.
+const (
+	defaultMessage  = 16 << 20
+	longestEndpoint = 107 // what a socket's address has room for
+	longestOwner    = 63
+)
+
+// complete fills in what is left out and says everything that is wrong.
+func (c *Config) complete() error {
+	var wrong []error
+	path, schemed := strings.CutPrefix(c.Endpoint, "unix://")
+	switch {
+	case c.Endpoint == "":
+		wrong = append(wrong, errors.New("cri: Config.Endpoint is missing"))
+	case !schemed && strings.Contains(path, "://"), !filepath.IsAbs(path):
+		wrong = append(wrong, fmt.Errorf("cri: Config.Endpoint %q is neither unix:// and an absolute path nor such a path", c.Endpoint))
+	case len(path) > longestEndpoint:
+		wrong = append(wrong, fmt.Errorf("cri: Config.Endpoint %q is longer than a socket's address can be", c.Endpoint))
+	}
+	c.Endpoint = path
+	if !validOwner(c.Owner) {
+		wrong = append(wrong, fmt.Errorf("cri: Config.Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
+	}
+	d := &c.Deadlines
+	for _, v := range []struct {
+		name string
+		d    *time.Duration
+		zero time.Duration
+	}{
+		{"Read", &d.Read, 30 * time.Second},
+		{"Make", &d.Make, 4 * time.Minute},
+		{"Remove", &d.Remove, 2 * time.Minute},
+		{"Pull", &d.Pull, time.Hour},
+	} {
+		if *v.d < 0 {
+			wrong = append(wrong, fmt.Errorf("cri: Config.Deadlines.%s is negative", v.name))
+		}
+		if *v.d == 0 {
+			*v.d = v.zero
+		}
+	}
+	if c.MaxMessageBytes < 0 || c.Parallel < 0 {
+		wrong = append(wrong, errors.New("cri: Config.MaxMessageBytes or Config.Parallel is negative"))
+	}
+	c.fill()
+	return errors.Join(wrong...)
+}
+
+func (c *Config) fill() {
+	if c.MaxMessageBytes == 0 {
+		c.MaxMessageBytes = defaultMessage
+	}
+	if c.Parallel == 0 {
+		c.Parallel = 8
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.DialContext == nil {
+		c.DialContext = new(net.Dialer).DialContext
+	}
+}
+
+// validOwner wants what any runtime takes as the value of a label.
+func validOwner(owner string) bool {
+	for _, r := range owner {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && !strings.ContainsRune("._-", r) {
+			return false
+		}
+	}
+	return owner != "" && len(owner) <= longestOwner
+}

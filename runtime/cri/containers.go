@@ -1,0 +1,205 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
+)
+
+// CreateContainer implements runtime.Containers. CRI takes a name and attempt
+// for the whole pod, so the same in another sandbox of it is ErrExists too.
+func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	const verb = "CreateContainer"
+	name := string(req.Pod.UID) + "/" + req.Name + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
+	if !r.making.begin(name) {
+		return "", exists(verb, "the container is being made")
+	}
+	defer r.making.end(name)
+	sandbox, err := r.sandbox(ctx, req.SandboxID)
+	if err != nil {
+		return "", err
+	}
+	if err := r.supported(ctx, &req, sandbox.handler); err != nil {
+		return "", err
+	}
+	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.CreateContainer,
+		convert.CreateContainer(req, sandbox.place, sandbox.attempt, r.cfg.Owner))
+	switch {
+	case err != nil:
+		return "", r.whyNoContainer(ctx, &req, err)
+	case res.GetContainerId() == "":
+		return "", fmt.Errorf("%w: a container without an ID", ErrMalformed)
+	}
+	r.records.add(res.GetContainerId(), record{uid: req.Pod.UID, sandbox: req.SandboxID, attempt: req.Attempt})
+	return res.GetContainerId(), nil
+}
+
+// supported fails for what an older runtime would pass over in silence, and
+// leaves out what it need not do.
+func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
+	if _, ok := convert.StopSignal(req.StopSignal); !ok {
+		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
+	}
+	if err := r.greet(ctx); err != nil {
+		return err
+	}
+	can := r.greeted().readOnly[handler]
+	mounts := make([]runtime.Mount, len(req.Mounts))
+	for i, m := range req.Mounts {
+		if m.RecursiveReadOnly == runtime.RecursiveReadOnlyEnabled && !can {
+			return fmt.Errorf("cri: %w: what is mounted below %s cannot be made read-only", runtime.ErrUnsupported, m.ContainerPath)
+		}
+		if !can {
+			m.RecursiveReadOnly = runtime.RecursiveReadOnlyDisabled
+		}
+		mounts[i] = m
+	}
+	req.Mounts = mounts
+	return nil
+}
+
+// whyNoContainer is whyNoSandbox for a container.
+func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
+	const verb = "CreateContainer"
+	if undecided(ctx, err) {
+		return err
+	}
+	switch s, look := r.askSandbox(ctx, req.SandboxID); {
+	case errors.Is(look, runtime.ErrNotFound):
+		r.records.remove(req.SandboxID)
+		return look
+	case look != nil:
+		return err
+	case s.GetState() != cri.PodSandboxState_SANDBOX_READY:
+		return fmt.Errorf("cri: %w: sandbox %s is not ready: %w", runtime.ErrWrongState, req.SandboxID, err)
+	}
+	labels := convert.Selector(r.cfg.Owner, req.Pod.UID)
+	labels[convert.LabelContainerName] = req.Name
+	same, look := r.listContainers(ctx, &cri.ContainerFilter{LabelSelector: labels})
+	if look != nil {
+		return err
+	}
+	for _, c := range same {
+		if c.GetMetadata().GetAttempt() == req.Attempt {
+			return exists(verb, "container "+c.GetId())
+		}
+	}
+	if reserved(err) {
+		return exists(verb, "the runtime is making it")
+	}
+	image := req.ImageRef
+	if image == "" {
+		image = req.Image
+	}
+	if _, look := r.ImageStatus(ctx, runtime.ImageStatusRequest{Image: image}); errors.Is(look, runtime.ErrNotFound) {
+		return fmt.Errorf("%w: %w", look, err)
+	}
+	return err
+}
+
+// StartContainer implements runtime.Containers.
+func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	known, err := r.container(ctx, req.ContainerID)
+	if err != nil {
+		return err
+	}
+	began := r.turn.Now()
+	_, err = call(ctx, r, "StartContainer", r.cfg.Deadlines.Make, r.runtime.StartContainer, &cri.StartContainerRequest{ContainerId: req.ContainerID})
+	if err == nil || undecided(ctx, err) {
+		return err
+	}
+	return r.whyNotStarted(ctx, req.ContainerID, known.sandbox, began, err)
+}
+
+// whyNotStarted tells a container that runs already from one that will never.
+// One that ended before the call began has not failed to start by it.
+func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began time.Time, err error) error {
+	c, look := r.askContainer(ctx, id)
+	switch {
+	case errors.Is(look, runtime.ErrNotFound):
+		return look
+	case look != nil:
+		return err
+	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING:
+		return nil
+	case c.GetState() == cri.ContainerState_CONTAINER_EXITED && !time.Unix(0, c.GetFinishedAt()).After(began):
+		return fmt.Errorf("cri: %w: container %s has exited: %w", runtime.ErrWrongState, id, err)
+	}
+	s, look := r.askSandbox(ctx, sandbox)
+	if errors.Is(look, runtime.ErrNotFound) || look == nil && s.GetState() != cri.PodSandboxState_SANDBOX_READY {
+		return fmt.Errorf("cri: %w: sandbox %s is not ready: %w", runtime.ErrWrongState, sandbox, err)
+	}
+	return err
+}
+
+// StopContainer implements runtime.Containers. That the container does not run
+// any more is looked at, not believed (F58); and if the runtime says that it
+// failed and the container does not run, it has been stopped (F59).
+func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	id := req.ContainerID
+	if _, err := r.container(ctx, id); err != nil {
+		return err
+	}
+	seconds, limit := r.grace(req.Grace)
+	_, err := call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	if err != nil && undecided(ctx, err) {
+		return err
+	}
+	c, look := r.askContainer(ctx, id)
+	switch {
+	case errors.Is(look, runtime.ErrNotFound):
+		return look
+	case look != nil:
+		return errors.Join(err, look)
+	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING && err == nil:
+		return fmt.Errorf("%w: container %s", ErrStillRuns, id)
+	case c.GetState() == cri.ContainerState_CONTAINER_EXITED, c.GetState() == cri.ContainerState_CONTAINER_CREATED:
+		return nil
+	}
+	return err
+}
+
+// grace is a grace in whole seconds, rounded up, as none means no asking; and
+// how long a stop with it may take.
+func (r *Runtime) grace(d time.Duration) (seconds int64, limit time.Duration) {
+	d, limit = max(d, 0), r.cfg.Deadlines.Remove
+	seconds = int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return seconds, limit + min(d, math.MaxInt64-limit-time.Second) + time.Second
+}
+
+// RemoveContainer implements runtime.Containers. CRI would kill what runs, so
+// that is looked at first.
+func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	id := req.ContainerID
+	_, err := r.container(ctx, id)
+	if err == nil {
+		err = r.mayBeRemoved(ctx, id)
+	}
+	if err == nil {
+		_, err = call(ctx, r, "RemoveContainer", r.cfg.Deadlines.Remove, r.runtime.RemoveContainer, &cri.RemoveContainerRequest{ContainerId: id})
+	}
+	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		return err
+	}
+	r.records.remove(id)
+	return nil
+}
+
+func (r *Runtime) mayBeRemoved(ctx context.Context, id string) error {
+	c, err := r.askContainer(ctx, id)
+	if err == nil && c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
+		err = fmt.Errorf("cri: %w: container %s runs", runtime.ErrWrongState, id)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
+)
+
+// PullImage implements runtime.Images.
+func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	res, err := call(ctx, r, "PullImage", r.cfg.Deadlines.Pull, r.images.PullImage, convert.PullImage(req))
+	switch {
+	case err != nil:
+		return "", r.whyNoImage(ctx, err)
+	case res.GetImageRef() == "":
+		return "", fmt.Errorf("%w: an image without a reference", ErrMalformed)
+	}
+	return res.GetImageRef(), nil
+}
+
+// whyNoImage tells a registry that cannot be reached from a runtime that cannot:
+// both are Unavailable, and only the runtime answers whoever asks it.
+func (r *Runtime) whyNoImage(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	if errors.Is(err, runtime.ErrNotReady) {
+		if _, _, down := r.Version(ctx); down != nil {
+			return err
+		}
+	}
+	return &imageFailure{err}
+}
+
+// imageFailure is a pull that failed for reasons of the image, whatever the
+// code: an image that is not found in a registry is no record that is missing.
+type imageFailure struct{ cause error }
+
+// Error implements error.
+func (f *imageFailure) Error() string { return fmt.Sprintf("%v: %v", runtime.ErrImage, f.cause) }
+
+// Is makes it an ErrImage and nothing else.
+func (f *imageFailure) Is(target error) bool { return target == runtime.ErrImage }
+
+// ImageStatus implements runtime.Images.
+func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
+	res, err := read(ctx, r, "ImageStatus", r.images.ImageStatus, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: req.Image}})
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	if res.GetImage().GetId() == "" {
+		return runtime.Image{}, fmt.Errorf("cri: %w: image %q", runtime.ErrNotFound, req.Image)
+	}
+	return convert.Image(res.GetImage()), nil
+}
+
+// ListImages implements runtime.Images. Images are everybody's.
+func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	list, err := read(ctx, r, "ListImages", r.images.ListImages, &cri.ListImagesRequest{})
+	all := list.GetImages()
+	if code(err) == codes.ResourceExhausted {
+		all, err = streamed(ctx, r, "StreamImages", r.images.StreamImages, &cri.StreamImagesRequest{}, (*cri.StreamImagesResponse).GetImages)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]runtime.Image, 0, len(all))
+	for _, image := range all {
+		if image.GetId() != "" {
+			out = append(out, convert.Image(image))
+		}
+	}
+	return out, nil
+}
+
+// RemoveImage implements runtime.Images.
+func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
+	_, err := call(ctx, r, "RemoveImage", r.cfg.Deadlines.Remove, r.images.RemoveImage, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: req.Image}})
+	if errors.Is(err, runtime.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+

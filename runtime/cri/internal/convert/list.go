@@ -1,0 +1,115 @@
+package convert
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Skipped is a record that cannot be anybody's.
+type Skipped struct {
+	Kind   string // "sandbox" or "container"
+	ID     string
+	Reason string
+}
+
+// Pods puts an owner's sandboxes and containers together, by UID, and the
+// records of each newest attempt first. A container whose sandbox is gone is
+// kept under its labels. What is malformed, or another owner's in spite of the
+// filter, is skipped.
+func Pods(sandboxes []*cri.PodSandbox, containers []*cri.Container, owner string) ([]runtime.Pod, []Skipped) {
+	all := pods{byUID: map[types.UID]*runtime.Pod{}, owner: owner, seen: map[string]bool{}}
+	for _, s := range sandboxes {
+		all.sandbox(s)
+	}
+	for _, c := range containers {
+		all.container(c)
+	}
+	out := make([]runtime.Pod, 0, len(all.byUID))
+	for _, uid := range slices.Sorted(maps.Keys(all.byUID)) {
+		p := all.byUID[uid]
+		slices.SortFunc(p.Sandboxes, newerSandbox)
+		slices.SortFunc(p.Containers, newerContainer)
+		out = append(out, *p)
+	}
+	return out, all.skipped
+}
+
+func newerSandbox(a, b runtime.Sandbox) int {
+	return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.ID, b.ID))
+}
+
+func newerContainer(a, b runtime.Container) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.Attempt, a.Attempt), strings.Compare(a.ID, b.ID))
+}
+
+// pods is what Pods has put together so far.
+type pods struct {
+	byUID   map[types.UID]*runtime.Pod
+	owner   string
+	seen    map[string]bool // IDs: lists in parts may repeat one
+	skipped []Skipped
+}
+
+func (a *pods) skip(kind, id, reason string) {
+	a.skipped = append(a.skipped, Skipped{kind, id, reason})
+}
+
+// fault is what is wrong with a record of any kind; a doubled one is no fault.
+func (a *pods) fault(kind, id string, labels map[string]string, whole bool, uid string) (skip bool) {
+	switch {
+	case id == "":
+		a.skip(kind, id, "it has no ID")
+	case !whole:
+		a.skip(kind, id, "it has no metadata")
+	case labels[LabelOwner] != a.owner:
+		a.skip(kind, id, "it belongs to another owner")
+	case uid == "":
+		a.skip(kind, id, "it is of no pod")
+	case a.seen[kind+id]:
+	default:
+		a.seen[kind+id] = true
+		return false
+	}
+	return true
+}
+
+func (a *pods) sandbox(s *cri.PodSandbox) {
+	m := s.GetMetadata()
+	if a.fault("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
+		return
+	}
+	p := a.pod(types.UID(m.Uid), m.Name, m.Namespace)
+	p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
+		ID: s.Id, Attempt: m.Attempt, Incarnation: incarnation(s.Annotations),
+		Ready: s.State == cri.PodSandboxState_SANDBOX_READY, CreatedAt: when(s.CreatedAt), Annotations: s.Annotations,
+	})
+}
+
+func (a *pods) container(c *cri.Container) {
+	m, l := c.GetMetadata(), c.GetLabels()
+	if a.fault("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
+		return
+	}
+	p := a.pod(types.UID(l[LabelPodUID]), l[LabelPodName], l[LabelPodNamespace])
+	p.Containers = append(p.Containers, runtime.Container{
+		ID: c.Id, Name: m.Name, SandboxID: c.PodSandboxId, Attempt: m.Attempt,
+		Incarnation: incarnation(c.Annotations), State: State(c.State),
+	})
+}
+
+// pod finds or begins a pod. Its name is that of the first record.
+func (a *pods) pod(uid types.UID, name, namespace string) *runtime.Pod {
+	p := a.byUID[uid]
+	if p == nil {
+		p = &runtime.Pod{UID: uid, Name: name, Namespace: namespace}
+		a.byUID[uid] = p
+	}
+	return p
+}

@@ -1,0 +1,184 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
+)
+
+// record is what is remembered of a sandbox or container that is ours.
+type record struct {
+	uid     types.UID
+	sandbox string // of a container; empty: it is a sandbox
+	attempt uint32
+	handler string        // of a sandbox
+	place   convert.Place // of a sandbox
+	gone    bool          // we have removed it; kept for events that come late
+	missed  bool          // the last list did not show it
+}
+
+// records are the IDs that are known to be ours. Nothing is done to an ID that
+// is not (I38). They are bounded by what the runtime has: a list that does not
+// show one twice in a row drops it.
+type records struct {
+	mu    sync.Mutex
+	known map[string]record
+}
+
+func (k *records) add(id string, r record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known[id] = r
+}
+
+// get finds what is known of a record that exists, as far as we know.
+func (k *records) get(id string) (record, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r, ok := k.known[id]
+	return r, ok && !r.gone
+}
+
+// owner is the pod of an ID that is or was ours.
+func (k *records) owner(id string) types.UID {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.known[id].uid
+}
+
+// remove forgets an ID, and the containers of a sandbox with it.
+func (k *records) remove(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other, r := range k.known {
+		if other == id || r.sandbox == id {
+			r.gone = true
+			k.known[other] = r
+		}
+	}
+}
+
+// listed brings the records in line with a whole list.
+func (k *records) listed(l *lists) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	seen := make(map[string]bool, len(l.sandboxes)+len(l.containers))
+	for _, s := range l.sandboxes {
+		seen[s.GetId()] = true
+		k.showLocked(s.GetId(), func() record { return sandboxRecord(s) })
+	}
+	for _, c := range l.containers {
+		seen[c.GetId()] = true
+		k.showLocked(c.GetId(), func() record { return containerRecord(c) })
+	}
+	for id, r := range k.known {
+		switch {
+		case seen[id]:
+		case r.missed:
+			delete(k.known, id)
+		default:
+			r.missed = true
+			k.known[id] = r
+		}
+	}
+}
+
+// showLocked takes up what is new. What we have removed stays so: the list may
+// be from before.
+func (k *records) showLocked(id string, made func() record) {
+	r, ok := k.known[id]
+	if !ok {
+		r = made()
+	}
+	r.missed = false
+	k.known[id] = r
+}
+
+func sandboxRecord(s *cri.PodSandbox) record {
+	return record{
+		uid: types.UID(s.GetMetadata().GetUid()), attempt: s.GetMetadata().GetAttempt(),
+		handler: s.GetRuntimeHandler(), place: convert.PlaceOf(s.GetAnnotations()),
+	}
+}
+
+func containerRecord(c *cri.Container) record {
+	return record{
+		uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId(), attempt: c.GetMetadata().GetAttempt(),
+	}
+}
+
+// sandbox finds a sandbox of ours, which is asked for if it is not known.
+func (r *Runtime) sandbox(ctx context.Context, id string) (record, error) {
+	if known, ok := r.records.get(id); ok && known.sandbox == "" {
+		return known, nil
+	}
+	list, err := read(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
+	if err != nil {
+		return record{}, err
+	}
+	for _, s := range list.GetItems() {
+		if s.GetId() != id || id == "" { // A runtime may take a part of an ID for it.
+			continue
+		}
+		if s.GetLabels()[convert.LabelOwner] != r.cfg.Owner {
+			return record{}, fmt.Errorf("%w: sandbox %s", ErrForeign, id)
+		}
+		found := sandboxRecord(s)
+		r.records.add(id, found)
+		return found, nil
+	}
+	return record{}, fmt.Errorf("cri: %w: sandbox %s", runtime.ErrNotFound, id)
+}
+
+// container finds a container of ours, which is asked for if it is not known.
+func (r *Runtime) container(ctx context.Context, id string) (record, error) {
+	if known, ok := r.records.get(id); ok && known.sandbox != "" {
+		return known, nil
+	}
+	list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{Id: id}})
+	if err != nil {
+		return record{}, err
+	}
+	for _, c := range list.GetContainers() {
+		if c.GetId() != id || id == "" {
+			continue
+		}
+		if c.GetLabels()[convert.LabelOwner] != r.cfg.Owner {
+			return record{}, fmt.Errorf("%w: container %s", ErrForeign, id)
+		}
+		found := containerRecord(c)
+		r.records.add(id, found)
+		return found, nil
+	}
+	return record{}, fmt.Errorf("cri: %w: container %s", runtime.ErrNotFound, id)
+}
+
+// making are the names of what is being made by us, as a runtime need not show
+// what it is only about to make.
+type making struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// begin reports whether nobody else makes the same.
+func (m *making) begin(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names[name] {
+		return false
+	}
+	m.names[name] = true
+	return true
+}
+
+func (m *making) end(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.names, name)
+}
