@@ -87,4 +87,3 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	}
 	return err
 }
-
