@@ -17,8 +17,9 @@ type Observed struct {
 // Container is what is known of one container.
 type Container struct {
 	Name string
-	// ID as in the pod's status. Empty: nothing is known now, which changes
-	// nothing (PR-6).
+	// ID as in the pod's status. Empty: there is none now. Of one that has not
+	// run yet that changes nothing (PR-6); one that ran has vanished, and is not
+	// probed any more.
 	ID        string
 	Running   bool
 	StartedAt time.Time // if it runs

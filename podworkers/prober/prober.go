@@ -208,7 +208,7 @@ func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
 		var buf [verdict.Kinds]verdict.Change
 		generation := c.state.Generation()
 		changes := c.state.Observe(seen[i].facts(), now, buf[:0])
-		if c.state.Generation() != generation || !seen[i].Running && seen[i].ID != "" {
+		if c.state.Generation() != generation || !seen[i].Running {
 			p.abandonLocked(c, Liveness, Readiness, Startup)
 		}
 		p.changedLocked(c, changes, "")

@@ -75,8 +75,8 @@ func (b *Bottle) Start() {
 func (b *Bottle) Crash() {
 	b.t.Helper()
 	b.mustRun()
-	b.trace.crashed()
 	b.process.Crash()
+	b.trace.crashed() // Calls that were under way have failed by now.
 	b.process, b.node = nil, nil
 }
 

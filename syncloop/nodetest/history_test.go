@@ -4,28 +4,39 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/objects"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-var histories = flag.Int("nodetest.histories", 60, "how many random histories to live through")
+var (
+	histories = flag.Int("nodetest.histories", 60, "how many random histories to live through")
+	firstSeed = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
+)
 
-// TestHistories_I41_I52 lives through random histories: pods that come, go and
-// come again, containers and sandboxes that die, a runtime that fails, lies,
-// loses replies and goes down, an agent that crashes anywhere. During each the
-// bottle's invariants hold; when all trouble ends the node is as if there had
-// been none; and the same seed tells the same story.
+// TestHistories_I41_I52 lives through random histories: pods of all shapes that
+// come, go, change and come again, containers and sandboxes that die or are lost,
+// evictions, objects that appear late, a runtime that fails, lies, loses replies
+// and goes down, an agent that crashes anywhere. During each the bottle's
+// invariants hold; when all trouble ends every pod is where its spec leads; when
+// all pods are dropped nothing is left; and the same seed tells the same story.
+// Every other history has a runtime that only fails as a whole: there more is
+// known of what the node may do.
 func TestHistories_I41_I52(t *testing.T) {
-	for seed := range uint64(*histories) {
+	for seed := *firstSeed; seed < *firstSeed+uint64(*histories); seed++ {
 		first := live(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, first)
@@ -38,87 +49,221 @@ func TestHistories_I41_I52(t *testing.T) {
 
 // history is one random life of a node.
 type history struct {
-	t      *testing.T
-	random *rand.Rand
-	b      *nodetest.Bottle
-	faults *faulty.Faults
-	wanted map[string]*v1.Pod
+	t       *testing.T
+	random  *rand.Rand
+	b       *nodetest.Bottle
+	faults  *faulty.Faults // nil: none
+	objects *objects.Map
+	ledger  *ledger
+	crowded bool
+	names   int // how many pods have been made up
+	wanted  []*wish
+}
+
+// wish is a pod that is wanted.
+type wish struct {
+	pod             *v1.Pod
+	evicted, forgot bool
 }
 
 func live(t *testing.T, seed uint64) string {
 	t.Helper()
-	faults, err := faulty.New(faulty.Config{})
-	require.NoError(t, err)
-	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), faults: faults, wanted: map[string]*v1.Pod{}}
-	h.b = nodetest.New(t, nodetest.Config{Seed: seed, Wrap: faults.Wrap})
+	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
+	h.ledger = newLedger(paper.New(paper.Config{Objects: h.objects}))
+	config := nodetest.Config{Seed: seed, Node: node.Config{Objects: h.objects, Volumes: h.ledger, Files: h.ledger}}
+	if seed%2 == 0 {
+		faults, err := faulty.New(faulty.Config{})
+		require.NoError(t, err)
+		h.faults, config.Wrap = faults, faults.Wrap
+	}
+	if h.crowded = seed%7 == 0; h.crowded {
+		config.Node.MaxPods = 4
+	}
+	h.b = nodetest.New(t, config)
 	for range 40 {
 		h.act()
 		h.b.Run(time.Duration(h.random.IntN(4000)) * time.Millisecond)
 	}
-	faults.Clear()
-	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
-	h.b.Run(70 * time.Minute) // Longer than any backoff, and than a pull may hang.
+	h.quiet()
 	h.judge()
+	if !t.Failed() {
+		h.end()
+	}
 	h.b.Stop()
 	return h.b.Transcript()
 }
 
-// act does one thing at random.
-func (h *history) act() {
-	switch n := h.random.IntN(20); {
-	case n < 6:
-		h.set()
-	case n < 9:
-		h.drop()
-	case n < 11:
-		h.kill()
-	case n < 13:
-		up := h.random.IntN(3) > 0
-		h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: up, NetworkReady: h.random.IntN(3) > 0})
-	case n < 16:
-		h.trouble()
-	case n < 18:
-		h.crash()
-	default:
+// quiet ends all trouble, and gives everybody time.
+func (h *history) quiet() {
+	h.clear()
+	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+	for _, w := range h.wanted {
+		h.provide(w.pod.Name)
+	}
+	h.b.Run(70 * time.Minute) // Longer than any backoff, and than a pull may hang.
+}
+
+func (h *history) clear() {
+	if h.faults != nil {
 		h.faults.Clear()
 	}
 }
 
+// provide makes the objects that a pod refers to.
+func (h *history) provide(name string) {
+	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
+	h.objects.SetConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"color": "red"}})
+	h.objects.SetSecret(&v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"color": []byte("blue")}})
+}
+
+// act does one thing at random.
+func (h *history) act() {
+	switch n := h.random.IntN(24); {
+	case n < 5:
+		h.set()
+	case n < 7:
+		h.change()
+	case n < 9:
+		h.drop()
+	case n < 10:
+		h.evict()
+	case n < 11:
+		h.object()
+	case n < 14:
+		h.kill()
+	case n < 16:
+		up := h.random.IntN(3) > 0
+		h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: up, NetworkReady: h.random.IntN(3) > 0})
+	case n < 19:
+		h.trouble()
+	case n < 21:
+		h.crash()
+	default:
+		h.clear()
+		h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
+	}
+}
+
+// set wants a pod: one more, if there are few.
 func (h *history) set() {
-	name := fmt.Sprintf("pod-%d", h.random.IntN(5))
-	commands := [][]string{{"serve"}, {"sleep", "7"}, {"sh", "-c", "sleep 2; exit 1"}, {"serve", "more"}}
-	p := pod(name, commands[h.random.IntN(len(commands))], []string{"serve"})
-	if h.random.IntN(2) == 0 {
-		p.Spec.InitContainers = []v1.Container{{Name: "init", Image: name + "-init:1", Command: []string{"sleep", "1"}}}
+	if len(h.wanted) >= 5 {
+		h.again()
+		return
 	}
-	p.Spec.TerminationGracePeriodSeconds = new(int64(h.random.IntN(10)))
-	if h.random.IntN(3) == 0 {
-		p.Annotations = map[string]string{"memory.podkeel.dev/c1": "run=forever ignore-term"}
-	}
-	h.wanted[name] = p
+	h.names++
+	h.want(randomPod(h.random, fmt.Sprintf("pod-%d", h.names)))
+}
+
+func (h *history) want(p *v1.Pod) *wish {
+	w := &wish{pod: p}
+	h.wanted = append(h.wanted, w)
 	h.b.Set(p)
+	return w
+}
+
+// any is a pod that is wanted, and its place. It reports false if there is none.
+func (h *history) any() (int, *wish, bool) {
+	if len(h.wanted) == 0 {
+		return 0, nil, false
+	}
+	i := h.random.IntN(len(h.wanted))
+	return i, h.wanted[i], true
 }
 
 func (h *history) drop() {
-	name := fmt.Sprintf("pod-%d", h.random.IntN(5))
-	delete(h.wanted, name)
-	h.b.Drop(types.UID("uid-" + name))
+	if i, w, ok := h.any(); ok {
+		h.wanted = slices.Delete(h.wanted, i, i+1)
+		h.b.Drop(w.pod.UID)
+	}
 }
 
-// kill ends a container or a sandbox behind the agent's back.
+// again drops a pod and wants another one under its name, most often under its
+// UID, now or a little later.
+func (h *history) again() {
+	i, w, ok := h.any()
+	if !ok {
+		return
+	}
+	h.wanted = slices.Delete(h.wanted, i, i+1)
+	h.b.Drop(w.pod.UID)
+	h.b.Run(time.Duration(h.random.IntN(2)*h.random.IntN(8000)) * time.Millisecond)
+	p := randomPod(h.random, w.pod.Name)
+	if h.random.IntN(3) == 0 {
+		h.names++
+		p.UID = types.UID(fmt.Sprintf("uid-%d", h.names))
+	}
+	h.want(p)
+}
+
+// change changes what may be changed of a pod: an image, or that it has one more
+// ephemeral container.
+func (h *history) change() {
+	_, w, ok := h.any()
+	if !ok {
+		return
+	}
+	p := w.pod.DeepCopy()
+	switch n := len(p.Spec.InitContainers); {
+	case h.random.IntN(2) == 0:
+		debug(p, h.random.IntN(2) == 0)
+	case n > 0 && h.random.IntN(3) == 0:
+		p.Spec.InitContainers[h.random.IntN(n)].Image += "0"
+	default:
+		p.Spec.Containers[h.random.IntN(len(p.Spec.Containers))].Image += "0"
+	}
+	w.pod = p
+	h.b.Set(p)
+}
+
+func (h *history) evict() {
+	_, w, ok := h.any()
+	if !ok {
+		return
+	}
+	e := node.Eviction{Message: "the history says so"}
+	if h.random.IntN(2) == 0 {
+		e.GraceSeconds = new(int64(h.random.IntN(10)))
+	}
+	if _, err := h.b.Node().Evict(w.pod.UID, e); err != nil {
+		assert.ErrorIs(h.t, err, node.ErrUnknownPod)
+		return
+	}
+	w.evicted, w.forgot = true, false
+}
+
+// object makes the objects of a pod, or takes them away.
+func (h *history) object() {
+	_, w, ok := h.any()
+	switch {
+	case !ok:
+	case h.random.IntN(3) > 0:
+		h.provide(w.pod.Name)
+	default:
+		h.objects.DropConfigMap("default", w.pod.Name)
+		h.objects.DropSecret("default", w.pod.Name)
+	}
+}
+
+// kill ends, or loses, containers and sandboxes behind the agent's back.
 func (h *history) kill() {
-	for _, p := range h.b.Machine().Look() {
+	m := h.b.Machine()
+	for _, p := range m.Look() {
 		if h.random.IntN(3) > 0 {
 			continue
 		}
 		for _, c := range p.Containers {
-			if c.State == runtime.StateRunning && h.random.IntN(2) == 0 {
-				require.NoError(h.t, h.b.Machine().ExitContainer(c.ID, int32(h.random.IntN(3))))
+			switch running := c.State == runtime.StateRunning; {
+			case running && h.random.IntN(2) == 0:
+				require.NoError(h.t, m.ExitContainer(c.ID, []int32{0, 1, 2, 42}[h.random.IntN(4)]))
+			case h.random.IntN(8) == 0:
+				require.NoError(h.t, m.LoseContainer(c.ID))
 			}
 		}
 		for _, s := range p.Sandboxes {
 			if s.Ready && h.random.IntN(4) == 0 {
-				require.NoError(h.t, h.b.Machine().KillSandbox(s.ID))
+				require.NoError(h.t, m.KillSandbox(s.ID))
+			} else if h.random.IntN(12) == 0 {
+				require.NoError(h.t, m.LoseSandbox(s.ID))
 			}
 		}
 	}
@@ -126,10 +271,14 @@ func (h *history) kill() {
 
 // trouble adds a fault for a few calls.
 func (h *history) trouble() {
+	if h.faults == nil {
+		return
+	}
 	verbs := []string{faulty.RunSandbox, faulty.StopSandbox, faulty.RemoveSandbox, faulty.CreateContainer, faulty.StartContainer,
-		faulty.StopContainer, faulty.RemoveContainer, faulty.PodStatus, faulty.ListPods, faulty.PullImage}
+		faulty.StopContainer, faulty.RemoveContainer, faulty.PodStatus, faulty.ListPods, faulty.PullImage, faulty.ImageStatus,
+		faulty.ListImages, faulty.Events, faulty.Answer, faulty.Answer, faulty.RuntimeStatus, faulty.RemoveImage}
 	rule := faulty.Rule{Verb: verbs[h.random.IntN(len(verbs))], Times: 1 + h.random.IntN(3)}
-	switch h.random.IntN(5) {
+	switch h.random.IntN(7) {
 	case 0:
 		rule.Do = faulty.Fail
 	case 1:
@@ -137,9 +286,13 @@ func (h *history) trouble() {
 	case 2:
 		rule.Do = faulty.Hang
 	case 3:
-		rule.Latency = time.Duration(h.random.IntN(20)) * time.Second
+		rule.Do = faulty.HangDone
 	case 4:
+		rule.Latency = time.Duration(h.random.IntN(20)) * time.Second
+	case 5:
 		rule.Verb, rule.Do = faulty.StopContainer, faulty.Lie
+	case 6:
+		rule.Verb, rule.Do = faulty.Answer, faulty.Lie
 	}
 	_, err := h.faults.Add(rule)
 	require.NoError(h.t, err)
@@ -151,20 +304,61 @@ func (h *history) crash() {
 		h.b.Step()
 	}
 	h.b.Crash()
+	for _, w := range h.wanted {
+		w.forgot = true
+	}
+	if h.random.IntN(3) == 0 {
+		h.drop() // Nobody is there to see it.
+	}
 	h.b.Run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	h.b.Start()
 }
 
-// judge compares what runs with what is wanted, now that all is quiet.
+// judge compares what there is with what is wanted, now that all is quiet.
 func (h *history) judge() {
-	runs := running(h.b.Machine())
+	left := map[types.UID]*runtime.Pod{}
 	for _, p := range h.b.Machine().Look() {
-		assert.Contains(h.t, h.wanted, p.Name, "nothing is left of what is not wanted")
+		left[p.UID] = &p
 	}
-	for name, p := range h.wanted {
-		assert.Contains(h.t, runs, name+"/c1", "a server that is wanted runs")
-		if p.Spec.Containers[0].Command[0] == "serve" {
-			assert.Contains(h.t, runs, name+"/c0", "a server that is wanted runs")
+	known := map[types.UID]*v1.Pod{}
+	for _, p := range h.b.Node().Pods() {
+		known[p.UID] = p
+	}
+	for _, w := range h.wanted {
+		v := verdict{pod: w.pod, evicted: w.evicted, forgot: w.forgot, crowded: h.crowded}
+		if p := left[w.pod.UID]; p != nil {
+			for _, c := range p.Containers {
+				if c.State == runtime.StateRunning {
+					v.runs = append(v.runs, c.Name)
+				}
+			}
 		}
+		if p := known[w.pod.UID]; assert.NotNil(h.t, p, "pod %s is wanted and not known", w.pod.Name) {
+			v.status = &p.Status
+			assert.Empty(h.t, v.judge(), "pod %s", w.pod.Name)
+		}
+		delete(left, w.pod.UID)
 	}
+	for _, p := range left {
+		assert.Fail(h.t, "something is left of what is not wanted", "pod %s %s", p.Name, p.UID)
+	}
+}
+
+// end drops all pods and looks for what is left.
+func (h *history) end() {
+	for _, w := range h.wanted {
+		h.b.Drop(w.pod.UID)
+	}
+	h.b.Run(30 * time.Minute)
+	assert.Empty(h.t, h.b.Machine().Look(), "records of pods that are gone")
+	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
+	//assert.Empty(h.t, h.ledger.left(), "volumes of pods that are gone")
+	h.b.Go(func() {
+		_, err := h.b.Node().DeleteUnusedImages(h.t.Context())
+		assert.NoError(h.t, err)
+	})
+	h.b.Run(time.Minute)
+	images, err := h.b.Machine().ListImages(h.t.Context())
+	require.NoError(h.t, err)
+	assert.Empty(h.t, images, "images that somebody holds")
 }

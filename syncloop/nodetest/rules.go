@@ -2,6 +2,8 @@ package nodetest
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,14 +11,16 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // rules are what is kept of a world to judge the calls of its node by.
 type rules struct {
 	specs map[types.UID][]*v1.Pod // every shape in which a UID was wanted
-	ran   map[life]bool
-	hooks map[string]bool // by container ID: its PreStop hook has been called
-	stops map[string]bool // by container ID: it has been told to stop
+	ran   map[life]time.Time      // when last
+	hooks map[string]bool         // by container ID: its PreStop hook has been called
+	stops map[string]bool         // by container ID: it has been told to stop
+	crash time.Time               // when the last node crashed
 }
 
 // life is a container in one life of its pod.
@@ -24,10 +28,12 @@ type life struct {
 	uid         types.UID
 	incarnation uint64
 	name        string
+	sandbox     string // of an ordinary init container, which runs again in another
 }
 
 // crashed: the node that comes does not know which hooks have been called.
-func (r *rules) crashed() {
+func (r *rules) crashed(now time.Time) {
+	r.crash = now
 	clear(r.hooks)
 	clear(r.stops)
 }
@@ -38,10 +44,53 @@ func (tr *trace) wants(pod *v1.Pod) {
 	defer tr.mu.Unlock()
 	r := &tr.mu.rules
 	if r.specs == nil {
-		r.specs, r.ran = map[types.UID][]*v1.Pod{}, map[life]bool{}
+		r.specs, r.ran = map[types.UID][]*v1.Pod{}, map[life]time.Time{}
 		r.hooks, r.stops = map[string]bool{}, map[string]bool{}
 	}
 	r.specs[pod.UID] = append(r.specs[pod.UID], pod)
+}
+
+// alike reports whether all shapes in which a UID was wanted have the same kinds
+// of containers.
+func (r *rules) alike(uid types.UID) bool {
+	specs := r.specs[uid]
+	for _, pod := range specs {
+		if !slices.Equal(kinds(pod), kinds(specs[0])) {
+			return false
+		}
+	}
+	return true
+}
+
+// kinds are the names of a pod's containers, by kind.
+func kinds(pod *v1.Pod) []string {
+	var list []string
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		list = append(list, fmt.Sprint(c.Name, containers.IsSidecar(c)))
+	}
+	for i := range pod.Spec.Containers {
+		list = append(list, pod.Spec.Containers[i].Name)
+	}
+	return list
+}
+
+// remembering is a state with what a node cannot know that was started after a
+// crash, and has nobody to remember for it: a sidecar from before the crash may
+// have started, as far as what came after it tells, though its startup probe
+// has not been asked again.
+func (r *rules) remembering(state node.PodState) node.PodState {
+	if r.crash.IsZero() || state.Pod == nil {
+		return state
+	}
+	state.Pod = state.Pod.DeepCopy()
+	for i := range state.Pod.Status.InitContainerStatuses {
+		c := &state.Pod.Status.InitContainerStatuses[i]
+		if c.State.Running != nil && !c.State.Running.StartedAt.After(r.crash) {
+			c.Started = new(true)
+		}
+	}
+	return state
 }
 
 // checkCall checks a call against what the pod's spec asks for. A UID that was
@@ -57,7 +106,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	switch r := c.Request.(type) {
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
-			err = tr.mu.rules.started(specs[0], about, r.ContainerID, tr.machine.LookInto(about.pod.UID))
+			err = tr.mu.rules.started(tr.now(), specs[0], about, r.ContainerID, tr.machine.LookInto(about.pod.UID))
 		}
 	case runtime.AnswerRequest:
 		err = tr.mu.rules.hooked(r)
@@ -86,23 +135,28 @@ func (r *rules) hooked(req runtime.AnswerRequest) error {
 
 // started checks the start of a container: its turn has come (I29), and its
 // policy allows it to run (again, I30).
-func (r *rules) started(pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
-	key := life{about.pod.UID, about.pod.Incarnation, about.name}
-	again := r.ran[key]
-	r.ran[key] = true
+func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
 	init, c := find(pod, about.name)
-	if c == nil {
+	rec := record(seen, id)
+	if c == nil || rec == nil {
 		return nil
+	}
+	key := life{about.pod.UID, about.pod.Incarnation, about.name, ""}
+	if init < len(pod.Spec.InitContainers) {
+		key.sandbox = rec.SandboxID
+	}
+	last, again := r.ran[key]
+	r.ran[key] = now
+	if last.Before(r.crash) && before(seen, rec) == nil {
+		again = false // Nothing told the node that was started since.
 	}
 	if again && policy(pod, c) == v1.RestartPolicyNever && !resets(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
-	rec := record(seen, id)
-	if rec == nil {
-		return nil
-	}
-	regular := init == len(pod.Spec.InitContainers) // The others run again in a new sandbox.
-	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
+	// Init containers run again in a new sandbox. What was told to stop did not end
+	// by itself, whatever its code.
+	regular := init == len(pod.Spec.InitContainers)
+	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stops[last.ID] && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {

@@ -95,7 +95,7 @@ func (tr *trace) crashed() {
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
 	clear(tr.mu.last)
-	tr.mu.rules.crashed()
+	tr.mu.rules.crashed(tr.now())
 }
 
 // did writes down one thing that was done. Stops of one instant, which are made

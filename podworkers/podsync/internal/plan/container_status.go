@@ -108,6 +108,8 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 	s.specified(&in.Pod.Spec, x, place)
 	is, before := x.at(place)
 	switch {
+	case is != nil && s.lost(is):
+		s.missing(in)
 	case is != nil:
 		s.observed(in, is, before)
 	case in.anew && s.ran():
@@ -116,6 +118,11 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 		// It must have succeeded: what comes after it was created.
 		s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
 		s.carry()
+	case s.role == sidecar && x.laterExists(place) && !s.ran():
+		// It must have started, for the same reason, and has vanished.
+		s.missing(in)
+		s.restarts = oneMore(s.restarts)
+		s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
 	default:
 		s.missing(in)
 	}
@@ -138,6 +145,17 @@ func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
 		}
 	}
 	s.image = s.spec.Image
+}
+
+// lost reports whether the newest record of a container is that of an older
+// attempt than was published, running, ended or vanished: how that one ended is
+// not how this one did.
+func (s *described) lost(newest *runtime.ContainerStatus) bool {
+	old := s.old
+	if old == nil || newest.State != runtime.StateExited || !outrun(newest, old) {
+		return false
+	}
+	return old.State.Waiting == nil || old.ContainerID == "" || currentEnd(old) != nil
 }
 
 // observed describes a container from its record and from the one before it.

@@ -86,6 +86,10 @@
 //   - A container with a probe is started, or ready, as far as that was published
 //     of the same container, until the probes are asked; the kubelet carries
 //     Started alone (CS-12).
+//   - An ephemeral container that was created and never ran is made again, as any
+//     other; there, it stays created for ever (CA-6).
+//   - A container is not what an older attempt's record says, if the record of the
+//     one that was published is gone: that has vanished, or has ended as was said.
 //   - An ephemeral container that was not made yet waits as ContainerCreating,
 //     since it does not wait for the pod to be initialized (CS-2, CA-6).
 //   - Ephemeral statuses are in the order of the spec (CS-10).

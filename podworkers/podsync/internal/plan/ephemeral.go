@@ -4,8 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ephemeral starts the ephemeral containers that have not been there: each once,
-// whatever the pod is doing, and never again (CA-6).
+// ephemeral starts the ephemeral containers that have not run: each once, whatever
+// the pod is doing, and never again (CA-6). One that was only created has not.
 func (d *decision) ephemeral() {
 	if d.Pod.DeletionTimestamp != nil {
 		return
@@ -14,12 +14,12 @@ func (d *decision) ephemeral() {
 	for i := range spec.EphemeralContainers {
 		c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
 		e := d.at(len(spec.InitContainers) + len(spec.Containers) + i)
-		if e.newest != nil {
+		if e.ran != nil {
 			continue
 		}
 		d.recall()
-		if !e.saidCreated() {
-			d.Ephemeral = append(d.Ephemeral, d.start(c, e, WhyNotCreated))
+		if e.newest != nil || !e.saidCreated() {
+			d.Ephemeral = append(d.Ephemeral, d.start(c, e, whyStart(e.newest)))
 		}
 	}
 }

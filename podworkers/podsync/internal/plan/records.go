@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -65,7 +67,8 @@ func (e *entry) nextAttempt() uint32 {
 		return e.next
 	}
 	next := uint32(max(s.RestartCount, 0))
-	if e.newest == nil && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
+	gone := e.newest == nil || outrun(e.newest, s)
+	if gone && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
 		next++
 	}
 	return max(next, e.next)
@@ -91,33 +94,43 @@ func LastExits(st *runtime.PodStatus, life uint64) map[string]*runtime.Container
 }
 
 // Vanished reports whether a container that was published as running has no
-// record: reason enough to look twice before it is started again.
+// record: reason enough to look twice before it is started again. An older
+// attempt is no record of it.
 func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool {
-	var names map[string]bool // of many records
+	var newests map[string]*runtime.ContainerStatus // of many records
 	if len(st.Containers) > 2*few {
-		names = make(map[string]bool, len(st.Containers))
+		newests = make(map[string]*runtime.ContainerStatus, len(st.Containers))
 		for i := range st.Containers {
-			if c := &st.Containers[i]; c.Incarnation == life {
-				names[c.Name] = true
+			c := &st.Containers[i]
+			if last := newests[c.Name]; c.Incarnation == life && (last == nil || newer(c, last)) {
+				newests[c.Name] = c
 			}
 		}
 	}
-	known := func(name string) bool {
-		if names != nil {
-			return names[name]
+	known := func(s *v1.ContainerStatus) bool {
+		rec := newests[s.Name]
+		if newests == nil {
+			rec = newest(st, life, anySandbox, s.Name)
 		}
-		return newest(st, life, anySandbox, name) != nil
+		return rec != nil && !outrun(rec, s)
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{
 		published.InitContainerStatuses, published.ContainerStatuses, published.EphemeralContainerStatuses,
 	} {
 		for i := range statuses {
-			if statuses[i].State.Running != nil && !known(statuses[i].Name) {
+			if statuses[i].State.Running != nil && !known(&statuses[i]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// outrun reports whether the newest record of a container is that of an older
+// attempt than what was published of it: no attempt has a number below the
+// restart count that was published before it.
+func outrun(rec *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
+	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
 // NewestLife is the highest incarnation that any record of the pod carries; 0

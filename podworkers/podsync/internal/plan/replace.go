@@ -60,14 +60,16 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 }
 
 // done reports whether a regular container that does not run has ended in a way
-// that its policy takes as the end, by its newest record. If that is gone the
-// published status counts: what is removed does not begin anew, unless
-// everything does.
+// that its policy takes as the end, by its newest record. If that is gone, or is
+// older than what was published, the published status counts: what is removed
+// does not begin anew, unless everything does.
 func (d *decision) done(c *v1.Container, e *entry) bool {
 	rec := e.newest
-	switch {
-	case rec == nil:
+	if rec == nil || rec.State == runtime.StateExited {
 		d.recall()
+	}
+	switch {
+	case rec == nil || rec.State == runtime.StateExited && e.published != nil && outrun(rec, e.published) && lastEnd(e.published) != nil:
 		return !d.reset && e.saidDone(d.Pod, c)
 	case rec.State == runtime.StateExited:
 		return !mayRestart(d.Pod, c, rec.ExitCode)

@@ -7,7 +7,10 @@ import "time"
 // what is believed of a container that nobody has said anything of.
 func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 	if f.ID == "" {
-		return changes // PR-6: no news.
+		if !c.running {
+			return changes // PR-6: no news.
+		}
+		f.ID, f.Running = c.id, false // It has vanished.
 	}
 	if f.ID != c.id || f.Running && !c.running {
 		c.begin(f, now)

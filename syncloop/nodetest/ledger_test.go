@@ -1,0 +1,56 @@
+package nodetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+)
+
+// ledger are volumes on paper that outlive an agent, as those on a disk do, and
+// know whose they are.
+type ledger struct {
+	*paper.Volumes
+	mu struct {
+		sync.Mutex
+		up map[types.UID]bool
+	}
+}
+
+func newLedger(volumes *paper.Volumes) *ledger {
+	l := &ledger{Volumes: volumes}
+	l.mu.up = make(map[types.UID]bool)
+	return l
+}
+
+// SetUp implements podsync.Volumes. What fails may have begun.
+func (l *ledger) SetUp(ctx context.Context, pod *v1.Pod) error {
+	l.mu.Lock()
+	l.mu.up[pod.UID] = true
+	l.mu.Unlock()
+	return l.Volumes.SetUp(ctx, pod)
+}
+
+// TearDown implements podsync.Volumes.
+func (l *ledger) TearDown(ctx context.Context, uid types.UID) error {
+	l.mu.Lock()
+	delete(l.mu.up, uid)
+	l.mu.Unlock()
+	return l.Volumes.TearDown(ctx, uid)
+}
+
+// left are the pods that have volumes, in order.
+func (l *ledger) left() []types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var uids []types.UID
+	for uid := range l.mu.up {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}
