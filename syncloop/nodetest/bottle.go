@@ -39,7 +39,7 @@ func New(t testing.TB, config Config) *Bottle {
 	b.trace = newTrace(t, b.scheduler.Now)
 	outside := b.scheduler.NewProcess()
 	b.machine = memory.New(memory.Config{Clock: outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
-	b.trace.machine = b.machine
+	b.trace.machine, b.trace.details = b.machine, config.Details
 	b.Start()
 	return b
 }

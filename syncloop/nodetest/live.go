@@ -49,7 +49,7 @@ func newLive(t *testing.T, config Config) *live {
 	clk := clock.RealClock{}
 	w := &live{t: t, trace: newTrace(t, clk.Now)}
 	w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
-	w.trace.machine = w.machine
+	w.trace.machine, w.trace.details = w.machine, config.Details
 	n, err := node.New(config.node(clk, w.machine, w.trace))
 	if err != nil {
 		t.Fatalf("nodetest: %v", err)

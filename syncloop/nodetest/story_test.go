@@ -37,7 +37,13 @@ import (
 //	runtime up|down            the runtime is ready, or not
 //	network up|down            the pod network is ready, or not
 //	pulls IMAGE ok|fail        whether an image can be pulled
+//	configmap NAME [KEY=VALUE]...
+//	secret NAME [KEY=VALUE]... an object is there, with these keys
+//	no configmap|secret NAME   it is there no more
+//	words POD CONTAINER TEXT   the container writes into its termination log
+//	no words POD CONTAINER     that cannot be read
 //
+// "play details" also tells what containers are made with, and what statuses say.
 // A pod's UID is its name unless it says otherwise, its containers are c0, c1
 // ..., and each has an image of its own. A pod that has more to it is a manifest,
 // in a block of its own before the story: "define [as=NAME]", then YAML. "set
@@ -45,6 +51,7 @@ import (
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		defined := map[string]*v1.Pod{}
+		shelf := newShelf()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "define" {
 				p := define(t, d.Input)
@@ -56,13 +63,18 @@ func TestStories(t *testing.T) {
 			if d.Cmd == "bad" {
 				return bad(t, d)
 			}
-			config := nodetest.Config{Seed: 1}
+			config := nodetest.Config{Seed: 1, Details: d.HasArg("details")}
+			config.Node.Objects, config.Node.Volumes, config.Node.Files = shelf.objects, shelf, shelf
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
 			config.Node.Capacity = capacity(t, d)
 			return nodetest.Play(t, config, func(w nodetest.World) {
+				shelf.clear()
 				for line := range strings.Lines(d.Input) {
-					command(t, w, defined, strings.Fields(line))
+					words := strings.Fields(line)
+					if !shelf.command(t, w, words) {
+						command(t, w, defined, words)
+					}
 					w.Run(0) // One thing after the other: what happens at once is chance.
 				}
 			})

@@ -27,6 +27,7 @@ type trace struct {
 	t       testing.TB
 	now     func() time.Time
 	machine *memory.Runtime
+	details bool // to be told
 
 	mu struct {
 		sync.Mutex
@@ -139,7 +140,7 @@ func (tr *trace) logLocked(pod string) *log {
 func (tr *trace) follow(ctx context.Context, n *node.Node) {
 	for state := range n.Watch(ctx) {
 		s := state.Summary()
-		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts)
+		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts) + tr.said(&state.Pod.Status)
 		if state.Gone {
 			text = "| gone"
 		}
@@ -218,7 +219,7 @@ func (tr *trace) describe(c memory.Call) (about object, text string) {
 		text = fmt.Sprintf("RunSandbox attempt=%d", r.Attempt)
 	case runtime.CreateContainerRequest:
 		about = tr.learnLocked(c.Result, object{r.Pod, r.Name})
-		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt)
+		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt) + tr.made(&r)
 	case runtime.PullImageRequest:
 		about, text = object{pod: r.Pod}, "PullImage "+r.Image
 	case runtime.StartContainerRequest:

@@ -21,6 +21,9 @@ type Config struct {
 	// rule, say (faulty.Faults has a method of this shape). It is called for
 	// every node that is started.
 	Wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime
+	// Details: the transcript also tells what containers are made with, and what
+	// statuses say of them for people.
+	Details bool
 	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
 	// are the world's; a nil Jitter is none at all.
 	Node node.Config

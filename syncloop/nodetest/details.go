@@ -1,0 +1,60 @@
+package nodetest
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// below is put before each detail of a line.
+const below = "\n              "
+
+// made is what a container is made with, if the transcript is to tell.
+func (tr *trace) made(r *runtime.CreateContainerRequest) string {
+	if !tr.details {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%srun %q", below, append(r.Command[:len(r.Command):len(r.Command)], r.Args...))
+	for _, v := range r.Env {
+		fmt.Fprintf(&b, "%senv %s=%q", below, v.Name, v.Value)
+	}
+	for _, m := range r.Mounts {
+		fmt.Fprintf(&b, "%smount %s from %s", below, m.ContainerPath, m.HostPath)
+		if m.ReadOnly {
+			b.WriteString(" read-only")
+		}
+	}
+	return b.String()
+}
+
+// said is what a status says of its containers for people, if the transcript is
+// to tell.
+func (tr *trace) said(status *v1.PodStatus) string {
+	if !tr.details {
+		return ""
+	}
+	var b strings.Builder
+	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		for i := range list {
+			c := &list[i]
+			switch {
+			case c.State.Waiting != nil && c.State.Waiting.Message != "":
+				fmt.Fprintf(&b, "%s%s: %s: %s", below, c.Name, c.State.Waiting.Reason, oneLine(c.State.Waiting.Message))
+			case c.State.Terminated != nil:
+				fmt.Fprintf(&b, "%s%s: %s", below, c.Name, ending(c.State.Terminated))
+			}
+			if last := c.LastTerminationState.Terminated; last != nil {
+				fmt.Fprintf(&b, "%s%s before: %s", below, c.Name, ending(last))
+			}
+		}
+	}
+	return b.String()
+}
+
+func ending(t *v1.ContainerStateTerminated) string {
+	return fmt.Sprintf("%s %d %q", t.Reason, t.ExitCode, t.Message)
+}

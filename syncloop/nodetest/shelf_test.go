@@ -1,0 +1,97 @@
+package nodetest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/objects"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// shelf has the objects and the volumes of the nodes of stories. The worlds of a
+// story have them one after the other.
+type shelf struct {
+	*paper.Volumes
+	objects *objects.Map
+	names   map[[2]string]bool // kind and name of what was put there
+	spoke   map[types.UID]bool // pods with last words
+}
+
+func newShelf() *shelf {
+	m := objects.NewMap()
+	return &shelf{Volumes: paper.New(paper.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
+}
+
+// clear takes everything out: a story begins.
+func (s *shelf) clear() {
+	for at := range s.names {
+		s.drop(at[0], at[1])
+	}
+	for uid := range s.spoke {
+		_ = s.TearDown(context.Background(), uid)
+	}
+}
+
+// command is a line of a story, if it is about objects or last words.
+func (s *shelf) command(t *testing.T, w nodetest.World, words []string) bool {
+	t.Helper()
+	switch verb := words[0]; {
+	case verb == "configmap" || verb == "secret":
+		s.put(verb, words[1], words[2:])
+	case verb == "words":
+		s.write(t, w, words[1], words[2], strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n"), nil)
+	case verb == "no" && words[1] == "words":
+		s.write(t, w, words[2], words[3], "", errors.New("it is a fifo"))
+	case verb == "no":
+		s.drop(words[1], words[2])
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *shelf) put(kind, name string, keys []string) {
+	s.names[[2]string{kind, name}] = true
+	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
+	texts, bytes := map[string]string{}, map[string][]byte{}
+	for _, entry := range keys {
+		key, value, _ := strings.Cut(entry, "=")
+		texts[key], bytes[key] = value, []byte(value)
+	}
+	if kind == "secret" {
+		s.objects.SetSecret(&v1.Secret{ObjectMeta: meta, Data: bytes})
+		return
+	}
+	s.objects.SetConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: texts})
+}
+
+func (s *shelf) drop(kind, name string) {
+	if kind == "secret" {
+		s.objects.DropSecret("default", name)
+		return
+	}
+	s.objects.DropConfigMap("default", name)
+}
+
+// write has the newest attempt at a container write its last words.
+func (s *shelf) write(t *testing.T, w nodetest.World, pod, container, text string, err error) {
+	t.Helper()
+	id := newest(t, w, pod, container)
+	for _, p := range w.Machine().Look() {
+		for _, c := range p.Containers {
+			if c.ID == id {
+				s.spoke[p.UID] = true
+				s.WriteTerminationLog(p.UID, container, c.Attempt, text, err)
+			}
+		}
+	}
+	require.NotEmpty(t, id)
+}
