@@ -8,7 +8,6 @@ import (
 	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/runtime"
 )
 
 // describe turns an update into the words of the table. Only of a pod that may
@@ -23,8 +22,8 @@ func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 		facts(o.Pod, &u.Facts)
 		if u.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
 			status, err := w.config.Cache.Get(o.Pod.UID)
-			u.Quiet = err == nil && quiet(status)
-			u.Running = status != nil && !quiet(status)
+			u.Quiet = err == nil && !status.MayRun()
+			u.Running = status.MayRun()
 		}
 	case o.RunningPod != nil:
 		u.UID, u.Subject = o.RunningPod.UID, lifecycle.RuntimePod
@@ -64,22 +63,4 @@ func grace(seconds *int64) lifecycle.Grace {
 		return lifecycle.Grace{}
 	}
 	return lifecycle.Seconds(*seconds)
-}
-
-// quiet: nothing of the pod runs or may run. No status is an empty one (B-006).
-func quiet(status *runtime.PodStatus) bool {
-	if status == nil {
-		return true
-	}
-	for i := range status.Sandboxes {
-		if status.Sandboxes[i].Ready {
-			return false
-		}
-	}
-	for i := range status.Containers {
-		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
-			return false
-		}
-	}
-	return true
 }

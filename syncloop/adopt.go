@@ -52,7 +52,7 @@ func (h *Handlers) forgetWorked(running []runtime.Pod) {
 func (h *Handlers) running() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
-		if isRunning(&pod) {
+		if pod.MayRun() {
 			uids[pod.UID] = true
 		}
 	}
@@ -98,7 +98,7 @@ func (h *Handlers) held(pod *v1.Pod) bool {
 // told to end before its worker, which so had nothing to stop, had begun.
 func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
 	view := h.config.Workers.View(pod.UID)
-	return isRunning(pod) && !(view.HasConfig() && !view.IsPodKnownTerminated())
+	return pod.MayRun() && !(view.HasConfig() && !view.IsPodKnownTerminated())
 }
 
 // closed: the node takes no pod any more. One that runs all the same, because it

@@ -105,7 +105,7 @@ func (h *Handlers) finishDeleted(pods []*v1.Pod, known map[types.UID]podworkers.
 // (B-132, HC-9).
 func (h *Handlers) killOrphans(running []runtime.Pod) {
 	for i := range running {
-		if pod := &running[i]; isRunning(pod) && h.orphaned(pod) {
+		if pod := &running[i]; pod.MayRun() && h.orphaned(pod) {
 			h.killOrphan(pod)
 		}
 	}
@@ -175,7 +175,7 @@ func (h *Handlers) discard(pods []runtime.Pod) {
 	var gone []types.UID
 	for i := range pods {
 		pod := &pods[i]
-		if !isRunning(pod) && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) {
+		if !pod.MayRun() && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}
@@ -187,22 +187,7 @@ func (h *Handlers) discard(pods []runtime.Pod) {
 func runs(pods []runtime.Pod, uid types.UID) bool {
 	for i := range pods {
 		if pods[i].UID == uid {
-			return isRunning(&pods[i])
-		}
-	}
-	return false
-}
-
-// isRunning: a container runs, or may run, or a sandbox is ready.
-func isRunning(pod *runtime.Pod) bool {
-	for i := range pod.Sandboxes {
-		if pod.Sandboxes[i].Ready {
-			return true
-		}
-	}
-	for i := range pod.Containers {
-		if s := pod.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
-			return true
+			return pods[i].MayRun()
 		}
 	}
 	return false

@@ -103,7 +103,7 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 // runs, ending is only tidying up before a new sandbox, and waits until that can
 // be made: otherwise each retry would tidy up again.
 func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
-	tidies := a.CreateSandbox != "" && !runs(v.status)
+	tidies := a.CreateSandbox != "" && !v.status.MayRun()
 	if tidies {
 		if err := s.ready(ctx, v); err != nil {
 			return err
@@ -248,14 +248,4 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	}
 	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create the sandbox: %v", err)
 	return "", err
-}
-
-// runs: something of the pod runs, or may.
-func runs(status *runtime.PodStatus) bool {
-	for i := range status.Containers {
-		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
-			return true
-		}
-	}
-	return len(readySandboxes(status)) > 0
 }

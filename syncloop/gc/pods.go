@@ -109,7 +109,7 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	if runs(status) {
+	if status.MayRun() {
 		return nil // Whoever handed it over did not know; to end it gently is not for us.
 	}
 	for i := len(status.Sandboxes) - 1; i >= 0; i-- {
@@ -144,21 +144,6 @@ func (p *Pods) confirm(ctx context.Context, removed *runtime.PodStatus) error {
 		}
 	}
 	return nil
-}
-
-// runs: a container runs, or may run, or a sandbox is ready.
-func runs(status *runtime.PodStatus) bool {
-	for i := range status.Sandboxes {
-		if status.Sandboxes[i].Ready {
-			return true
-		}
-	}
-	for i := range status.Containers {
-		if s := status.Containers[i].State; s == runtime.StateRunning || s == runtime.StateUnknown {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {

@@ -194,7 +194,8 @@ func (n *Node) did(r podsync.Result) {
 	var until time.Time
 	if r.Err != nil {
 		e.Err = r.Err.Error()
-		if wait := (interface{ RetryAt() time.Time })(nil); errors.As(r.Err, &wait) {
+		var wait interface{ RetryAt() time.Time }
+		if errors.As(r.Err, &wait) {
 			until = wait.RetryAt()
 		}
 	}

@@ -141,8 +141,9 @@ func (b *Box[V]) Sent(uid types.UID) {
 }
 
 // PutOff says that what was taken of a pod has not arrived, and that nothing is
-// to be sent of it before a time. A newer value takes its place.
-func (b *Box[V]) PutOff(uid types.UID, value V, urgent bool, until time.Time) {
+// to be sent of it before a time. A newer value takes its place. It is urgent
+// only if that is: what fails does not go before others again.
+func (b *Box[V]) PutOff(uid types.UID, value V, until time.Time) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return
@@ -151,7 +152,6 @@ func (b *Box[V]) PutOff(uid types.UID, value V, urgent bool, until time.Time) {
 	if !p.has {
 		p.value, p.has = value, true
 	}
-	p.urgent = p.urgent || urgent
 	b.wait(uid, p, until)
 }
 

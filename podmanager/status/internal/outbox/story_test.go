@@ -46,7 +46,7 @@ func TestStories(t *testing.T) {
 				case "sent":
 					box.Sent(types.UID(f[1]))
 				case "off":
-					box.PutOff(types.UID(f[1]), f[2], len(f) > 4, epoch.Add(length(t, f[3])))
+					box.PutOff(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "hold":
 					box.Hold(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "at":

@@ -63,7 +63,7 @@ func (p *place) others(st *runtime.PodStatus) {
 func mayRun(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		if c.SandboxID == sandbox && (c.State == runtime.StateRunning || c.State == runtime.StateUnknown) {
+		if c.SandboxID == sandbox && c.State.MayRun() {
 			return true
 		}
 	}

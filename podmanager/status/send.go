@@ -1,0 +1,183 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
+	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+)
+
+// put notes what is newest of each pod, if the sink does not know that already.
+func (s *Sender) put(updates []Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range updates {
+		s.putLocked(u)
+	}
+}
+
+func (s *Sender) putLocked(u Update) {
+	known := s.mu.told[u.UID]
+	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.life == u.Life {
+		return
+	}
+	s.mu.box.Put(u.UID, u, urgent(u, known))
+}
+
+// urgent reports whether others wait for this: the end of a pod, or that it has
+// become ready or ceased to be.
+func urgent(u Update, known *told) bool {
+	if u.Removed {
+		return false
+	}
+	if known == nil {
+		return conditions.IsTerminal(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
+	}
+	return conditions.IsTerminal(u.Status.Phase) && !conditions.IsTerminal(known.phase) || readiness(&u.Status) != known.ready
+}
+
+func readiness(s *v1.PodStatus) v1.ConditionStatus {
+	if c := conditionOf(s, v1.PodReady); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+// take is what is to be sent next, if a worker is free for it.
+func (s *Sender) take(now time.Time) (Update, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.busy >= s.cfg.Workers {
+		return Update{}, false
+	}
+	_, u, ok := s.mu.box.Take(now)
+	if ok {
+		s.mu.busy++
+	}
+	return u, ok
+}
+
+// send brings one status to the sink, and notes how that went.
+func (s *Sender) send(ctx context.Context, u Update) {
+	stored := u.Status // As it is, if its end is held back.
+	known := s.known(u.UID)
+	held := s.hold(&u, known)
+	if held && known.held && known.version == u.Version && known.life == u.Life {
+		s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+			u.Status = stored
+			b.Hold(u.UID, u, now.Add(holdPeriod))
+		})
+		return
+	}
+	err := s.call(ctx, u)
+	if err != nil {
+		u.Status = stored
+		s.failed(u, err)
+		return
+	}
+	sent := u
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		s.noteLocked(&u, held)
+		if u.Status = stored; held {
+			b.Hold(u.UID, u, now.Add(holdPeriod))
+			return
+		}
+		b.Sent(u.UID)
+	})
+	if s.cfg.Hooks.Sent != nil {
+		s.cfg.Hooks.Sent(sent, s.turn.Now().Sub(sent.Since))
+	}
+}
+
+// known is a copy of what the sink knows of a pod.
+func (s *Sender) known(uid types.UID) told {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.mu.told[uid]; t != nil {
+		return *t
+	}
+	return told{}
+}
+
+// hold takes the end out of a status as long as something of the pod may run, and
+// reports whether it did. What the sink was told to be over stays so. [ST-17]
+func (s *Sender) hold(u *Update, known told) bool {
+	if u.Removed || u.Finished || !conditions.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
+		return false
+	}
+	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
+	if known.version == 0 || known.life != u.Life {
+		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
+	}
+	switch {
+	case conditions.IsTerminal(before.Phase):
+		return false
+	case before.Phase == "":
+		before.Phase = v1.PodPending
+	}
+	u.Status = *u.Status.DeepCopy()
+	reconcile.HoldBack(&before, &u.Status)
+	return true
+}
+
+// call is one call of the sink. A panic of it is an error like any other.
+func (s *Sender) call(ctx context.Context, u Update) (err error) {
+	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(s.cfg.Timeout))
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("status: the sink panicked: %v", v)
+		}
+	}()
+	return s.cfg.Sink.Send(ctx, u)
+}
+
+// failed puts a pod off after an error.
+func (s *Sender) failed(u Update, err error) {
+	failures := s.known(u.UID).failures + 1
+	pause := s.cfg.Retry(failures)
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		s.toldLocked(u.UID).failures = failures
+		b.PutOff(u.UID, u, now.Add(pause))
+	})
+	s.cfg.Log.Warn("pod status not sent", "uid", u.UID, "version", u.Version, "retry", pause, "err", err)
+	if s.cfg.Hooks.Failed != nil {
+		s.cfg.Hooks.Failed(u, err, pause)
+	}
+}
+
+// finish ends a sending under the lock.
+func (s *Sender) finish(uid types.UID, f func(b *outbox.Box[Update], now time.Time)) {
+	now := s.turn.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.busy--
+	f(s.mu.box, now)
+}
+
+// noteLocked remembers what the sink was told.
+func (s *Sender) noteLocked(u *Update, held bool) {
+	if u.Removed {
+		delete(s.mu.told, u.UID)
+		return
+	}
+	*s.toldLocked(u.UID) = told{
+		version: u.Version, life: u.Life, ready: readiness(&u.Status), held: held,
+		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
+	}
+}
+
+func (s *Sender) toldLocked(uid types.UID) *told {
+	t := s.mu.told[uid]
+	if t == nil {
+		t = &told{}
+		s.mu.told[uid] = t
+	}
+	return t
+}
