@@ -166,6 +166,19 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	return *e.status.DeepCopy(), true
 }
 
+// ReadPodStatus shows the newest status of the pod to read, without making a copy
+// of it, and reports whether there is one. It is GetPodStatus for those who look
+// at few things of it. What is shown never changes, must not be changed, and may
+// be kept; read is called at once, without the store's lock.
+func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
+	e := s.get(s.translate(uid))
+	if e == nil {
+		return false
+	}
+	read(e.status)
+	return true
+}
+
 // PodIsFinished reports whether the newest status is that of a pod that has been
 // terminated: until the UID's next life says something it is not of that one.
 func (s *Store) PodIsFinished(uid types.UID) bool {

@@ -138,6 +138,22 @@ func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
 	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
 }
 
+// What is shown to read is what a copy says, and stays as it is when there is more
+// to say.
+func TestReadPodStatus(t *testing.T) {
+	w := newWorld()
+	assert.False(t, w.ReadPodStatus("a", func(*v1.PodStatus) { t.Error("nothing is stored") }))
+	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodPending})
+	var shown, later *v1.PodStatus
+	assert.True(t, w.ReadPodStatus("a", func(s *v1.PodStatus) { shown = s }))
+	before := w.must(t, "a")
+	assert.Equal(t, before, *shown)
+	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodRunning})
+	w.ReadPodStatus("a", func(s *v1.PodStatus) { later = s })
+	assert.Equal(t, v1.PodRunning, later.Phase)
+	assert.Equal(t, before, *shown)
+}
+
 func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
 	w := newWorld()
 	sub := w.Subscribe(nil)

@@ -25,7 +25,8 @@ type Config struct {
 	// Runtime drives the containers. If it is a runtime.StatusReporter it is
 	// asked whether it and its network are ready before anything is started.
 	Runtime runtime.Runtime
-	// Status keeps what is published of pods.
+	// Status keeps what is published of pods. If it has a method ReadPodStatus, as
+	// that of package status, it is copied less often.
 	Status statusStore
 	// Recorder gets events for people. Nil discards them.
 	Recorder recorder
@@ -123,10 +124,16 @@ type statusStore interface {
 	// ReplacePodStatus publishes the first status of a new life of a UID,
 	// which is bound by nothing that was published of the life before.
 	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
-	// GetPodStatus returns what was published last.
+	// GetPodStatus returns a copy of what was published last, which is given away.
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
 	// TerminatePod says that a pod has finished on this node.
 	TerminatePod(pod *v1.Pod)
+}
+
+// statusReader is a statusStore that shows what was published last without making
+// a copy.
+type statusReader interface {
+	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
 // recorder is the slice of client-go's record.EventRecorder that is used here.

@@ -17,9 +17,7 @@ func (s *Syncer) addProbes(v *visit) {
 	}
 	if !v.life.probed {
 		v.life.probed = true
-		if old := s.published(v); old != nil {
-			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
-		}
+		s.read(v, func(old *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, old) })
 	}
 	s.cfg.Probes.AddPod(expandProbes(v.pod))
 }

@@ -42,14 +42,18 @@ func (s *Syncer) observed(v *visit) {
 	if !hasProbes(v.pod) {
 		return
 	}
+	if len(v.life.unwelcome) == 0 {
+		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
+		return
+	}
 	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
 		s.unstarted(v, &stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
 		s.cfg.Probes.ObserveStatus(v.pod.UID, &stored)
 	}
 }
 
-// published is the newest status of this life. Nil: there is none yet, and if
-// a former life left one it is not this pod's.
+// published is the newest status of this life, to be changed at will. Nil: there
+// is none yet, and if a former life left one it is not this pod's.
 func (s *Syncer) published(v *visit) *v1.PodStatus {
 	if v.life.fresh {
 		return nil
@@ -59,6 +63,18 @@ func (s *Syncer) published(v *visit) *v1.PodStatus {
 		return nil
 	}
 	return &status
+}
+
+// read is published for those who change nothing of it: look is called with it if
+// there is one.
+func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
+	if s.statuses != nil && !v.life.fresh {
+		s.statuses.ReadPodStatus(v.pod.UID, look)
+		return
+	}
+	if old := s.published(v); old != nil {
+		look(old)
+	}
 }
 
 // dropReasons forgets why a container waited that runs by now, though its start

@@ -80,7 +80,7 @@ type prober interface {
 	AddPod(pod *v1.Pod)
 	// UpdatePodStatus sets Started and Ready in a status that is being made.
 	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
-	// ObserveStatus tells what has been stored of a pod.
+	// ObserveStatus tells what has been stored of a pod. It is only read.
 	ObserveStatus(uid types.UID, status *v1.PodStatus)
 	// Failed reports whether a container has failed its liveness or its startup
 	// probe.

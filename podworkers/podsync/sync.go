@@ -87,8 +87,9 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 // lookTwice asks the runtime itself before a container that has run counts as
 // gone: one observation without it is not enough to start it a second time.
 func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
-	old := s.published(v)
-	if old == nil || !plan.Vanished(v.status, v.life.number, old) {
+	vanished := false
+	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.life.number, old) })
+	if !vanished {
 		return nil
 	}
 	status, err := s.look(ctx, v.pod.UID)

@@ -26,6 +26,7 @@ type Syncer struct {
 	execer   runtime.Execer
 	answerer runtime.Answerer
 	logs     runtime.LogReader
+	statuses statusReader
 
 	mu struct {
 		sync.Mutex
@@ -45,6 +46,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.execer, _ = cfg.Runtime.(runtime.Execer)
 	s.answerer, _ = cfg.Runtime.(runtime.Answerer)
 	s.logs, _ = cfg.Runtime.(runtime.LogReader)
+	s.statuses, _ = cfg.Status.(statusReader)
 	s.mu.lives = make(map[types.UID]*life)
 	if s.images = cfg.Images; s.images == nil {
 		var err error

@@ -237,9 +237,10 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 	if !wanted {
 		return // How it ends is told by its worker.
 	}
-	status, _ := n.status.GetPodStatus(uid)
-	looks := v1.Pod{Spec: pod.Spec, Status: status}
-	n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.turn.Now())
+	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
+		looks := v1.Pod{Spec: pod.Spec, Status: *status}
+		n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.turn.Now())
+	})
 }
 
 // remember follows every sync.
