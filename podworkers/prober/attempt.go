@@ -34,9 +34,11 @@ type attempt struct {
 	begun      time.Time
 	slow       bool
 
-	ctx    context.Context
-	cancel context.CancelFunc
+	ctx turn.Context
 }
+
+// cancel ends the checks of an attempt that nobody waits for any more.
+func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
 
 // answer is how an attempt ended.
 type answer struct {
@@ -61,7 +63,7 @@ func (p *Prober) take(ctx context.Context, now time.Time) *attempt {
 		Container: c.name, ContainerID: c.state.ID(), Ports: c.ports,
 		Kind: first.kind, Handler: first.handler, Timeout: first.timeout,
 	}
-	a.ctx, a.cancel = turn.WithCancel(ctx)
+	a.ctx.Init(ctx)
 	first.running = a
 	p.mu.running++
 	if a.slow {
@@ -96,7 +98,7 @@ func (p *Prober) try(a *attempt) answer {
 
 // checkOnce makes one check within its timeout.
 func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
-	ctx, cancel := p.turn.WithDeadline(a.ctx, p.turn.Now().Add(a.request.Timeout))
+	ctx, cancel := p.turn.WithDeadline(&a.ctx, p.turn.Now().Add(a.request.Timeout))
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {

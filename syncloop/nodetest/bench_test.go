@@ -57,16 +57,17 @@ func richPod() *v1.Pod {
 		}
 		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 	}
-	probe := func(period int32) *v1.Probe {
-		return &v1.Probe{
-			ProbeHandler:  v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}},
-			PeriodSeconds: period, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
-		}
-	}
-	p.Spec.InitContainers[0].StartupProbe = probe(1)
+	p.Spec.InitContainers[0].StartupProbe = tcpProbe(1)
 	for i := range 2 {
-		p.Spec.Containers[i].LivenessProbe, p.Spec.Containers[i].ReadinessProbe = probe(10), probe(10)
+		p.Spec.Containers[i].LivenessProbe, p.Spec.Containers[i].ReadinessProbe = tcpProbe(10), tcpProbe(10)
 	}
-	p.Spec.Containers[2].ReadinessProbe = probe(10)
+	p.Spec.Containers[2].ReadinessProbe = tcpProbe(10)
 	return p
+}
+
+func tcpProbe(period int32) *v1.Probe {
+	return &v1.Probe{
+		ProbeHandler:  v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}},
+		PeriodSeconds: period, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+	}
 }
