@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
@@ -55,7 +56,9 @@ type events struct {
 // Event is the recorder's method.
 func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	name := "?"
-	if o, err := meta.Accessor(object); err == nil {
+	if o, ok := object.(*v1.ObjectReference); ok {
+		name = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+	} else if o, err := meta.Accessor(object); err == nil {
 		name = o.GetNamespace() + "/" + o.GetName()
 	}
 	e.print(event{eventtype, name, reason, strings.ReplaceAll(message, "\n", "; ")})

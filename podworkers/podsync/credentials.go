@@ -25,11 +25,10 @@ func (s *Syncer) credentials(ctx context.Context, v *visit, image string) (auths
 		return nil // Nothing is pulled any more.
 	}
 	if len(missing) > 0 {
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
-			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		s.warn(v, "", eventNoPullSecret, "Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedToRetrieveImagePullSecret", "Not all credentials for image %q can be used: %v", image, err)
+		s.warn(v, "", eventNoPullSecret, "Not all credentials for image %q can be used: %v", image, err)
 	}
 	return auths
 }

@@ -24,7 +24,7 @@ func (s *Syncer) environment(ctx context.Context, v *visit, c *v1.Container) (en
 		PodIPs: v.addresses(s.cfg.HostIPs), HostIPs: s.cfg.HostIPs, Allocatable: s.cfg.Allocatable,
 	})
 	if len(warnings) > 0 {
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "InvalidEnvironmentVariableNames", "Container %s: %s", c.Name, strings.Join(warnings, "; "))
+		s.warn(v, c.Name, eventInvalidVariables, "Container %s: %s", c.Name, strings.Join(warnings, "; "))
 	}
 	return env, err
 }

@@ -22,7 +22,7 @@ import (
 func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (image resolvedImage, err error) {
 	name, err := images.Normalize(c.Image)
 	if err != nil {
-		s.failed(v, err)
+		s.warn(v, c.Name, eventInspectFailed, "Image name %q cannot be used: %v", c.Image, err)
 		return image, because(ErrInvalidImageName, err)
 	}
 	lease, err := s.images.Lease(ctx, name)
@@ -39,17 +39,17 @@ func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (im
 		image, err = s.present(ctx, v, c, name, lease)
 		switch {
 		case err == nil:
-			s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", name)
+			s.tell(v, c.Name, eventPulled, "Container image %q already present on machine", name)
 			return image, nil
 		case cut(ctx, err):
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
-			s.failed(v, err)
+			s.warn(v, c.Name, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
 			return image, because(ErrImageInspect, err)
 		}
 	}
 	if policy == v1.PullNever {
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, string(ErrImageNeverPull), "Container image %q is not present with pull policy of Never", name)
+		s.warn(v, c.Name, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
 		return image, because(ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
 	}
 	return s.pull(ctx, v, c, name, lease)
@@ -94,37 +94,41 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
 	past, now := v.life.pulls[name], s.turn.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "BackOff", "Back-off pulling image %q", name)
+		if !past.told {
+			s.tell(v, c.Name, eventBackOff, "Back-off pulling image %q", name)
+			past.told = true
+			v.life.pulls[name] = past
+		}
 		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
 		return resolvedImage{}, podworkers.RetryAfter(because(ErrImagePullBackOff, err), now.Add(wait))
 	}
 	auths := s.credentials(ctx, v, name)
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulling", "Pulling image %q", name)
+	s.tell(v, c.Name, eventPulling, "Pulling image %q", name)
 	var pulled images.Pulled
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
 		pulled, err = s.images.Pull(ctx, images.PullRequest{Image: name, Pod: v.ref(), Container: c.Name, Auths: auths})
 	})
 	if err != nil {
-		return resolvedImage{}, s.pullFailed(ctx, v, name, err)
+		return resolvedImage{}, s.pullFailed(ctx, v, c.Name, name, err)
 	}
 	delete(v.life.pulls, name)
 	return s.resolve(ctx, v, c, name, pulled, lease)
 }
 
 // pullFailed notes a failed pull, unless it was we who ended it.
-func (s *Syncer) pullFailed(ctx context.Context, v *visit, name string, err error) error {
+func (s *Syncer) pullFailed(ctx context.Context, v *visit, container, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", name, err)
+	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
 	now := s.turn.Now()
 	backoff := s.cfg.ImagePull.Failed(v.life.pulls[name].backoff, now)
 	v.life.dropPulls(v.pod)
 	if v.life.pulls == nil {
 		v.life.pulls = make(map[string]pull)
 	}
-	v.life.pulls[name] = pull{backoff, err}
+	v.life.pulls[name] = pull{backoff: backoff, err: err}
 	again := now.Add(s.cfg.ImagePull.Remaining(backoff, now))
 	return podworkers.RetryAfter(because(pullReason(err), err), again)
 }
@@ -169,7 +173,7 @@ func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name st
 	if err == nil && seen.size > 0 {
 		size = fmt.Sprintf(" Image size: %d bytes.", seen.size)
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Pulled", "Successfully pulled image %q in %s (%s including waiting).%s", name,
+	s.tell(v, c.Name, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
 		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
 	image := resolvedImage{name: name, ref: pulled.Ref, user: seen.user, size: seen.size, release: lease.Release}
 	switch {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
@@ -102,7 +100,7 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() err
 	if t.created {
 		return because(ErrKillContainer, s.removeContainer(ctx, v, t.id, "never ran"))
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Killing", "Stopping container %s: %s", t.name, t.why)
+	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
 		if err := s.preStop(ctx, v, t); err != nil {

@@ -42,6 +42,7 @@ type crash struct {
 	spec    string
 	backoff workqueue.Backoff
 	exit    exit
+	told    time.Time // the end of the last back-off that people were told of
 }
 
 // exit is the last end of a container that was seen: it is remembered when the
@@ -59,6 +60,7 @@ type exit struct {
 type pull struct {
 	backoff workqueue.Backoff
 	err     error
+	told    bool // people have been told of this back-off
 }
 
 // live finds the life of a UID for which a call is made, or begins it. The

@@ -25,7 +25,7 @@ func (s *Syncer) setUp(ctx context.Context, v *visit) error {
 	case cut(ctx, err):
 		return err
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedMount", "The volumes of the pod cannot be set up: %v", err)
+	s.warn(v, "", eventMount, "The volumes of the pod cannot be set up: %v", err)
 	return fmt.Errorf("podsync: %w", err)
 }
 

@@ -42,7 +42,7 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 	case !errors.As(err, &failed):
 		return err
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedPostStartHook", "The PostStart hook of container %s failed: %s", c.Name, failed)
+	s.warn(v, c.Name, eventPostStart, "The PostStart hook of container %s failed: %s", c.Name, failed)
 	return errors.Join(because(ErrPostStartHook, failed), s.turnOut(ctx, v, []target{s.unwelcome(v, id, c.Name)}))
 }
 

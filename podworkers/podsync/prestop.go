@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -24,6 +22,6 @@ func (s *Syncer) preStop(ctx context.Context, v *visit, t *target) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedPreStopHook", "The PreStop hook of container %s failed: %s", t.name, failed)
+	s.warn(v, t.name, eventPreStop, "The PreStop hook of container %s failed: %s", t.name, failed)
 	return nil
 }

@@ -55,7 +55,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		return runtime.RunSandboxRequest{}, err
 	}
 	for _, text := range warnings {
-		s.cfg.Recorder.Event(v.pod, v1.EventTypeWarning, "DNSConfigForming", text)
+		s.warn(v, "", eventDNS, "%s", text)
 	}
 	req := runtime.RunSandboxRequest{
 		Pod:         v.ref(),

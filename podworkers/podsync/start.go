@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
@@ -37,11 +35,16 @@ func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox st
 // held is the error of a container that must wait for its next restart.
 func (s *Syncer) held(v *visit, st *plan.Start) error {
 	name := st.Container.Name
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
+	past := v.life.crashes[name]
+	if !past.told.Equal(st.HeldUntil) { // Once for each wait, however often the pod is looked at.
+		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
+		past.told = st.HeldUntil
+		v.life.crashes[name] = past
+	}
 	if s.cfg.Hooks.Held != nil {
 		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.HeldUntil})
 	}
-	delay := v.life.crashes[name].backoff.Delay
+	delay := past.backoff.Delay
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", delay, name, podmanager.FullName(v.pod), v.pod.UID)
 	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.HeldUntil)
 }
@@ -64,7 +67,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	case cut(ctx, err):
 		return err
 	case err != nil:
-		s.failed(v, err)
+		s.failed(v, c.Name, err)
 		return because(ErrCreateContainerConfig, err)
 	}
 	id, err := s.create(ctx, v, req)
@@ -126,10 +129,10 @@ func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContain
 		return err
 	})
 	if err != nil {
-		s.failed(v, err)
+		s.failed(v, req.Name, err)
 		return "", because(ErrCreateContainer, err)
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Created", "Container %s created", req.Name)
+	s.tell(v, req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
 }
 
@@ -139,16 +142,16 @@ func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
 	if err != nil {
-		s.failed(v, err)
+		s.failed(v, name, err)
 		return because(ErrRunContainer, err)
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeNormal, "Started", "Container %s started", name)
+	s.tell(v, name, eventStarted, "Container %s started", name)
 	return nil
 }
 
 // failed tells people why a container did not come up.
-func (s *Syncer) failed(v *visit, err error) {
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+func (s *Syncer) failed(v *visit, container string, err error) {
+	s.warn(v, container, eventFailed, "Error: %v", err)
 }
 
 // removeContainer drops the record of a container that does not run.

@@ -174,7 +174,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
 func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	if a.KillPod != "" {
 		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox {
-			s.cfg.Recorder.Event(v.pod, v1.EventTypeNormal, "SandboxChanged", "The sandbox is replaced: "+string(a.KillPod))
+			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
 		}
 		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (s *Syncer) ready(ctx context.Context, v *visit) error {
 	case !status.RuntimeReady:
 		return fmt.Errorf("podsync: %w: %s", runtime.ErrNotReady, status.RuntimeMessage)
 	case !status.NetworkReady && !v.pod.Spec.HostNetwork:
-		s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "NetworkNotReady", "The network is not ready: %s", status.NetworkMessage)
+		s.warn(v, "", eventNetworkNotReady, "The network is not ready: %s", status.NetworkMessage)
 		return fmt.Errorf("podsync: %w: %s", runtime.ErrNetworkNotReady, status.NetworkMessage)
 	}
 	return nil
@@ -247,6 +247,6 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	if ctx.Err() != nil {
 		return "", ctx.Err() // The pod is to end: nobody needs to hear of its beginning.
 	}
-	s.cfg.Recorder.Eventf(v.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create the sandbox: %v", err)
+	s.warn(v, "", eventCreateSandbox, "Failed to create the sandbox: %v", err)
 	return "", err
 }

@@ -24,7 +24,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
 		if !cut(ctx, err) {
-			s.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "FailedToKillPod", "error killing pod: %v", err)
+			s.warn(v, "", eventKillPod, "error killing pod: %v", err)
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
 )
 
@@ -164,6 +165,13 @@ func (p *Prober) noteLocked(a *attempt, ans answer, ended bool, now time.Time) {
 	p.changedLocked(c, changes, ans.message)
 }
 
+// warn tells people of an attempt, without the colon before a reason that nobody
+// gave.
+func (p *Prober) warn(a *attempt, reason, format string, args ...any) {
+	message := strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
+	p.cfg.Recorder.Event(podmanager.Reference(a.pod, a.request.Container), v1.EventTypeWarning, reason, message)
+}
+
 // report tells people and hooks. The results that follow from an answer are
 // told after it.
 func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
@@ -172,13 +180,13 @@ func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
 	case ans.err != nil:
 		p.cfg.Log.Warn("a probe could not be made", "pod", a.request.Namespace+"/"+a.request.Name, "uid", a.request.UID,
 			"container", a.request.Container, "probe", kind, "err", ans.err)
-		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonUnhealthy, "%s probe of container %s could not be made: %s",
+		p.warn(a, reasonUnhealthy, "%s probe of container %s could not be made: %s",
 			kind, a.request.Container, brief(ans.err.Error()))
 	case ans.outcome == Failed:
-		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonUnhealthy, "%s probe of container %s failed: %s",
+		p.warn(a, reasonUnhealthy, "%s probe of container %s failed: %s",
 			kind, a.request.Container, ans.message)
 	case ans.outcome == Warned:
-		p.cfg.Recorder.Eventf(a.pod, v1.EventTypeWarning, reasonWarning, "%s probe of container %s warned: %s",
+		p.warn(a, reasonWarning, "%s probe of container %s warned: %s",
 			kind, a.request.Container, ans.message)
 	}
 	if p.cfg.Hooks.Probed != nil {

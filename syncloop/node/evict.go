@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -85,7 +86,7 @@ const reasonEvicted = "Evicted"
 func (n *Node) warn(pod *v1.Pod, e Eviction) {
 	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
 	if n.config.Recorder != nil {
-		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, e.Message)
+		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, cmp.Or(e.Message, "The pod is evicted"))
 	}
 }
 

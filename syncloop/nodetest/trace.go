@@ -166,8 +166,11 @@ func (tr *trace) row(state node.PodState, text string) {
 
 // Event implements the recorder of a node.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
-	if _, ok := object.(*v1.ObjectReference); ok {
-		return // It is about the node.
+	if ref, ok := object.(*v1.ObjectReference); ok {
+		if ref.Kind == "Pod" {
+			tr.did(ref.Namespace+"/"+ref.Name, "event "+reason+": "+oneLine(message))
+		}
+		return // Otherwise it is about the node.
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {

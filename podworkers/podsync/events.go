@@ -1,0 +1,49 @@
+package podsync
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+)
+
+// The reasons of events, which are the kubelet's.
+const (
+	eventCreated          = "Created"
+	eventStarted          = "Started"
+	eventKilling          = "Killing"
+	eventFailed           = "Failed"
+	eventBackOff          = "BackOff"
+	eventPulling          = "Pulling"
+	eventPulled           = "Pulled"
+	eventInspectFailed    = "InspectFailed"
+	eventNeverPull        = "ErrImageNeverPull"
+	eventNoPullSecret     = "FailedToRetrieveImagePullSecret"
+	eventPostStart        = "FailedPostStartHook"
+	eventPreStop          = "FailedPreStopHook"
+	eventMount            = "FailedMount"
+	eventKillPod          = "FailedKillPod"
+	eventCreateSandbox    = "FailedCreatePodSandBox"
+	eventSandboxChanged   = "SandboxChanged"
+	eventNetworkNotReady  = "NetworkNotReady"
+	eventInvalidVariables = "InvalidEnvironmentVariableNames"
+	eventDNS              = "DNSConfigForming"
+)
+
+// tell tells people what is as it should be with a pod, or with one of its
+// containers.
+func (s *Syncer) tell(v *visit, container, reason, format string, args ...any) {
+	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeNormal, reason, sentence(format, args))
+}
+
+// warn tells people what is not.
+func (s *Syncer) warn(v *visit, container, reason, format string, args ...any) {
+	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
+}
+
+// sentence is a message without the colon before a reason that nobody gave.
+func sentence(format string, args []any) string {
+	return strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
+}
