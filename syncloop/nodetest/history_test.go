@@ -352,7 +352,7 @@ func (h *history) end() {
 	h.b.Run(30 * time.Minute)
 	assert.Empty(h.t, h.b.Machine().Look(), "records of pods that are gone")
 	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
-	//assert.Empty(h.t, h.ledger.left(), "volumes of pods that are gone")
+	assert.Empty(h.t, h.ledger.left(), "volumes of pods that are gone")
 	h.b.Go(func() {
 		_, err := h.b.Node().DeleteUnusedImages(h.t.Context())
 		assert.NoError(h.t, err)

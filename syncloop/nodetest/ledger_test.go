@@ -43,6 +43,17 @@ func (l *ledger) TearDown(ctx context.Context, uid types.UID) error {
 	return l.Volumes.TearDown(ctx, uid)
 }
 
+// Pods implements what a node asks who has directories of pods.
+func (l *ledger) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+	var uids []types.UID
+	for _, uid := range l.left() {
+		if of(uid) && len(uids) < limit {
+			uids = append(uids, uid)
+		}
+	}
+	return uids, nil
+}
+
 // left are the pods that have volumes, in order.
 func (l *ledger) left() []types.UID {
 	l.mu.Lock()
