@@ -37,6 +37,9 @@ func New(t testing.TB, config Config) *Bottle {
 	t.Helper()
 	b := &Bottle{t: t, config: config, scheduler: turn.NewScheduler(config.Seed, Epoch)}
 	b.trace = newTrace(t, b.scheduler.Now)
+	if config.Wrap == nil {
+		b.trace.mu.rules.strict = newStrict()
+	}
 	outside := b.scheduler.NewProcess()
 	b.machine = memory.New(memory.Config{Clock: outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
 	b.trace.machine, b.trace.details = b.machine, config.Details
@@ -136,6 +139,7 @@ func (b *Bottle) set(pod *v1.Pod) {
 // Drop implements World.
 func (b *Bottle) Drop(uid types.UID) {
 	b.forget(uid)
+	b.trace.drops(uid)
 	if b.node != nil {
 		b.node.Drop(uid)
 	}

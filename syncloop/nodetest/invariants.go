@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -51,6 +52,9 @@ func (tr *trace) checkMachine(uid types.UID) {
 func (tr *trace) checkStatusLocked(state node.PodState) {
 	old, new := tr.mu.last[state.Pod.UID], tr.mu.rules.remembering(state)
 	tr.mu.last[state.Pod.UID] = new
+	if s := &new.Pod.Status; s.Phase == v1.PodFailed && len(s.ContainerStatuses) == 0 {
+		tr.mu.rules.refused[new.Pod.UID] = true // It was told nothing of containers: it got none.
+	}
 	var err error
 	switch {
 	case new.Gone:

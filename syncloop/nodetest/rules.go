@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,16 @@ type rules struct {
 	hooks map[string]bool         // by container ID: its PreStop hook has been called
 	stops map[string]bool         // by container ID: it has been told to stop
 	crash time.Time               // when the last node crashed
+
+	strict  *strict            // nil: not kept
+	refused map[types.UID]bool // it was, by the node that runs now
+}
+
+func newRules() rules {
+	return rules{
+		specs: map[types.UID][]*v1.Pod{}, ran: map[life]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
+		refused: map[types.UID]bool{},
+	}
 }
 
 // life is a container in one life of its pod.
@@ -36,6 +47,10 @@ func (r *rules) crashed(now time.Time) {
 	r.crash = now
 	clear(r.hooks)
 	clear(r.stops)
+	clear(r.refused)
+	if r.strict != nil {
+		r.strict.crashed()
+	}
 }
 
 // wants notes a pod that the node is told to run.
@@ -43,11 +58,20 @@ func (tr *trace) wants(pod *v1.Pod) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	r := &tr.mu.rules
-	if r.specs == nil {
-		r.specs, r.ran = map[types.UID][]*v1.Pod{}, map[life]time.Time{}
-		r.hooks, r.stops = map[string]bool{}, map[string]bool{}
-	}
 	r.specs[pod.UID] = append(r.specs[pod.UID], pod)
+	delete(r.refused, pod.UID)
+	if r.strict != nil {
+		delete(r.strict.ending, pod.UID)
+	}
+}
+
+// drops notes a pod that the node is told to run no more.
+func (tr *trace) drops(uid types.UID) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if s := tr.mu.rules.strict; s != nil && s.ending[uid].IsZero() {
+		s.ending[uid] = tr.now()
+	}
 }
 
 // alike reports whether all shapes in which a UID was wanted have the same kinds
@@ -102,20 +126,40 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	if len(specs) != 1 {
 		return
 	}
+	r, pod, seen := &tr.mu.rules, specs[0], tr.machine.LookInto(about.pod.UID)
 	var err error
-	switch r := c.Request.(type) {
+	switch q := c.Request.(type) {
+	case runtime.RunSandboxRequest:
+		if r.refused[pod.UID] && c.Err == nil {
+			err = errors.New("a pod that was refused gets a sandbox")
+		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
-			err = tr.mu.rules.started(tr.now(), specs[0], about, r.ContainerID, tr.machine.LookInto(about.pod.UID))
+			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.AnswerRequest:
-		err = tr.mu.rules.hooked(r)
+		err = r.hooked(q)
+		if r.strict != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
+			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
+		}
 	case runtime.StopContainerRequest:
-		tr.mu.rules.stops[r.ContainerID] = true
+		r.stops[q.ContainerID] = true
+		if r.strict != nil {
+			err = r.strict.stopped(pod, about, c, q.Grace, q.ContainerID, seen)
+		}
 	}
 	if err != nil {
 		tr.t.Errorf("nodetest: at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
 	}
+}
+
+// begun checks the time of a start, if that is known.
+func (r *rules) begun(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
+	rec := record(seen, id)
+	if r.strict == nil || rec == nil {
+		return nil
+	}
+	return r.strict.begun(pod, about, c.Began, rec, seen, r.crash)
 }
 
 // hooked checks a hook before the stop: once, and before anything else (I32).

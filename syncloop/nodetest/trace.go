@@ -57,6 +57,7 @@ func newTrace(t testing.TB, now func() time.Time) *trace {
 	tr.mu.made = make(map[string]object)
 	tr.mu.pods = make(map[string]*log)
 	tr.mu.last = make(map[types.UID]node.PodState)
+	tr.mu.rules = newRules()
 	return tr
 }
 
@@ -197,6 +198,10 @@ func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 // what has become of the pod.
 func (tr *trace) call(c memory.Call) {
 	if r, ok := c.Request.(runtime.AnswerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
+		tr.mu.Lock()
+		about := tr.mu.made[r.ContainerID]
+		tr.mu.Unlock()
+		tr.checkCall(about, c)
 		return // There are many, and they change nothing.
 	}
 	about, text := tr.describe(c)

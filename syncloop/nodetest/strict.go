@@ -1,0 +1,120 @@
+package nodetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// strict are rules of time and order. They are kept where nothing stands between
+// the node and its machine: what a node was told by somebody in between, and
+// when, the machine does not know.
+type strict struct {
+	ending  map[types.UID]time.Time // since when a pod is wanted no more
+	failed  map[types.UID]bool      // a stop has failed: the next in the queue goes on
+	by      map[string]time.Time    // by container ID: when its grace is over
+	started map[life]bool           // its startup probe has succeeded
+}
+
+func newStrict() *strict {
+	return &strict{ending: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, by: map[string]time.Time{}, started: map[life]bool{}}
+}
+
+// crashed: the next node begins its kills anew.
+func (s *strict) crashed() {
+	clear(s.by)
+	clear(s.failed)
+}
+
+// shortest is what a container has at least between the signal and the kill.
+const shortest = 2 * time.Second
+
+// stopped checks a stop that has succeeded: no later attempt to stop gives more
+// time than an earlier one (I6), and the sidecars of a pod that ends are stopped
+// when all that is before them in the queue has ended, while grace lasts (I33).
+func (s *strict) stopped(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
+	by, again := s.by[id], false
+	if !by.IsZero() {
+		again = c.Began.Add(grace).After(by) && grace > shortest
+	}
+	s.by[id] = c.Began.Add(grace)
+	switch {
+	case again:
+		return fmt.Errorf("container %s gets more grace than before", about.name)
+	case c.Err != nil && !errors.Is(c.Err, runtime.ErrNotFound):
+		s.failed[pod.UID] = true
+	}
+	since, ends := s.ending[pod.UID]
+	place := queued(pod, about.name)
+	if !ends || c.Began.Before(since) || place == 0 || grace <= shortest || s.failed[pod.UID] {
+		return nil
+	}
+	for i := range seen.Containers {
+		o := &seen.Containers[i]
+		if o.State == runtime.StateRunning && known(pod, o.Name) && queued(pod, o.Name) < place {
+			return fmt.Errorf("sidecar %s is stopped while %s runs", about.name, o.Name)
+		}
+	}
+	return nil
+}
+
+// queued is a container's place among those that stop: sidecars from the last one.
+func queued(pod *v1.Pod, name string) int {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && containers.IsSidecar(c) {
+			return len(pod.Spec.InitContainers) - i
+		}
+	}
+	return 0
+}
+
+// known is true of all containers but ephemeral ones, which nobody waits for.
+func known(pod *v1.Pod, name string) bool {
+	_, c := find(pod, name)
+	return c != nil
+}
+
+// begun checks the start of a container: not beyond the deadline of its pod, and
+// the first one of all not before the sidecars before it have started (I29).
+func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
+	if d := pod.Spec.ActiveDeadlineSeconds; d != nil {
+		for i := range seen.Sandboxes {
+			box := &seen.Sandboxes[i]
+			over := box.CreatedAt.Add(time.Duration(*d+1) * time.Second)
+			if box.Incarnation == rec.Incarnation && began.After(over) {
+				return fmt.Errorf("container %s is started beyond the deadline of its pod", about.name)
+			}
+		}
+	}
+	init, _ := find(pod, about.name)
+	for i := range pod.Spec.InitContainers[:init] {
+		c := &pod.Spec.InitContainers[i]
+		key := life{about.pod.UID, about.pod.Incarnation, c.Name, rec.SandboxID}
+		if containers.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.started[key] {
+			return fmt.Errorf("container %s is started before the startup probe of sidecar %s has succeeded", about.name, c.Name)
+		}
+	}
+	return nil
+}
+
+// patience is how long a sync may take during which nobody tells the prober of a
+// container that has ended: its hooks and graces.
+const patience = 15 * time.Minute
+
+// probed checks a probe: of a container that runs, or did a while ago.
+func (s *strict) probed(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
+	if ok, _ := c.Result.(runtime.AnswerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
+		s.started[life{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
+	}
+	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > patience {
+		return fmt.Errorf("container %s is probed long after its end", about.name)
+	}
+	return nil
+}
