@@ -68,7 +68,10 @@ func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
+		field := fmt.Sprintf("spec.ephemeralContainers[%d]", i)
+		u.ignore(pod.Spec.EphemeralContainers[i].TargetContainerName != "", field+".targetContainerName",
+			"the processes of another container are not shown")
+		u.container(field, c)
 	}
 	return u.rejected, u.ignored
 }
