@@ -86,7 +86,7 @@ func Ready(pod *v1.Pod, others []v1.PodCondition, containers v1.PodCondition) v1
 	}
 	var closed []string
 	for _, gate := range pod.Spec.ReadinessGates {
-		switch c := ofType(others, gate.ConditionType); {
+		switch c := Find(others, gate.ConditionType); {
 		case c == nil:
 			closed = append(closed, fmt.Sprintf("readiness gate %q has no condition", gate.ConditionType))
 		case c.Status != v1.ConditionTrue:
@@ -116,7 +116,7 @@ func Ran(s *v1.ContainerStatus) bool {
 
 // IsTrue reports whether a condition is there and true.
 func IsTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
-	c := ofType(list, t)
+	c := Find(list, t)
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
@@ -153,7 +153,8 @@ func noStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 
-func ofType(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
+// Find is the condition of a type, or nil.
+func Find(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
 	for i := range conditions {
 		if conditions[i].Type == t {
 			return &conditions[i]

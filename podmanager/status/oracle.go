@@ -242,7 +242,7 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	}
 	for i := range new.Conditions {
 		after := &new.Conditions[i]
-		before := conditionOf(old, after.Type)
+		before := conditions.Find(old.Conditions, after.Type)
 		if before != nil && before.Status == after.Status && !before.LastTransitionTime.Equal(&after.LastTransitionTime) {
 			faults = append(faults, fmt.Errorf("condition %s has another transition time without a transition", after.Type))
 		}
@@ -250,21 +250,12 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-func conditionOf(s *v1.PodStatus, t v1.PodConditionType) *v1.PodCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
-}
-
 func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
-	if ready := conditionOf(s, v1.PodReady); ready == nil || ready.Status != v1.ConditionTrue {
+	if !conditions.IsTrue(s.Conditions, v1.PodReady) {
 		return nil
 	}
 	var faults []error
-	if c := conditionOf(s, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
+	if conditions.IsTrue(s.Conditions, v1.AllContainersRestarting) {
 		faults = append(faults, errors.New("the pod is ready and all its containers are restarting"))
 	}
 	if conditions.IsTerminal(s.Phase) {
@@ -284,7 +275,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		demand(pod.Spec.Containers[i].Name, s.ContainerStatuses)
 	}
 	for _, gate := range pod.Spec.ReadinessGates {
-		if c := conditionOf(s, gate.ConditionType); c == nil || c.Status != v1.ConditionTrue {
+		if !conditions.IsTrue(s.Conditions, gate.ConditionType) {
 			faults = append(faults, fmt.Errorf("the pod is ready with readiness gate %s closed", gate.ConditionType))
 		}
 	}

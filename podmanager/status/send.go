@@ -43,7 +43,7 @@ func urgent(u Update, known *told) bool {
 }
 
 func readiness(s *v1.PodStatus) v1.ConditionStatus {
-	if c := conditionOf(s, v1.PodReady); c != nil {
+	if c := conditions.Find(s.Conditions, v1.PodReady); c != nil {
 		return c.Status
 	}
 	return ""

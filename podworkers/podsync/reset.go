@@ -15,7 +15,6 @@ func (s *Syncer) reset(ctx context.Context, v *visit, all []plan.Kill) error {
 	var alive []plan.Kill
 	for _, k := range all {
 		if v.state(k.ID).MayRun() {
-			k.Grace = new(int64) // What is begun anew has nothing to put in order (outer 3.5).
 			alive = append(alive, k)
 		}
 	}

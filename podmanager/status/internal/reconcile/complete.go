@@ -45,7 +45,7 @@ func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 			continue
 		}
 		c.LastTransitionTime = metav1.NewTime(now)
-		if before := condition(old, c.Type); before != nil && before.Status == c.Status {
+		if before := conditions.Find(old.Conditions, c.Type); before != nil && before.Status == c.Status {
 			c.LastTransitionTime = before.LastTransitionTime
 		}
 	}
@@ -72,20 +72,10 @@ func isOurs(t v1.PodConditionType) bool {
 	return false
 }
 
-// condition is the condition of the type, or nil.
-func condition(status *v1.PodStatus, t v1.PodConditionType) *v1.PodCondition {
-	for i := range status.Conditions {
-		if status.Conditions[i].Type == t {
-			return &status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // setCondition puts c in the place of the condition of its type, and lets it
 // keep the generation of the pod that was looked at.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
-	if old := condition(status, c.Type); old != nil {
+	if old := conditions.Find(status.Conditions, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration
 		*old = c
 		return

@@ -21,7 +21,7 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	}
 	for i := range theirs.Conditions {
 		c := &theirs.Conditions[i]
-		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && condition(&merged, c.Type) == nil {
+		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && conditions.Find(merged.Conditions, c.Type) == nil {
 			merged.Conditions = append(merged.Conditions, *c)
 		}
 	}

@@ -107,21 +107,12 @@ func restartingAll(in *StatusInput) bool {
 		if rec == nil || rec.SandboxID != in.place.current.ID {
 			continue
 		}
-		if restartsAll(in.Pod, containerAt(&in.Pod.Spec, i), rec) {
+		if restartsAll(containerAt(&in.Pod.Spec, i), rec) {
 			return true
 		}
 		any = true
 	}
-	return !any && isTrue(in.Old.Conditions, v1.AllContainersRestarting)
-}
-
-func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
-	for i := range conditions {
-		if conditions[i].Type == t {
-			return conditions[i].Status == v1.ConditionTrue
-		}
-	}
-	return false
+	return !any && conditions.IsTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
 
 // containerAt is the container at a place of the spec, ephemeral ones apart.

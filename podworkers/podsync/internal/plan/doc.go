@@ -12,7 +12,8 @@
 // CA-7 to CA-15. Regular containers: CA-16, CA-17, CA-19, CA-20. Hash: CA-18.
 // Restart of all containers: CA-21. Restart policies: PH-2. Grace of a probe: KC-10.
 // Pruning: RS-4. Numbers: KC-2. Backoff: the strict comparison of RS-10 against
-// times that the caller computes. Phase: PH-1 to PH-10, PH-12 to PH-15.
+// times that the caller computes. Phase: PH-1 to PH-10, PH-12, PH-14,
+// PH-15; PH-13 is for the caller, between Containers and Conclude.
 // Container statuses: CS-1 to CS-8, CS-10 to CS-14. Restart counts: outer 3.7.
 // The rows of the outer tables 2 (all but P21 to P23, P29 and P34; the file says where
 // those are), 3.1, 3.2, 3.3 and 3.4 are tests.

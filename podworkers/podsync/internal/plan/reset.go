@@ -20,7 +20,8 @@ func (d *decision) resetAll() bool {
 	return true
 }
 
-// resetOne lists the records of one container, or adds it to the causes.
+// resetOne lists the records of one container, or adds it to the causes. What is
+// begun anew has nothing to put in order, and gets no grace (outer 3.5).
 func (d *decision) resetOne(e *entry, causes []Kill) []Kill {
 	if e.spec == nil {
 		return causes // An ephemeral container is left as it is.
@@ -42,8 +43,7 @@ func (d *decision) resetOne(e *entry, causes []Kill) []Kill {
 // isCause reports whether the newest attempt at a container ended, in the
 // current sandbox, in a way that makes all containers begin anew.
 func (d *decision) isCause(e *entry) bool {
-	return e.spec != nil && e.running == nil && e.here == e.newest &&
-		restartsAll(d.Pod, e.spec, e.newest)
+	return e.spec != nil && e.running == nil && e.here == e.newest && restartsAll(e.spec, e.newest)
 }
 
 func (d *decision) anyCause() bool {

@@ -39,7 +39,7 @@ func mayRunAgain(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated)
 
 // restartsAll reports whether the end of a container, by its record, makes all
 // containers of the pod begin anew.
-func restartsAll(_ *v1.Pod, c *v1.Container, rec *runtime.ContainerStatus) bool {
+func restartsAll(c *v1.Container, rec *runtime.ContainerStatus) bool {
 	return rec != nil && rec.State == runtime.StateExited && rules.All(c, rec.ExitCode)
 }
 

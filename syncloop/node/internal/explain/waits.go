@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/restart"
@@ -139,10 +140,8 @@ func (f *Facts) gates() (waits []string) {
 
 // is the status of a condition; empty if it is not there.
 func (f *Facts) is(t v1.PodConditionType) v1.ConditionStatus {
-	for i := range f.Status.Conditions {
-		if f.Status.Conditions[i].Type == t {
-			return f.Status.Conditions[i].Status
-		}
+	if c := conditions.Find(f.Status.Conditions, t); c != nil {
+		return c.Status
 	}
 	return ""
 }
