@@ -120,7 +120,7 @@ func mkdir(dir *os.Root, name string, mode fs.FileMode) error {
 	}
 	info, err := dir.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory: %s", name, info.Mode().Type())
+		err = fmt.Errorf("%s is no directory: %s", filepath.Join(dir.Name(), name), what(info.Mode()))
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func checkHostPath(h *v1.HostPathVolumeSource) error {
 		return fmt.Errorf("hostPath: %w", err)
 	}
 	if !isOfType(info.Mode(), *h.Type) {
-		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, info.Mode().Type())
+		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, what(info.Mode()))
 	}
 	return nil
 }

@@ -133,6 +133,8 @@ func regular(f *os.File) error {
 // what names a kind of file for people.
 func what(mode fs.FileMode) string {
 	switch {
+	case mode.IsRegular():
+		return "a regular file"
 	case mode.IsDir():
 		return "a directory"
 	case mode.Type() == fs.ModeSymlink:
@@ -141,8 +143,10 @@ func what(mode fs.FileMode) string {
 		return "a FIFO"
 	case mode.Type() == fs.ModeSocket:
 		return "a socket"
+	case mode.Type()&fs.ModeCharDevice != 0:
+		return "a character device"
 	case mode.Type()&fs.ModeDevice != 0:
-		return "a device"
+		return "a block device"
 	}
 	return mode.Type().String()
 }

@@ -93,7 +93,7 @@ func (s *setUp) directory(name string, group int) error {
 	info, err := s.volumes.Lstat(name)
 	if err == nil {
 		if !info.IsDir() {
-			return fmt.Errorf("it is no directory: %s", info.Mode().Type())
+			return fmt.Errorf("it is no directory: %s", what(info.Mode()))
 		}
 		return nil
 	}

@@ -69,7 +69,7 @@ func TestReadTerminationLog_F95_Device(t *testing.T) {
 		t.Skip("no devices here: ", err)
 	}
 	_, err = w.dir.ReadTerminationLog("u", "c", 0, 10)
-	assert.EqualError(t, err, "volumes: termination log of container c: it is no regular file: a device")
+	assert.EqualError(t, err, "volumes: termination log of container c: it is no regular file: a character device")
 }
 
 // A container makes directories until the agent would run out of files.

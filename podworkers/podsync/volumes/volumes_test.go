@@ -278,18 +278,18 @@ func TestHostPath(t *testing.T) {
 	}{
 		{at + "/gone", "", ""},
 		{dir, v1.HostPathDirectory, ""},
-		{file, v1.HostPathDirectory, "no Directory: ----------"},
+		{file, v1.HostPathDirectory, "no Directory: a regular file"},
 		{at + "/gone", v1.HostPathDirectory, "no such file or directory"},
 		{file, v1.HostPathFile, ""},
-		{dir, v1.HostPathFile, "no File: d---------"},
+		{dir, v1.HostPathFile, "no File: a directory"},
 		{at + "/new/er", v1.HostPathDirectoryOrCreate, ""},
-		{file, v1.HostPathDirectoryOrCreate, "no DirectoryOrCreate: ----------"},
+		{file, v1.HostPathDirectoryOrCreate, "no DirectoryOrCreate: a regular file"},
 		{at + "/newfile", v1.HostPathFileOrCreate, ""},
 		{at + "/a/b", v1.HostPathFileOrCreate, "no such file or directory"},
-		{file, v1.HostPathSocket, "no Socket: ----------"},
+		{file, v1.HostPathSocket, "no Socket: a regular file"},
 		{"/dev/null", v1.HostPathCharDev, ""},
-		{"/dev/null", v1.HostPathBlockDev, "no BlockDevice: Dc---------"},
-		{file, v1.HostPathCharDev, "no CharDevice: ----------"},
+		{"/dev/null", v1.HostPathBlockDev, "no BlockDevice: a character device"},
+		{file, v1.HostPathCharDev, "no CharDevice: a regular file"},
 	} {
 		w.pod.Spec.Volumes = []v1.Volume{hostPath(c.path, c.kind)}
 		err := w.dir.SetUp(context.Background(), w.pod)
