@@ -20,6 +20,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
@@ -78,13 +79,19 @@ func (h *host) called(c memory.Call) {
 
 // Event implements the recorder of a node.
 func (h *host) Event(object k8sruntime.Object, kind, reason, message string) {
-	p, ok := object.(*v1.Pod)
-	if !ok || kind != v1.EventTypeWarning {
+	name := ""
+	switch o := object.(type) {
+	case *v1.Pod:
+		name = o.Name
+	case *v1.ObjectReference: // A container.
+		name = o.Name
+	}
+	if kind != v1.EventTypeWarning {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	text := p.Name + " " + reason + ": " + strings.ReplaceAll(message, h.dir, "")
+	text := name + " " + reason + ": " + strings.ReplaceAll(message, h.dir, "")
 	if !slices.Contains(h.events, text) {
 		h.events = append(h.events, text)
 	}
@@ -118,7 +125,8 @@ func (h *host) set(text string) *v1.Pod {
 
 // pass lets time pass.
 func (h *host) pass(d time.Duration) {
-	time.Sleep(d) // Of the bubble's time.
+	h.t.Helper()
+	require.NoError(h.t, turn.Over(nil).Sleep(h.t.Context(), d)) // Of the bubble's time.
 	synctest.Wait()
 }
 
