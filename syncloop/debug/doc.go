@@ -11,8 +11,25 @@
 // An explanation is bounded: by the containers of the pod, and by how many things
 // of its past the node remembers.
 //
+// With Config.Logs and Config.Exec people look closer. The container may be left
+// out: it is the one that kubectl would take then.
+//
+//	/logs/NAMESPACE/POD[/CONTAINER]?follow&tail=N&since=10m&previous
+//	           what a container has printed, sent as it comes; since is a
+//	           duration or a time. 501 where the runtime keeps no logs
+//	POST /exec/NAMESPACE/POD[/CONTAINER]?command=ls&command=-l
+//	           runs a command without input, and sends what it prints, as it
+//	           comes; its exit code is in the trailer Podkeel-Exit-Code. Off
+//	           unless Config.Exec is set
+//
+// What is cut short has the trailer Podkeel-Error, which says why. 64 logs can be
+// read and 16 commands run at once; each ends when whoever asked has gone, or has
+// taken nothing for half a minute.
+//
 // It is an http.Handler and nothing more: who listens, and where, is the
-// caller's business. It only reads (GET and HEAD), asks for no credentials and
-// shows specs with their environment, so listen on loopback unless something in
-// front of it decides who may look.
+// caller's business. All but /exec only reads (GET and HEAD), asks for no
+// credentials and shows specs with their environment, so listen on loopback unless
+// something in front of it decides who may look. /exec refuses everybody who does
+// not come from a loopback address, or asks for another host than such a one, and
+// every page in a browser.
 package debug

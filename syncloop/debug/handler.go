@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Config is what the handler asks; all fields but Explain are required.
+// Config is what the handler asks; Pods, Healthy and Ready are required.
 type Config struct {
 	// Pods returns copies of all pods with their newest status. It is called
 	// for each request, concurrently, and must not block.
@@ -24,6 +24,13 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
+	// Logs finds containers and reads their logs, as a node.Node does. Nil: there is
+	// no /logs.
+	Logs logs
+	// Exec finds containers and runs commands in them, as a node.Node does. Nil:
+	// /exec is off. Whoever can reach the handler from this machine can do anything
+	// in the containers then.
+	Exec execs
 }
 
 // New makes the handler. It starts nothing; the error names what is missing.
@@ -38,6 +45,14 @@ func New(config Config) (http.Handler, error) {
 	if config.Explain != nil {
 		mux.HandleFunc("GET /explain/{namespace}/{name}", explain(config.Explain))
 	}
+	if config.Logs != nil {
+		read := readLog(config.Logs)
+		mux.HandleFunc("GET /logs/{namespace}/{pod}", read)
+		mux.HandleFunc("GET /logs/{namespace}/{pod}/{container}", read)
+	}
+	run := exec(config.Exec)
+	mux.HandleFunc("POST /exec/{namespace}/{pod}", run)
+	mux.HandleFunc("POST /exec/{namespace}/{pod}/{container}", run)
 	return mux, nil
 }
 

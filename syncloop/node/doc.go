@@ -17,6 +17,9 @@
 //		fmt.Println(state.Pod.Name, state.Summary())
 //	}
 //
+// People who look closer get a container's log and run commands in it, as far as
+// the runtime can: ContainerID finds it, ReadLog and ExecStream are the runtime's.
+//
 // # Restarts
 //
 // A node that starts on a runtime with pods in it adopts those that it is told

@@ -39,16 +39,7 @@ func (n *Node) Explain(uid types.UID) (Explanation, bool) {
 // ExplainByName is Explain for the pod of a name. A pod that is wanted goes
 // before those of its name that still have to end.
 func (n *Node) ExplainByName(namespace, name string) (Explanation, bool) {
-	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
-		return n.Explain(pod.UID)
-	}
-	uids := n.histories.named(namespace, name)
-	for _, pod := range n.pleg.Pods() {
-		if pod.Namespace == namespace && pod.Name == name {
-			uids = append(uids, pod.UID)
-		}
-	}
-	for _, uid := range uids {
+	for _, uid := range n.named(namespace, name) {
 		if e, ok := n.Explain(uid); ok {
 			return e, true
 		}

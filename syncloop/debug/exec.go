@@ -1,0 +1,110 @@
+package debug
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// execs are what /exec needs of a node.
+type execs interface {
+	finder
+	runtime.ExecStreamer
+}
+
+// exec runs a command in a container and answers with what it prints, as it comes,
+// and then with its code.
+func exec(in execs) http.HandlerFunc {
+	commands := &gate{most: mostCommands}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if why := stranger(r); why != "" {
+			say(w, http.StatusForbidden, why+"\n")
+			return
+		}
+		if in == nil {
+			say(w, http.StatusForbidden, "this node runs no commands for people, unless it is told to\n")
+			return
+		}
+		command := r.URL.Query()["command"]
+		if len(command) == 0 {
+			say(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
+			return
+		}
+		if !commands.enter(w) {
+			return
+		}
+		defer commands.leave()
+		id, ok := found(w, r, in, false)
+		if !ok {
+			return
+		}
+		s := newStream(w)
+		out := &both{w: s}
+		code, err := in.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
+		if r.Context().Err() != nil {
+			return // Nobody is left to tell.
+		}
+		s.end(err)
+		if err == nil {
+			w.Header().Set(ExitCodeTrailer, strconv.Itoa(int(code)))
+		}
+	}
+}
+
+// both is one place for two streams.
+type both struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (b *both) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.w.Write(p)
+}
+
+// stranger says why a request is not one of a person at this machine. A page in
+// his browser is not he: it cannot leave out Origin, nor choose another Host than
+// the name by which it has come here.
+func stranger(r *http.Request) string {
+	switch {
+	case !fromHere(r):
+		return "commands are run for people at this machine only, who ask its loopback address"
+	case !local(hostOf(r.Host)):
+		return "commands are run for who asks a loopback address, not a name"
+	case r.Header.Get("Origin") != "", r.Header.Get("Sec-Fetch-Site") != "":
+		return "commands are not run for pages in a browser"
+	}
+	return ""
+}
+
+// fromHere: the peer is on a loopback address, or on a socket in the file system.
+func fromHere(r *http.Request) bool {
+	if here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && here.Network() == "unix" {
+		return true
+	}
+	return local(hostOf(r.RemoteAddr))
+}
+
+// hostOf leaves a port out.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+func local(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,90 @@
+package debug
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// logs are what /logs needs of a node.
+type logs interface {
+	finder
+	runtime.LogReader
+}
+
+// readLog answers with a container's log, as it comes.
+func readLog(of logs) http.HandlerFunc {
+	readers := &gate{most: mostReaders}
+	return func(w http.ResponseWriter, r *http.Request) {
+		req, previous, err := logRequest(r.URL.Query(), time.Now())
+		if err != nil {
+			say(w, http.StatusBadRequest, err.Error()+"\n")
+			return
+		}
+		if !readers.enter(w) {
+			return
+		}
+		defer readers.leave()
+		id, ok := found(w, r, of, previous)
+		if !ok {
+			return
+		}
+		req.ContainerID = id
+		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.
+		s := newStream(w)
+		err = of.ReadLog(r.Context(), req, s)
+		if r.Context().Err() != nil {
+			return // Nobody is left to tell.
+		}
+		s.end(err)
+	}
+}
+
+// logRequest reads a query.
+func logRequest(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
+	if req.Follow, err = yes(q, "follow"); err != nil {
+		return req, false, err
+	}
+	if previous, err = yes(q, "previous"); err != nil {
+		return req, false, err
+	}
+	if tail := q.Get("tail"); tail != "" {
+		if req.Tail, err = strconv.Atoi(tail); err != nil || req.Tail <= 0 {
+			return req, false, fmt.Errorf("tail is a number of lines above 0, not %.40q", tail)
+		}
+	}
+	if since := q.Get("since"); since != "" {
+		if req.Since, err = moment(since, now); err != nil {
+			return req, false, err
+		}
+	}
+	return req, previous, nil
+}
+
+// yes is a word of the query that stands for itself, or is a truth value.
+func yes(q url.Values, word string) (bool, error) {
+	if value := q.Get(word); value != "" {
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return false, fmt.Errorf("%s is true or false, not %.40q", word, value)
+		}
+		return b, nil
+	}
+	return q.Has(word), nil
+}
+
+// moment is a time, or how long ago it was.
+func moment(s string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return at, fmt.Errorf("since is a duration such as 10m or a time such as 2006-01-02T15:04:05Z, not %.40q", s)
+	}
+	return at, nil
+}

@@ -1,0 +1,166 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+const (
+	// defaultContainer is the annotation by which a pod says which of its
+	// containers people mean.
+	defaultContainer = "kubectl.kubernetes.io/default-container"
+	// execOutput is how much of a command's output is kept by a runtime that does
+	// not stream it.
+	execOutput = 1 << 20
+)
+
+// ContainerID finds the container of a pod that was made last, as the runtime
+// shows it now, or with previous the one before it. Without the name of a
+// container it is the one that the pod's annotation
+// kubectl.kubernetes.io/default-container names, or its first. A pod that is
+// wanted goes before those of its name that still have to end. An error that
+// wraps runtime.ErrNotFound says what is not there.
+func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
+	uids := n.named(namespace, pod)
+	if len(uids) == 0 {
+		return "", fmt.Errorf("node: there is no pod %q in namespace %q: %w", pod, namespace, runtime.ErrNotFound)
+	}
+	var missing error
+	for _, uid := range uids {
+		status, err := n.config.Runtime.PodStatus(ctx, uid)
+		if err != nil {
+			return "", err
+		}
+		id, err := made(status, cmp.Or(container, n.meant(uid)), previous)
+		if err == nil {
+			return id, nil
+		}
+		if missing == nil {
+			missing = fmt.Errorf("node: pod %s/%s: %w", namespace, pod, err)
+		}
+	}
+	return "", missing
+}
+
+// named are the pods of a name, the one that is wanted first.
+func (n *Node) named(namespace, name string) []types.UID {
+	var uids []types.UID
+	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
+		uids = append(uids, pod.UID)
+	}
+	uids = append(uids, n.histories.named(namespace, name)...)
+	for _, pod := range n.pleg.Pods() {
+		if pod.Namespace == namespace && pod.Name == name {
+			uids = append(uids, pod.UID)
+		}
+	}
+	var once []types.UID
+	for _, uid := range uids {
+		if !slices.Contains(once, uid) {
+			once = append(once, uid)
+		}
+	}
+	return once
+}
+
+// meant is the container that people mean who name none; empty if nobody knows
+// what the pod was.
+func (n *Node) meant(uid types.UID) string {
+	pod, ok := n.manager.GetPodByUID(uid)
+	if !ok || len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	if name := pod.Annotations[defaultContainer]; hasContainer(pod, name) {
+		return name
+	}
+	return pod.Spec.Containers[0].Name
+}
+
+func hasContainer(pod *v1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
+}
+
+// made is the newest container of a name, or the one before it. Without a name
+// there has to be one container only.
+func made(status *runtime.PodStatus, name string, previous bool) (string, error) {
+	var names []string
+	for _, c := range status.Containers {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	if name == "" {
+		if len(names) != 1 {
+			return "", fmt.Errorf("name one of its containers, %s: %w", list(names), runtime.ErrNotFound)
+		}
+		name = names[0]
+	}
+	nth := 0
+	if previous {
+		nth = 1
+	}
+	for _, c := range status.Containers { // Newest first.
+		if c.Name != name {
+			continue
+		}
+		if nth == 0 {
+			return c.ID, nil
+		}
+		nth--
+	}
+	if previous && slices.Contains(names, name) {
+		return "", fmt.Errorf("container %q has no earlier one any more: %w", name, runtime.ErrNotFound)
+	}
+	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, list(names), runtime.ErrNotFound)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
+// error wraps runtime.ErrUnsupported.
+func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	logs, ok := n.config.Runtime.(runtime.LogReader)
+	if !ok {
+		return fmt.Errorf("node: the runtime keeps no logs: %w", runtime.ErrUnsupported)
+	}
+	return logs.ReadLog(ctx, req, w)
+}
+
+// ExecStream implements runtime.ExecStreamer by the node's runtime. If that is
+// none but an Execer, the output comes at the end, all of it on Stdout and no more
+// than a mebibyte, and there is no input. Otherwise the error wraps
+// runtime.ErrUnsupported.
+func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
+	if streamer, ok := n.config.Runtime.(runtime.ExecStreamer); ok {
+		return streamer.ExecStream(ctx, req, streams)
+	}
+	execer, ok := n.config.Runtime.(runtime.Execer)
+	if !ok || req.TTY || streams.Stdin != nil {
+		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
+	}
+	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: req.ContainerID, Command: req.Command, OutputLimit: execOutput})
+	if err == nil && streams.Stdout != nil {
+		_, err = streams.Stdout.Write(result.Output)
+	}
+	return result.ExitCode, err
+}
+
+var (
+	_ runtime.LogReader    = (*Node)(nil)
+	_ runtime.ExecStreamer = (*Node)(nil)
+)

@@ -1,0 +1,98 @@
+package node_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// TestContainerID: people find the newest container of a pod, the one before it,
+// or are told what there is.
+func TestContainerID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, err := node.New(node.Config{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		pod := &v1.Pod{}
+		pod.Namespace, pod.Name, pod.UID = "default", "web", "web"
+		pod.Spec.Containers = []v1.Container{
+			{Name: "once", Image: "busybox", Command: []string{"sh", "-c", "echo once; sleep inf"}},
+			{Name: "again", Image: "busybox", Command: []string{"sh", "-c", "echo again; sleep 20; exit 1"}},
+		}
+		require.NoError(t, n.Set(pod))
+		_, err = n.ContainerID(ctx, "default", "web", "once", false)
+		require.ErrorIs(t, err, runtime.ErrNotFound)
+		time.Sleep(25 * time.Second)
+
+		find := func(container string, previous bool) string {
+			id, err := n.ContainerID(ctx, "default", "web", container, previous)
+			require.NoError(t, err)
+			return id
+		}
+		assert.Equal(t, find("once", false), find("", false), "the first is meant")
+		assert.NotEqual(t, find("again", false), find("again", true))
+		var log strings.Builder
+		require.NoError(t, n.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: find("again", true)}, &log))
+		assert.Equal(t, "again\n", log.String())
+		log.Reset()
+		code, err := n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("", false), Command: []string{"sh", "-c", "echo hello; exit 7"}}, runtime.Streams{Stdout: &log})
+		require.NoError(t, err)
+		assert.Equal(t, int32(7), code)
+		assert.Equal(t, "hello\n", log.String())
+
+		for _, c := range []struct {
+			pod, container string
+			previous       bool
+			want           string
+		}{
+			{"none", "", false, `node: there is no pod "none" in namespace "default": runtime: not found`},
+			{"web", "none", false, `node: pod default/web: the runtime has no container "none" of it, but again, once: runtime: not found`},
+			{"web", "once", true, `node: pod default/web: container "once" has no earlier one any more: runtime: not found`},
+		} {
+			_, err := n.ContainerID(ctx, "default", c.pod, c.container, c.previous)
+			require.EqualError(t, err, c.want)
+			require.ErrorIs(t, err, runtime.ErrNotFound)
+		}
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// execs is a runtime that runs commands and streams nothing; bare is one that does
+// neither.
+type (
+	execs struct {
+		runtime.Runtime
+		runtime.Execer
+	}
+	bare struct{ runtime.Runtime }
+)
+
+// TestExecStream_WithoutStreams: a runtime that only runs commands serves too.
+func TestExecStream_WithoutStreams(t *testing.T) {
+	m := memory.New(memory.Config{})
+	n, err := node.New(node.Config{Runtime: execs{m, m}})
+	require.NoError(t, err)
+	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}}, runtime.Streams{})
+	require.ErrorIs(t, err, runtime.ErrNotFound)
+	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: "x", Command: []string{"true"}, TTY: true}, runtime.Streams{})
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+
+	n, err = node.New(node.Config{Runtime: bare{m}})
+	require.NoError(t, err)
+	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{}, runtime.Streams{})
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+	require.ErrorIs(t, n.ReadLog(t.Context(), runtime.ReadLogRequest{}, nil), runtime.ErrUnsupported)
+}
