@@ -16,6 +16,9 @@ import (
 // The suite on real containerds. Its cases run side by side, but for the one
 // that removes the image of the others.
 func TestConformance_Containerd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this takes a minute of real time")
+	}
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()

@@ -36,11 +36,12 @@ type fake struct {
 	containers map[string]*criv1.CreateContainerRequest
 	calls      []string
 	requests   []any
-	// before is asked before each call, and may answer it with an error; after
-	// may change the answer of a call that has had its effect.
-	before func(method string, req any) error
-	after  func(method string, req, res any) (any, error)
-	// change may change what goes out as one message of the event stream.
+	// instead may answer a call, which has no effect then; after may change the
+	// answer of one that has had its effect.
+	instead func(ctx context.Context, method string, req any) (res any, err error)
+	after   func(method string, req, res any) (any, error)
+	// events, if there, is the stream of events; parts has lists sent in parts.
+	parts  bool
 	events func(stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error
 }
 
@@ -110,13 +111,13 @@ func (s *fakeServer) client(owner string, change ...func(*cri.Config)) *cri.Runt
 func (f *fake) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method := info.FullMethod[slices.Index([]byte(info.FullMethod[1:]), '/')+2:]
 	f.mu.Lock()
-	before, after := f.before, f.after
+	instead, after := f.instead, f.after
 	f.calls = append(f.calls, method)
 	f.requests = append(f.requests, req)
 	f.mu.Unlock()
-	if before != nil {
-		if err := before(method, req); err != nil {
-			return nil, err
+	if instead != nil {
+		if res, err := instead(ctx, method, req); res != nil || err != nil {
+			return res, err
 		}
 	}
 	res, err := handle(ctx, req)
@@ -129,21 +130,53 @@ func (f *fake) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 func (f *fake) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	method := info.FullMethod[slices.Index([]byte(info.FullMethod[1:]), '/')+2:]
 	f.mu.Lock()
-	before := f.before
+	instead := f.instead
 	f.calls = append(f.calls, method)
 	f.mu.Unlock()
-	if before != nil {
-		if err := before(method, nil); err != nil {
+	if instead != nil {
+		if _, err := instead(s.Context(), method, nil); err != nil {
 			return err
 		}
 	}
 	return handle(srv, s)
 }
 
-func (f *fake) onBefore(g func(method string, req any) error) {
+func (f *fake) onInstead(g func(ctx context.Context, method string, req any) (any, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.before = g
+	f.instead = g
+}
+
+// fails has one verb fail without effect.
+func (f *fake) fails(verb string, err error) {
+	f.onInstead(func(_ context.Context, method string, _ any) (any, error) {
+		if method == verb {
+			return nil, err
+		}
+		return nil, nil
+	})
+}
+
+// loses has one verb succeed and its reply be another.
+func (f *fake) loses(verb string, err error) {
+	f.onAfter(func(method string, _, res any) (any, error) {
+		if method == verb {
+			return nil, err
+		}
+		return res, nil
+	})
+}
+
+// last is the last request of a verb.
+func last[Q any](f *fake) (q Q) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.requests {
+		if r, ok := r.(Q); ok {
+			q = r
+		}
+	}
+	return q
 }
 
 func (f *fake) onAfter(g func(method string, req, res any) (any, error)) {
@@ -533,6 +566,34 @@ func (f *fake) event(ctx context.Context, e runtime.Event) *criv1.ContainerEvent
 	}
 	out.ContainerId = cmp.Or(out.ContainerId, sandbox, fmt.Sprint("gone-", e.UID))
 	return out
+}
+
+func (f *fake) inParts() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.parts
+}
+
+func (f *fake) StreamPodSandboxes(req *criv1.StreamPodSandboxesRequest, stream grpc.ServerStreamingServer[criv1.StreamPodSandboxesResponse]) error {
+	if !f.inParts() {
+		return status.Error(codes.Unimplemented, "StreamPodSandboxes")
+	}
+	list, err := f.ListPodSandbox(stream.Context(), &criv1.ListPodSandboxRequest{Filter: req.Filter})
+	for _, s := range list.GetItems() {
+		err = errors.Join(err, stream.Send(&criv1.StreamPodSandboxesResponse{PodSandboxes: []*criv1.PodSandbox{s}}))
+	}
+	return err
+}
+
+func (f *fake) StreamContainers(req *criv1.StreamContainersRequest, stream grpc.ServerStreamingServer[criv1.StreamContainersResponse]) error {
+	if !f.inParts() {
+		return status.Error(codes.Unimplemented, "StreamContainers")
+	}
+	list, err := f.ListContainers(stream.Context(), &criv1.ListContainersRequest{Filter: req.Filter})
+	for _, c := range list.GetContainers() {
+		err = errors.Join(err, stream.Send(&criv1.StreamContainersResponse{Containers: []*criv1.Container{c}}))
+	}
+	return err
 }
 
 func (f *fake) PullImage(ctx context.Context, req *criv1.PullImageRequest) (*criv1.PullImageResponse, error) {

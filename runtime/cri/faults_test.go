@@ -1,0 +1,705 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+	criv1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri"
+)
+
+var web = runtime.PodRef{UID: "u", Name: "web", Namespace: "default", Incarnation: 1}
+
+func sandboxOf(ref runtime.PodRef) runtime.RunSandboxRequest {
+	return runtime.RunSandboxRequest{Pod: ref}
+}
+
+func containerOf(ref runtime.PodRef, sandbox string) runtime.CreateContainerRequest {
+	return runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox", Command: []string{"sleep", "inf"}}
+}
+
+// running is a pod that runs.
+func running(t *testing.T, r *cri.Runtime, ref runtime.PodRef) (sandbox, container string) {
+	_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+	require.NoError(t, err)
+	sandbox, err = r.RunSandbox(t.Context(), sandboxOf(ref))
+	require.NoError(t, err)
+	container, err = r.CreateContainer(t.Context(), containerOf(ref, sandbox))
+	require.NoError(t, err)
+	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: container}))
+	return sandbox, container
+}
+
+func statusOf(t *testing.T, r *cri.Runtime, ref runtime.PodRef) *runtime.PodStatus {
+	st, err := r.PodStatus(t.Context(), ref.UID)
+	require.NoError(t, err)
+	return st
+}
+
+func stop(t *testing.T, r *cri.Runtime, id string, grace time.Duration) error {
+	return r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: grace})
+}
+
+// F53, F67, F73: while nobody listens every call says so at once; soon after
+// somebody does, calls work, and who it is was asked anew.
+func TestConnection_F53_F67_F73(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		s.stop()
+		connected := 0
+		r := s.client("me", func(c *cri.Config) {
+			c.Hooks.Connected = func(name, _ string) { connected++; assert.Equal(t, "fake", name) }
+		})
+		for range 3 {
+			_, err := r.ListPods(t.Context())
+			require.ErrorIs(t, err, runtime.ErrNotReady)
+			time.Sleep(10 * time.Minute)
+		}
+		for up := range 3 {
+			s.start()
+			time.Sleep(2 * time.Second)
+			_, err := r.ListPods(t.Context())
+			require.NoError(t, err)
+			_, err = r.ListPods(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, up+1, connected)
+			s.stop()
+			_, err = r.ListPods(t.Context())
+			require.ErrorIs(t, err, runtime.ErrNotReady)
+		}
+		_, err := r.ListPods(t.Context())
+		require.ErrorIs(t, err, runtime.ErrNotReady)
+	})
+}
+
+// What does not speak v1 is not spoken with.
+func TestConnection_OtherVersionsAreUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		s.onAfter(func(method string, _, res any) (any, error) {
+			if v, ok := res.(*criv1.VersionResponse); ok {
+				v.RuntimeApiVersion = "v2"
+			}
+			return res, nil
+		})
+		_, err := s.client("me").ListPods(t.Context())
+		require.ErrorIs(t, err, runtime.ErrUnsupported)
+		assert.Zero(t, s.called("ListPodSandbox"))
+	})
+}
+
+// F54: a call that hangs ends at its own deadline, or at its caller's.
+func TestDeadline_F54(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		s.onInstead(func(ctx context.Context, method string, _ any) (any, error) {
+			if method == "Version" || method == "Status" {
+				return nil, nil
+			}
+			<-ctx.Done()
+			return nil, status.FromContextError(ctx.Err()).Err()
+		})
+		for _, c := range []struct {
+			want time.Duration
+			do   func(context.Context) error
+		}{
+			{30 * time.Second, func(ctx context.Context) error { _, err := r.ListPods(ctx); return err }},
+			{4 * time.Minute, func(ctx context.Context) error { _, err := r.RunSandbox(ctx, sandboxOf(web)); return err }},
+			{2 * time.Minute, func(ctx context.Context) error {
+				return r.RemoveImage(ctx, runtime.RemoveImageRequest{Image: "x"})
+			}},
+			{time.Hour, func(ctx context.Context) error {
+				_, err := r.PullImage(ctx, runtime.PullImageRequest{Image: "x"})
+				return err
+			}},
+		} {
+			began := time.Now()
+			err := c.do(t.Context())
+			require.Error(t, err)
+			assert.NotErrorIs(t, err, context.DeadlineExceeded, "nobody has set one")
+			assert.Equal(t, c.want, time.Since(began))
+			began = time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, c.do(ctx), context.DeadlineExceeded)
+			assert.Equal(t, time.Second, time.Since(began))
+			cancel()
+		}
+	})
+}
+
+// F55, F56, I37: what was made although its reply was lost is ErrExists when it
+// is asked for again, is seen by its labels, and is there once.
+func TestLostReplies_F55_F56(t *testing.T) {
+	for _, lost := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFake(t)
+			r := s.client("me")
+			_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+			require.NoError(t, err)
+			s.loses("RunPodSandbox", status.Error(lost, "lost"))
+			_, err = r.RunSandbox(t.Context(), sandboxOf(web))
+			require.ErrorIs(t, err, runtime.ErrNotReady)
+			_, err = r.RunSandbox(t.Context(), sandboxOf(web))
+			require.ErrorIs(t, err, runtime.ErrExists)
+			st := statusOf(t, r, web)
+			require.Len(t, st.Sandboxes, 1)
+
+			// An agent that knows nothing adopts it.
+			r = s.client("me")
+			s.loses("CreateContainer", status.Error(lost, "lost"))
+			_, err = r.CreateContainer(t.Context(), containerOf(web, st.Sandboxes[0].ID))
+			require.ErrorIs(t, err, runtime.ErrNotReady)
+			_, err = r.CreateContainer(t.Context(), containerOf(web, st.Sandboxes[0].ID))
+			require.ErrorIs(t, err, runtime.ErrExists)
+			st = statusOf(t, r, web)
+			require.Len(t, st.Containers, 1)
+			assert.Equal(t, uint64(1), st.Containers[0].Incarnation)
+
+			s.loses("StartContainer", status.Error(lost, "lost"))
+			start := runtime.StartContainerRequest{ContainerID: st.Containers[0].ID}
+			require.ErrorIs(t, r.StartContainer(t.Context(), start), runtime.ErrNotReady)
+			require.NoError(t, r.StartContainer(t.Context(), start), "it runs")
+		})
+	}
+}
+
+// F56: a name may be taken by what no list shows yet, or by another owner, who
+// is told apart.
+func TestReserved_F56(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		s.fails("RunPodSandbox", status.Error(codes.Unknown, `failed to reserve sandbox name "a": name "a" is reserved for "b"`))
+		_, err := r.RunSandbox(t.Context(), sandboxOf(web))
+		require.ErrorIs(t, err, runtime.ErrExists)
+		s.fails("RunPodSandbox", status.Error(codes.Unknown, "something else"))
+		_, err = r.RunSandbox(t.Context(), sandboxOf(web))
+		require.NotErrorIs(t, err, runtime.ErrExists)
+		s.onInstead(nil)
+		sandbox, err := s.client("you").RunSandbox(t.Context(), sandboxOf(web))
+		require.NoError(t, err)
+		_, err = r.RunSandbox(t.Context(), sandboxOf(web))
+		require.ErrorIs(t, err, cri.ErrForeign)
+		assert.Contains(t, err.Error(), sandbox)
+		assert.NotErrorIs(t, err, runtime.ErrExists)
+	})
+}
+
+// F57: a start that fails is not one that came too late.
+func TestStart_F57(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+		require.NoError(t, err)
+		sandbox, err := r.RunSandbox(t.Context(), sandboxOf(web))
+		require.NoError(t, err)
+		id, err := r.CreateContainer(t.Context(), containerOf(web, sandbox))
+		require.NoError(t, err)
+		s.fails("StartContainer", status.Error(codes.Unknown, "no such command"))
+		err = r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id})
+		require.Error(t, err)
+		assert.NotErrorIs(t, err, runtime.ErrWrongState)
+		assert.Contains(t, err.Error(), "no such command")
+	})
+}
+
+// F58: what is said to be stopped and runs is an error.
+func TestStop_F58_Lies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		s.onInstead(func(_ context.Context, method string, _ any) (any, error) {
+			switch method {
+			case "StopContainer":
+				return &criv1.StopContainerResponse{}, nil
+			case "StopPodSandbox":
+				return &criv1.StopPodSandboxResponse{}, nil
+			}
+			return nil, nil
+		})
+		require.ErrorIs(t, stop(t, r, id, 0), cri.ErrStillRuns)
+		err := r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox})
+		require.ErrorIs(t, err, cri.ErrStillRuns)
+		assert.Contains(t, err.Error(), "container "+id)
+		s.onInstead(nil)
+		require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox}))
+	})
+}
+
+// F59, F72: a stop that failed and stopped is one; a sandbox that cannot be
+// stopped is an error.
+func TestStop_F59_F72(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		s.loses("StopContainer", status.Error(codes.Unknown, "shim is confused"))
+		require.NoError(t, stop(t, r, id, 0))
+		s.fails("StopPodSandbox", status.Error(codes.Unknown, "device or resource busy"))
+		require.ErrorContains(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox}), "busy")
+	})
+}
+
+// Graces are in whole seconds, rounded up: none means no asking.
+func TestStop_Grace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		_, id := running(t, r, web)
+		require.NoError(t, stop(t, r, id, 0))
+		for grace, want := range map[time.Duration]int64{
+			0: 0, -time.Second: 0, time.Nanosecond: 1, time.Second: 1, 1500 * time.Millisecond: 2, math.MaxInt64: math.MaxInt64/int64(time.Second) + 1,
+		} {
+			require.NoError(t, stop(t, r, id, grace))
+			assert.Equal(t, want, last[*criv1.StopContainerRequest](s.fake).Timeout, "%s", grace)
+		}
+	})
+}
+
+// F62: malformed records are skipped and told of, unknown states are unknown, a
+// status of something else is none.
+func TestMalformed_F62(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		var skipped []cri.Skipped
+		r := s.client("me", func(c *cri.Config) { c.Hooks.Skipped = func(k cri.Skipped) { skipped = append(skipped, k) } })
+		_, id := running(t, r, web)
+		s.onAfter(func(_ string, _, res any) (any, error) {
+			switch l := res.(type) {
+			case *criv1.ListPodSandboxResponse:
+				l.Items = append(l.Items, &criv1.PodSandbox{Id: "nameless"}, &criv1.PodSandbox{})
+			case *criv1.ListContainersResponse:
+				for _, c := range l.Containers {
+					c.State = 77
+				}
+				l.Containers = append(l.Containers, &criv1.Container{Id: "foreign", Metadata: &criv1.ContainerMetadata{Name: "x"}})
+			}
+			return res, nil
+		})
+		pods, err := r.ListPods(t.Context())
+		require.NoError(t, err)
+		require.Len(t, pods, 1)
+		require.Len(t, pods[0].Containers, 1)
+		assert.Equal(t, runtime.StateUnknown, pods[0].Containers[0].State)
+		assert.Equal(t, []cri.Skipped{
+			{Kind: "sandbox", ID: "nameless", Reason: "it has no metadata"}, {Kind: "sandbox", Reason: "it has no ID"},
+			{Kind: "container", ID: "foreign", Reason: "it belongs to another owner"},
+		}, skipped)
+		for _, answer := range []*criv1.ContainerStatus{nil, {Id: "another"}} {
+			s.onAfter(func(_ string, _, res any) (any, error) {
+				if c, ok := res.(*criv1.ContainerStatusResponse); ok {
+					c.Status = answer
+				}
+				return res, nil
+			})
+			_, err = r.PodStatus(t.Context(), web.UID)
+			require.ErrorIs(t, err, cri.ErrMalformed)
+			require.ErrorIs(t, stop(t, r, id, 0), cri.ErrMalformed)
+		}
+	})
+}
+
+// A record that goes between the list and its status has gone.
+func TestPodStatus_GoneMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		running(t, r, web)
+		s.fails("ContainerStatus", status.Error(codes.NotFound, "gone"))
+		st := statusOf(t, r, web)
+		assert.Len(t, st.Sandboxes, 1)
+		assert.Empty(t, st.Containers)
+		s.fails("ContainerStatus", status.Error(codes.Unknown, "disk"))
+		_, err := r.PodStatus(t.Context(), web.UID)
+		require.Error(t, err, "not absent")
+	})
+}
+
+// A runtime that is not ready is not believed that anything is absent.
+func TestLists_NotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		s.onAfter(func(_ string, _, res any) (any, error) {
+			if st, ok := res.(*criv1.StatusResponse); ok {
+				st.Status.Conditions = []*criv1.RuntimeCondition{{Type: criv1.RuntimeReady, Message: "recovering"}}
+			}
+			return res, nil
+		})
+		_, err := r.ListPods(t.Context())
+		require.ErrorIs(t, err, runtime.ErrNotReady)
+		require.ErrorContains(t, err, "recovering")
+		_, err = r.PodStatus(t.Context(), web.UID)
+		require.ErrorIs(t, err, runtime.ErrNotReady)
+	})
+}
+
+// F63, F64: lists that are too long for a message come in parts, by whatever
+// way there is.
+func TestLists_F63_F64_TooLong(t *testing.T) {
+	tooLong := status.Error(codes.ResourceExhausted, "message larger than max")
+	whole := func(req any) bool {
+		switch q := req.(type) {
+		case *criv1.ListPodSandboxRequest:
+			return q.Filter.State == nil
+		case *criv1.ListContainersRequest:
+			return q.Filter.State == nil
+		}
+		return false
+	}
+	for name, c := range map[string]struct {
+		parts   bool
+		long    func(req any) bool
+		streams int
+	}{
+		"a stream": {parts: true, long: whole, streams: 2},
+		"by state": {long: whole, streams: 1},
+		"by sandbox": {streams: 1, long: func(req any) bool {
+			q, ok := req.(*criv1.ListContainersRequest)
+			return whole(req) || ok && q.Filter.PodSandboxId == ""
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFake(t)
+				r := s.client("me")
+				running(t, r, web)
+				running(t, r, runtime.PodRef{UID: "v", Name: "other"})
+				running(t, s.client("you"), runtime.PodRef{UID: "w", Name: "foreign"})
+				want, err := r.ListPods(t.Context())
+				require.NoError(t, err)
+				s.mu.Lock()
+				s.parts = c.parts
+				s.mu.Unlock()
+				s.onInstead(func(_ context.Context, _ string, req any) (any, error) {
+					if c.long(req) {
+						return nil, tooLong
+					}
+					return nil, nil
+				})
+				for range 2 {
+					got, err := r.ListPods(t.Context())
+					require.NoError(t, err)
+					assert.Equal(t, want, got)
+				}
+				streams := s.called("StreamPodSandboxes") + s.called("StreamContainers")
+				if c.parts {
+					assert.Equal(t, 4, streams)
+				} else {
+					assert.LessOrEqual(t, streams, 2, "who cannot is asked once")
+				}
+			})
+		})
+	}
+}
+
+// F63: the limit is ours, too.
+func TestLists_F63_OwnLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me", func(c *cri.Config) { c.MaxMessageBytes = 4096 })
+		for i := range 20 {
+			ref := web
+			ref.UID = types.UID(fmt.Sprintf("u-%d", i))
+			_, err := r.RunSandbox(t.Context(), sandboxOf(ref))
+			require.NoError(t, err)
+		}
+		_, err := r.ListPods(t.Context())
+		require.Error(t, err, "neither whole nor by state")
+		s.mu.Lock()
+		s.parts = true
+		s.mu.Unlock()
+		s.stop()
+		s.start()
+		_, _ = r.ListPods(t.Context()) // This one finds the connection lost.
+		time.Sleep(2 * time.Second)
+		_, _ = r.ListPods(t.Context())
+		pods, err := r.ListPods(t.Context())
+		require.NoError(t, err, "a runtime that can, as was found out on the new connection")
+		assert.Len(t, pods, 20)
+	})
+}
+
+// F64, F65: a stream that there is none of is ErrUnsupported, and sought again;
+// one that dies is an error, and works when it is opened again; what is doubled
+// or foreign does no harm.
+func TestEvents_F64_F65_F66(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		var seen []runtime.Event
+		open := func() error {
+			seen = nil
+			return r.Events(t.Context(), func(e runtime.Event) { seen = append(seen, e) })
+		}
+		s.fails("GetContainerEvents", status.Error(codes.Unimplemented, "no"))
+		require.ErrorIs(t, open(), runtime.ErrUnsupported)
+		s.onInstead(nil)
+
+		mine := &criv1.PodSandboxStatus{Id: sandbox, Metadata: &criv1.PodSandboxMetadata{Uid: "u"}, Labels: map[string]string{"podkeel.dev/owner": "me"}}
+		theirs := &criv1.PodSandboxStatus{Id: "x", Metadata: &criv1.PodSandboxMetadata{Uid: "v"}, Labels: map[string]string{"podkeel.dev/owner": "you"}}
+		send := func(err error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = func(stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error {
+				for _, e := range []*criv1.ContainerEventResponse{
+					{ContainerId: id, CreatedAt: math.MaxInt64, PodSandboxStatus: mine}, {ContainerId: id, CreatedAt: -5, PodSandboxStatus: mine},
+					{ContainerId: "x", PodSandboxStatus: theirs}, {ContainerId: "nobody's"}, {}, {ContainerId: sandbox},
+				} {
+					if err := stream.Send(e); err != nil {
+						return err
+					}
+				}
+				return err
+			}
+		}
+		for _, end := range []error{status.Error(codes.Unavailable, "going down"), nil, errors.New("broken")} {
+			send(end)
+			require.Error(t, open())
+			require.Len(t, seen, 3)
+			assert.Equal(t, runtime.Event{UID: "u", ContainerID: id}, runtime.Event{UID: seen[0].UID, ContainerID: seen[0].ContainerID})
+			assert.True(t, seen[1].At.IsZero())
+			assert.Equal(t, "u", string(seen[2].UID), "by its ID alone")
+		}
+	})
+}
+
+// I38, F74: two agents on one runtime do not see each other, and touch nothing
+// that is not theirs.
+func TestOwners_I38_F74(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		me, you := s.client("me"), s.client("you")
+		sandbox, id := running(t, you, web)
+		pods, err := me.ListPods(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, pods)
+		assert.Equal(t, &runtime.PodStatus{UID: web.UID}, statusOf(t, me, web))
+		before := statusOf(t, you, web)
+		ctx := t.Context()
+		for verb, err := range map[string]error{
+			"StopPodSandbox":           me.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox}),
+			"RemovePodSandbox":         me.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: sandbox}),
+			"StopContainer":            stop(t, me, id, 0),
+			"RemoveContainer":          me.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id}),
+			"UpdateContainerResources": me.UpdateContainer(ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{CPUShares: 2}}),
+			"ExecSync":                 errorOf(me.Exec(ctx, runtime.ExecRequest{ContainerID: id, Command: []string{"true"}})),
+		} {
+			require.ErrorIs(t, err, cri.ErrForeign, verb)
+			assert.Zero(t, s.called(verb), verb)
+		}
+		require.ErrorIs(t, me.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}), cri.ErrForeign)
+		_, err = me.CreateContainer(ctx, containerOf(web, sandbox))
+		require.ErrorIs(t, err, cri.ErrForeign)
+		assert.Equal(t, before, statusOf(t, you, web))
+	})
+}
+
+func errorOf[R any](_ R, err error) error { return err }
+
+// What is ours and known costs no second look; what is gone is forgotten.
+func TestRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		require.NoError(t, stop(t, r, id, 0))
+		assert.Zero(t, s.called("ListContainers")+s.called("ListPodSandbox"))
+		again := s.client("me")
+		_, err := again.ListPods(t.Context())
+		require.NoError(t, err)
+		lists := s.called("ListContainers")
+		require.NoError(t, stop(t, again, id, 0))
+		assert.Equal(t, lists, s.called("ListContainers"), "a list makes known")
+		require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: sandbox}))
+		require.ErrorIs(t, stop(t, r, id, 0), runtime.ErrNotFound)
+		assert.Equal(t, 2, r.Known(), "for events that come late")
+		for range 2 {
+			_, err = r.ListPods(t.Context())
+			require.NoError(t, err)
+		}
+		assert.Zero(t, r.Known())
+	})
+}
+
+// F70, F71: an image or a network that cannot be had is no sick runtime.
+func TestNames_F70_F71(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		for _, code := range []codes.Code{codes.NotFound, codes.Unavailable, codes.Unknown, codes.Unauthenticated} {
+			s.fails("PullImage", status.Error(code, "registry"))
+			_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "x"})
+			require.ErrorIs(t, err, runtime.ErrImage)
+			assert.NotErrorIs(t, err, runtime.ErrNotReady)
+			assert.NotErrorIs(t, err, runtime.ErrNotFound)
+		}
+		s.fails("RunPodSandbox", status.Error(codes.Unknown, "cni plugin not initialized"))
+		s.onAfter(func(_ string, _, res any) (any, error) {
+			if st, ok := res.(*criv1.StatusResponse); ok {
+				st.Status.Conditions[1].Status = false
+			}
+			return res, nil
+		})
+		_, err := r.RunSandbox(t.Context(), sandboxOf(web))
+		require.ErrorIs(t, err, runtime.ErrNetworkNotReady)
+		s.stop()
+		_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "x"})
+		require.ErrorIs(t, err, runtime.ErrNotReady)
+		assert.NotErrorIs(t, err, runtime.ErrImage)
+	})
+}
+
+// What an older runtime would pass over is refused here.
+func TestUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, _ := running(t, r, web)
+		req := containerOf(web, sandbox)
+		req.Attempt = 1
+		req.Mounts = []runtime.Mount{{ContainerPath: "/a", HostPath: "/b", ReadOnly: true, RecursiveReadOnly: runtime.RecursiveReadOnlyEnabled}}
+		_, err := r.CreateContainer(t.Context(), req)
+		require.ErrorIs(t, err, runtime.ErrUnsupported)
+		req.Mounts[0].RecursiveReadOnly = runtime.RecursiveReadOnlyIfPossible
+		_, err = r.CreateContainer(t.Context(), req)
+		require.NoError(t, err)
+		assert.False(t, last[*criv1.CreateContainerRequest](s.fake).Config.Mounts[0].RecursiveReadOnly, "it is not possible")
+		req.Attempt, req.StopSignal = 2, "SIGNONSENSE"
+		_, err = r.CreateContainer(t.Context(), req)
+		require.ErrorIs(t, err, runtime.ErrUnsupported)
+		mapped := sandboxOf(runtime.PodRef{UID: "v"})
+		mapped.Namespaces.Users = &runtime.UserNamespace{}
+		_, err = r.RunSandbox(t.Context(), mapped)
+		require.ErrorIs(t, err, runtime.ErrUnsupported)
+	})
+}
+
+// What a sandbox was made with is said again for its containers, by an agent
+// that has not made it, too.
+func TestCreateContainer_SaysThePlaceAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		req := sandboxOf(web)
+		req.LogDir, req.CgroupDir, req.Attempt, req.Security.Privileged, req.Namespaces.HostPID = "/logs", "/pods", 3, true, true
+		_, err := s.client("me").RunSandbox(t.Context(), req)
+		require.NoError(t, err)
+		r := s.client("me")
+		_, _ = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+		_, err = r.CreateContainer(t.Context(), containerOf(web, statusOf(t, r, web).Sandboxes[0].ID))
+		require.NoError(t, err)
+		got := last[*criv1.CreateContainerRequest](s.fake)
+		again := got.SandboxConfig
+		assert.Equal(t, []any{"/logs", "/pods", uint32(3), "u", true}, []any{
+			again.LogDirectory, again.Linux.CgroupParent, again.Metadata.Attempt, again.Metadata.Uid, again.Linux.SecurityContext.Privileged,
+		})
+		assert.Equal(t, criv1.NamespaceMode_NODE, got.Config.Linux.SecurityContext.NamespaceOptions.Pid)
+	})
+}
+
+// Exec tells the runtime in whole seconds how long it has; output is cut over
+// both streams.
+func TestExec(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		_, id := running(t, r, web)
+		s.onInstead(func(_ context.Context, method string, _ any) (any, error) {
+			if method == "ExecSync" {
+				return &criv1.ExecSyncResponse{Stdout: []byte("abc"), Stderr: []byte("def"), ExitCode: 4}, nil
+			}
+			return nil, nil
+		})
+		for limit, want := range map[int]string{0: "abcdef", 2: "ab", 3: "abc", 4: "abcd", 9: "abcdef"} {
+			res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"x"}, OutputLimit: limit})
+			require.NoError(t, err)
+			assert.Equal(t, runtime.ExecResult{ExitCode: 4, Output: []byte(want)}, res)
+		}
+		assert.Zero(t, last[*criv1.ExecSyncRequest](s.fake).Timeout)
+		for d, want := range map[time.Duration]int64{time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2} {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			_, _ = r.Exec(ctx, runtime.ExecRequest{ContainerID: id, Command: []string{"x"}})
+			cancel()
+			assert.Equal(t, want, last[*criv1.ExecSyncRequest](s.fake).Timeout, "%s", d)
+		}
+		s.fails("ExecSync", status.Error(codes.DeadlineExceeded, "timeout 1s exceeded"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := r.Exec(ctx, runtime.ExecRequest{ContainerID: id, Command: []string{"x"}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// An update that asks for nothing is not sent.
+func TestUpdate_NothingIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		_, id := running(t, r, web)
+		require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id}))
+		assert.Zero(t, s.called("UpdateContainerResources"))
+		require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{CPUShares: 9}}))
+		assert.Equal(t, int64(9), last[*criv1.UpdateContainerResourcesRequest](s.fake).Linux.CpuShares)
+	})
+}
+
+// The file system of images is as full as the kernel says, if it can be seen.
+func TestImageFilesystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		usage, err := r.ImageFilesystem(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, runtime.FilesystemUsage{UsedBytes: 7}, usage, "there is no such directory")
+		s.onAfter(func(_ string, _, res any) (any, error) {
+			if fs, ok := res.(*criv1.ImageFsInfoResponse); ok {
+				fs.ImageFilesystems[0].FsId.Mountpoint = "/"
+			}
+			return res, nil
+		})
+		usage, err = r.ImageFilesystem(t.Context())
+		require.NoError(t, err)
+		assert.Greater(t, usage.CapacityBytes, usage.UsedBytes)
+		assert.Greater(t, usage.UsedBytes, uint64(7))
+	})
+}
+
+// The end of a closed client is an error like any other.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r, err := cri.New(cri.Config{Endpoint: "/x", Owner: "me", DialContext: s.dial})
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		_, err = r.ListPods(t.Context())
+		require.Error(t, err)
+	})
+}
+
+func TestConfig_SaysAllThatIsWrong(t *testing.T) {
+	_, err := cri.New(cri.Config{Endpoint: "tcp://x", Owner: "a b", Deadlines: cri.Deadlines{Read: -1, Pull: -1}, Parallel: -1})
+	require.Error(t, err)
+	assert.Len(t, strings.Split(err.Error(), "\n"), 5, err)
+	for _, endpoint := range []string{"", "relative", "unix://relative", "unix:///" + strings.Repeat("x", 108)} {
+		_, err = cri.New(cri.Config{Endpoint: endpoint, Owner: "me"})
+		assert.Error(t, err, endpoint)
+	}
+}
