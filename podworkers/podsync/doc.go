@@ -117,6 +117,9 @@
 //     finds nothing.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
+//   - A BackOff is told once for each wait, however often the pod is looked at, and
+//     a failed step once; there, by each sync, and a failed pull or inspection by a
+//     second event, which says no more.
 //   - Why a pull has failed is what the runtime's error is, not how its text begins
 //     (IM-5).
 //   - Secrets to pull with are read before a pull, not in each sync.

@@ -1,0 +1,190 @@
+package podsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// reasons notes of events what programs read: type, reason, and about what.
+type reasons []string
+
+func (r *reasons) Event(o k8sruntime.Object, kind, reason, _ string) {
+	about := "pod"
+	if ref, ok := o.(*v1.ObjectReference); ok {
+		about = ref.FieldPath
+	}
+	*r = append(*r, fmt.Sprintf("%s %s %s", kind, reason, about))
+}
+
+func (r *reasons) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	r.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// stage is a pod on a machine, and what becomes of it.
+type stage struct {
+	machine *memory.Runtime
+	faults  *faulty.Faults
+	syncer  *podsync.Syncer
+	pod     *v1.Pod
+}
+
+func (s *stage) sync() {
+	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
+	_, _ = s.syncer.SyncPod(context.Background(), 0, s.pod, nil, seen)
+}
+
+func (s *stage) terminate() {
+	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
+	_ = s.syncer.SyncTerminatingPod(context.Background(), s.pod, seen, nil, nil)
+}
+
+func (s *stage) fail(t *testing.T, verb string) {
+	_, err := s.faults.Add(faulty.Rule{Verb: verb, Do: faulty.Fail, Times: 1})
+	require.NoError(t, err)
+}
+
+// noVolumes are volumes that cannot be set up.
+type noVolumes struct{ podsync.Volumes }
+
+func (noVolumes) SetUp(context.Context, *v1.Pod) error { return errors.New("no disk") }
+
+func image(name string, policy v1.PullPolicy) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = name, policy }
+}
+
+func hooked(l v1.Lifecycle) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Lifecycle = &l
+		p.Annotations = map[string]string{memory.AnnotationPrefix + "a.post-start": "fail", memory.AnnotationPrefix + "a.pre-stop": "fail"}
+	}
+}
+
+// What programs read of events is the kubelet's: reason, type and object.
+func TestEvents_Reasons(t *testing.T) {
+	const at = " spec.containers{a}"
+	up := []string{"Normal Pulling" + at, "Normal Pulled" + at, "Normal Created" + at, "Normal Started" + at}
+	exec := &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"x"}}}
+	after := func(more ...string) []string { return append(append([]string{}, up...), more...) }
+	for name, c := range map[string]struct {
+		pod  func(*v1.Pod)
+		play func(t *testing.T, s *stage)
+		want []string
+	}{
+		"start": {want: up},
+		"init": {
+			pod:  func(p *v1.Pod) { p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "img:1"}} },
+			want: []string{"Normal Pulling spec.initContainers{i}", "Normal Pulled spec.initContainers{i}", "Normal Created spec.initContainers{i}", "Normal Started spec.initContainers{i}"},
+		},
+		"pull fails and waits, told once": {
+			play: func(_ *testing.T, s *stage) {
+				s.machine.FailPulls("img:1", errors.New("no"))
+				s.sync()
+				s.sync()
+				s.sync()
+			},
+			want: []string{"Normal Pulling" + at, "Warning Failed" + at, "Normal BackOff" + at},
+		},
+		"crash loop, told once": {
+			pod: func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} },
+			play: func(_ *testing.T, s *stage) {
+				for range 4 {
+					s.sync()
+					time.Sleep(time.Millisecond)
+				}
+			},
+			want: after("Normal Pulled"+at, "Normal Created"+at, "Normal Started"+at, "Warning BackOff"+at),
+		},
+		"never pulled":    {pod: image("img:1", v1.PullNever), want: []string{"Warning ErrImageNeverPull" + at}},
+		"no image name":   {pod: image("UPPER:", ""), want: []string{"Warning InspectFailed" + at}},
+		"no inspection":   {play: failing(faulty.ImageStatus), want: []string{"Warning InspectFailed" + at}},
+		"create fails":    {play: failing(faulty.CreateContainer), want: []string{up[0], up[1], "Warning Failed" + at}},
+		"run fails":       {play: failing(faulty.StartContainer), want: []string{up[0], up[1], up[2], "Warning Failed" + at}},
+		"sandbox fails":   {play: failing(faulty.RunSandbox), want: []string{"Warning FailedCreatePodSandBox pod"}},
+		"kill fails":      {play: ending(faulty.StopContainer), want: after("Normal Killing"+at, "Warning FailedKillPod pod")},
+		"end":             {play: ending(""), want: after("Normal Killing" + at)},
+		"preStop fails":   {pod: hooked(v1.Lifecycle{PreStop: exec}), play: ending(""), want: after("Normal Killing"+at, "Warning FailedPreStopHook"+at)},
+		"postStart fails": {pod: hooked(v1.Lifecycle{PostStart: exec}), want: after("Warning FailedPostStartHook"+at, "Normal Killing"+at)},
+		"volume fails": {
+			pod:  func(p *v1.Pod) { p.Spec.Volumes = []v1.Volume{{Name: "v"}} },
+			want: []string{"Warning FailedMount pod"},
+		},
+		"no network": {
+			play: func(_ *testing.T, s *stage) {
+				s.machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true})
+				s.sync()
+			},
+			want: []string{"Warning NetworkNotReady pod"},
+		},
+		"another sandbox": {
+			play: func(t *testing.T, s *stage) {
+				s.sync()
+				require.NoError(t, s.machine.KillSandbox(s.machine.LookAt("u").Sandboxes[0].ID))
+				s.sync()
+			},
+			want: after("Normal SandboxChanged pod", "Normal Killing"+at, up[1], up[2], up[3]),
+		},
+		"no secret": {
+			pod:  func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
+			want: append([]string{"Warning FailedToRetrieveImagePullSecret pod"}, up...),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				heard := &reasons{}
+				s := &stage{machine: memory.New(memory.Config{}), pod: plainPod()}
+				if c.pod != nil {
+					c.pod(s.pod)
+				}
+				var err error
+				s.faults, err = faulty.New(faulty.Config{})
+				require.NoError(t, err)
+				s.syncer, err = podsync.New(podsync.Config{
+					Runtime: s.faults.Wrap(s.machine, clock.RealClock{}), Recorder: heard, Volumes: noVolumes{},
+					Status: &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}},
+				})
+				require.NoError(t, err)
+				if c.play == nil {
+					s.sync()
+				} else {
+					c.play(t, s)
+				}
+				assert.Equal(t, c.want, []string(*heard))
+			})
+		})
+	}
+}
+
+// failing is a sync in which a call fails.
+func failing(verb string) func(*testing.T, *stage) {
+	return func(t *testing.T, s *stage) {
+		s.fail(t, verb)
+		s.sync()
+	}
+}
+
+// ending is a pod that runs and ends, in which a call fails unless it is none.
+func ending(verb string) func(*testing.T, *stage) {
+	return func(t *testing.T, s *stage) {
+		s.sync()
+		if verb != "" {
+			s.fail(t, verb)
+		}
+		s.terminate()
+	}
+}
