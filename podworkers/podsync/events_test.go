@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -105,7 +104,6 @@ func TestEvents_Reasons(t *testing.T) {
 			play: func(_ *testing.T, s *stage) {
 				for range 4 {
 					s.sync()
-					time.Sleep(time.Millisecond)
 				}
 			},
 			want: after("Normal Pulled"+at, "Normal Created"+at, "Normal Started"+at, "Warning BackOff"+at),

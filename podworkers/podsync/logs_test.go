@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
 )
 
 // attemptLogs says that there are logs of so many attempts.
@@ -21,6 +23,22 @@ type attemptLogs struct {
 func (l *attemptLogs) NextAttempt(pod runtime.PodRef, container string) (uint32, error) {
 	l.asked = append(l.asked, pod.Namespace+"/"+pod.Name+"/"+container)
 	return l.next, l.err
+}
+
+// KC-2: where records tell, the logs are not asked.
+func TestStart_KC2_Records(t *testing.T) {
+	logs := &attemptLogs{next: 7}
+	machine := memory.New(memory.Config{})
+	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs = logs })
+	pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} })
+	for range 2 {
+		seen, err := machine.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		_, err = syncer.SyncPod(t.Context(), 0, pod, nil, seen)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"ns/web/a"}, logs.asked)
+	assert.Equal(t, uint32(8), machine.LookAt(pod.UID).Containers[0].Attempt)
 }
 
 // KC-2: without records and status the logs tell the number of the next attempt;

@@ -114,6 +114,21 @@ func TestDirectories_AskedAgain(t *testing.T) {
 	assert.Equal(t, []string{"1 list", "2 tear down b"}, c.transcript())
 }
 
+// ... and between the look at the runtime and the removal.
+func TestDirectories_AskedLast(t *testing.T) {
+	c := newCleaner(t, "a")
+	asked := 0
+	c.mu.asked = func(uid types.UID) {
+		if asked++; asked == 3 { // After the search, and before the look.
+			c.keep("a", true)
+		}
+	}
+	c.directories.Changed()
+	c.at(10)
+	assert.Equal(t, []string{"1 list"}, c.transcript())
+	assert.Equal(t, 3, asked)
+}
+
 // Many are found in pieces.
 func TestDirectories_Bounded(t *testing.T) {
 	var uids []types.UID
