@@ -1,11 +1,11 @@
 package memory
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	"errors"
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -18,15 +18,11 @@ import (
 func (r *Runtime) ExitContainer(id string, code int32) error {
 	now := r.m.lock()
 	defer r.m.unlock()
-	c := r.m.mu.containers[id]
-	switch {
-	case c == nil:
-		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
-	case c.state(now) != runtime.StateRunning:
-		return fmt.Errorf("memory: container %s does not run: %w", id, runtime.ErrWrongState)
+	c, err := r.m.runningLocked(id, now)
+	if err == nil {
+		r.m.killLocked(c, now, code)
 	}
-	r.m.killLocked(c, now, code)
-	return nil
+	return err
 }
 
 // LoseContainer drops a container's record with whatever runs in it.
