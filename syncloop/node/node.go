@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/turn"
@@ -20,13 +18,11 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Node is every part of this library put together. Its methods are safe for
@@ -95,184 +91,12 @@ func New(config Config) (*Node, error) {
 		config.onPaper()
 	}
 	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
-	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildWork, n.buildLoop} {
+	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
 	}
 	return n, nil
-}
-
-// onPaper gives a runtime without a file system volumes without one.
-func (c *Config) onPaper() {
-	volumes := paper.New(paper.Config{Objects: c.Objects, Allocatable: c.allocatable()})
-	if c.Volumes == nil {
-		c.Volumes = volumes
-	}
-	if c.Files == nil {
-		c.Files = volumes
-	}
-}
-
-// buildDesire: what the node has been told, and what it tells back.
-func (n *Node) buildDesire() (err error) {
-	n.held = hold(n.host, !n.config.AwaitHost)
-	sources := maps.Clone(n.config.Sources)
-	if sources == nil {
-		sources = make(map[string]source.Source, 1)
-	}
-	sources[hostSource] = n.held
-	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder})
-	if err != nil {
-		return err
-	}
-	n.manager = podmanager.New()
-	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log, Hooks: status.Hooks{Accepted: n.accepted}})
-	return n.buildSender()
-}
-
-// buildTruth: what the runtime shows.
-func (n *Node) buildTruth() (err error) {
-	n.pleg, err = pleg.New(pleg.Config{
-		Runtime:      n.config.Runtime,
-		Clock:        n.config.Clock,
-		RelistPeriod: n.config.Relist,
-		Log:          n.config.Log,
-		Hooks:        pleg.Hooks{Relisted: n.relisted},
-	})
-	return err
-}
-
-// buildWork: what happens to each pod.
-func (n *Node) buildWork() (err error) {
-	if err := n.buildProbes(); err != nil {
-		return err
-	}
-	n.images, err = images.New(images.Config{
-		Images:   n.config.Runtime,
-		MaxPulls: n.config.MaxPulls, MaxPullsPerRegistry: n.config.MaxPullsPerRegistry,
-		Clock: n.config.Clock,
-		Hooks: images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }},
-	})
-	if err != nil {
-		return err
-	}
-	config := podsync.Config{
-		Images: n.images, Keyring: n.config.Keyring,
-		Runtime: n.config.Runtime,
-		Status:  n.status,
-		Changed: n.pleg.RequestRelist,
-		Probes:  n.prober,
-		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
-		DNS:         n.config.DNS,
-		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
-		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot,
-		HostIPs:  n.config.HostIPs,
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-		Recorder: n.config.Recorder,
-		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds},
-	}
-	if n.logs != nil {
-		config.Logs = n.logs
-	}
-	n.syncer, err = podsync.New(config)
-	if err != nil {
-		return err
-	}
-	n.workers, err = podworkers.New(podworkers.Config{
-		Syncer:       n.syncer,
-		Cache:        n.pleg,
-		Retry:        workqueue.Policy{Resync: n.config.Resync},
-		MaxSyncs:     n.config.MaxSyncs,
-		DrainTimeout: n.config.DrainTimeout,
-		Clock:        n.config.Clock,
-		Jitter:       n.config.Jitter,
-		Log:          n.config.Log,
-		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced},
-	})
-	return err
-}
-
-// buildLoop: who is called when.
-func (n *Node) buildLoop() (err error) {
-	n.leftover, err = gc.NewPods(gc.PodsConfig{
-		Runtime:   n.config.Runtime,
-		Removable: n.removable,
-		Removed:   n.emptied,
-		Clock:     n.config.Clock,
-		Log:       n.config.Log,
-	})
-	if err != nil {
-		return err
-	}
-	containers := gc.ContainersConfig{
-		Runtime: n.config.Runtime,
-		Seen:    n.pleg,
-		Living:  n.living,
-		Removed: n.cleared,
-		Policy:  n.config.GC,
-		Clock:   n.config.Clock,
-		Log:     n.config.Log,
-	}
-	if n.logs != nil {
-		containers.Logs = n.logs
-	}
-	n.dead, err = gc.NewContainers(containers)
-	if err != nil {
-		return err
-	}
-	n.unused, err = gc.NewImages(gc.ImagesConfig{
-		Runtime:  n.config.Runtime,
-		Images:   n.images,
-		Seen:     n.pleg,
-		Policy:   n.config.ImageGC,
-		Recorder: n.config.Recorder,
-		Node:     &v1.ObjectReference{Kind: "Node", Name: n.config.Name, UID: types.UID(n.config.Name)},
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-	})
-	if err != nil {
-		return err
-	}
-	n.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
-		Manager:  n.manager,
-		Workers:  n.workers,
-		Status:   n.status,
-		Runtime:  n.pleg,
-		Sources:  n.sources,
-		Admit:    n.admission(),
-		Closed:   n.draining.hasBegun,
-		Discard:  n.leftover.Discard,
-		Recorder: n.config.Recorder,
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-	})
-	if err != nil {
-		return err
-	}
-	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
-		Desired: n.manager, Workers: n.workers, Status: n.status,
-		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log,
-	})
-	if err != nil {
-		return err
-	}
-	n.loop, err = syncloop.New(syncloop.Config{
-		Handler:            n.handlers,
-		Updates:            n.sources,
-		Desired:            n.manager,
-		Changes:            n.pleg,
-		Readiness:          n.status,
-		Deadlines:          n.limits,
-		Settled:            n.settled,
-		HousekeepingPeriod: n.config.Housekeeping,
-		Clock:              n.config.Clock,
-		Log:                n.config.Log,
-		Hooks:              syncloop.Hooks{Cleanup: n.cleaned},
-	})
-	return err
 }
 
 // Run runs the node until ctx ends and its last goroutine has ended, and
