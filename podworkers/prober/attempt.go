@@ -103,7 +103,10 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			ans, panicked = answer{err: fmt.Errorf("prober: the check panicked: %v\n%s", v, debug.Stack())}, true
+			// What is told to everybody is not where in the program it happened.
+			p.cfg.Log.Error("a check panicked", "uid", a.request.UID, "container", a.request.Container,
+				"panic", v, "stack", string(debug.Stack()))
+			ans, panicked = answer{err: fmt.Errorf("prober: the check panicked: %v", v)}, true
 		}
 	}()
 	outcome, message, err := p.cfg.Check.Check(ctx, a.request)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,6 +94,58 @@ func TestHTTP_PR21(t *testing.T) {
 		outcome, _ = get(t, server, func(a *v1.HTTPGetAction) {})
 		assert.Equal(t, prober.Failed, outcome, "nobody answers")
 	}
+}
+
+// TestHTTP_F96_Endless: a server that writes for ever, header or body, is heard for
+// as long as an answer may be, and one that says nothing until the timeout.
+func TestHTTP_F96_Endless(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, again string
+		outcome      prober.Outcome
+		message      string
+	}{
+		"body":   {"HTTP/1.1 500 No\r\n\r\n", strings.Repeat("x", 1<<10), prober.Failed, "HTTP status 500: " + strings.Repeat("x", 10<<10)},
+		"header": {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("x", 1<<10) + "\r\n", prober.Failed, "server response headers exceeded 65536 bytes; aborted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			written := make(chan int)
+			go func() {
+				conn, err := l.Accept()
+				n := 0
+				for err == nil {
+					_, err = io.WriteString(conn, c.begin)
+					c.begin = c.again
+					n += len(c.again)
+				}
+				written <- n
+			}()
+			host, port := place(t, l.Addr().String())
+			outcome, message, err := check.New(check.Config{}).Check(t.Context(), prober.Request{
+				PodIP: host, Handler: &v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: port}},
+			})
+			require.NoError(t, err)
+			assert.Equal(t, c.outcome, outcome)
+			assert.True(t, strings.HasSuffix(message, c.message), "%.200s", message)
+			assert.Less(t, <-written, 32<<20, "the connection is closed")
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
+// TestHTTP_Silent: who says nothing is not waited for longer than the check may take.
+func TestHTTP_Silent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	host, port := place(t, l.Addr().String())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, _, err = check.New(check.Config{}).Check(ctx, prober.Request{
+		PodIP: host, Handler: &v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: port}},
+	})
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestTCP(t *testing.T) {

@@ -18,6 +18,9 @@ import (
 // mostRedirects is how many redirects are followed.
 const mostRedirects = 10
 
+// headerLimit bounds the header of an answer, in bytes.
+const headerLimit = 64 << 10
+
 // errRedirects ends a check that is sent around in circles.
 var errRedirects = fmt.Errorf("more than %d redirects", mostRedirects)
 
@@ -29,6 +32,8 @@ func newTransport(dial func(ctx context.Context, network, address string) (net.C
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 		Proxy:              nil,
+		// A server can go on for ever.
+		MaxResponseHeaderBytes: headerLimit,
 		// Probes ask whether it answers, not who it is: pods have certificates
 		// that nobody here could verify.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec

@@ -1,0 +1,123 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// shells run the commands of probes and hooks in the worst of ways.
+type shells struct{ runtime.Runtime }
+
+// page is what is printed, far beyond what is asked for.
+var page = bytes.Repeat([]byte("x\xff"), 32<<20)
+
+// Exec implements runtime.Execer.
+func (shells) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
+	switch req.Command[0] {
+	case "print":
+		return runtime.ExecResult{ExitCode: 1, Output: page}, nil
+	case "hang": // The command has gone on in the background, and holds the output.
+		<-ctx.Done()
+		return runtime.ExecResult{}, ctx.Err()
+	case "cling": // It is not even ended by who runs it.
+		_ = turn.Over(nil).Sleep(context.Background(), 15*time.Minute)
+		return runtime.ExecResult{}, errors.New("killed at last")
+	case "panic":
+		panic("the runtime has a bug")
+	}
+	return runtime.ExecResult{}, nil
+}
+
+func probed(name, command string) *v1.Pod {
+	p := pod(name, "serve")
+	run := v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}
+	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: run, PeriodSeconds: 1, TimeoutSeconds: 5}
+	return p
+}
+
+// TestNode_F96_Commands: whatever the commands of probes do, their pods are not
+// ready, people are told in a few words, and nobody else is disturbed.
+func TestNode_F96_Commands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := &warnings{}
+		volumes := paper.New(paper.Config{})
+		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, Recorder: heard})
+		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
+			assert.NoError(t, r.Set(probed(command, command)))
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, map[string]bool{"well": true, "print": false, "hang": false, "cling": false, "panic": false}, ready(r))
+		for _, p := range r.Pods() {
+			assert.Zero(t, p.Status.ContainerStatuses[0].RestartCount, p.Name)
+		}
+		told := heard.all()
+		assert.Equal(t, "Unhealthy: Readiness probe of container c failed: no answer within 5s", told["hang"])
+		assert.Equal(t, "Unhealthy: Readiness probe of container c could not be made: prober: the check panicked: the runtime has a bug", told["panic"])
+		assert.LessOrEqual(t, len(told["print"]), 1100)
+		assert.True(t, utf8.ValidString(told["print"]))
+		for _, command := range []string{"print", "hang", "cling", "panic"} {
+			r.Drop(types.UID(command))
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, map[string]bool{"well": true}, ready(r), "they can be removed")
+		assert.NoError(t, r.stop()) // It waits for what clings.
+	})
+}
+
+// warnings are the newest one of each pod.
+type warnings struct {
+	mu   sync.Mutex
+	told map[string]string
+}
+
+// Event implements the recorder of a node.
+func (w *warnings) Event(object k8sruntime.Object, kind, reason, message string) {
+	if o, ok := object.(*v1.ObjectReference); ok && kind == v1.EventTypeWarning {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.told == nil {
+			w.told = make(map[string]string)
+		}
+		w.told[o.Name] = reason + ": " + message
+	}
+}
+
+// Eventf implements the recorder of a node.
+func (w *warnings) Eventf(object k8sruntime.Object, kind, reason, format string, args ...any) {
+	w.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (w *warnings) all() map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.told)
+}
+
+func ready(r *running) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range r.Pods() {
+		all[p.Name] = p.Status.ContainerStatuses[0].Ready
+	}
+	return all
+}
