@@ -1,0 +1,188 @@
+package nodetest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/objects"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// everything has one of each: an init container between two sidecars, probes and
+// hooks, a rule, a volume.
+const everything = `
+metadata:
+  name: rich
+  annotations:
+    memory.podkeel.dev/setup: "run=1s exit=0"
+    memory.podkeel.dev/mesh.startup: "fail for=1500ms; ok"
+    memory.podkeel.dev/log.pre-stop: "ok takes=500ms"
+    memory.podkeel.dev/web.post-start: "ok takes=300ms"
+    memory.podkeel.dev/web.pre-stop: "ok takes=2s"
+    memory.podkeel.dev/web.readiness: "fail for=1200ms; ok"
+    memory.podkeel.dev/job: "run=1700ms exit=42; run=forever exit=0"
+spec:
+  terminationGracePeriodSeconds: 30
+  volumes: [{name: settings, configMap: {name: rich}}]
+  initContainers:
+  - {name: mesh, image: mesh:1, restartPolicy: Always, startupProbe: {httpGet: {port: 80}, periodSeconds: 1}}
+  - {name: setup, image: setup:1}
+  - {name: log, image: log:1, restartPolicy: Always, lifecycle: {preStop: {exec: {command: [bye]}}}}
+  containers:
+  - name: web
+    image: web:1
+    volumeMounts: [{name: settings, mountPath: /settings}]
+    readinessProbe: {httpGet: {port: 80}, periodSeconds: 2}
+    livenessProbe: {tcpSocket: {port: 80}, periodSeconds: 5}
+    lifecycle: {postStart: {exec: {command: [hello]}}, preStop: {exec: {command: [bye]}}}
+  - name: job
+    image: job:1
+    restartPolicy: Never
+    restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]
+`
+
+// rich is the world of a story of that pod: it comes, gets another image, and
+// ends in one of three ways, or not.
+type rich struct {
+	b       *nodetest.Bottle
+	ledger  *ledger
+	updated *v1.Pod
+	end     string
+}
+
+func newRich(t *testing.T, end string) *rich {
+	known := objects.NewMap()
+	settings := &v1.ConfigMap{}
+	settings.Name, settings.Namespace = "rich", "default"
+	known.SetConfigMap(settings)
+	r := &rich{ledger: newLedger(paper.New(paper.Config{Objects: known})), end: end}
+	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.ledger, Files: r.ledger}})
+	p := define(t, everything)
+	r.updated = p.DeepCopy()
+	r.updated.Spec.Containers[0].Image = "web:2"
+	r.b.Set(p)
+	return r
+}
+
+// play plays the story until it is told to stop, and does what is left of it all
+// the same: the world wants what it wants, whether an agent lives or not.
+func (r *rich) play(until func() bool) {
+	run := func(to time.Duration) {
+		for end := nodetest.Epoch.Add(to); r.b.Now().Before(end) && !until(); {
+			r.b.StepUntil(end)
+		}
+	}
+	run(8 * time.Second)
+	r.b.Set(r.updated)
+	run(14 * time.Second)
+	switch r.end {
+	case "drop":
+		r.b.Drop("rich")
+	case "evict":
+		if !until() {
+			_, _ = r.b.Node().Evict("rich", node.Eviction{Message: "the story says so"})
+		}
+	}
+	run(22 * time.Second)
+}
+
+// TestCrash_I34_I35_I37_Rich crashes the agent once at each step of the life of a
+// pod that has some of everything. The bottle checks what must hold at each call,
+// the order of the stops and the hooks among it.
+//
+// What is lost with the agent, as there is no API that would keep it: that the
+// pod was evicted; whether the probes had succeeded (PR-5, CS-12), so that it is
+// unready until they have been asked again, but not twice; whether a PostStart
+// hook was a success (KC-5); which hooks of a kill have been run.
+func TestCrash_I34_I35_I37_Rich(t *testing.T) {
+	for _, end := range []string{"none", "drop", "evict"} {
+		t.Run(end, func(t *testing.T) {
+			whole, first := newRich(t, end), 1
+			whole.play(func() bool {
+				if end == "evict" && whole.b.Now().Before(nodetest.Epoch.Add(14*time.Second)) {
+					first = whole.b.Steps() // Until then it is the story of none.
+				}
+				return false
+			})
+			steps := whole.b.Steps()
+			whole.b.Stop()
+			t.Logf("%d steps", steps)
+			for k := first; k <= steps; k++ {
+				crashRich(t, end, k)
+				if t.Failed() {
+					t.Fatalf("the crash at step %d", k)
+				}
+			}
+		})
+	}
+}
+
+func crashRich(t *testing.T, end string, k int) {
+	r := newRich(t, end)
+	r.play(func() bool { return r.b.Steps() >= k })
+	before := running(r.b.Machine())
+	at := r.b.Now()
+	r.b.Crash()
+	r.b.Start()
+	flaps := r.flaps(20 * time.Second)
+	r.b.Run(40 * time.Second)
+	after := running(r.b.Machine())
+	switch evicted := end == "evict" && !at.Before(nodetest.Epoch.Add(14*time.Second)); {
+	case end == "drop":
+		require.Empty(t, r.b.Machine().Look(), "of a pod that nobody wants nothing is left (I34)")
+		require.Empty(t, r.ledger.left())
+	case evicted && ended(r.b.Machine().LookAt("rich")):
+		// It had ended, and a job that ended with 0 does not run again.
+	default:
+		require.Subset(t, []string{"rich/job", "rich/log", "rich/mesh", "rich/web"}, names(after))
+		require.Subset(t, names(after), []string{"rich/log", "rich/mesh", "rich/web"}, "what is wanted runs")
+		require.LessOrEqual(t, flaps, 1, "it gets ready once, and is unready for the change of its image (PR-5)")
+	}
+	for name, id := range before {
+		if end == "none" && name != "rich/web" && name != "rich/job" && name != "rich/setup" {
+			require.Equal(t, id, after[name], "a container of an unchanged pod is left alone (I35)")
+		}
+	}
+	r.b.Stop()
+}
+
+// flaps lets time pass and counts how often the pod ceases to be ready.
+func (r *rich) flaps(d time.Duration) (n int) {
+	ready := false
+	for end := r.b.Now().Add(d); r.b.Now().Before(end); {
+		r.b.Run(500 * time.Millisecond)
+		was := ready
+		ready = isReady(r.b.Node().Pods(), "rich")
+		if was && !ready {
+			n++
+		}
+	}
+	return n
+}
+
+func isReady(pods []*v1.Pod, uid types.UID) bool {
+	for _, p := range pods {
+		for _, c := range p.Status.Conditions {
+			if p.UID == uid && c.Type == v1.PodReady {
+				return c.Status == v1.ConditionTrue
+			}
+		}
+	}
+	return false
+}
+
+func ended(p runtime.Pod) bool {
+	for _, c := range p.Containers {
+		if c.State == runtime.StateRunning {
+			return false
+		}
+	}
+	return true
+}
