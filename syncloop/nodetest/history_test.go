@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	histories = flag.Int("nodetest.histories", 40, "how many random histories to live through")
+	histories = flag.Int("nodetest.histories", 30, "how many random histories to live through")
 	firstSeed = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
 )
 
