@@ -530,13 +530,71 @@ func TestRecords(t *testing.T) {
 		require.NoError(t, stop(t, again, id, 0))
 		assert.Equal(t, lists, s.called("ListContainers"), "a list makes known")
 		require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: sandbox}))
+		stops := s.called("StopContainer")
 		require.ErrorIs(t, stop(t, r, id, 0), runtime.ErrNotFound)
+		assert.Equal(t, stops, s.called("StopContainer"), "its containers went with it")
 		assert.Equal(t, 2, r.Known(), "for events that come late")
 		for range 2 {
 			_, err = r.ListPods(t.Context())
 			require.NoError(t, err)
 		}
 		assert.Zero(t, r.Known())
+	})
+}
+
+// I37: while something is being made it is not asked for again.
+func TestMaking_I37(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, _ := running(t, r, web)
+		other := runtime.PodRef{UID: "v", Name: "other"}
+		next := containerOf(web, sandbox)
+		next.Attempt = 1
+		s.onInstead(func(ctx context.Context, method string, _ any) (any, error) {
+			if method == "RunPodSandbox" || method == "CreateContainer" {
+				<-ctx.Done()
+				return nil, status.FromContextError(ctx.Err()).Err()
+			}
+			return nil, nil
+		})
+		for verb, make := range map[string]func() error{
+			"RunPodSandbox":   func() error { _, err := r.RunSandbox(t.Context(), sandboxOf(other)); return err },
+			"CreateContainer": func() error { _, err := r.CreateContainer(t.Context(), next); return err },
+		} {
+			calls := s.called(verb)
+			go func() { assert.ErrorIs(t, make(), runtime.ErrNotReady) }()
+			synctest.Wait()
+			require.ErrorIs(t, make(), runtime.ErrExists)
+			assert.Equal(t, calls+1, s.called(verb))
+			time.Sleep(time.Hour)
+			require.ErrorIs(t, make(), runtime.ErrNotReady, "not for ever")
+		}
+	})
+}
+
+// A part of an ID is none, whatever the runtime takes it for.
+func TestRecords_PartOfAnID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		s.onInstead(func(ctx context.Context, _ string, req any) (any, error) {
+			switch q := req.(type) {
+			case *criv1.ListContainersRequest:
+				return s.ListContainers(ctx, &criv1.ListContainersRequest{Filter: &criv1.ContainerFilter{LabelSelector: q.Filter.LabelSelector}})
+			case *criv1.ListPodSandboxRequest:
+				return s.ListPodSandbox(ctx, &criv1.ListPodSandboxRequest{Filter: &criv1.PodSandboxFilter{LabelSelector: q.Filter.LabelSelector}})
+			}
+			return nil, nil
+		})
+		for _, part := range []string{"", id[:1]} {
+			require.ErrorIs(t, stop(t, r, part, 0), runtime.ErrNotFound)
+		}
+		for _, part := range []string{"", sandbox[:1]} {
+			require.ErrorIs(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: part}), runtime.ErrNotFound)
+		}
+		assert.Zero(t, s.called("StopContainer")+s.called("StopPodSandbox"))
 	})
 }
 
