@@ -70,6 +70,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
 	}
+	req.Security.Privileged = hasPrivileged(spec)
 	delete(req.Annotations, AnnotationSource) // Not for a pod to say.
 	if source, err := podmanager.PodSource(v.pod); err == nil {
 		req.Annotations[AnnotationSource] = source

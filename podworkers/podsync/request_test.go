@@ -205,6 +205,7 @@ func TestSecurity_ContainerOverPod(t *testing.T) {
 		AppArmor: runtime.Profile{Type: "Localhost", Path: "p"},
 		SELinux:  &runtime.SELinux{Level: "s0"},
 	}, seen.container.Security)
+	assert.True(t, seen.sandbox.Security.Privileged, "none is made in a sandbox that is not")
 }
 
 // KC-7: who must not be root is not started unless it is sure that he is not.

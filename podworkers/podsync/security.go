@@ -29,6 +29,19 @@ func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	return out
 }
 
+// hasPrivileged reports whether a container of the pod is privileged: runtimes
+// make none in a sandbox that is not.
+func hasPrivileged(spec *v1.PodSpec) bool {
+	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if own := containers[i].SecurityContext; own != nil && isSet(own.Privileged) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // security is what holds for a container: its own word, else its pod's.
 func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Security, error) {
 	out := podSecurity(pod.Spec.SecurityContext)
