@@ -169,3 +169,25 @@ func annotated(value string) *v1.Pod {
 	p.Annotations = map[string]string{"note": value}
 	return p
 }
+
+// TestBad_Replaced: a careless source that makes nonsense of a pod that runs wants
+// the former one no more; what it wants instead is refused, and it can mend it.
+func TestBad_Replaced(t *testing.T) {
+	n := neighbours(t, false)
+	require.NoError(t, n.careless.Set(large(func(*v1.PodSpec) {})))
+	n.b.Run(5 * time.Second)
+	require.NoError(t, n.careless.Set(large(func(s *v1.PodSpec) { s.Containers = nil })))
+	n.b.Run(20 * time.Second)
+	status, events := shown(t, n.b, "bad")
+	assert.Equal(t, []string{
+		"FailedValidation: the pod cannot be run as it is: spec.containers: missing: expected at least one container",
+		"Killing: Stopping container c0: the pod ends",
+	}, events[len(events)-2:])
+	assert.Equal(t, v1.PodFailed, status.Phase)
+	assert.Equal(t, "Pod was rejected: the pod cannot be run as it is: spec.containers: missing: expected at least one container", status.Message)
+	require.NoError(t, n.careless.Set(large(func(s *v1.PodSpec) { s.Containers[0].Image = "bad:2" })))
+	n.b.Run(20 * time.Second)
+	status, _ = shown(t, n.b, "bad")
+	assert.Equal(t, v1.PodRunning, status.Phase)
+	n.end(t, "bad")
+}
