@@ -94,12 +94,17 @@ func (a *agent) bind() (err error) {
 	if a.listen == "" {
 		return nil
 	}
-	handler, err := debug.New(debug.Config{
+	config := debug.Config{
 		Pods:    a.node.Pods,
 		Healthy: a.node.Healthy,
 		Ready:   a.node.Waiting,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
-	})
+		Logs:    a.node,
+	}
+	if a.exec {
+		config.Exec = a.node
+	}
+	handler, err := debug.New(config)
 	if err != nil {
 		return err
 	}

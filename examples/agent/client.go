@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
 const (
@@ -25,15 +27,21 @@ const (
 type client struct{ server string }
 
 // clientFlags reads what follows a verb: flags, which may come in any place, and
-// words.
-func clientFlags(v string, args []string) (c client, words []string, err error) {
+// words. Verbs may have more flags than all of them have.
+func clientFlags(v string, args []string, more ...func(*flag.FlagSet)) (c client, words []string, err error) {
 	flags := flag.NewFlagSet(v, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&c.server, "server", defaultListen, "")
+	for _, add := range more {
+		add(flags)
+	}
 	for len(args) > 0 {
 		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return c, nil, err
 		} else if err != nil {
+			if len(more) > 0 {
+				return c, nil, fmt.Errorf("%w (--help lists the flags of %s)", err, v)
+			}
 			return c, nil, fmt.Errorf("%w (--server ADDR is the only flag of %s)", err, v)
 		}
 		if args = flags.Args(); len(args) > 0 {
@@ -44,18 +52,12 @@ func clientFlags(v string, args []string) (c client, words []string, err error) 
 }
 
 // get returns the answer to a path. Its error says what to do about it.
-func (c client) get(path ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), clientPatience)
+func (c client) get(ctx context.Context, path ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, clientPatience)
 	defer cancel()
-	where := url.URL{Scheme: "http", Host: c.server}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.JoinPath(path...).String(), nil)
+	answer, err := c.ask(ctx, http.MethodGet, nil, path...)
 	if err != nil {
-		return "", fmt.Errorf("--server %q: expected an address such as %s", c.server, defaultListen)
-	}
-	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It goes where it is told, and through no proxy.
-	answer, err := plain.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("nobody answers at %s; is the agent running, with --listen %[1]s? (%w)", c.server, cause(err))
+		return "", err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, clientLimit))
@@ -66,6 +68,43 @@ func (c client) get(path ...string) (string, error) {
 		return "", fmt.Errorf("%s", strings.TrimSpace(string(body)))
 	}
 	return string(body), nil
+}
+
+// ask begins a request. The answer has to be closed.
+func (c client) ask(ctx context.Context, method string, query url.Values, path ...string) (*http.Response, error) {
+	where := (&url.URL{Scheme: "http", Host: c.server}).JoinPath(path...)
+	where.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, where.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("--server %q: expected an address such as %s", c.server, defaultListen)
+	}
+	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It goes where it is told, and through no proxy.
+	answer, err := plain.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("nobody answers at %s; is the agent running, with --listen %[1]s? (%w)", c.server, cause(err))
+	}
+	return answer, nil
+}
+
+// follow copies an answer as it comes, for as long as it goes on, and returns what
+// comes after it.
+func (c client) follow(ctx context.Context, out io.Writer, method string, query url.Values, path ...string) (http.Header, error) {
+	answer, err := c.ask(ctx, method, query, path...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // What has come is all there is to say.
+		return nil, errors.New(strings.TrimSpace(string(why)))
+	}
+	if _, err := io.Copy(out, answer.Body); err != nil {
+		return nil, fmt.Errorf("the answer of %s breaks off: %w", c.server, err)
+	}
+	if why := answer.Trailer.Get(debug.ErrorTrailer); why != "" {
+		return nil, errors.New(why)
+	}
+	return answer.Trailer, nil
 }
 
 // cause leaves out the request, which has been said.

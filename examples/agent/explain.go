@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // runExplain prints why a pod is as it is.
-func runExplain(args []string, stdout, stderr io.Writer) int {
+func runExplain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, words, err := clientFlags("explain", args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage())
@@ -24,15 +25,21 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		complain(stderr, err)
 		return exitUsage
 	}
-	namespace, name, ok := strings.Cut(words[0], "/")
-	if !ok {
-		namespace, name = v1.NamespaceDefault, namespace
-	}
-	page, err := c.get("explain", namespace, name)
+	namespace, name := podOf(words[0])
+	page, err := c.get(ctx, "explain", namespace, name)
 	if err != nil {
 		complain(stderr, err)
 		return exitFailed
 	}
 	fmt.Fprint(stdout, page)
 	return exitOK
+}
+
+// podOf is the pod that a word names.
+func podOf(word string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(word, "/")
+	if !ok {
+		return v1.NamespaceDefault, namespace
+	}
+	return namespace, name
 }

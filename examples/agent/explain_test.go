@@ -70,7 +70,7 @@ func TestExplain_EndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	text, err := client{strings.TrimPrefix(s.URL, "http://")}.get("explain", "default", "web")
+	text, err := client{strings.TrimPrefix(s.URL, "http://")}.get(t.Context(), "explain", "default", "web")
 	require.NoError(t, err)
 	assert.Len(t, text, clientLimit)
 }

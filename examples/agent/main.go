@@ -15,9 +15,13 @@
 // and events to standard error. If nobody reads the lines any more the agent goes
 // on without them.
 //
-// While it runs, another one can be asked why a pod is as it is:
+// While it runs, it can be asked what there is, why a pod is as it is, and what
+// its containers print; with --exec true, it runs commands in them:
 //
+//	go run ./examples/agent ps
 //	go run ./examples/agent explain default/web-node
+//	go run ./examples/agent logs --follow default/web-node
+//	go run ./examples/agent exec default/web-node -- sh -c "exit 3"
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal cuts that
@@ -26,6 +30,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -49,12 +54,23 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitInterrupted is that of a verb which a signal has ended.
+	exitInterrupted = 130
 )
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
 	if v, ok := verbOf(args); ok {
-		return v.run(args[1:], stdout, stderr)
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		go func() {
+			select {
+			case <-signals:
+				end()
+			case <-ctx.Done():
+			}
+		}()
+		return v.run(ctx, args[1:], stdout, stderr)
 	}
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {

@@ -39,6 +39,7 @@ type options struct {
 	logLevel     slog.Level
 	logFormat    string
 	events       bool
+	exec         bool
 }
 
 // knob is a flag as people read of it.
@@ -53,7 +54,9 @@ func (o *options) knobs() []knob {
 		{"manifests", "PATH", "directory or file of pod manifests (embedded examples)", o.setManifests},
 		{"runtime", "memory", "what runs the containers (memory)", oneOf("memory", func(string) {})},
 		{"node-name", "NAME", "static pods are called <name>-<node> (host name, lower case)", o.setNodeName},
-		{"listen", "ADDR", "debug handler: /healthz, /readyz, /pods, /explain (127.0.0.1:10348); empty for none", o.setListen},
+		{"listen", "ADDR", "debug handler: /healthz, /pods, /explain, /logs (127.0.0.1:10348); empty for none", o.setListen},
+		{"exec", "true|false", "let agent exec run commands in containers, for people at this machine (false)",
+			oneOf("true false", func(s string) { o.exec = s == "true" })},
 		{"for", "DURATION", "end gently after it (run until SIGINT or SIGTERM)", positive(&o.lasting)},
 		{"on-exit", "leave|stop", "leave containers to the runtime, or stop all pods within their grace (leave)",
 			oneOf("leave stop", func(s string) { o.stopOnExit = s == "stop" })},

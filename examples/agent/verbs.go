@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,14 +11,18 @@ import (
 // that does.
 type verb struct {
 	name, args, meaning string
-	// run gets what follows the verb, and returns the status to end with.
-	run func(args []string, stdout, stderr io.Writer) int
+	// run gets what follows the verb, and returns the status to end with. Its
+	// context ends with the first signal.
+	run func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
 // verbs are all there are, in the order of the help.
 func verbs() []verb {
 	return []verb{
+		{"ps", "", "list the pods of an agent that runs", runPs},
 		{"explain", "[NAMESPACE/]NAME", "ask an agent that runs why a pod is as it is", runExplain},
+		{"logs", "[NAMESPACE/]NAME", "what it prints: [-c CONTAINER] [--follow] [--tail N] [--since 10m] [--previous]", runLogs},
+		{"exec", "[NAMESPACE/]NAME", "run a command: [-c CONTAINER] -- COMMAND ... (in an agent with --exec true)", runExec},
 	}
 }
 
@@ -37,7 +42,7 @@ func verbOf(args []string) (verb, bool) {
 func usageOfVerbs() string {
 	var s strings.Builder
 	for _, v := range verbs() {
-		fmt.Fprintf(&s, "  %-26s  %s\n", v.name+" "+v.args, v.meaning)
+		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(v.name+" "+v.args), v.meaning)
 	}
 	return s.String()
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const talker = `apiVersion: v1
+kind: Pod
+metadata: {name: talker}
+spec:
+  containers:
+  - name: main
+    image: busybox
+    command: [sh, -c, "echo one; echo two; echo three; sleep inf"]
+  - name: other
+    image: busybox
+    command: [sh, -c, "echo other; sleep inf"]
+`
+
+// TestVerbs_People: whoever has the agent's address sees what there is and what
+// containers print, and runs commands if the agent was told to let him.
+func TestVerbs_People(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(talker), 0o600))
+	for _, exec := range []string{"true", "false"} {
+		o, err := parse([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", exec})
+		require.NoError(t, err)
+		out, log := newLines(), newLines()
+		a, err := newAgent(o, out, log)
+		require.NoError(t, err)
+		signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+		go func() { ended <- a.run(signals) }()
+		out.until(t, "talker-n", "2/2", "Running")
+		ask := func(verb string, args ...string) (int, string, string) {
+			return called(append([]string{verb, "--server", a.address()}, args...)...)
+		}
+
+		code, stdout, stderr := ask("ps")
+		assert.Equal(t, exitOK, code, stderr)
+		assert.Regexp(t, `^NAME +READY +STATUS +RESTARTS +AGE\ntalker-n +2/2 +Running +0 +\d+s\n$`, stdout)
+
+		for want, args := range map[string]string{
+			"one\ntwo\nthree\n": "talker-n",
+			"two\nthree\n":      "default/talker-n -c main --tail 2",
+			"three\n":           "--tail=1 talker-n --follow=false",
+			"other\n":           "talker-n -c other --since 1h",
+		} {
+			code, stdout, stderr := ask("logs", strings.Fields(args)...)
+			assert.Equal(t, exitOK, code, stderr)
+			assert.Equal(t, want, stdout)
+		}
+		code, _, stderr = ask("logs", "talker-n", "-c", "none")
+		assert.Equal(t, exitFailed, code)
+		assert.Contains(t, stderr, `agent: node: pod default/talker-n: the runtime has no container "none" of it, but main, other`)
+		code, _, stderr = ask("logs", "talker-n", "--previous")
+		assert.Equal(t, exitFailed, code)
+		assert.Contains(t, stderr, `container "main" has no earlier one any more`)
+
+		code, stdout, stderr = ask("exec", "talker-n", "-c", "other", "--", "sh", "-c", "echo hello; exit 7")
+		if exec == "true" {
+			assert.Equal(t, 7, code, stderr)
+			assert.Equal(t, "hello\n", stdout)
+			code, _, _ = ask("exec", "talker-n", "--", "true")
+			assert.Equal(t, exitOK, code)
+		} else {
+			assert.Equal(t, exitFailed, code)
+			assert.Equal(t, "agent: this node runs no commands for people, unless it is told to\n", stderr)
+		}
+		signals <- os.Interrupt
+		require.NoError(t, <-ended)
+	}
+}
+
+// TestLogs_Interrupted: a signal ends what would go on.
+func TestLogs_Interrupted(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("one\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	signals, ended := make(chan os.Signal, 1), make(chan int, 1)
+	out := newLines()
+	go func() {
+		ended <- run([]string{"logs", "web", "--follow", "--server", strings.TrimPrefix(s.URL, "http://")}, signals, out, newLines())
+	}()
+	out.until(t, "one")
+	signals <- os.Interrupt
+	assert.Equal(t, exitInterrupted, <-ended)
+}
+
+// TestVerbs_BrokenAnswers: what is not whole is not taken for it.
+func TestVerbs_BrokenAnswers(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "Podkeel-Error")
+		_, _ = w.Write([]byte("half\n"))
+		if strings.HasPrefix(r.URL.Path, "/logs/") {
+			w.Header().Set("Podkeel-Error", "the disk is gone")
+		}
+	}))
+	defer s.Close()
+	for want, args := range map[string][]string{
+		"agent: the disk is gone\n":                                       {"logs", "web"},
+		"agent: the agent does not say how the command has ended: \"\"\n": {"exec", "web", "--", "true"},
+		"agent: the answer of " + strings.TrimPrefix(s.URL, "http://") + " is no list of pods: invalid character 'h' looking for beginning of value\n": {"ps"},
+	} {
+		code, _, stderr := called(append([]string{args[0], "--server", strings.TrimPrefix(s.URL, "http://")}, args[1:]...)...)
+		assert.Equal(t, exitFailed, code)
+		assert.Equal(t, want, stderr)
+	}
+	for _, args := range [][]string{{"ps", "web"}, {"logs"}, {"logs", "a", "b"}, {"exec", "web"}, {"exec", "--", "true"}, {"logs", "web", "--fast"}} {
+		code, _, stderr := called(args...)
+		assert.Equal(t, exitUsage, code)
+		assert.NotEmpty(t, stderr)
+	}
+}
