@@ -21,6 +21,7 @@ type rules struct {
 	ran   map[life]time.Time      // when last
 	hooks map[string]bool         // by container ID: its PreStop hook has been called
 	stops map[string]bool         // by container ID: it has been told to stop
+	made  map[life]uint32         // the newest attempt that was made
 	crash time.Time               // when the last node crashed
 
 	strict  *strict            // nil: not kept
@@ -30,7 +31,7 @@ type rules struct {
 func newRules() rules {
 	return rules{
 		specs: map[types.UID][]*v1.Pod{}, ran: map[life]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
-		refused: map[types.UID]bool{},
+		refused: map[types.UID]bool{}, made: map[life]uint32{},
 	}
 }
 
@@ -133,6 +134,10 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 		if r.refused[pod.UID] && c.Err == nil {
 			err = errors.New("a pod that was refused gets a sandbox")
 		}
+	case runtime.CreateContainerRequest:
+		if c.Err == nil {
+			r.made[life{pod.UID, about.pod.Incarnation, q.Name, q.SandboxID}] = q.Attempt
+		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
 			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
@@ -204,7 +209,9 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {
-		if err := passed(&pod.Spec.InitContainers[i], seen, rec); err != nil {
+		before := &pod.Spec.InitContainers[i]
+		newest := r.made[life{about.pod.UID, about.pod.Incarnation, before.Name, rec.SandboxID}]
+		if err := passed(before, seen, rec, newest); err != nil {
 			return fmt.Errorf("container %s is started, and %w", about.name, err)
 		}
 	}
@@ -226,9 +233,9 @@ func find(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	return 0, nil
 }
 
-// passed: an init container is behind the pod, as far as its newest record in
-// the sandbox tells; records may be gone.
-func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus) error {
+// passed: an init container is behind the pod, as far as the record of its newest
+// attempt in the sandbox tells; records may be gone.
+func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus, made uint32) error {
 	var newest *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
@@ -237,7 +244,7 @@ func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerSta
 		}
 	}
 	switch sidecar := containers.IsSidecar(c); {
-	case newest == nil:
+	case newest == nil || newest.Attempt < made:
 		return nil
 	case !sidecar && (newest.State != runtime.StateExited || newest.ExitCode != 0):
 		return fmt.Errorf("init container %s is %s with code %d", c.Name, newest.State, newest.ExitCode)
