@@ -249,32 +249,15 @@ func (c *Containers) call(ctx context.Context, f func(context.Context) error) er
 }
 
 func (c *ContainersConfig) complete() error {
-	var errs []error
-	fault := func(is bool, what string) {
-		if is {
-			errs = append(errs, errors.New("gc: ContainersConfig."+what))
-		}
-	}
-	fault(c.Runtime == nil, "Runtime is missing")
-	fault(c.Seen == nil, "Seen is missing")
-	fault(c.Living == nil, "Living is missing")
-	fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	fault(c.Delay < 0, "Delay is negative")
-	fault(c.Retry < 0, "Retry is negative")
-	fault(c.MaxRetry < 0, "MaxRetry is negative")
-	fault(c.CallTimeout < 0, "CallTimeout is negative")
-	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
-	orDefault(&c.Delay, DefaultDelay)
-	orDefault(&c.Retry, DefaultRetry)
-	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
-	orDefault(&c.CallTimeout, DefaultCallTimeout)
-	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	done := completion{config: "ContainersConfig"}
+	done.missing(c.Runtime == nil, "Runtime")
+	done.missing(c.Seen == nil, "Seen")
+	done.missing(c.Living == nil, "Living")
+	done.fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	orDefault(&done, "Delay", &c.Delay, DefaultDelay)
+	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
+	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	done.outside(&c.Clock, &c.Log)
+	return done.err()
 }

@@ -2,7 +2,6 @@ package gc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -142,32 +141,14 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 }
 
 func (c *DirectoriesConfig) complete() error {
-	var errs []error
-	fault := func(is bool, what string) {
-		if is {
-			errs = append(errs, errors.New("gc: DirectoriesConfig."+what))
-		}
-	}
-	fault(c.Store == nil, "Store is missing")
-	fault(c.Runtime == nil, "Runtime is missing")
-	fault(c.Gone == nil, "Gone is missing")
-	fault(c.Delay < 0, "Delay is negative")
-	fault(c.Retry < 0, "Retry is negative")
-	fault(c.MaxRetry < 0, "MaxRetry is negative")
-	fault(c.CallTimeout < 0, "CallTimeout is negative")
-	fault(c.MaxDirectories < 0, "MaxDirectories is negative")
-	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
-	orDefault(&c.Delay, DefaultDelay)
-	orDefault(&c.Retry, DefaultRetry)
-	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
-	orDefault(&c.CallTimeout, DefaultCallTimeout)
-	orDefault(&c.MaxDirectories, DefaultMaxDirectories)
-	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	done := completion{config: "DirectoriesConfig"}
+	done.missing(c.Store == nil, "Store")
+	done.missing(c.Runtime == nil, "Runtime")
+	done.missing(c.Gone == nil, "Gone")
+	orDefault(&done, "Delay", &c.Delay, DefaultDelay)
+	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
+	orDefault(&done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
+	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	done.outside(&c.Clock, &c.Log)
+	return done.err()
 }

@@ -384,34 +384,21 @@ func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
 }
 
 func (c *ImagesConfig) complete() error {
-	var errs []error
-	fault := func(is bool, what string) {
-		if is {
-			errs = append(errs, errors.New("gc: ImagesConfig."+what))
-		}
-	}
-	fault(c.Runtime == nil, "Runtime is missing")
-	fault(c.Images == nil, "Images is missing")
-	fault(c.Seen == nil, "Seen is missing")
-	fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
-	fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
-	fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	fault(c.Delay < 0, "Delay is negative")
-	fault(c.Period < 0, "Period is negative")
-	fault(c.CallTimeout < 0, "CallTimeout is negative")
+	done := completion{config: "ImagesConfig"}
+	done.missing(c.Runtime == nil, "Runtime")
+	done.missing(c.Images == nil, "Images")
+	done.missing(c.Seen == nil, "Seen")
+	done.fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
+	done.fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
+	done.fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	orDefault(&done, "Delay", &c.Delay, DefaultImageDelay)
+	orDefault(&done, "Period", &c.Period, DefaultImagePeriod)
+	orDefault(&done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
 	c.Policy = c.Policy.Complete()
-	orDefault(&c.Delay, DefaultImageDelay)
-	orDefault(&c.Period, DefaultImagePeriod)
-	orDefault(&c.CallTimeout, DefaultCallTimeout)
 	if c.Node == nil {
 		c.Node = &v1.ObjectReference{Kind: "Node"}
 	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	done.outside(&c.Clock, &c.Log)
+	return done.err()
 }

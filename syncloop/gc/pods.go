@@ -12,21 +12,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
-)
-
-// Defaults of PodsConfig and ContainersConfig.
-const (
-	// DefaultRetry is how long a removal that failed waits for the next try.
-	DefaultRetry = workqueue.DefaultBackoffInitial
-	// DefaultMaxRetry is what that wait doubles up to.
-	DefaultMaxRetry = workqueue.DefaultBackoffMax
-	// DefaultCallTimeout bounds each call to the runtime.
-	DefaultCallTimeout = 2 * time.Minute
-	// DefaultDelay is how long after a change dead containers are looked for.
-	DefaultDelay = 700 * time.Millisecond
-	// DefaultMaxRemovals is how many pods are removed at once.
-	DefaultMaxRemovals = 4
 )
 
 // PodsConfig is what Pods need. Runtime and Removable are required.
@@ -177,34 +162,11 @@ func (p *Pods) drop(ctx context.Context, id string) error {
 }
 
 func (c *PodsConfig) complete() error {
-	var errs []error
-	fault := func(is bool, what string) {
-		if is {
-			errs = append(errs, errors.New("gc: PodsConfig."+what))
-		}
-	}
-	fault(c.Runtime == nil, "Runtime is missing")
-	fault(c.Removable == nil, "Removable is missing")
-	fault(c.Retry < 0, "Retry is negative")
-	fault(c.MaxRetry < 0, "MaxRetry is negative")
-	fault(c.CallTimeout < 0, "CallTimeout is negative")
-	fault(c.MaxRemovals < 0, "MaxRemovals is negative")
-	orDefault(&c.Retry, DefaultRetry)
-	orDefault(&c.MaxRetry, max(c.Retry, DefaultMaxRetry))
-	orDefault(&c.CallTimeout, DefaultCallTimeout)
-	orDefault(&c.MaxRemovals, DefaultMaxRemovals)
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
+	done := completion{config: "PodsConfig"}
+	done.missing(c.Runtime == nil, "Runtime")
+	done.missing(c.Removable == nil, "Removable")
+	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
+	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	done.outside(&c.Clock, &c.Log)
+	return done.err()
 }

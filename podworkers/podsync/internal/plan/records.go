@@ -39,22 +39,6 @@ func newest(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.C
 	return found
 }
 
-// running finds the newest record of a name that runs in a sandbox. It is what
-// the container is, whatever has been begun after it. Nil: none runs.
-func running(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.ContainerStatus {
-	var found *runtime.ContainerStatus
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		if c.State != runtime.StateRunning || c.Name != name || c.Incarnation != life || c.SandboxID != sandbox {
-			continue
-		}
-		if found == nil || newer(c, found) {
-			found = c
-		}
-	}
-	return found
-}
-
 // nextAttempt is the number of a container's next attempt. Records of former
 // lives count: a log file or a name of theirs must not be taken again. So does
 // the published number of restarts, as records may be lost. The published count
