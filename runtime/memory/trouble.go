@@ -134,7 +134,7 @@ func (r *Runtime) LookAt(uid types.UID) runtime.Pod {
 	return runtime.Pod{UID: uid}
 }
 
-// LookInto is LookAt in full. Nobody but the caller has what it returns.
+// LookInto is LookAt in full. What it returns is shared, and only read.
 func (r *Runtime) LookInto(uid types.UID) *runtime.PodStatus {
 	m := r.m
 	now := m.lock()
