@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig is the node that was asked for. The runtime is left to the node,
-// which has one in memory; probes by gRPC and requests of hooks are for those
+// nodeConfig is the node that was asked for. Without another runtime the node has
+// one in memory; probes by gRPC and requests of hooks are for those
 // that do not answer for their containers.
 func (o *options) nodeConfig() (node.Config, error) {
 	c := node.Config{
@@ -34,10 +35,18 @@ func (o *options) nodeConfig() (node.Config, error) {
 		GRPCProbes: grpccheck.New(grpccheck.Config{}),
 		HTTP:       hookhttp.New(hookhttp.Config{}),
 	}
-	var faults [2]error
+	var faults [3]error
+	c.HostIPs = o.nodeIPs
 	c.Objects, faults[0] = o.objectsOf()
+	if o.runtime == "cri" {
+		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
+		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
+	}
 	if o.stateDir != "" {
 		faults[1] = o.keep(&c)
+	}
+	if o.runtime == "cri" && faults[1] == nil {
+		faults[2] = o.onCRI(&c)
 	}
 	return c, errors.Join(faults[:]...)
 }
@@ -86,6 +95,9 @@ func (o *options) contradictions() (faults []error) {
 	if o.imageGC.LowThresholdPercent > image.HighThresholdPercent {
 		faults = append(faults, fmt.Errorf("--image-gc-low %d: expected at most --image-gc-high, which is %d",
 			o.imageGC.LowThresholdPercent, image.HighThresholdPercent))
+	}
+	if o.criEndpoint != "" && o.runtime != "cri" {
+		faults = append(faults, errors.New("--cri-endpoint has no effect without --runtime cri"))
 	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
 		faults = append(faults, errors.New("--cluster-domain has no effect without --cluster-dns"))

@@ -21,6 +21,9 @@ import (
 // options are the command line.
 type options struct {
 	manifests    string // empty: the embedded examples
+	runtime      string
+	criEndpoint  string
+	nodeIPs      []string // empty: the machine's
 	nodeName     string
 	listen       string
 	lasting      time.Duration // zero: until a signal comes
@@ -52,7 +55,9 @@ type knob struct {
 func (o *options) knobs() []knob {
 	return []knob{
 		{"manifests", "PATH", "directory or file of pod manifests (embedded examples)", o.setManifests},
-		{"runtime", "memory", "what runs the containers (memory)", oneOf("memory", func(string) {})},
+		{"runtime", "memory|cri", "what runs the containers (memory)", oneOf("memory cri", func(s string) { o.runtime = s })},
+		{"cri-endpoint", "SOCKET", "where the runtime speaks CRI (" + defaultEndpoint + ")", o.setEndpoint},
+		{"node-ip", "IP,...", "addresses of the node, for pods in its network (127.0.0.1; with cri the machine's)", o.setNodeIPs},
 		{"node-name", "NAME", "static pods are called <name>-<node> (host name, lower case)", o.setNodeName},
 		{"listen", "ADDR", "debug handler: /healthz, /pods, /explain, /logs (127.0.0.1:10348); empty for none", o.setListen},
 		{"exec", "true|false", "let agent exec run commands in containers, for people at this machine (false)",
@@ -64,7 +69,7 @@ func (o *options) knobs() []knob {
 		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
 		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", countOf(&o.maxSyncs)},
-		{"state-dir", "DIR", "where volumes, hosts files and termination messages are kept (nowhere: on paper)", o.setStateDir},
+		{"state-dir", "DIR", "where volumes, logs and the owner of containers are kept (nowhere: on paper; with cri " + defaultStateDir + ")", o.setStateDir},
 		{"objects", "DIR", "ConfigMaps and Secrets, see below (none; the examples have theirs)", o.setObjects},
 		{"capacity", "NAME=N,...", "what pods may ask for, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", o.setCapacity},
 		{"labels", "KEY=VALUE,...", "labels of the node, beside those every node has", o.setLabels},
@@ -85,6 +90,7 @@ func (o *options) knobs() []knob {
 
 func defaults() options {
 	return options{
+		runtime:      "memory",
 		nodeName:     hostName(),
 		listen:       defaultListen,
 		resync:       time.Minute,
