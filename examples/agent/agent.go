@@ -68,12 +68,12 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.nodeConfig()
+	config, err := o.nodeConfig(a.log)
 	if err != nil {
 		return nil, err
 	}
 	config.Sources = map[string]source.Source{podmanager.FileSource: files}
-	config.Log, config.Recorder = a.log, o.recorder(stderr, a.log)
+	config.Recorder = o.recorder(stderr, a.log)
 	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -19,8 +20,9 @@ import (
 // nodeConfig is the node that was asked for. Without another runtime the node has
 // one in memory; probes by gRPC and requests of hooks are for those
 // that do not answer for their containers.
-func (o *options) nodeConfig() (node.Config, error) {
+func (o *options) nodeConfig(log *slog.Logger) (node.Config, error) {
 	c := node.Config{
+		Log:          log,
 		Name:         o.nodeName,
 		MaxSyncs:     o.maxSyncs,
 		Resync:       o.resync,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,7 @@ func TestNodeConfig(t *testing.T) {
 		"--image-gc-high", "70", "--image-gc-low", "60", "--image-max-age", "24h",
 	})
 	require.NoError(t, err)
-	c, err := o.nodeConfig()
+	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Equal(t, "8Gi", c.Capacity.Memory().String())
 	assert.Equal(t, 250, c.MaxPods)
@@ -82,7 +83,7 @@ func TestNodeConfig(t *testing.T) {
 
 	o, err = parse([]string{"--manifests", "manifests"})
 	require.NoError(t, err)
-	c, err = o.nodeConfig()
+	c, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Nil(t, c.Objects)
 }

@@ -29,7 +29,7 @@ const NodeName = "n1"
 func BuildAgent(t T, dir string) string {
 	t.Helper()
 	program := filepath.Join(dir, "agent")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "github.com/podkeel/podkeel/examples/agent")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "github.com/podkeel/podkeel/examples/agent")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("e2e: the agent cannot be built: %v\n%s", err, out)
 	}
