@@ -57,7 +57,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"explain"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (curl 127.0.0.1:10348/pods lists all)"},
 		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (curl 127.0.0.1:10348/pods lists all)"},
 		{[]string{"explain", "web", "--for", "1s"}, "agent: flag provided but not defined: -for (--server ADDR is the only flag of explain)"},
-		{[]string{"--runtime", "cri"}, `agent: --runtime "cri": expected memory`},
+		{[]string{"--runtime", "docker"}, `agent: --runtime "docker": expected memory or cri`},
 		{[]string{"--on-exit", ""}, `agent: --on-exit "": expected leave or stop`},
 		{[]string{"--for", "0s"}, `agent: --for "0s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--for", "99999999h"}, `agent: --for "99999999h": expected a duration above zero, such as 10s or 1m30s`},
