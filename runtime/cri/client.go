@@ -37,6 +37,7 @@ var (
 	_ runtime.Runtime         = (*Runtime)(nil)
 	_ runtime.EventSource     = (*Runtime)(nil)
 	_ runtime.StatusReporter  = (*Runtime)(nil)
+	_ runtime.LogReader       = (*Runtime)(nil)
 	_ runtime.Execer          = (*Runtime)(nil)
 	_ runtime.StatsReader     = (*Runtime)(nil)
 	_ runtime.Updater         = (*Runtime)(nil)

@@ -16,6 +16,7 @@ func TestConformance_InProcess(t *testing.T) {
 	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness {
 		return runtimetest.Harness{
 			Runtime: newFake(t).client("me"), Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Second,
+			LogDir: t.TempDir(),
 		}
 	})
 }

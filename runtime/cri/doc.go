@@ -58,6 +58,12 @@
 //   - The image of a container as it was asked for is kept in an annotation,
 //     since 1.6 drops the field.
 //
+// # Logs
+//
+// ReadLog reads the files that the runtime writes, in CRI's format, over rotation
+// too; so it has to run where the runtime does. A file that is a link is not read.
+// Pieces of long lines are put together, those of stdout apart from those of stderr.
+//
 // # What runtimes cannot do
 //
 //   - CRI reserves a container's name and attempt for the pod, not for the

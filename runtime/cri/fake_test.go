@@ -472,8 +472,12 @@ func (f *fake) ContainerStatus(ctx context.Context, req *criv1.ContainerStatusRe
 	if err != nil {
 		return nil, err
 	}
+	log, err := f.logged(ctx, req.ContainerId, r, !c.StartedAt.IsZero())
+	if err != nil {
+		return nil, coded(err)
+	}
 	return &criv1.ContainerStatusResponse{Status: &criv1.ContainerStatus{
-		Id: c.ID, Metadata: r.Config.Metadata, State: states[c.State], CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt),
+		Id: c.ID, LogPath: log, Metadata: r.Config.Metadata, State: states[c.State], CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt),
 		FinishedAt: nanos(c.FinishedAt), ExitCode: c.ExitCode, Image: r.Config.Image, ImageRef: cmp.Or(c.ImageRef, c.Image),
 		Reason: c.Reason, Message: c.Message, Labels: r.Config.Labels, Annotations: r.Config.Annotations,
 	}}, nil
