@@ -85,6 +85,15 @@ func StartAgent(t T, c *Containerd, program string, flags ...string) *Agent {
 	return a
 }
 
+// On is the agent as another test sees it, that runs while this one's does: what
+// goes wrong there fails that one. It may Write, Remove and ask; it must not
+// start or end the agent.
+func (a *Agent) On(t T) *Agent {
+	other := *a
+	other.t = t
+	return &other
+}
+
 // freePort is an address of the loopback interface that nobody listens on.
 func freePort(t T) string {
 	t.Helper()

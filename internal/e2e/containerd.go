@@ -204,7 +204,7 @@ func (c *Containerd) path(name string) string { return filepath.Join(c.Dir, name
 
 // tail is the end of containerd's log.
 func (c *Containerd) tail() string {
-	const most = 16 << 10
+	const most = 4 << 10
 	text, err := os.ReadFile(c.path("log"))
 	if err != nil {
 		return err.Error()

@@ -10,13 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/internal/e2e"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A containerd comes up, makes a sandbox, survives a kill, and leaves nothing.
 func TestStart(t *testing.T) {

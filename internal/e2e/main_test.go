@@ -1,0 +1,58 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+var (
+	all  = flag.Bool("e2e", false, "run everything: some minutes for each family of containerd")
+	full = flag.Bool("full", false, "with -e2e: no smaller numbers for the sake of time")
+)
+
+// together is how many stories run at once. They wait most of the time.
+const together = "24"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *all {
+		_ = flag.Set("test.parallel", together) // There is such a flag.
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			_, _ = os.Stderr.WriteString("goleak: " + err.Error() + "\n")
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// families runs a test on every family of containerd, each with an agent of its
+// own.
+func families(t *testing.T, test func(t *testing.T, c *e2e.Containerd, a *e2e.Agent), flags ...string) {
+	dir, program := t.TempDir(), ""
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			c := e2e.Start(t, version)
+			if program == "" {
+				program = e2e.BuildAgent(t, dir)
+			}
+			test(t, c, e2e.StartAgent(t, c, program, flags...))
+		})
+	}
+}
+
+// long skips a test that takes long, unless that is wanted.
+func long(t *testing.T) {
+	if !*all {
+		t.Skip("takes long: go test ./internal/e2e -e2e")
+	}
+}

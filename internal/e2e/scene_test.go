@@ -1,0 +1,308 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+const (
+	// soon is what anything may take that does not wait for anything, on a
+	// machine that does much else.
+	soon = 60 * time.Second
+	// glance is how long a story waits between two looks.
+	glance = 25 * time.Millisecond
+)
+
+var real = turn.Over(clock.RealClock{})
+
+// words are what stories may write for what is too long or not known.
+var words = strings.NewReplacer(
+	// A shell that ends at once when it is told to.
+	"STAY", `[sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]`,
+)
+
+// board has the pods of an agent, asked for once for all who look.
+type board struct {
+	agent *e2e.Agent
+
+	mu   sync.Mutex
+	at   time.Time
+	pods map[string]*v1.Pod
+}
+
+// look is nil if the agent does not answer.
+func (b *board) look() map[string]*v1.Pod {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if real.Now().Sub(b.at) > glance {
+		pods, err := b.agent.Pods()
+		if err != nil {
+			return nil
+		}
+		b.at, b.pods = real.Now(), pods
+	}
+	return b.pods
+}
+
+// scene is what a story happens on.
+type scene struct {
+	*testing.T
+	c     *e2e.Containerd
+	agent *e2e.Agent
+	board *board
+	cri   cri.RuntimeServiceClient
+}
+
+func newScene(t *testing.T, c *e2e.Containerd, a *e2e.Agent) *scene {
+	return &scene{T: t, c: c, agent: a.On(t), board: &board{agent: a}, cri: cri.NewRuntimeServiceClient(c.Conn())}
+}
+
+// on is the scene as a test sees it that runs within this one.
+func (s *scene) on(t *testing.T) *scene {
+	other := *s
+	other.T, other.agent = t, s.agent.On(t)
+	return &other
+}
+
+// pod writes a pod's manifest; it goes when the story ends. Where a meta is given
+// it is added to the pod's metadata.
+func (s *scene) pod(name, spec string, meta ...string) {
+	s.Helper()
+	indent := func(text, by string) string {
+		return by + strings.ReplaceAll(strings.TrimSpace(words.Replace(text)), "\n", "\n"+by) + "\n"
+	}
+	text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n"
+	for _, m := range meta {
+		text += indent(m, "  ")
+	}
+	text += "spec:\n" + indent(spec, "  ")
+	text = strings.NewReplacer("IMAGE", s.c.Registry.Image(), "NEXT", s.c.Registry.NextImage()).Replace(text)
+	s.agent.Write(name+".yaml", text)
+	s.Cleanup(func() { _ = os.Remove(s.manifest(name)) }) // The story may have removed it.
+}
+
+func (s *scene) manifest(name string) string {
+	return filepath.Join(s.agent.Manifests, name+".yaml")
+}
+
+// remove removes a pod's manifest and waits until nothing of it runs.
+func (s *scene) remove(name string) {
+	s.Helper()
+	s.agent.Remove(name + ".yaml")
+	s.gone(name)
+}
+
+// gone waits until the agent does not know a pod, and the runtime runs nothing
+// of it.
+func (s *scene) gone(name string) {
+	s.Helper()
+	s.wait(name+" is gone", 2*soon, func() bool {
+		pods := s.board.look()
+		return pods != nil && pods[name] == nil && s.still(name)
+	})
+}
+
+// still reports that the runtime runs nothing of a pod.
+func (s *scene) still(name string) bool {
+	s.Helper()
+	for _, c := range s.containers(name) {
+		if c.State == cri.ContainerState_CONTAINER_RUNNING {
+			return false
+		}
+	}
+	for _, p := range s.sandboxes(name) {
+		if p.State == cri.PodSandboxState_SANDBOX_READY {
+			return false
+		}
+	}
+	return true
+}
+
+// wait waits until something holds.
+func (s *scene) wait(what string, within time.Duration, holds func() bool) {
+	s.Helper()
+	for end := real.Now().Add(within); !holds(); {
+		if real.Now().After(end) {
+			s.Fatalf("not within %s: %s", within, what)
+			return
+		}
+		_ = real.Sleep(s.Context(), glance)
+	}
+}
+
+// await waits until a pod is as it ought to be, and returns it.
+func (s *scene) await(name, what string, done func(*v1.Pod) bool) *v1.Pod {
+	s.Helper()
+	var found, last *v1.Pod
+	for end := real.Now().Add(soon); found == nil; {
+		if p := s.board.look()[name]; p != nil {
+			if last = p; done(p) {
+				found = p
+				break
+			}
+		}
+		if real.Now().After(end) {
+			why := ""
+			if last != nil {
+				why, _ = s.agent.Get("/explain/default/" + last.Name)
+				why = fmt.Sprintf("%s\n%+v", why, last.Status)
+			}
+			s.Fatalf("%s: not within %s: %s\n%s", name, soon, what, why)
+		}
+		_ = real.Sleep(s.Context(), glance)
+	}
+	return found
+}
+
+// ready waits until a pod is Ready.
+func (s *scene) ready(name string) *v1.Pod {
+	s.Helper()
+	return s.await(name, "Ready", isReady)
+}
+
+func isReady(p *v1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodReady {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// statusOf is the status of a container of any kind, or an empty one.
+func statusOf(p *v1.Pod, container string) v1.ContainerStatus {
+	for _, list := range [][]v1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
+		for _, c := range list {
+			if c.Name == container {
+				return c
+			}
+		}
+	}
+	return v1.ContainerStatus{}
+}
+
+// lastExit is how a container ended that has been started again since, or that
+// has ended.
+func lastExit(p *v1.Pod, container string) *v1.ContainerStateTerminated {
+	st := statusOf(p, container)
+	return cmp.Or(st.State.Terminated, st.LastTerminationState.Terminated)
+}
+
+// bare is the context of a bare CRI call.
+func (s *scene) bare() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(s.Context()), soon)
+}
+
+func selector(name string) map[string]string {
+	return map[string]string{"io.kubernetes.pod.name": name + "-" + e2e.NodeName}
+}
+
+// containers are those of a pod as the runtime lists them, the first attempt
+// first.
+func (s *scene) containers(name string) []*cri.Container {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	list, err := s.cri.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: selector(name)}})
+	require.NoError(s, err)
+	slices.SortFunc(list.Containers, func(a, b *cri.Container) int {
+		return cmp.Or(cmp.Compare(a.Metadata.Name, b.Metadata.Name), cmp.Compare(a.Metadata.Attempt, b.Metadata.Attempt))
+	})
+	return list.Containers
+}
+
+// sandboxes are those of a pod as the runtime lists them.
+func (s *scene) sandboxes(name string) []*cri.PodSandbox {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	list, err := s.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: selector(name)}})
+	require.NoError(s, err)
+	return list.Items
+}
+
+// sandbox is the only one of a pod.
+func (s *scene) sandbox(name string) *cri.PodSandboxStatus {
+	s.Helper()
+	all := s.sandboxes(name)
+	require.Len(s, all, 1)
+	ctx, cancel := s.bare()
+	defer cancel()
+	st, err := s.cri.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: all[0].Id})
+	require.NoError(s, err)
+	return st.Status
+}
+
+// running is the only running container of a name.
+func (s *scene) running(pod, container string) *cri.ContainerStatus {
+	s.Helper()
+	var found []*cri.Container
+	for _, c := range s.containers(pod) {
+		if c.Metadata.Name == container && c.State == cri.ContainerState_CONTAINER_RUNNING {
+			found = append(found, c)
+		}
+	}
+	require.Len(s, found, 1, "%s/%s", pod, container)
+	return s.status(found[0].Id)
+}
+
+// status is how a container is.
+func (s *scene) status(id string) *cri.ContainerStatus {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	st, err := s.cri.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
+	require.NoError(s, err)
+	return st.Status
+}
+
+// sh runs a script in the running container of a name, and returns what it
+// prints.
+func (s *scene) sh(pod, container, script string) string {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	res, err := s.cri.ExecSync(ctx, &cri.ExecSyncRequest{
+		ContainerId: s.running(pod, container).Id, Cmd: []string{"sh", "-c", script}, Timeout: 20,
+	})
+	require.NoError(s, err)
+	require.Zero(s, res.ExitCode, "%s: %s", script, res.Stderr)
+	return strings.TrimSuffix(string(res.Stdout), "\n")
+}
+
+// log is what a container has printed, by the agent.
+func (s *scene) log(pod, container string) string {
+	text, err := s.agent.Get("/logs/default/" + pod + "-" + e2e.NodeName + "/" + container)
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// shared is a directory of the host for hostPath volumes, which goes with the
+// story.
+func (s *scene) shared() string { return s.TempDir() }
+
+// read is the text of a file, empty if there is none.
+func read(dir, name string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, name))
+	return strings.TrimSuffix(string(text), "\n")
+}

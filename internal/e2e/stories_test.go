@@ -1,0 +1,61 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// A pod comes, is Ready with an address, and goes.
+func TestAgent_Life(t *testing.T) {
+	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+		s := newScene(t, c, a)
+		s.pod("web", `
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+		s.await("web", "ready with an address", func(p *v1.Pod) bool { return isReady(p) && p.Status.PodIP != "" })
+		s.remove("web")
+	})
+}
+
+// stories happen side by side, on one agent.
+var stories = map[string]func(*scene){
+	"start": start,
+	"logs":  logs,
+}
+
+// Everything that a pod may have, on real containers.
+func TestStories(t *testing.T) {
+	long(t)
+	objects := t.TempDir()
+	for name, text := range map[string]string{
+		"configmaps/default/settings/colour": "green",
+		"configmaps/default/settings/size":   "42",
+		"secrets/default/password/word":      "sesame",
+	} {
+		path := filepath.Join(objects, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+		all := newScene(t, c, a)
+		for name, story := range stories {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				from := real.Now()
+				story(all.on(t))
+				t.Logf("%s", real.Now().Sub(from).Round(10*time.Millisecond))
+			})
+		}
+	}, "--objects", objects)
+}
