@@ -165,16 +165,18 @@ func Podkeel() House {
 
 			{"examples/*", Main, Floor6},
 			{"internal/e2e", Kit, Floor6},
+			{"internal/e2e/figures", Main, Floor6},
 			{"internal/lint", Tool, Floor6},
 		},
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
+			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},
 		Ground: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
 		Doors: []Door{
 			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
-			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e"}},
+			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"go.etcd.io/bbolt", []string{"podmanager/checkpoint"}},

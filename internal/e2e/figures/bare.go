@@ -1,0 +1,83 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// bare is a pod made by the calls that cannot be spared, and nothing else: the
+// floor that no agent gets below.
+type bare struct {
+	w                  *world
+	name               string
+	config             *cri.PodSandboxConfig
+	sandbox, container string
+}
+
+// bare describes a pod as the agent would make it, and makes nothing.
+func (w *world) bare(name string) *bare {
+	return &bare{w: w, name: name, config: &cri.PodSandboxConfig{
+		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
+		Hostname:     name,
+		LogDirectory: w.logDir(name),
+		Labels:       map[string]string{nameLabel: name, uidLabel: name, bareLabel: "true"},
+		Linux:        &cri.LinuxPodSandboxConfig{SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: &cri.NamespaceOption{}}},
+	}}
+}
+
+// begin makes the sandbox and the first container.
+func (b *bare) begin() error {
+	made, err := b.w.runtime.RunPodSandbox(context.Background(), &cri.RunPodSandboxRequest{Config: b.config})
+	if err != nil {
+		return err
+	}
+	b.sandbox = made.GetPodSandboxId()
+	image := &cri.ImageSpec{Image: b.w.image()}
+	if _, err := b.w.images.ImageStatus(context.Background(), &cri.ImageStatusRequest{Image: image}); err != nil {
+		return err
+	}
+	return b.start(0)
+}
+
+// start makes and starts a container.
+func (b *bare) start(attempt uint32) error {
+	made, err := b.w.runtime.CreateContainer(context.Background(), &cri.CreateContainerRequest{
+		PodSandboxId: b.sandbox, SandboxConfig: b.config,
+		Config: &cri.ContainerConfig{
+			Metadata: &cri.ContainerMetadata{Name: "main", Attempt: attempt},
+			Image:    &cri.ImageSpec{Image: b.w.image()},
+			Command:  []string{"sh", "-c", command},
+			Labels:   b.config.GetLabels(),
+			LogPath:  "main.log",
+			Linux: &cri.LinuxContainerConfig{
+				Resources:       &cri.LinuxContainerResources{},
+				SecurityContext: &cri.LinuxContainerSecurityContext{NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER}},
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	b.container = made.GetContainerId()
+	_, err = b.w.runtime.StartContainer(context.Background(), &cri.StartContainerRequest{ContainerId: b.container})
+	return err
+}
+
+// end stops the container and the sandbox.
+func (b *bare) end() error {
+	_, err := b.w.runtime.StopContainer(context.Background(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 30})
+	if err != nil {
+		return err
+	}
+	_, err = b.w.runtime.StopPodSandbox(context.Background(), &cri.StopPodSandboxRequest{PodSandboxId: b.sandbox})
+	return err
+}
+
+// discard removes what has been stopped. Nobody waits for that.
+func (b *bare) discard() {
+	_, err := b.w.runtime.RemovePodSandbox(context.Background(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
+	b.w.check(err)
+}

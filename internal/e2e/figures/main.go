@@ -1,0 +1,139 @@
+//go:build linux
+
+// Command figures takes the times, the memory and the processor time that an
+// agent needs on a real containerd, beside what the bare CRI calls need for the
+// same in the same run, and prints a table of medians:
+//
+//	go run ./internal/e2e/figures                  # on containerd 2
+//	go run ./internal/e2e/figures --containerd 1.6 # without a stream of events
+//
+// It needs what the end-to-end tests need: root, containerd, runc, the plugins of
+// the network, a static busybox. Everything is private and is gone at the end.
+//
+// What has happened is read off the runtime, over a connection of its own, for
+// the agent and for the bare calls alike; the agent is not asked, except whether
+// it knows its pods after a restart. Tries of the agent and of the bare calls
+// alternate, so that both meet the same machine. The load of the machine is
+// printed beside each figure: on a busy one only the ratios say anything.
+//
+// --parts chooses the figures to take, of single, many, idle, restart and size.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// options are the command line.
+type options struct {
+	version e2e.Version
+	tries   int
+	parts   string
+	idle    time.Duration
+	many    int // pods at once
+	full    int // pods over a restart
+	verbose bool
+}
+
+func main() {
+	o := options{}
+	flag.StringVar((*string)(&o.version), "containerd", string(e2e.Containerd2), "`family`: 2 or 1.6")
+	flag.IntVar(&o.tries, "tries", 10, "how often each time is taken")
+	flag.StringVar(&o.parts, "parts", "size,single,many,idle,restart", "which figures")
+	flag.DurationVar(&o.idle, "idle", time.Minute, "how long an idle agent is watched")
+	flag.IntVar(&o.many, "many", 30, "how many pods are written at once")
+	flag.IntVar(&o.full, "full", 110, "how many pods run over a restart")
+	flag.BoolVar(&o.verbose, "v", false, "print every try")
+	flag.Parse()
+	r := &run{options: o, interrupt: make(chan os.Signal, 1)}
+	signal.Notify(r.interrupt, os.Interrupt, syscall.SIGTERM)
+	os.Exit(r.all())
+}
+
+// run is one run of the program, and what the package e2e takes for a test.
+type run struct {
+	options
+	interrupt chan os.Signal
+	cleanups  []func()
+	failed    bool
+
+	world *world
+	table table
+}
+
+// stopped unwinds what cannot go on.
+type stopped struct{}
+
+// all takes the figures and cleans up, whatever happens.
+func (r *run) all() (status int) {
+	defer func() {
+		if status = 0; r.failed {
+			status = 1
+		}
+	}()
+	defer r.cleanUp()
+	defer func() {
+		if p := recover(); p != nil && p != (stopped{}) {
+			r.failed = true
+			r.cleanUp() // Nothing of this must stay, whatever is wrong with the program.
+			panic(p)
+		}
+	}()
+	r.world = newWorld(r)
+	for _, part := range []struct {
+		name string
+		take func()
+	}{
+		{"size", r.takeSize}, {"single", r.takeSingle}, {"many", r.takeMany}, {"idle", r.takeIdle}, {"restart", r.takeRestart},
+	} {
+		if strings.Contains(","+r.parts+",", ","+part.name+",") {
+			part.take()
+		}
+	}
+	fmt.Print(r.table.String())
+	return 0
+}
+
+func (r *run) cleanUp() {
+	for len(r.cleanups) > 0 {
+		last := r.cleanups[len(r.cleanups)-1]
+		r.cleanups = r.cleanups[:len(r.cleanups)-1]
+		last()
+	}
+}
+
+// Helper implements e2e.T.
+func (r *run) Helper() {}
+
+// Logf implements e2e.T.
+func (r *run) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// Fatalf implements e2e.T.
+func (r *run) Fatalf(format string, args ...any) {
+	r.failed = true
+	r.Logf(format, args...)
+	panic(stopped{})
+}
+
+// Skipf implements e2e.T: a program that cannot do its work has failed.
+func (r *run) Skipf(format string, args ...any) { r.Fatalf(format, args...) }
+
+// Cleanup implements e2e.T.
+func (r *run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// Failed implements e2e.T.
+func (r *run) Failed() bool { return r.failed }
+
+// say tells of one try.
+func (r *run) say(format string, args ...any) {
+	if r.verbose {
+		r.Logf(format, args...)
+	}
+}

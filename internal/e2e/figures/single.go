@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"time"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// settle is how long the machine may calm down between two tries.
+const settle = 300 * time.Millisecond
+
+// takeSingle follows one pod after the other through its life.
+func (r *run) takeSingle() {
+	var started, replaced, removed sample
+	before := load()
+	for i := range r.tries + 1 { // The first warms up what is warm ever after.
+		f := r.world.bareLife()
+		o := r.world.life()
+		r.say("try %d: start %v %v, replace %v %v, remove %v %v", i, f[0], o[0], f[1], o[1], f[2], o[2])
+		if i == 0 {
+			continue
+		}
+		started.add(f[0], o[0])
+		replaced.add(f[1], o[1])
+		removed.add(f[2], o[2])
+	}
+	loads := before + " to " + load()
+	const margin = 10 * time.Millisecond
+	relist := time.Duration(0)
+	if r.version == e2e.Containerd16 {
+		relist = time.Second // It has no events.
+	}
+	r.table.times("manifest written → container running", started, within(margin), loads)
+	r.table.times("container exits → replacement running", replaced, within(max(margin, relist)), loads)
+	r.table.times("manifest removed → stopped", removed, within(margin), loads)
+}
+
+// life is the agent's way: start, replacement, removal.
+func (w *world) life() (took [3]time.Duration) {
+	name := w.name("pod")
+	pod := name + "-" + e2e.NodeName
+	began := time.Now()
+	w.write(name)
+	took[0] = w.await(began, "a pod runs", func() bool { return w.running(pod, 0) != "" })
+	w.pause(settle)
+	id := w.running(pod, 0)
+	began = w.kill(id)
+	took[1] = w.await(began, "a container is replaced", func() bool { return w.running(pod, 1) != "" })
+	w.pause(settle)
+	began = time.Now()
+	w.remove(name)
+	took[2] = w.await(began, "a pod is stopped", func() bool { return w.ended(pod) })
+	w.pause(settle)
+	return took
+}
+
+// bareLife is the same by bare calls.
+func (w *world) bareLife() (took [3]time.Duration) {
+	b := w.bare(w.name("bare"))
+	began := time.Now()
+	w.check(b.begin())
+	took[0] = w.await(began, "a bare pod runs", func() bool { return w.running(b.name, 0) != "" })
+	w.pause(settle)
+	began = w.kill(b.container)
+	w.await(began, "a bare container has exited", func() bool { return w.running(b.name, 0) == "" })
+	w.check(b.start(1))
+	took[1] = w.await(began, "a bare container is replaced", func() bool { return w.running(b.name, 1) != "" })
+	w.pause(settle)
+	began = time.Now()
+	w.check(b.end())
+	took[2] = w.await(began, "a bare pod is stopped", func() bool { return w.ended(b.name) })
+	b.discard()
+	w.pause(settle)
+	return took
+}
+
+// pause lets the machine come to rest.
+func (w *world) pause(d time.Duration) {
+	select {
+	case <-w.r.interrupt:
+		w.r.Fatalf("figures: interrupted")
+	case <-time.After(d):
+	}
+}

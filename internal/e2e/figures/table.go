@@ -1,0 +1,78 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sample is what was taken of one thing, by bare calls and by the agent.
+type sample struct{ floor, ours []time.Duration }
+
+func (s *sample) add(floor, ours time.Duration) {
+	s.floor, s.ours = append(s.floor, floor), append(s.ours, ours)
+}
+
+// median is that of some times, of which there are some.
+func median(d []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(d))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// target is the most that ours may be, and how people say that.
+type target func(floor time.Duration) (most time.Duration, text string)
+
+// within is a target that moves with the floor.
+func within(margin time.Duration) target {
+	return func(floor time.Duration) (time.Duration, string) { return floor + margin, "floor + " + margin.String() }
+}
+
+// atMost is one that does not.
+func atMost(d time.Duration) target {
+	return func(time.Duration) (time.Duration, string) { return d, d.String() }
+}
+
+// table is what is printed in the end.
+type table struct {
+	title string
+	rows  [][]string
+}
+
+// times adds a row of times.
+func (t *table) times(what string, s sample, aim target, load string) {
+	floor, ours := median(s.floor), median(s.ours)
+	most, text := aim(floor)
+	t.row(what, ms(floor), fmt.Sprintf("%s (%s to %s)", ms(ours), ms(slices.Min(s.ours)), ms(slices.Max(s.ours))),
+		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
+}
+
+func (t *table) row(what, floor, ours, ratio, aim string, kept bool, load string) {
+	aim = "≤ " + aim
+	if !kept {
+		aim += ", **missed**"
+	}
+	t.rows = append(t.rows, []string{what, floor, ours, ratio, aim, load})
+}
+
+// String is the table in the manner of the README.
+func (t *table) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\n\n| | floor | ours | ratio | target | load |\n|---|---|---|---|---|---|\n", t.title)
+	for _, row := range t.rows {
+		fmt.Fprintf(&s, "| %s |\n", strings.Join(row, " | "))
+	}
+	return s.String()
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond)) }
+
+func mb(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
+
+func percent(share float64) string { return fmt.Sprintf("%.2f %%", share) }
+
+func itoa(n int) string { return strconv.Itoa(n) }

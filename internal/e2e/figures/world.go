@@ -1,0 +1,187 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+const (
+	// step is the pause between two looks at the runtime.
+	step = time.Millisecond
+	// patience is how long anything may take.
+	patience = 2 * time.Minute
+	// command ends at once when it is asked to, with nothing to catch up on.
+	command = `trap 'exit 0' TERM; sleep 100000 & wait`
+	// nameLabel is the kubelet's label with the name of the pod.
+	nameLabel = "io.kubernetes.pod.name"
+	// uidLabel is that with the UID.
+	uidLabel = "io.kubernetes.pod.uid"
+	// bareLabel marks what the bare calls have made.
+	bareLabel = "podkeel.dev/figures"
+)
+
+// world is a containerd with an agent on it, and a connection beside the agent's.
+type world struct {
+	r          *run
+	containerd *e2e.Containerd
+	agent      *e2e.Agent
+	program    string
+	runtime    cri.RuntimeServiceClient
+	images     cri.ImageServiceClient
+	serial     int // of names
+}
+
+func newWorld(r *run) *world {
+	w := &world{r: r, containerd: e2e.Start(r, r.version)}
+	w.runtime = cri.NewRuntimeServiceClient(w.containerd.Conn())
+	w.images = cri.NewImageServiceClient(w.containerd.Conn())
+	w.program = e2e.BuildAgent(r, w.containerd.Dir)
+	w.agent = e2e.StartAgent(r, w.containerd, w.program, "--log-level", "warn", "--events", "false")
+	_, err := w.images.PullImage(context.Background(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: w.image()}})
+	w.check(err)
+	v, err := w.runtime.Version(context.Background(), &cri.VersionRequest{})
+	w.check(err)
+	r.table.title = fmt.Sprintf("%s %s, medians of %d", v.GetRuntimeName(), v.GetRuntimeVersion(), r.tries)
+	e2e.Await(r, "the agent answers", patience, func() bool { _, err := w.agent.Pods(); return err == nil })
+	return w
+}
+
+func (w *world) image() string { return w.containerd.Registry.Image() }
+
+func (w *world) check(err error) {
+	if err != nil {
+		w.r.Fatalf("figures: %v", err)
+	}
+}
+
+// name is a new name.
+func (w *world) name(prefix string) string {
+	w.serial++
+	return fmt.Sprintf("%s-%d", prefix, w.serial)
+}
+
+// manifest is a pod with one container, as people write it.
+func (w *world) manifest(name string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+spec:
+  containers:
+  - name: main
+    image: %s
+    command: [sh, -c, %q]
+`, name, w.image(), command)
+}
+
+// write has the agent want a pod.
+func (w *world) write(name string) { w.agent.Write(name+".yaml", w.manifest(name)) }
+
+// remove has it want it no more.
+func (w *world) remove(name string) { w.agent.Remove(name + ".yaml") }
+
+// await looks until something holds, and returns how long after began that was.
+func (w *world) await(began time.Time, what string, holds func() bool) time.Duration {
+	for !holds() {
+		if time.Since(began) > patience {
+			w.r.Fatalf("figures: not within %s: %s", patience, what)
+		}
+		select {
+		case <-w.r.interrupt:
+			w.r.Fatalf("figures: interrupted")
+		case <-time.After(step):
+		}
+	}
+	return time.Since(began)
+}
+
+// containers are those with a label.
+func (w *world) containers(key, value string) []*cri.Container {
+	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
+	w.check(err)
+	return list.GetContainers()
+}
+
+// sandboxes are those with a label.
+func (w *world) sandboxes(key, value string) []*cri.PodSandbox {
+	list, err := w.runtime.ListPodSandbox(context.Background(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{key: value}}})
+	w.check(err)
+	return list.GetItems()
+}
+
+// running is a container of a pod that runs, with at least some attempt.
+func (w *world) running(pod string, attempt uint32) string {
+	for _, c := range w.containers(nameLabel, pod) {
+		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING && c.GetMetadata().GetAttempt() >= attempt {
+			return c.GetId()
+		}
+	}
+	return ""
+}
+
+// ended reports whether nothing of a pod runs.
+func (w *world) ended(pod string) bool {
+	for _, c := range w.containers(nameLabel, pod) {
+		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
+			return false
+		}
+	}
+	for _, s := range w.sandboxes(nameLabel, pod) {
+		if s.GetState() == cri.PodSandboxState_SANDBOX_READY {
+			return false
+		}
+	}
+	return true
+}
+
+// live are all containers that run, by ID, and how many sandboxes are ready.
+func (w *world) live(selector map[string]string) (containers map[string]bool, sandboxes int) {
+	ctx := context.Background()
+	list, err := w.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
+		LabelSelector: selector, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
+	}})
+	w.check(err)
+	containers = map[string]bool{}
+	for _, c := range list.GetContainers() {
+		containers[c.GetId()] = true
+	}
+	ready, err := w.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
+		LabelSelector: selector, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
+	}})
+	w.check(err)
+	return containers, len(ready.GetItems())
+}
+
+// kill ends the first process of a container, as a crash does, and returns when.
+func (w *world) kill(container string) time.Time {
+	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: container, Verbose: true})
+	w.check(err)
+	var info struct {
+		PID int `json:"pid"`
+	}
+	w.check(json.Unmarshal([]byte(status.GetInfo()["info"]), &info))
+	if info.PID <= 1 {
+		w.r.Fatalf("figures: container %s has no process", container)
+	}
+	began := time.Now()
+	w.check(syscall.Kill(info.PID, syscall.SIGKILL))
+	return began
+}
+
+// logDir is where the bare calls have their logs.
+func (w *world) logDir(pod string) string {
+	dir := filepath.Join(w.containerd.Dir, "bare", pod)
+	w.check(os.MkdirAll(dir, 0o755))
+	return dir
+}
