@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
 // ErrNotRegular is returned for what is no regular file: a link, a pipe, a
@@ -14,8 +13,8 @@ var ErrNotRegular = errors.New("logfile: not a regular file")
 // openRegular opens a file and nothing else. A pipe is opened without waiting for
 // whoever writes to it, to be closed again.
 func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+	f, err := openFile(path)
+	if isNotRegular(err) {
 		return nil, fmt.Errorf("%w: %s", ErrNotRegular, path)
 	}
 	if err != nil {
