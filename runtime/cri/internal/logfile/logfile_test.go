@@ -1,18 +1,15 @@
 package logfile_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,24 +112,6 @@ func TestLastLines_ReadsNoMoreThanNeedBe(t *testing.T) {
 	_, err := logfile.LastLines(c, int64(len(file)), 10)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, c.n, 64<<10)
-}
-
-func TestRead_OpensNothingElse(t *testing.T) {
-	dir := t.TempDir()
-	secret := written(t, line("secret"))
-	require.NoError(t, os.Symlink(secret, filepath.Join(dir, "link")))
-	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
-	for _, name := range []string{"link", "pipe", "dir"} {
-		for _, follow := range []bool{false, true} {
-			var out bytes.Buffer
-			err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, name), Follow: follow, Over: always(true), Turn: turn.Over(nil)}, &out)
-			require.ErrorIs(t, err, logfile.ErrNotRegular, name)
-			assert.Zero(t, out.Len())
-		}
-	}
-	err := logfile.Read(t.Context(), logfile.Request{Path: filepath.Join(dir, "none"), Over: always(true), Turn: turn.Over(nil)}, io.Discard)
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 type broken struct{}

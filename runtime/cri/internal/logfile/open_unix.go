@@ -13,4 +13,6 @@ func openFile(path string) (*os.File, error) {
 }
 
 // isNotRegular: the path is a link, or a socket.
-func isNotRegular(err error) bool { return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) }
+func isNotRegular(err error) bool {
+	return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO)
+}
