@@ -142,6 +142,7 @@ func Podkeel() House {
 			{"podmanager/source", Shell, Floor3},
 			{"podmanager/status", Shell, Floor3},
 			{"runtime/cri/internal/logfile", Edge, Floor3},
+			{"runtime/cri/internal/streaming", Edge, Floor3},
 
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},

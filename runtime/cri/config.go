@@ -33,7 +33,8 @@ type Config struct {
 	Log *slog.Logger
 	// Hooks observe.
 	Hooks Hooks
-	// DialContext makes connections; nil is a net.Dialer's.
+	// DialContext makes connections, to the endpoint and to the streaming server of
+	// the runtime; nil is a net.Dialer's.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

@@ -64,6 +64,12 @@
 // too; so it has to run where the runtime does. A file that is a link is not read.
 // Pieces of long lines are put together, those of stdout apart from those of stderr.
 //
+// # Streams
+//
+// ExecStream, Attach and PortForward go over the streaming server whose address the
+// runtime returns. It is dialed, with Config.DialContext, on a loopback address only;
+// elsewhere they are ErrUnsupported.
+//
 // # What runtimes cannot do
 //
 //   - CRI reserves a container's name and attempt for the pod, not for the

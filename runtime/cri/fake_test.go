@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -41,8 +42,12 @@ type fake struct {
 	instead func(ctx context.Context, method string, req any) (res any, err error)
 	after   func(method string, req, res any) (any, error)
 	// events, if there, is the stream of events; parts has lists sent in parts.
-	parts  bool
-	events func(stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error
+	parts bool
+	// streams are the addresses of the streaming server; instance is every process,
+	// if it is there.
+	streams  map[string]streamed
+	instance func(context.Context, runtime.Streams) (int32, error)
+	events   func(stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error
 }
 
 // fakeServer is a fake that listens, and may go away and come back.
@@ -53,12 +58,15 @@ type fakeServer struct {
 	l  *bufconn.Listener // nil: it is away
 	s  *grpc.Server
 	up chan error
+
+	streamed *pipes
+	web      *http.Server
 }
 
 func newFake(t *testing.T) *fakeServer {
 	m := memory.New(memory.Config{})
 	m.FailPulls("nowhere.invalid/none", errors.New("no such registry"))
-	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}}}
+	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}, streams: map[string]streamed{}}}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
@@ -73,6 +81,8 @@ func (s *fakeServer) start() {
 	criv1.RegisterImageServiceServer(s.s, s.fake)
 	s.up = make(chan error, 1)
 	go func(l net.Listener, srv *grpc.Server, up chan error) { up <- srv.Serve(l) }(s.l, s.s, s.up)
+	s.streamed, s.web = newPipes(), &http.Server{Handler: s.fake}
+	go func(l net.Listener, srv *http.Server) { _ = srv.Serve(l) }(s.streamed, s.web)
 }
 
 func (s *fakeServer) stop() {
@@ -81,17 +91,22 @@ func (s *fakeServer) stop() {
 	if s.l == nil {
 		return
 	}
+	_ = s.web.Close()
 	s.s.Stop()
 	<-s.up
 	s.l = nil
 }
 
-func (s *fakeServer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *fakeServer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	s.mu.Lock()
 	l := s.l
+	streamed := s.streamed
 	s.mu.Unlock()
 	if l == nil {
 		return nil, errors.New("no such socket")
+	}
+	if network == "tcp" {
+		return streamed.DialContext(ctx)
 	}
 	return l.DialContext(ctx)
 }

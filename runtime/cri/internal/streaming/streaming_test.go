@@ -1,0 +1,42 @@
+package streaming
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What a server says of an end is believed as far as it can be read.
+func TestExitCode(t *testing.T) {
+	exit := func(cause string) string {
+		return `{"status":"Failure","reason":"NonZeroExitCode","message":"it failed","details":{"causes":[` + cause + `]}}`
+	}
+	for end, want := range map[string]int32{
+		`{"status":"Success"}`:                       0,
+		exit(`{"reason":"ExitCode","message":"42"}`): 42,
+		exit(`{"reason":"other","message":"1"},{"reason":"ExitCode","message":"255"}`): 255,
+	} {
+		code, err := exitCode([]byte(end))
+		require.NoError(t, err)
+		assert.Equal(t, want, code)
+	}
+	for end, want := range map[string]string{
+		"":       "streaming: runtime: not ready: the connection broke before the process had ended",
+		"exit 3": "streaming: how the process ended cannot be read: invalid character 'e' looking for beginning of value",
+		`{}`:     `streaming: the runtime says ""`,
+		exit(""): `streaming: the runtime says "it failed"`,
+		exit(`{"reason":"ExitCode","message":"many"}`):     `streaming: the runtime says "it failed"`,
+		`{"status":"Failure","message":"no such program"}`: `streaming: the runtime says "no such program"`,
+	} {
+		_, err := exitCode([]byte(end))
+		require.EqualError(t, err, want)
+	}
+	_, err := exitCode(nil)
+	require.ErrorIs(t, err, runtime.ErrNotReady)
+}
