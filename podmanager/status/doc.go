@@ -29,7 +29,8 @@
 //   - A terminal phase is never Ready. [ST-18]
 //   - A status in which a container that has ended has not is refused as a whole,
 //     unless its policy, a rule of it, or all of its pod beginning anew, runs it
-//     again. [ST-6]
+//     again, or its end was a guess (ContainerStatusUnknown) of a pod that is not
+//     over. [ST-6]
 //   - A terminal phase stays, with its reason. [PH-9]
 //   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.
@@ -76,7 +77,9 @@
 //     before it sends, and does not wait for a signal to try again (ST-15).
 //   - An ordinary init container that had succeeded may run again in another
 //     attempt whatever the policy: its sandbox was lost (ST-6, CA-5).
-//   - An ephemeral container never comes back from its end (ST-6).
+//   - An ephemeral container never comes back from its end, and any other does
+//     from one that nobody saw: else the status would be refused for ever of what
+//     the runtime shows again (ST-6).
 //   - A terminal phase that was accepted stays also if another terminal one is
 //     handed in (PH-9; 58711).
 //   - That a sidecar has started says at once that the pod is initialized, and

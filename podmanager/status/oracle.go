@@ -19,7 +19,8 @@ import (
 //
 //   - No container disappears from a list, and no restart count falls.
 //   - A container that has ended does not run again under the same ID, and
-//     that it ended does not go unsaid: it is in its state or its last one.
+//     that it ended does not go unsaid: it is in its state or its last one. One
+//     whose end nobody saw may turn out not to have ended.
 //   - One that runs again is another attempt: its restart count has risen, unless
 //     its end was one that nobody saw, which was counted then.
 //   - As long as a sidecar is in its first run and has not started, nothing after
@@ -168,10 +169,14 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 		if after.RestartCount < before.RestartCount {
 			faults = append(faults, fmt.Errorf("container %s: the restart count fell from %d to %d", before.Name, before.RestartCount, after.RestartCount))
 		}
-		if before.State.Terminated != nil && before.ContainerID == after.ContainerID && after.State.Running != nil {
+		end := before.State.Terminated
+		if end != nil && end.Reason == unseenEnd && before.ContainerID == after.ContainerID && after.State.Running != nil {
+			continue // It had not ended.
+		}
+		if end != nil && before.ContainerID == after.ContainerID && after.State.Running != nil {
 			faults = append(faults, fmt.Errorf("container %s runs again under the ID %q", before.Name, after.ContainerID))
 		}
-		if end := before.State.Terminated; end != nil && end.Reason != unseenEnd && after.State.Running != nil && after.RestartCount == before.RestartCount {
+		if end != nil && end.Reason != unseenEnd && after.State.Running != nil && after.RestartCount == before.RestartCount {
 			faults = append(faults, fmt.Errorf("container %s runs again and its restart count is still %d", before.Name, after.RestartCount))
 		}
 		if hasEnded(before) && !hasEnded(after) {

@@ -57,6 +57,8 @@ func TestCheckTransition_I26_I27(t *testing.T) {
 		{"restarts", of(is(c1, ended)), of(was(is(restarted(1), runs), ended)), ""},
 		{"restarts uncounted", of(is(c1, ended)), of(was(is(c2, runs), ended)), "runs again and its restart count is still 0"},
 		{"restarts after an end that nobody saw", of(is(c1, unseen)), of(was(is(c2, runs), unseen)), ""},
+		{"nobody saw its end, and it had not ended", of(is(c1, unseen)), of(is(c1, runs)), ""},
+		{"nobody saw its end, and that is forgotten", of(is(c1, unseen)), of(is(restarted(1), runs)), "that it ended"},
 		{"ephemeral container runs again under its ID", &v1.PodStatus{EphemeralContainerStatuses: []container{is(c1, ended)}},
 			&v1.PodStatus{EphemeralContainerStatuses: []container{was(is(c1, runs), ended)}}, `runs again under the ID "1"`},
 		{"all begin anew", of(is(c1, runs)), of(was(is(restarted(1), waits), ended)), ""},

@@ -104,6 +104,7 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 // runs, ending is only tidying up before a new sandbox, and waits until that can
 // be made: otherwise each retry would tidy up again.
 func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
+	v.starting = a.Containers
 	tidies := a.CreateSandbox != "" && !v.status.MayRun()
 	if tidies {
 		if err := s.ready(ctx, v); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -66,7 +67,8 @@ type visit struct {
 	after  *runtime.PodStatus // what it showed after a kill
 	// explained says that a container waits for another reason than published.
 	explained bool
-	touched   atomic.Bool // a call was sent that may have changed the pod's records
+	starting  []plan.Start // regular containers that are being started
+	touched   atomic.Bool  // a call was sent that may have changed the pod's records
 }
 
 // visit begins a call. status may be nil.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/restart"
 )
@@ -16,7 +17,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 
 // CheckEnds checks that a status may follow old: a container that has ended
 // stays so, unless its policy, one of its rules, or all of its pod beginning
-// anew, runs it again. Its error names every container of which that is not so.
+// anew, runs it again, or nobody has seen its end. Its error names every container of which that is not so.
 // [ST-6, PH-2]
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
@@ -25,7 +26,7 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 		if was == nil || is == nil || was.State.Terminated == nil || is.State.Terminated != nil {
 			return
 		}
-		if !may(c, was, is) && !anew(was, is) {
+		if !may(c, was, is) && !anew(was, is) && !seenAgain(old, was) {
 			faults = append(faults, fmt.Errorf("%w: %s", ErrComesBack, c.Name))
 		}
 	}
@@ -47,6 +48,12 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 			func(*v1.Container, *v1.ContainerStatus, *v1.ContainerStatus) bool { return false }) // They run once.
 	}
 	return errors.Join(faults...)
+}
+
+// seenAgain reports whether the end of a container was one that nobody saw, of a
+// pod that is not over: that was a guess, which the runtime may correct.
+func seenAgain(old *v1.PodStatus, was *v1.ContainerStatus) bool {
+	return was.State.Terminated.Reason == unknownEndReason && !conditions.IsTerminal(old.Phase)
 }
 
 // initializesAgain reports whether an ordinary init container that had succeeded

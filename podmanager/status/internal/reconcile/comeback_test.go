@@ -22,6 +22,12 @@ func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
 	return c
 }
 
+// unseen is one whose end nobody saw.
+func unseen(c v1.ContainerStatus) v1.ContainerStatus {
+	c.State.Terminated.Reason = unknownEndReason
+	return c
+}
+
 func TestCheckEnds_ST6(t *testing.T) {
 	never := v1.ContainerRestartPolicyNever
 	rules := []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
@@ -33,6 +39,7 @@ func TestCheckEnds_ST6(t *testing.T) {
 		was, is v1.ContainerStatus
 		list    string // init, regular or ephemeral
 		change  func(*v1.Pod)
+		over    bool   // the pod has Failed
 		refused string // under which policies
 	}{
 		{name: "stays ended", was: exited("a", 0), is: exited("a", 0)},
@@ -57,6 +64,8 @@ func TestCheckEnds_ST6(t *testing.T) {
 			c.State.Terminated.Reason = restart.ReasonAll
 			return c
 		}()},
+		{name: "nobody saw its end", was: unseen(exited("a", 137)), is: running("a")},
+		{name: "nobody saw its end, and the pod is over", was: unseen(exited("a", 137)), is: running("a"), over: true, refused: "Never"},
 		{name: "not in the spec", was: exited("x", 0), is: running("x")},
 		{name: "sidecar", list: "init", was: exited("sidecar", 0), is: running("sidecar")},
 		{name: "init container again", list: "init", was: exited("i", 0), is: running("i"), refused: "OnFailure Never"},
@@ -83,7 +92,11 @@ func TestCheckEnds_ST6(t *testing.T) {
 					return &v1.PodStatus{ContainerStatuses: statuses(c)}
 				}
 				assert.NoError(t, CheckEnds(pod, &v1.PodStatus{}, of(tc.is)), "nothing was said before")
-				if err := CheckEnds(pod, of(tc.was), of(tc.is)); err != nil {
+				old := of(tc.was)
+				if tc.over {
+					old.Phase = v1.PodFailed
+				}
+				if err := CheckEnds(pod, old, of(tc.is)); err != nil {
 					assert.ErrorIs(t, err, ErrComesBack)
 					assert.ErrorContains(t, err, tc.was.Name)
 					refused = append(refused, string(policy))

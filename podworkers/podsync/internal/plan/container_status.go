@@ -126,6 +126,7 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 	default:
 		s.missing(in)
 	}
+	s.begun(in, is)
 	s.explain(in, is)
 	s.readiness()
 	s.resources()
@@ -324,6 +325,22 @@ func (s *described) carry() {
 	if end := old.State.Terminated; end != nil && old.ContainerID != s.id && !s.wasOver {
 		s.lastEnd(*end)
 		s.restarts = max(s.restarts, oneMore(old.RestartCount))
+	}
+}
+
+// begun turns a container that ended while it was being replaced into one that
+// waits, where its policy takes that as its end: it would be back from there.
+// What runs in init or beside has other reasons to run again. [ST-6]
+func (s *described) begun(in *StatusInput, rec *runtime.ContainerStatus) {
+	if s.state != isOver || rec == nil || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
+		return
+	}
+	for i := range in.Starting {
+		if start := &in.Starting[i]; start.Container.Name == s.spec.Name && rec.Attempt < start.Attempt {
+			s.lastEnd(s.ended)
+			s.wait(reasonCreating, "")
+			return
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ type StatusInput struct {
 	Static bool
 	// Reasons holds, by container name, why the last start failed.
 	Reasons map[string]Reason
+	// Starting are the regular containers that were decided to be started, and are
+	// being. One that was ended for that is not at its end, whatever its policy
+	// says of how it ended.
+	Starting []Start
 	// HostIPs are the addresses of the node, primary first.
 	HostIPs []string
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".

@@ -33,6 +33,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s)
 //	reason a ErrImagePull         why the last start failed
+//	starting a 1                  this attempt is being made
 //	probed a0 startup=Failure liveness=Success
 //	told a started|ready=false    what the probes say between the halves of a status
 //	initialized s0                it was, in that sandbox
@@ -73,6 +74,7 @@ type world struct {
 	probed  map[string]plan.Probed
 	// initialized is a sandbox that the pod was initialized in.
 	initialized string
+	starting    []plan.Start
 	told        []string // container, word and value, one after the other
 }
 
@@ -118,6 +120,8 @@ func (w *world) line(verb string, args []string) {
 		w.told = append(w.told, args[0], word, value)
 	case "reason":
 		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
+	case "starting":
+		w.starting = append(w.starting, plan.Start{Container: w.spec(args[0]), Attempt: uint32(w.number(args[1]))})
 	case "spec":
 		w.specify(args[0], args[1:])
 	case "probed":
@@ -513,7 +517,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Start) {
 func (w *world) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
-		Static: w.static, Reasons: w.reasons, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 
