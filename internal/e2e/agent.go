@@ -62,7 +62,7 @@ func StartAgent(t T, c *Containerd, program string, flags ...string) *Agent {
 	}
 	a := &Agent{
 		Manifests: filepath.Join(dir, "manifests"), State: filepath.Join(dir, "state"),
-		t: t, turn: turn.Over(clock.RealClock{}), program: program, address: freePort(t),
+		t: t, turn: turn.Over(clock.RealClock{}), program: program, address: FreePort(t),
 	}
 	if err := os.MkdirAll(a.Manifests, 0o755); err != nil {
 		t.Fatalf("e2e: %v", err)
@@ -94,8 +94,21 @@ func (a *Agent) On(t T) *Agent {
 	return &other
 }
 
-// freePort is an address of the loopback interface that nobody listens on.
-func freePort(t T) string {
+// Beside starts another agent on the same containerd.
+func (a *Agent) Beside(t T, c *Containerd, flags ...string) *Agent {
+	t.Helper()
+	return StartAgent(t, c, a.program, flags...)
+}
+
+// Verb runs a verb of the agent's program against this agent, and returns what
+// it prints.
+func (a *Agent) Verb(args ...string) (string, error) {
+	out, err := exec.Command(a.program, append(args, "--server", a.address)...).CombinedOutput()
+	return string(out), err
+}
+
+// FreePort is an address of the loopback interface that nobody listens on.
+func FreePort(t T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

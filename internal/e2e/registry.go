@@ -13,6 +13,7 @@ import (
 // without encryption.
 type Registry struct {
 	address string
+	layer   []byte // of busybox
 
 	mu        sync.Mutex
 	manifests map[string]blob // by repository:tag and repository@digest
@@ -42,6 +43,7 @@ func serveRegistry(t T) *Registry {
 	if err != nil {
 		t.Fatalf("e2e: %v", err)
 	}
+	r.layer = layer
 	r.add("podkeel/busybox", "1", layer, []string{"/bin/sh"})
 	r.add("podkeel/busybox", "2", layer, []string{"/bin/sh", "-l"}) // another image of the same files
 	r.add("podkeel/pause", "1", layer, []string{"/bin/sleep", "2147483647"})
@@ -54,6 +56,18 @@ func (r *Registry) Image() string { return r.address + "/podkeel/busybox:1" }
 // NextImage is the reference of another image with the same contents.
 func (r *Registry) NextImage() string { return r.address + "/podkeel/busybox:2" }
 
+// Reference is that of the image in a repository, which is there once it is
+// published.
+func (r *Registry) Reference(repository string) string { return r.address + "/" + repository + ":1" }
+
+// Publish puts the image with the tools of busybox into one more repository. It
+// may be called at any time.
+func (r *Registry) Publish(repository string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(repository, "1", r.layer, []string{"/bin/sh"})
+}
+
 // MissingImage is the reference of an image that the registry does not have.
 func (r *Registry) MissingImage() string { return r.address + "/podkeel/none:1" }
 
@@ -61,7 +75,7 @@ func (r *Registry) MissingImage() string { return r.address + "/podkeel/none:1" 
 func (r *Registry) Pause() string { return r.address + "/podkeel/pause:1" }
 
 // Trouble has requests for a repository answered with a status instead, if f,
-// which is called concurrently, gives one. Nil ends that.
+// which is called concurrently and may take its time, gives one. Nil ends that.
 func (r *Registry) Trouble(f func(repository string) (status int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +99,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.NotFound(w, req)
 		return
 	}
-	b, repository, found := r.look(path)
 	r.mu.Lock()
+	b, repository, found := r.look(path)
 	trouble := r.trouble
 	r.mu.Unlock()
 	if trouble != nil && repository != "" {

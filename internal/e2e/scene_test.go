@@ -82,21 +82,28 @@ func (s *scene) on(t *testing.T) *scene {
 	return &other
 }
 
-// pod writes a pod's manifest; it goes when the story ends. Where a meta is given
-// it is added to the pod's metadata.
-func (s *scene) pod(name, spec string, meta ...string) {
+// pod writes a pod's manifest; it goes when the story ends. What is given besides
+// is either WORD=value, a word that the spec uses, or more of its metadata.
+func (s *scene) pod(name, spec string, more ...string) {
 	s.Helper()
-	indent := func(text, by string) string {
-		return by + strings.ReplaceAll(strings.TrimSpace(words.Replace(text)), "\n", "\n"+by) + "\n"
-	}
+	said := []string{"IMAGE", s.c.Registry.Image(), "NEXT", s.c.Registry.NextImage()}
 	text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n"
-	for _, m := range meta {
-		text += indent(m, "  ")
+	for _, m := range more {
+		if word, value, ok := strings.Cut(m, "="); ok && word == strings.ToUpper(word) {
+			said = append(said, word, value)
+			continue
+		}
+		text += indent(m)
 	}
-	text += "spec:\n" + indent(spec, "  ")
-	text = strings.NewReplacer("IMAGE", s.c.Registry.Image(), "NEXT", s.c.Registry.NextImage()).Replace(text)
+	text += "spec:\n" + indent(words.Replace(spec))
+	text = strings.NewReplacer(said...).Replace(text)
 	s.agent.Write(name+".yaml", text)
 	s.Cleanup(func() { _ = os.Remove(s.manifest(name)) }) // The story may have removed it.
+}
+
+// indent puts a text below something.
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
 
 func (s *scene) manifest(name string) string {

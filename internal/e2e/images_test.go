@@ -1,0 +1,57 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+)
+
+// An image that is missing is waited for, and a pod runs once it is there.
+func imageAppears(s *scene) {
+	const repository = "podkeel/late"
+	s.pod("late", `
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: LATE, command: STAY}
+`, "LATE="+s.c.Registry.Reference(repository))
+	s.await("late", "waiting for its image", func(p *v1.Pod) bool {
+		w := statusOf(p, "web").State.Waiting
+		return w != nil && (w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff")
+	})
+	s.c.Registry.Publish(repository)
+	p := s.ready("late")
+	assert.Zero(s, statusOf(p, "web").RestartCount)
+	s.remove("late")
+}
+
+// A pod that is removed while its image is pulled, which takes for ever, goes at
+// once.
+func removedDuringPull(s *scene) {
+	const repository = "podkeel/slow"
+	s.c.Registry.Publish(repository)
+	var once sync.Once
+	asked, enough := make(chan struct{}), make(chan struct{})
+	s.c.Registry.Trouble(func(of string) int {
+		if of == repository {
+			once.Do(func() { close(asked) })
+			<-enough
+		}
+		return 0
+	})
+	s.Cleanup(func() { s.c.Registry.Trouble(nil) })
+	s.pod("slow", `
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: SLOW, command: STAY}
+`, "SLOW="+s.c.Registry.Reference(repository))
+	<-asked
+	from := real.Now()
+	s.remove("slow")
+	assert.Less(s, real.Now().Sub(from), 20*time.Second)
+	close(enough)
+	assert.Empty(s, s.containers("slow"))
+}

@@ -1,0 +1,111 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// get asks a web server once.
+func get(address string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+	return string(text), err
+}
+
+// A port of the host leads to the pod, from another pod too.
+func hostPort(s *scene) {
+	_, port, err := net.SplitHostPort(e2e.FreePort(s))
+	require.NoError(s, err)
+	s.pod("port", `
+terminationGracePeriodSeconds: 2
+containers:
+- name: web
+  image: IMAGE
+  command: [sh, -c, 'echo served > /www/index.html; httpd -p 8080 -h /www; trap "exit 0" TERM; sleep 100000 & wait']
+  ports: [{containerPort: 8080, hostPort: PORT}]
+  readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+`, "PORT="+port)
+	p := s.ready("port")
+	require.NotEmpty(s, p.Status.HostIP)
+	answer, err := get(p.Status.PodIP + ":8080")
+	require.NoError(s, err)
+	assert.Equal(s, "served\n", answer)
+	answer, err = get(p.Status.HostIP + ":" + port)
+	require.NoError(s, err)
+	assert.Equal(s, "served\n", answer)
+	s.remove("port")
+	_, err = get(p.Status.HostIP + ":" + port)
+	require.Error(s, err)
+}
+
+// A pod in the host's network has the host's addresses and interfaces.
+func hostNetwork(s *scene) {
+	s.pod("host-network", `
+hostNetwork: true
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+	p := s.ready("host-network")
+	assert.NotEmpty(s, p.Status.HostIP)
+	assert.Equal(s, p.Status.HostIP, p.Status.PodIP)
+	assert.Equal(s, cri.NamespaceMode_NODE, s.sandbox("host-network").Linux.Namespaces.Options.Network)
+	interfaces, err := net.Interfaces()
+	require.NoError(s, err)
+	assert.Contains(s, s.sh("host-network", "web", "cat /proc/net/dev"), interfaces[len(interfaces)-1].Name+":")
+	s.remove("host-network")
+}
+
+// A pod has its name, the names of its hosts file and its resolver.
+func names(s *scene) {
+	s.pod("names", `
+hostname: shop
+subdomain: market
+dnsPolicy: None
+dnsConfig: {nameservers: [192.0.2.53], searches: [example.org], options: [{name: ndots, value: "3"}]}
+hostAliases: [{ip: 192.0.2.7, hostnames: [seven, seven.example.org]}]
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+	p := s.ready("names")
+	assert.Equal(s, "shop", s.sh("names", "web", "hostname"))
+	hosts := s.sh("names", "web", "cat /etc/hosts")
+	assert.Contains(s, strings.Fields(line(hosts, p.Status.PodIP)), "shop")
+	assert.Equal(s, []string{"192.0.2.7", "seven", "seven.example.org"}, strings.Fields(line(hosts, "192.0.2.7")))
+	assert.Equal(s, "search example.org\nnameserver 192.0.2.53\noptions ndots:3", s.sh("names", "web", "cat /etc/resolv.conf"))
+	s.remove("names")
+}
+
+// line is the line of a text that begins with a word.
+func line(text, word string) string {
+	for l := range strings.Lines(text) {
+		if fields := strings.Fields(l); len(fields) > 0 && fields[0] == word {
+			return l
+		}
+	}
+	return ""
+}

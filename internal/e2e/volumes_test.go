@@ -1,0 +1,105 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// What one container writes into an emptyDir another one reads; it outlives
+// containers and goes with the pod.
+func emptyDir(s *scene) {
+	s.pod("empty", `
+terminationGracePeriodSeconds: 2
+volumes: [{name: shared, emptyDir: {}}, {name: memory, emptyDir: {medium: Memory, sizeLimit: 1Mi}}]
+containers:
+- name: one
+  image: IMAGE
+  command: [sh, -c, 'test -e /a/file && exec sleep 100000; echo hello > /a/file; sleep 1; exit 1']
+  volumeMounts: [{name: shared, mountPath: /a}, {name: memory, mountPath: /m}]
+- name: two
+  image: IMAGE
+  command: STAY
+  volumeMounts: [{name: shared, mountPath: /b, readOnly: true}, {name: memory, mountPath: /m}]
+`)
+	p := s.ready("empty")
+	s.wait("written", soon, func() bool { return s.sh("empty", "two", "cat /b/file 2>/dev/null || true") == "hello" })
+	assert.Equal(s, "refused", s.sh("empty", "two", "touch /b/other 2>/dev/null && echo taken || echo refused"))
+	assert.Equal(s, "tmpfs", s.sh("empty", "two", "stat -f -c %T /m"))
+	assert.Equal(s, "full", s.sh("empty", "two", "dd if=/dev/zero of=/m/big bs=1M count=3 2>/dev/null && echo fits || echo full"))
+	s.await("empty", "the first container again", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "one").RestartCount == 1 })
+	assert.Equal(s, "hello", s.sh("empty", "one", "cat /a/file"))
+	s.remove("empty")
+	s.wait("the volume has gone", soon, func() bool {
+		_, err := os.Stat(filepath.Join(s.agent.State, "pods", string(p.UID), "volumes"))
+		return os.IsNotExist(err)
+	})
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	require.NoError(s, err)
+	assert.NotContains(s, string(mounts), string(p.UID))
+}
+
+// Keys of ConfigMaps and Secrets are files, with the mode that was asked for, and
+// the environment as a whole.
+func configs(s *scene) {
+	s.pod("configs", `
+terminationGracePeriodSeconds: 2
+volumes:
+- {name: settings, configMap: {name: settings}}
+- {name: password, secret: {secretName: password, defaultMode: 0400, items: [{key: word, path: deep/word}]}}
+- {name: about, downwardAPI: {items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}
+containers:
+- name: web
+  image: IMAGE
+  command: STAY
+  envFrom: [{prefix: SET_, configMapRef: {name: settings}}]
+  volumeMounts:
+  - {name: settings, mountPath: /settings}
+  - {name: password, mountPath: /password}
+  - {name: about, mountPath: /about}
+  - {name: settings, mountPath: /etc/colour, subPath: colour}
+`)
+	s.ready("configs")
+	assert.Equal(s, "green 42", s.sh("configs", "web", `echo "$SET_colour $SET_size"`))
+	assert.Equal(s, "green 42", s.sh("configs", "web", `echo "$(cat /settings/colour) $(cat /settings/size)"`))
+	assert.Equal(s, "sesame 400", s.sh("configs", "web", `echo "$(cat /password/deep/word) $(stat -L -c %a /password/deep/word)"`))
+	assert.Equal(s, "configs-n1", s.sh("configs", "web", "cat /about/name"))
+	assert.Equal(s, "green", s.sh("configs", "web", "cat /etc/colour"))
+	s.remove("configs")
+}
+
+// Directories and files of the host, parts of them, and what is mounted there
+// later.
+func hostPath(s *scene) {
+	out := s.shared()
+	require.NoError(s, os.MkdirAll(filepath.Join(out, "part"), 0o755))
+	require.NoError(s, os.WriteFile(filepath.Join(out, "part", "file"), []byte("of the host"), 0o644))
+	s.pod("host-path", `
+terminationGracePeriodSeconds: 2
+volumes:
+- {name: dir, hostPath: {path: OUT, type: Directory}}
+- {name: made, hostPath: {path: OUT/made, type: DirectoryOrCreate}}
+containers:
+- name: web
+  image: IMAGE
+  command: STAY
+  env: [{name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+  volumeMounts:
+  - {name: dir, mountPath: /dir, readOnly: true}
+  - {name: dir, mountPath: /part, subPath: part}
+  - {name: made, mountPath: /made, subPathExpr: '$(NAME)/own'}
+`, "OUT="+out)
+	s.ready("host-path")
+	assert.Equal(s, "of the host", s.sh("host-path", "web", "cat /dir/part/file"))
+	assert.Equal(s, "of the host", s.sh("host-path", "web", "cat /part/file"))
+	assert.Equal(s, "refused", s.sh("host-path", "web", "touch /dir/other 2>/dev/null && echo taken || echo refused"))
+	s.sh("host-path", "web", "echo back > /made/file")
+	assert.Equal(s, "back", read(out, "made/host-path-n1/own/file"))
+	s.remove("host-path")
+	assert.Equal(s, "of the host", read(out, "part/file"))
+}
