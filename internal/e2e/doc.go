@@ -16,4 +16,12 @@
 //
 // The registry serves two images made here out of the machine's static busybox.
 // They are pulled as any other, which works without a network.
+//
+// # The tests
+//
+// go test ./internal/e2e has one pod come and go. With -e2e there is everything:
+// stories, each of which is one thing that a pod may have, side by side on one
+// containerd and one agent; and what needs an agent, or a containerd, of its own.
+// What an agent says is held against what the runtime says to bare CRI calls. With
+// -full too, numbers are not made smaller for the sake of time.
 package e2e

@@ -3,8 +3,10 @@
 package e2e_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,7 +80,8 @@ func TestStories(t *testing.T) {
 	}
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		all := newScene(t, c, a)
-		for name, story := range stories {
+		for _, name := range slices.Sorted(maps.Keys(stories)) {
+			story := stories[name]
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				from := real.Now()
