@@ -38,8 +38,11 @@
 // directory 10,000 names ([Config.MaxFiles]); a read takes at most five seconds
 // ([Config.ReadTimeout]), and eight are under way at once. Beyond a bound it is
 // an error, with the consequences above. The files of a directory are hashed at every
-// scan and parsed only when the hash is new. Scans come after changes, at most
-// about once a second, and once in a period.
+// scan and parsed only when the hash is new. Scans come after changes, a few
+// milliseconds after a single one and a tenth of a second after several, at most
+// about ten a second and one a second while they go on, and once in a period. A
+// file ought to be renamed into the directory: one that is written in place may
+// be read half written, if its writer pauses.
 //
 // # Statements kept
 //

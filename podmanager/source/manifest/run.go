@@ -5,13 +5,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// After the first news of a change the source waits until nothing has changed
-// for quiet, but not longer than settled: a file written a thousand times a
-// second is read once a second (F33).
+// After the news of a change the source waits until nothing has changed for a
+// while, since writing takes more than one moment: a short one where one change
+// came after a time of peace, as when a whole file is renamed into the directory
+// or removed; a longer one for each further change of the same file; and the
+// longest where changes follow each other, and where a file was moved away, as
+// editors do before they write the new one. It does not wait for longer than
+// settled: a file written a thousand times a second is read once a second (F33).
 const (
+	quick   = 3 * time.Millisecond
 	quiet   = 100 * time.Millisecond
 	settled = time.Second
 )
@@ -69,44 +76,79 @@ func (s *Source) wait(ctx context.Context, w *watch) error {
 			return nil
 		case e := <-w.events():
 			if w.matters(e) {
-				return s.settle(ctx, w)
+				return s.settle(ctx, w, e)
 			}
-		case <-w.errors(): // An overflow, most likely: anything may have changed.
-			return s.settle(ctx, w)
+		case <-w.errors():
+			return s.settle(ctx, w, lost)
 		}
 	}
 }
 
+// lost stands for news that was lost, in an overflow most likely: anything may
+// have changed, and much has.
+var lost = fsnotify.Event{Op: fsnotify.Rename}
+
 // settle waits until nothing has changed for a while.
-func (s *Source) settle(ctx context.Context, w *watch) error {
+func (s *Source) settle(ctx context.Context, w *watch, news fsnotify.Event) error {
+	defer func() { s.settled = s.cfg.Clock.Now() }()
 	enough := s.cfg.Clock.NewTimer(settled)
 	defer enough.Stop()
-	for {
-		calm := s.cfg.Clock.NewTimer(quiet)
-		again, err := s.disturbed(ctx, w, calm.C(), enough.C())
+	restless := !s.settled.IsZero() && s.cfg.Clock.Since(s.settled) < quiet
+	for p := newPause(restless); ; {
+		p.hear(news)
+		calm := s.cfg.Clock.NewTimer(p.length)
+		next, again, err := s.disturbed(ctx, w, calm.C(), enough.C())
 		calm.Stop()
 		if !again {
 			return err
 		}
+		news = next
 	}
 }
 
+// pause is how long nothing has to change for all to be settled.
+type pause struct {
+	length time.Duration
+	heard  map[string]bool // what has changed meanwhile
+}
+
+// newPause is that before the first news. It is restless if there were others
+// just before.
+func newPause(restless bool) *pause {
+	p := &pause{length: quick, heard: map[string]bool{}}
+	if restless {
+		p.length = quiet
+	}
+	return p
+}
+
+// hear takes news in.
+func (p *pause) hear(news fsnotify.Event) {
+	switch {
+	case news.Has(fsnotify.Rename):
+		p.length = quiet
+	case p.heard[news.Name]:
+		p.length = min(2*p.length, quiet)
+	}
+	p.heard[news.Name] = true
+}
+
 // disturbed waits for one more change, and is false if it is time to look.
-func (s *Source) disturbed(ctx context.Context, w *watch, calm, enough <-chan time.Time) (bool, error) {
+func (s *Source) disturbed(ctx context.Context, w *watch, calm, enough <-chan time.Time) (fsnotify.Event, bool, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return lost, false, ctx.Err()
 		case <-calm:
-			return false, nil
+			return lost, false, nil
 		case <-enough:
-			return false, nil
+			return lost, false, nil
 		case e := <-w.events():
 			if w.matters(e) {
-				return true, nil
+				return e, true, nil
 			}
 		case <-w.errors():
-			return true, nil
+			return lost, true, nil
 		}
 	}
 }

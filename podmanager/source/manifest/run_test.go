@@ -175,6 +175,49 @@ func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
 	})
 }
 
+// TestRun_F33_OneChangeIsReadAtOnce, as nothing suggests another; what follows
+// it soon, and a file that was moved away, has to settle first.
+func TestRun_F33_OneChangeIsReadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t)
+		events := make(chan fsnotify.Event)
+		d.source.WatchWith(&manifest.News{Events: events})
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		began := time.Now()
+		next := func(want string, after time.Duration, news ...fsnotify.Op) {
+			t.Helper()
+			began = time.Now()
+			for _, op := range news {
+				events <- fsnotify.Event{Name: d.file("a"), Op: op}
+			}
+			assert.Equal(t, want, <-got)
+			assert.Equal(t, after, time.Since(began))
+			synctest.Wait()
+		}
+		d.write("a", podYAML("a", "one"))
+		next("a-n1 one", 3*time.Millisecond, fsnotify.Create)
+		d.write("a", podYAML("a", "two"))
+		next("a-n1 two", 100*time.Millisecond, fsnotify.Create)
+		time.Sleep(100 * time.Millisecond)
+		d.write("a", podYAML("a", "three"))
+		next("a-n1 three", 6*time.Millisecond, fsnotify.Create, fsnotify.Write)
+		time.Sleep(100 * time.Millisecond)
+		d.write("a", podYAML("a", "four"))
+		next("a-n1 four", 96*time.Millisecond, fsnotify.Write, fsnotify.Write, fsnotify.Write, fsnotify.Write, fsnotify.Write, fsnotify.Write)
+		time.Sleep(100 * time.Millisecond)
+		d.remove("a")
+		next("", 3*time.Millisecond, fsnotify.Remove)
+		d.write("a", podYAML("a", "five"))
+		time.Sleep(100 * time.Millisecond)
+		next("a-n1 five", 3*time.Millisecond, fsnotify.Create)
+		time.Sleep(100 * time.Millisecond)
+		d.write("a", podYAML("a", "six"))
+		next("a-n1 six", 100*time.Millisecond, fsnotify.Rename, fsnotify.Create)
+	})
+}
+
 // TestRun_F9_NewsOfTemporaryFilesIsNoNews, so an open editor costs nothing. The
 // link that a config map's volume is switched with is news.
 func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,8 @@ type Source struct {
 	files map[string]*file // by path
 	last  source.Snapshot
 	told  told
+
+	settled time.Time // when the end of changes was last waited for; zero is never
 
 	newAnnouncer func() (*announcer, error)
 }
