@@ -1,0 +1,319 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+var (
+	kills = flag.Int("restarts", 4, "how often the agent is killed on each family of containerd; "+
+		"containerd is killed three times for ten of these, both once, and the machine goes off once for twenty-five")
+	seed = flag.Uint64("seed", 0, "of what is random in restarts; 0 is another one each time")
+)
+
+const (
+	// calm is how long all may take to be as it ought to be after a crash, on a
+	// machine that does much else.
+	calm = 90 * time.Second
+	// again is how long a new agent may take until every pod that runs is Ready
+	// to it. Probes come once a second.
+	again = 15 * time.Second
+	slots = 6 // pods that come, change and go
+)
+
+// Agent, containerd and machine crash at random moments while pods come, change
+// and go. No pod runs twice, or without being wanted, and nothing that nobody
+// touched is started again (I34 to I37).
+func TestRestart(t *testing.T) {
+	from := *seed
+	if from == 0 {
+		from = uint64(real.Now().UnixNano())
+	}
+	t.Logf("go test ./internal/e2e -run TestRestart -restarts %d -seed %d", *kills, from)
+	program := e2e.BuildAgent(t, t.TempDir())
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			c := e2e.Start(t, version)
+			r := newRestarts(t, c, e2e.StartAgent(t, c, program), from)
+			r.run(*kills)
+		})
+	}
+}
+
+// restarts is one run.
+type restarts struct {
+	*testing.T
+	c      *e2e.Containerd
+	agent  *e2e.Agent
+	cri    cri.RuntimeServiceClient
+	watch  *watch
+	random *rand.Rand
+	counts string            // a directory in which starts are counted
+	want   map[string]wanted // by name
+	number int               // of manifests that were written
+}
+
+// wanted is a pod that there ought to be.
+type wanted struct {
+	gen   string
+	shape shape
+}
+
+func newRestarts(t *testing.T, c *e2e.Containerd, a *e2e.Agent, seed uint64) *restarts {
+	client := cri.NewRuntimeServiceClient(c.Conn())
+	return &restarts{
+		T: t, c: c, agent: a, cri: client, counts: t.TempDir(), want: map[string]wanted{},
+		watch:  &watch{agent: a, cri: client, wrong: map[string]bool{}, counts: map[string]int32{}, been: map[string]int{}, over: map[string]bool{}},
+		random: rand.New(rand.NewPCG(seed, 0)),
+	}
+}
+
+func (r *restarts) run(kills int) {
+	for _, s := range steady {
+		r.write(s.name, s)
+	}
+	r.converge("the start")
+	ctx, end := context.WithCancel(r.Context())
+	group := turn.NewGroup(real)
+	group.Go(func() { r.watch.run(ctx) })
+	defer func() { end(); group.Wait() }()
+	for i, crash := range r.crashes(kills) {
+		r.round(fmt.Sprintf("round %d, %s", i, crash.name), crash)
+	}
+	r.leave()
+}
+
+// crash is something that goes wrong.
+type crash struct {
+	name   string
+	how    func()
+	reboot bool
+}
+
+// crashes are all of them, in a random order.
+func (r *restarts) crashes(kills int) (all []crash) {
+	add := func(n int, c crash) { all = append(all, slices.Repeat([]crash{c}, n)...) }
+	add(kills, crash{"the agent dies", r.killAgent, false})
+	add((kills*3+9)/10, crash{"containerd dies", r.killContainerd, false})
+	add((kills+9)/10, crash{"both die", r.killBoth, false})
+	add((kills+24)/25, crash{"the machine goes off", r.reboot, true})
+	r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// round is one crash amid changes. When all has calmed down, what was there
+// before and nobody touched is there still.
+func (r *restarts) round(name string, crash crash) {
+	before := r.identities()
+	from := real.Now()
+	r.churn(600 * time.Millisecond)
+	crash.how()
+	crashed := real.Now()
+	if !crash.reboot {
+		r.readyAgain(name)
+	}
+	back := real.Now()
+	r.converge(name)
+	r.watch.settling(false)
+	r.Logf("%s: after %s, Ready again %s, calm %s later", name, crashed.Sub(from).Round(time.Millisecond),
+		back.Sub(crashed).Round(time.Millisecond), real.Now().Sub(back).Round(time.Millisecond))
+	if !crash.reboot {
+		require.Equal(r, before, r.identities(), "%s: something was started again", name)
+	}
+	require.Empty(r, r.watch.found(), name)
+}
+
+// The crashes. Pods change while something is down, too.
+
+func (r *restarts) killAgent() {
+	r.agent.Kill()
+	r.churn(200 * time.Millisecond)
+	r.startAgent()
+}
+
+func (r *restarts) killContainerd() {
+	r.c.Kill()
+	r.churn(300 * time.Millisecond)
+	r.c.Restart()
+}
+
+func (r *restarts) killBoth() {
+	r.eitherFirst(r.agent.Kill, r.c.Kill)
+	r.churn(200 * time.Millisecond)
+	r.eitherFirst(r.startAgent, r.c.Restart)
+}
+
+func (r *restarts) reboot() {
+	r.watch.settling(true)
+	r.agent.Kill()
+	r.c.Reboot()
+	r.churn(200 * time.Millisecond)
+	r.eitherFirst(r.startAgent, r.c.Restart)
+}
+
+func (r *restarts) startAgent() {
+	r.watch.started()
+	r.agent.Start()
+}
+
+// eitherFirst does two things in a random order, and waits a while in between.
+func (r *restarts) eitherFirst(one, other func()) {
+	if r.random.IntN(2) == 0 {
+		one, other = other, one
+	}
+	one()
+	r.pause(200 * time.Millisecond)
+	other()
+}
+
+// pause is at most so long.
+func (r *restarts) pause(most time.Duration) {
+	_ = real.Sleep(r.Context(), time.Duration(r.random.Int64N(int64(most))))
+}
+
+// churn writes, changes and removes pods for a while of at most some length.
+func (r *restarts) churn(most time.Duration) {
+	end := real.Now().Add(time.Duration(r.random.Int64N(int64(most))))
+	for real.Now().Before(end) {
+		name := fmt.Sprintf("c%d", r.random.IntN(slots))
+		if _, there := r.want[name]; there && r.random.IntN(2) == 0 {
+			r.remove(name)
+		} else {
+			r.write(name, churned[r.random.IntN(len(churned))])
+		}
+		r.pause(150 * time.Millisecond)
+	}
+}
+
+func (r *restarts) write(name string, s shape) {
+	r.number++
+	gen, image := fmt.Sprintf("g%d", r.number), r.c.Registry.Image()
+	if r.random.IntN(2) == 0 {
+		image = r.c.Registry.NextImage()
+	}
+	r.want[name] = wanted{gen, s}
+	r.agent.Write(name+".yaml", s.manifest(name, gen, image, r.counts))
+}
+
+func (r *restarts) remove(name string) {
+	delete(r.want, name)
+	r.agent.Remove(name + ".yaml")
+}
+
+// identities are those of what runs and nobody touches. The containers of a crash
+// loop change by themselves.
+func (r *restarts) identities() map[string]string {
+	pods := map[string]bool{}
+	for _, s := range steady {
+		pods[s.name+"-"+e2e.NodeName] = true
+	}
+	t, err := look(r.cri)
+	require.NoError(r, err)
+	ids := t.identities(pods)
+	delete(ids, "crash-"+e2e.NodeName+"/a")
+	return ids
+}
+
+// readyAgain waits until all that runs and nobody touches is Ready to the agent.
+func (r *restarts) readyAgain(when string) {
+	r.Helper()
+	r.await(when+": Ready again", again, func(pods map[string]*v1.Pod, _ truth) (missing []string) {
+		for _, s := range steady {
+			if p := pods[s.name]; s.kind != comes && (p == nil || !s.settled(p)) {
+				missing = append(missing, s.name)
+			}
+		}
+		return missing
+	})
+}
+
+// converge waits until every pod is as it ought to be and nothing else runs.
+func (r *restarts) converge(when string) {
+	r.Helper()
+	r.await(when+": calm", calm, func(pods map[string]*v1.Pod, t truth) (missing []string) {
+		wanted := map[string]bool{}
+		for name, p := range pods {
+			wanted[string(p.UID)] = true
+			if _, ok := r.want[name]; !ok {
+				missing = append(missing, name+" is not wanted")
+			}
+		}
+		for name, w := range r.want {
+			if p := pods[name]; p == nil || p.Labels["gen"] != w.gen || p.DeletionTimestamp != nil || !w.shape.settled(p) {
+				missing = append(missing, fmt.Sprintf("%s, a %s of %s, is not as it ought to be: %+v", name, w.shape.name, w.gen, p))
+			}
+		}
+		return append(missing, t.orphans(wanted, false)...)
+	})
+}
+
+// await waits until nothing is missing.
+func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) {
+	r.Helper()
+	var last []string
+	for end := real.Now().Add(within); ; {
+		pods, err := r.agent.Pods()
+		var t truth
+		if err == nil {
+			t, err = look(r.cri)
+		}
+		if last = []string{fmt.Sprint(err)}; err == nil {
+			last = missing(pods, t)
+		}
+		if len(last) == 0 {
+			return
+		}
+		if real.Now().After(end) {
+			r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(last, "\n"), r.watch.found())
+		}
+		_ = real.Sleep(r.Context(), 20*time.Millisecond)
+	}
+}
+
+// leave removes all pods. Nothing of them stays, and no job has run twice.
+func (r *restarts) leave() {
+	r.Helper()
+	for _, name := range slices.Sorted(maps.Keys(r.want)) {
+		r.remove(name)
+	}
+	r.await("the end: nothing is left", calm, func(pods map[string]*v1.Pod, t truth) []string {
+		left := t.orphans(nil, true)
+		for name := range pods {
+			left = append(left, name)
+		}
+		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.c.Dir + "/leases/*/10.*", r.c.Dir + "/state/netns/*"} {
+			found, _ := filepath.Glob(file)
+			left = append(left, found...)
+		}
+		return left
+	})
+	require.Empty(r, r.watch.found(), "the end")
+	files, err := os.ReadDir(r.counts)
+	require.NoError(r, err)
+	require.NotEmpty(r, files)
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(r.counts, file.Name()))
+		require.NoError(r, err)
+		require.Equal(r, 1, bytes.Count(text, []byte("\n")), "a job has run more than once: %s", file.Name())
+	}
+}

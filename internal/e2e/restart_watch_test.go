@@ -1,0 +1,137 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// watch looks at the agent and the runtime the whole time, and notes what must
+// never be.
+type watch struct {
+	agent *e2e.Agent
+	cri   cri.RuntimeServiceClient
+
+	mu     sync.Mutex
+	life   int              // of the agent: how often it was started
+	wrong  map[string]bool  // what was wrong
+	counts map[string]int32 // restart counts, by UID and container
+	been   map[string]int   // the life in which a steady pod has been Ready
+	over   map[string]bool  // pods that were over, by UID
+	loose  bool             // Ready is no matter now
+}
+
+func (w *watch) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.askAgent()
+		if t, err := look(w.cri); err == nil {
+			w.note(t.doubles()...)
+		}
+		_ = real.Sleep(ctx, 50*time.Millisecond)
+	}
+}
+
+func (w *watch) note(wrong ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, what := range wrong {
+		w.wrong[what] = true
+	}
+}
+
+// started says that another agent runs now. Before it is started this is
+// called, and after the former has ended.
+func (w *watch) started() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.life++
+}
+
+// settling says whether every pod may be not Ready: the machine was switched off.
+func (w *watch) settling(loose bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.loose = loose
+}
+
+// askAgent compares what the agent says now with what was said before.
+func (w *watch) askAgent() {
+	w.mu.Lock()
+	life := w.life
+	w.mu.Unlock()
+	pods, err := w.agent.Pods()
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.life != life {
+		return // Who answered is not known.
+	}
+	for name, p := range pods {
+		w.countsLocked(name, p)
+		w.readyLocked(name, p)
+		w.phaseLocked(name, p)
+	}
+}
+
+// countsLocked: restart counts never fall.
+func (w *watch) countsLocked(name string, p *v1.Pod) {
+	for _, list := range [...][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			key, now := string(p.UID)+"/"+list[i].Name, list[i].RestartCount
+			// Nothing is known of a pod that was not looked at yet.
+			if before := w.counts[key]; now < before && list[i].ContainerID != "" {
+				w.wrong[fmt.Sprintf("the restart count of %s/%s fell from %d to %d", name, list[i].Name, before, now)] = true
+			}
+			w.counts[key] = max(now, w.counts[key])
+		}
+	}
+}
+
+// readyLocked: what nobody touches and was Ready stays so, as long as the agent
+// lives (CS-12, PR-5). A new agent has no status of before, as there is no API
+// server that kept it: it has to probe what has probes once, and is not Ready
+// until then; what has none is Ready at the first sight.
+func (w *watch) readyLocked(name string, p *v1.Pod) {
+	what := kindOf(name)
+	if what == comes || w.loose || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].ContainerID == "" {
+		return
+	}
+	switch {
+	case isReady(p):
+		w.been[name] = w.life
+	case what == stays || w.been[name] == w.life:
+		w.wrong[fmt.Sprintf("%s is not Ready: %+v", name, p.Status)] = true
+	}
+}
+
+// phaseLocked: a pod that is over stays over.
+func (w *watch) phaseLocked(name string, p *v1.Pod) {
+	over := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+	key := string(p.UID)
+	if w.over[key] && p.Status.Phase == v1.PodRunning {
+		w.wrong[fmt.Sprintf("%s was over, and runs", name)] = true
+	}
+	if over && p.Spec.RestartPolicy == v1.RestartPolicyNever {
+		w.over[key] = true
+	}
+}
+
+// found is what was wrong so far.
+func (w *watch) found() (wrong []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for what := range w.wrong {
+		wrong = append(wrong, what)
+	}
+	return wrong
+}
