@@ -39,8 +39,8 @@ const (
 var steady = []shape{
 	{"plain", `{terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, ` + stay + `}, {name: b, image: $IMAGE, ` + stay + `}]}`, isReady, stays},
 	{"probed", `{terminationGracePeriodSeconds: 1, containers: [
-		{name: web, image: $IMAGE, command: [httpd, -f, -p, "8080"],
-		 readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5},
+		{name: web, image: $IMAGE, command: [httpd, -f, -p, "8080", -h, /],
+		 readinessProbe: {httpGet: {path: /etc/group, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5},
 		 livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, timeoutSeconds: 5}},
 		{name: run, image: $IMAGE, ` + stay + `,
 		 readinessProbe: {` + fine + `, periodSeconds: 1, failureThreshold: 3, timeoutSeconds: 10},

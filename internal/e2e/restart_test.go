@@ -260,7 +260,7 @@ func (r *restarts) converge(when string) {
 		}
 		for name, w := range r.want {
 			if p := pods[name]; p == nil || p.Labels["gen"] != w.gen || p.DeletionTimestamp != nil || !w.shape.settled(p) {
-				missing = append(missing, fmt.Sprintf("%s, a %s of %s, is not as it ought to be: %+v", name, w.shape.name, w.gen, p))
+				missing = append(missing, fmt.Sprintf("%s, a %s of %s, is not as it ought to be: %s", name, w.shape.name, w.gen, told(p)))
 			}
 		}
 		return append(missing, t.orphans(wanted, false)...)
@@ -316,4 +316,12 @@ func (r *restarts) leave() {
 		require.NoError(r, err)
 		require.Equal(r, 1, bytes.Count(text, []byte("\n")), "a job has run more than once: %s", file.Name())
 	}
+}
+
+// told is what people need to know of a pod that is not as it ought to be.
+func told(p *v1.Pod) string {
+	if p == nil {
+		return "there is none"
+	}
+	return fmt.Sprintf("%s, deleted %v, %+v", p.Labels["gen"], p.DeletionTimestamp, p.Status)
 }

@@ -103,7 +103,8 @@ func (w *watch) countsLocked(name string, p *v1.Pod) {
 // until then; what has none is Ready at the first sight.
 func (w *watch) readyLocked(name string, p *v1.Pod) {
 	what := kindOf(name)
-	if what == comes || w.loose || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].ContainerID == "" {
+	over := p.Status.Phase == v1.PodFailed // after the machine was switched off; what runs is compared as well
+	if what == comes || w.loose || over || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].ContainerID == "" {
 		return
 	}
 	switch {
