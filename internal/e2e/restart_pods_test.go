@@ -49,7 +49,7 @@ var steady = []shape{
 		initContainers: [{name: first, image: $IMAGE, command: ["true"]},
 			{name: beside, image: $IMAGE, restartPolicy: Always, ` + stay + `, startupProbe: {` + fine + `, periodSeconds: 1, failureThreshold: 100, timeoutSeconds: 10}},
 			{name: last, image: $IMAGE, command: ["true"]}],
-		containers: [{name: main, image: $IMAGE, ` + stay + `, lifecycle: {postStart: {` + fine + `}}}]}`, isReady, stays},
+		containers: [{name: main, image: $IMAGE, ` + stay + `, lifecycle: {postStart: {` + fine + `}}}]}`, isReady, probes},
 	{"done", job("Never", "exit 0"), hasPhase(v1.PodSucceeded), comes},
 	{"failed", job("Never", "exit 3"), hasPhase(v1.PodFailed), comes},
 	{"once", job("OnFailure", "exit 0"), hasPhase(v1.PodSucceeded), comes},

@@ -133,10 +133,10 @@ func (r *restarts) round(name string, crash crash) {
 		r.readyAgain(name)
 	}
 	back := real.Now()
-	r.converge(name)
+	late := r.converge(name)
 	r.watch.settling(false)
-	r.Logf("%s: after %s, Ready again %s, calm %s later", name, crashed.Sub(from).Round(time.Millisecond),
-		back.Sub(crashed).Round(time.Millisecond), real.Now().Sub(back).Round(time.Millisecond))
+	r.Logf("%s: after %s, Ready again %s, calm %s later, the last was %.200s", name, crashed.Sub(from).Round(time.Millisecond),
+		back.Sub(crashed).Round(time.Millisecond), real.Now().Sub(back).Round(time.Millisecond), late)
 	if !crash.reboot {
 		require.Equal(r, before, r.identities(), "%s: something was started again", name)
 	}
@@ -247,10 +247,11 @@ func (r *restarts) readyAgain(when string) {
 	})
 }
 
-// converge waits until every pod is as it ought to be and nothing else runs.
-func (r *restarts) converge(when string) {
+// converge waits until every pod is as it ought to be and nothing else runs, and
+// returns what that had to wait for at last.
+func (r *restarts) converge(when string) []string {
 	r.Helper()
-	r.await(when+": calm", calm, func(pods map[string]*v1.Pod, t truth) (missing []string) {
+	return r.await(when+": calm", calm, func(pods map[string]*v1.Pod, t truth) (missing []string) {
 		wanted := map[string]bool{}
 		for name, p := range pods {
 			wanted[string(p.UID)] = true
@@ -267,22 +268,23 @@ func (r *restarts) converge(when string) {
 	})
 }
 
-// await waits until nothing is missing.
-func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) {
+// await waits until nothing is missing, and returns what was missing last.
+func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) []string {
 	r.Helper()
-	var last []string
+	var last, now []string
 	for end := real.Now().Add(within); ; {
 		pods, err := r.agent.Pods()
 		var t truth
 		if err == nil {
 			t, err = look(r.cri)
 		}
-		if last = []string{fmt.Sprint(err)}; err == nil {
-			last = missing(pods, t)
+		if now = []string{fmt.Sprint(err)}; err == nil {
+			now = missing(pods, t)
 		}
-		if len(last) == 0 {
-			return
+		if len(now) == 0 {
+			return last
 		}
+		last = now
 		if real.Now().After(end) {
 			r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(last, "\n"), r.watch.found())
 		}
