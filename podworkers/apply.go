@@ -126,7 +126,7 @@ func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
 func (w *Workers) enterLocked(act *actions, e *lifecycle.Effect) {
 	if e.Phase == lifecycle.Finished {
 		r := w.recordLocked(e.Ref)
-		r.content, r.amend = content{}, nil
+		r.content = content{}
 	}
 	if w.config.Hooks.Phase != nil {
 		a := act.add(e.Op)

@@ -16,8 +16,6 @@ type record struct {
 	content
 	// next is the content of the incarnation that waits for this one to end.
 	next *content
-	// amend changes the final status; the last function that came counts.
-	amend PodStatusFunc
 	// mark is the newest observation that was begun when the last call of the
 	// syncer ended: a later one is fresh.
 	mark uint64
@@ -38,6 +36,9 @@ type content struct {
 	mirror     *v1.Pod   // of the newest update, nil if it had none
 	lastMirror *v1.Pod   // of the newest update that had one, for replays
 	since      time.Time // StartTime of the oldest update not yet run
+	// amend changes the final status, if the table says so; the last function that
+	// came counts.
+	amend PodStatusFunc
 }
 
 // renew takes over the newest update of the same incarnation (B-051, B-052,
@@ -81,6 +82,9 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
 		r.amend = o.KillPodOptions.PodStatusFunc
+		if r.next != nil { // If it is still there after this, it is evicted as well.
+			r.next.amend = r.amend
+		}
 	}
 }
 
@@ -93,7 +97,7 @@ func bornEnded(o *UpdatePodOptions) bool {
 // the old one is not fresh for the new one.
 func (r *record) promote() {
 	r.content = *r.next
-	r.next, r.amend, r.sealed = nil, nil, false
+	r.next, r.sealed = nil, false
 }
 
 // records are kept in chunks, so that a pointer into one stays valid while the

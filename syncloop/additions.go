@@ -118,7 +118,7 @@ func (h *Handlers) active(pod *v1.Pod) bool {
 	if !view.Known() {
 		return !h.terminal(pod)
 	}
-	return view.RestartRequested() || !view.IsPodKnownTerminated()
+	return view.RestartRequested() && !view.RestartEvicted() || !view.IsPodKnownTerminated()
 }
 
 // terminal looks at both statuses: the source's and our own.

@@ -113,7 +113,7 @@ func (t *Table) enter(r *record, f *Facts) {
 
 // apply makes u the current content of r's incarnation.
 func (t *Table) apply(r *record, u *Update, out *Effects) change {
-	if u.ends() && u.Subject == ConfigPod {
+	if u.ends() && u.Subject == ConfigPod && !r.condemn(u) {
 		t.discard(r, out)
 	}
 	r.latch(u)

@@ -81,8 +81,9 @@
 //     the moment the present one is finished. The kubelet notes the wish and
 //     waits for housekeeping to forget the pod and for somebody to create it.
 //     A kill, a deletion, a terminal phase or absence from desire while it
-//     waits ends the wish. The first update of a pod that only the runtime
-//     knew is such a wish as well.
+//     waits ends the wish. An eviction does not, for the pod stays wanted: its
+//     life begins with its end, in which it says so. The first update of a pod
+//     that only the runtime knew is such a wish as well.
 //   - B-041, B-127 (#118679): a ticket is resolved on every way out.
 //   - B-040: a ticket is a number, nothing can be closed twice.
 //   - B-045, B-048: the grace of the content is in force when none is passed

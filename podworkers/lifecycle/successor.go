@@ -6,6 +6,9 @@ type successor struct {
 	generation uint64 // 0: none
 	origin     uint32 // as in record
 	facts      Facts
+	evicted    bool  // it is to end before it begins
+	amends     bool  // and the eviction has a function for its status
+	grace      Grace // and says how long that may take
 }
 
 func (r *record) successor() *successor {
@@ -18,7 +21,7 @@ func (r *record) successor() *successor {
 // follows is true if the update is about the incarnation after the present
 // one: a create of a pod that must end, whatever is new about a successor that
 // waits, and the first word from a source about a pod that only the runtime
-// knew. What asks for an end is never about a successor: it ends them both.
+// knew. What asks for an end is never about a successor alone: it ends them both.
 func (r *record) follows(u *Update) bool {
 	if r.stage == syncing || u.ends() {
 		return false
@@ -29,10 +32,31 @@ func (r *record) follows(u *Update) bool {
 // succeed remembers u as r's successor, or starts it if r is finished.
 func (t *Table) succeed(r *record, u *Update, out *Effects) {
 	t.generation++
-	t.rare(r).next = successor{generation: t.generation, origin: t.origin(u.Facts.Origin), facts: u.Facts}
+	var next successor
+	if was := r.successor(); was != nil && u.Type != SyncPodCreate {
+		next = *was // What is new about it does not undo its eviction.
+	}
+	next.generation, next.origin, next.facts = t.generation, t.origin(u.Facts.Origin), u.Facts
+	t.rare(r).next = next
 	if r.stage == finished {
 		t.promote(r, out)
 	}
+}
+
+// condemn tells r's successor that it is evicted: it is still wanted, so it has
+// its turn, to say so, but starts nothing. It reports whether there is one of
+// which that is what the update says.
+func (r *record) condemn(u *Update) bool {
+	next := r.successor()
+	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
+		return false
+	}
+	grace := u.override()
+	if !next.grace.Set || grace.Set && grace.effective() < next.grace.effective() {
+		next.grace = grace
+	}
+	next.evicted, next.amends = true, next.amends || u.Kill.Amends
+	return true
 }
 
 // discard drops r's successor, if there is one.
@@ -56,5 +80,19 @@ func (t *Table) promote(r *record, out *Effects) {
 	t.enter(r, &next.facts)
 	t.learn(r, &next.facts)
 	r.generation, r.reason, r.pending = next.generation, SyncPodCreate, true
+	if next.evicted {
+		t.evict(r, &next, out)
+	}
 	t.schedule(r, false, out)
+}
+
+// evict ends a life with which it was promoted.
+func (t *Table) evict(r *record, s *successor, out *Effects) {
+	r.latches |= evicted
+	r.reason = SyncPodKill
+	t.move(r, asked, out)
+	r.shorten(Grace{}, s.grace)
+	if s.amends {
+		r.rare.amends = r.generation
+	}
 }

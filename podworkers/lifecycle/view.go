@@ -13,6 +13,7 @@ type View struct {
 	known       bool
 	synced      bool
 	restart     bool
+	doomed      bool
 	inLine      bool
 	grace       Grace
 }
@@ -23,7 +24,7 @@ func (t *Table) view(r *record) View {
 	}
 	return View{
 		incarnation: r.incarnation, generation: r.generation, stage: r.stage, activity: r.activity, latches: r.latches,
-		known: true, synced: t.synced, restart: r.successor() != nil, inLine: !t.mayRun(r), grace: Grace{r.grace, r.grace != 0},
+		known: true, synced: t.synced, restart: r.successor() != nil, doomed: r.successor() != nil && r.rare.next.evicted, inLine: !t.mayRun(r), grace: Grace{r.grace, r.grace != 0},
 	}
 }
 
@@ -63,6 +64,10 @@ func (v View) Static() bool { return v.latches.has(static) }
 // RestartRequested is true if the UID is wanted again: another incarnation
 // begins when this one is finished.
 func (v View) RestartRequested() bool { return v.restart }
+
+// RestartEvicted is true if that incarnation has been evicted while it waits: it
+// begins with its end, and starts nothing.
+func (v View) RestartEvicted() bool { return v.doomed }
 
 // AwaitsFullName is true for a static pod that must not start yet, because
 // another one holds its full name, or came before it.

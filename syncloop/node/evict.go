@@ -46,7 +46,8 @@ func evictable(pod *v1.Pod) bool {
 
 // Evict ends a pod that the node can not afford any more: it has Failed, with
 // the reason of the eviction and the condition DisruptionTarget, and does not run
-// again, though it stays wanted until it is dropped. The handle is resolved
+// again, though it stays wanted until it is dropped. One that waits for the end of
+// a former life of its UID never starts. The handle is resolved
 // exactly once, when the pod has ended or it is certain that nothing of it runs.
 //
 // It never blocks and may be called from anywhere, again too: a second eviction
@@ -67,7 +68,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	if e.Reason == "" {
 		e.Reason = reasonEvicted
 	}
-	if !view.IsPodTerminationRequested() {
+	if !view.IsPodTerminationRequested() || view.RestartRequested() && !view.RestartEvicted() {
 		n.warn(pod, e)
 	}
 	return n.workers.Kill(podworkers.UpdatePodOptions{
