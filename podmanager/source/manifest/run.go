@@ -18,7 +18,7 @@ import (
 // editors do before they write the new one. It does not wait for longer than
 // settled: a file written a thousand times a second is read once a second (F33).
 const (
-	quick   = 3 * time.Millisecond
+	quick   = 2 * time.Millisecond
 	quiet   = 100 * time.Millisecond
 	settled = time.Second
 )
