@@ -65,7 +65,8 @@ var stories = map[string]func(*scene){
 	"removedDuringPull": removedDuringPull,
 }
 
-// Everything that a pod may have, on real containers.
+// Everything that a pod may have, on real containers, beside pods of strangers,
+// which stay as they are.
 func TestStories(t *testing.T) {
 	long(t)
 	objects := t.TempDir()
@@ -80,14 +81,21 @@ func TestStories(t *testing.T) {
 	}
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		all := newScene(t, c, a)
-		for _, name := range slices.Sorted(maps.Keys(stories)) {
-			story := stories[name]
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				from := real.Now()
-				story(all.on(t))
-				t.Logf("%s", real.Now().Sub(from).Round(10*time.Millisecond))
-			})
-		}
+		strangers := all.invite()
+		t.Run("stories", func(t *testing.T) { tell(t, all) })
+		strangers.unharmed()
 	}, "--objects", objects)
+}
+
+// tell returns when all stories are over.
+func tell(t *testing.T, all *scene) {
+	for _, name := range slices.Sorted(maps.Keys(stories)) {
+		story := stories[name]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := real.Now()
+			story(all.on(t))
+			t.Logf("%s", real.Now().Sub(from).Round(10*time.Millisecond))
+		})
+	}
 }

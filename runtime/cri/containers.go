@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -29,6 +30,11 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	}
 	if err := r.supported(ctx, &req, sandbox.handler); err != nil {
 		return "", err
+	}
+	if req.LogPath != "" && sandbox.place.LogDir != "" {
+		if err := makeLogDir(filepath.Dir(filepath.Join(sandbox.place.LogDir, req.LogPath))); err != nil {
+			return "", err
+		}
 	}
 	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.CreateContainer,
 		convert.CreateContainer(req, sandbox.place, sandbox.attempt, r.cfg.Owner))

@@ -16,6 +16,7 @@
 // agents on one runtime do not see each other, and nothing of the kubelet's is
 // touched. Images are everybody's. OwnerFile keeps an owner's name.
 //
+// Directories for logs are made here, as CRI leaves them to its clients (KC-3).
 // Labels, log paths and names of sandboxes are the kubelet's, so tools show
 // pods as they are used to.
 //

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -656,8 +658,9 @@ func TestUnsupported(t *testing.T) {
 func TestCreateContainer_SaysThePlaceAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
+		logs := filepath.Join(t.TempDir(), "logs")
 		req := sandboxOf(web)
-		req.LogDir, req.CgroupDir, req.Attempt, req.Security.Privileged, req.Namespaces.HostPID = "/logs", "/pods", 3, true, true
+		req.LogDir, req.CgroupDir, req.Attempt, req.Security.Privileged, req.Namespaces.HostPID = logs, "/pods", 3, true, true
 		_, err := s.client("me").RunSandbox(t.Context(), req)
 		require.NoError(t, err)
 		r := s.client("me")
@@ -666,10 +669,40 @@ func TestCreateContainer_SaysThePlaceAgain(t *testing.T) {
 		require.NoError(t, err)
 		got := last[*criv1.CreateContainerRequest](s.fake)
 		again := got.SandboxConfig
-		assert.Equal(t, []any{"/logs", "/pods", uint32(3), "u", true}, []any{
+		assert.Equal(t, []any{logs, "/pods", uint32(3), "u", true}, []any{
 			again.LogDirectory, again.Linux.CgroupParent, again.Metadata.Attempt, again.Metadata.Uid, again.Linux.SecurityContext.Privileged,
 		})
 		assert.Equal(t, criv1.NamespaceMode_NODE, got.Config.Linux.SecurityContext.NamespaceOptions.Pid)
+	})
+}
+
+// Directories for logs are made, as CRI leaves them to the client; without them
+// nothing is made (KC-3).
+func TestMake_LogDirectories(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, file := newFake(t), filepath.Join(t.TempDir(), "file")
+		r := s.client("me")
+		_, _ = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+		req := sandboxOf(web)
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		req.LogDir = file
+		_, err := r.RunSandbox(t.Context(), req)
+		require.Error(t, err)
+		require.NoError(t, os.Remove(file))
+		_, err = r.RunSandbox(t.Context(), req)
+		require.NoError(t, err)
+		create := containerOf(web, statusOf(t, r, web).Sandboxes[0].ID)
+		create.LogPath = "web/3.log"
+		require.NoError(t, os.WriteFile(filepath.Join(file, "web"), nil, 0o600))
+		_, err = r.CreateContainer(t.Context(), create)
+		require.Error(t, err)
+		assert.Empty(t, statusOf(t, r, web).Containers)
+		require.NoError(t, os.Remove(filepath.Join(file, "web")))
+		_, err = r.CreateContainer(t.Context(), create)
+		require.NoError(t, err)
+		info, err := os.Stat(filepath.Join(file, "web"))
+		require.NoError(t, err)
+		assert.True(t, info.IsDir())
 	})
 }
 

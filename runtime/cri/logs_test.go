@@ -19,7 +19,7 @@ import (
 
 // logged brings the file of a container's log up to what the machine says that it
 // has printed, and returns where it is. The fake does so when it is asked for the
-// container's status.
+// container's status. It makes no directory: CRI leaves that to the client.
 func (f *fake) logged(ctx context.Context, id string, r *criv1.CreateContainerRequest, started bool) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,9 +32,6 @@ func (f *fake) logged(ctx context.Context, id string, r *criv1.CreateContainerRe
 	}
 	var text strings.Builder
 	if err := f.m.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id}, &text); err != nil {
-		return path, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return path, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)

@@ -27,6 +27,9 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	if req.Namespaces.Users != nil && !r.greeted().users[req.Handler] {
 		return "", fmt.Errorf("cri: %w: the runtime maps no users for handler %q", runtime.ErrUnsupported, req.Handler)
 	}
+	if err := makeLogDir(req.LogDir); err != nil {
+		return "", err
+	}
 	asked := convert.RunSandbox(req, r.cfg.Owner)
 	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.RunPodSandbox, asked)
 	switch {

@@ -1,0 +1,128 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// As many pods as a node has come at once, are all Ready, and go at once.
+func TestCrowd(t *testing.T) {
+	long(t)
+	const pods, within = 110, 3 * time.Minute
+	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+		s := newScene(t, c, a)
+		from := real.Now()
+		for i := range pods {
+			s.pod(fmt.Sprintf("pod-%d", i), `
+terminationGracePeriodSeconds: 30
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+		}
+		s.wait("all are Ready", within, func() bool {
+			ready := 0
+			for _, p := range s.board.look() {
+				if isReady(p) {
+					ready++
+				}
+			}
+			return ready == pods
+		})
+		t.Logf("%d pods Ready after %s", pods, real.Now().Sub(from).Round(100*time.Millisecond))
+		addresses := map[string]bool{}
+		for _, p := range s.board.look() {
+			addresses[p.Status.PodIP] = true
+			assert.Zero(t, statusOf(p, "web").RestartCount)
+		}
+		assert.Len(t, addresses, pods)
+		assert.Len(t, s.ours(), pods)
+
+		from = real.Now()
+		for i := range pods {
+			a.Remove(fmt.Sprintf("pod-%d.yaml", i))
+		}
+		s.wait("all are gone", within, func() bool {
+			known := s.board.look()
+			return known != nil && len(known) == 0 && len(s.ours()) == 0
+		})
+		t.Logf("%d pods gone after %s", pods, real.Now().Sub(from).Round(100*time.Millisecond))
+	})
+}
+
+// ours are the sandboxes that are ready.
+func (s *scene) ours() []*cri.PodSandbox {
+	s.Helper()
+	ctx, cancel := s.bare()
+	defer cancel()
+	list, err := s.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
+		State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
+	}})
+	require.NoError(s, err)
+	return list.Items
+}
+
+// A manifest is rewritten again and again, faster than the pods of it end: each
+// time it is another pod, with another UID. The last one wins, and nothing is
+// left of the others.
+func TestRewrites(t *testing.T) {
+	long(t)
+	times, over := 100, 10*time.Second
+	if *full {
+		times, over = 300, 30*time.Second
+	}
+	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+		s := newScene(t, c, a)
+		s.rewrite("anew", times, over)
+		s.rewrite("kept", times, over, "uid: a-pod-that-is-kept")
+	})
+}
+
+func (s *scene) rewrite(name string, times int, over time.Duration, meta ...string) {
+	s.Helper()
+	const slow = `
+terminationGracePeriodSeconds: 30
+containers:
+- name: web
+  image: IMAGE
+  command: [sh, -c, 'trap "sleep 0.7; exit 0" TERM; echo VERSION; while true; do sleep 0.1; done']
+`
+	s.pod(name, slow, append(meta, "VERSION=first")...)
+	s.ready(name)
+	for i := range times {
+		s.pod(name, slow, append(meta, fmt.Sprintf("VERSION=%d", i))...)
+		require.NoError(s, real.Sleep(s.Context(), over/time.Duration(times))) // the pace that is asked for
+	}
+	s.pod(name, slow, append(meta, "VERSION=last")...)
+	s.await(name, "Ready as it was written last", func(p *v1.Pod) bool {
+		return isReady(p) && strings.Contains(p.Spec.Containers[0].Command[2], "echo last")
+	})
+	s.wait("one sandbox is ready, and one container runs", soon, func() bool {
+		ready, running := 0, 0
+		for _, p := range s.sandboxes(name) {
+			if p.State == cri.PodSandboxState_SANDBOX_READY {
+				ready++
+			}
+		}
+		for _, c := range s.containers(name) {
+			if c.State == cri.ContainerState_CONTAINER_RUNNING {
+				running++
+			}
+		}
+		return ready == 1 && running == 1 && s.log(name, "web") == "last\n"
+	})
+	s.Logf("%s: %d sandboxes, %d containers, %s", name, len(s.sandboxes(name)), len(s.containers(name)), s.board.look()[name].UID)
+	require.NoError(s, os.Remove(s.manifest(name)))
+	s.gone(name)
+}
