@@ -33,6 +33,8 @@ func TestMay_PH2(t *testing.T) {
 		{"Always", "OnFailure", nil, "false true true"},
 		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 42, 43)}, "false false true"},
 		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "NotIn", 42)}, "true true false"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In")}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "NotIn")}, "true true true"},
 		{"Never", "OnFailure", []v1.ContainerRestartRule{rule("Restart", "In", 0)}, "true true true"},
 		{"Never", "Never", []v1.ContainerRestartRule{rule("RestartAllContainers", "In", 1)}, "false true false"},
 		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 1), rule("RestartAllContainers", "In", 42)}, "false true true"},

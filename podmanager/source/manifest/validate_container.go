@@ -128,6 +128,9 @@ func (f *findings) restartRules(c *v1.Container, at *fieldPath) {
 		}
 		oneOf(f, at.fields("exitCodes", "operator"), rule.ExitCodes.Operator,
 			v1.ContainerRestartRuleOnExitCodesOpIn, v1.ContainerRestartRuleOnExitCodesOpNotIn)
+		if rule.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn && len(rule.ExitCodes.Values) == 0 {
+			f.add(at.fields("exitCodes", "values"), "none: the rule is for no exit code")
+		}
 	}
 }
 
