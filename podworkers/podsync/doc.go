@@ -83,6 +83,9 @@
 //
 //   - Why a container waits is published at once, not with the next sync (SP-3): as
 //     that comes when the backoff is over, nobody would see CrashLoopBackOff.
+//   - A container that comes to its end while it is being replaced waits, as it is
+//     shown, until it is started: there would be no way back from its end (ST-6).
+//   - A group without a user is not asked of a sandbox, as runtimes refuse it.
 //   - The runtime is asked whether it and its network are ready only before
 //     something is started; a pod that runs is not in error because a network
 //     is down (SP-4). Where nothing runs, tidying up before a new sandbox waits

@@ -162,7 +162,7 @@ func (l *life) dropPulls(pod *v1.Pod) {
 }
 
 // resolve describes an image that was just pulled. What it wants to run as
-// matters only to those who forbid root; its size is for people.
+// matters only to those who have to know; its size is for people.
 func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
 	waited, err := lease.Hold(ctx, pulled.Ref)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name st
 	switch {
 	case cut(ctx, err):
 		return image, err
-	case err != nil && (waited || mustNotBeRoot(v.pod, c)):
+	case err != nil && (waited || wantsUser(v.pod, c)):
 		return image, because(ErrImageInspect, err)
 	}
 	return image, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,6 +33,9 @@ type shelf struct {
 	err    error
 	pulled []string
 	refuse error // what a pull says
+
+	created runtime.CreateContainerRequest
+	sandbox runtime.RunSandboxRequest
 }
 
 func (r *shelf) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
@@ -43,8 +47,14 @@ func (r *shelf) PullImage(_ context.Context, req runtime.PullImageRequest) (stri
 	return "pulled", r.refuse
 }
 
-func (*shelf) CreateContainer(context.Context, runtime.CreateContainerRequest) (string, error) {
+func (r *shelf) CreateContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
+	r.created = req
 	return "created", nil
+}
+
+func (r *shelf) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+	r.sandbox = req
+	return r.Runtime.RunSandbox(ctx, req)
 }
 
 func (*shelf) StartContainer(context.Context, runtime.StartContainerRequest) error { return nil }
@@ -131,7 +141,40 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 	}
 }
 
-// ... and if nobody can tell which it is, the container is not started.
+// A group without a user goes with that of the image, as in the kubelet: runtimes
+// refuse it alone. So they do for a sandbox, which has no such image: it does
+// without.
+func TestSecurity_GroupWithoutUser(t *testing.T) {
+	for user, want := range map[string]string{
+		"": "0", "1000": "1000", "1000:7": "1000", "www": "www", "www:www": "www",
+	} {
+		rt := &shelf{image: runtime.Image{ID: "there", User: user}}
+		require.NoError(t, syncImage(t, rt, plainPod(func(p *v1.Pod) {
+			p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsGroup: new(int64(5))}
+		})))
+		got := rt.created.Security.Username
+		if id := rt.created.Security.User; id != nil {
+			got += strconv.FormatInt(*id, 10)
+		}
+		assert.Equal(t, want, got, "%q", user)
+		assert.Equal(t, new(int64(5)), rt.created.Security.Group)
+		assert.Nil(t, rt.sandbox.Security.Group)
+	}
+	rt := &shelf{image: runtime.Image{ID: "there", User: "www"}}
+	require.NoError(t, syncImage(t, rt, plainPod(func(p *v1.Pod) {
+		p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: new(int64(4)), RunAsGroup: new(int64(5))}
+	})))
+	assert.Equal(t, runtime.Security{User: new(int64(4)), Group: new(int64(5))}, rt.created.Security)
+	assert.Equal(t, runtime.Security{User: new(int64(4)), Group: new(int64(5))}, rt.sandbox.Security)
+
+	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
+		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
+		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsGroup: new(int64(5))}
+	}))
+	require.ErrorIs(t, err, podsync.ErrImageInspect)
+}
+
+// If nobody can tell which user it is, the container is not started.
 func TestSecurity_KC7_UserUnknown(t *testing.T) {
 	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways

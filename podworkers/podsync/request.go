@@ -66,11 +66,10 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		Hostname:    names.host,
 		DNS:         dns,
 		Ports:       ports(spec),
-		Security:    podSecurity(spec.SecurityContext),
+		Security:    sandboxSecurity(spec),
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
 	}
-	req.Security.Privileged = hasPrivileged(spec)
 	delete(req.Annotations, AnnotationSource) // Not for a pod to say.
 	if source, err := podmanager.PodSource(v.pod); err == nil {
 		req.Annotations[AnnotationSource] = source

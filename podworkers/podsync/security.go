@@ -12,7 +12,18 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podSecurity is what holds for the sandbox of a pod.
+// sandboxSecurity is what holds for the sandbox of a pod. A group without a user
+// is no matter of it: its image is the runtime's own.
+func sandboxSecurity(spec *v1.PodSpec) runtime.Security {
+	out := podSecurity(spec.SecurityContext)
+	if out.User == nil {
+		out.Group = nil
+	}
+	out.Privileged = hasPrivileged(spec)
+	return out
+}
+
+// podSecurity is what holds for the containers of a pod that say nothing else.
 func podSecurity(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
@@ -48,7 +59,37 @@ func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Securi
 	if own := c.SecurityContext; own != nil {
 		override(&out, own)
 	}
-	return out, checkRoot(pod, c, &out, image)
+	if err := checkRoot(pod, c, &out, image); err != nil {
+		return out, err
+	}
+	if out.Group != nil && out.User == nil {
+		out.User, out.Username = userOf(image)
+	}
+	return out, nil
+}
+
+// wantsUser reports whether a container needs to know the user of its image: it
+// must not be root, or has a group and no user of its own, and runtimes take a
+// group only with a user.
+func wantsUser(pod *v1.Pod, c *v1.Container) bool {
+	out := podSecurity(pod.Spec.SecurityContext)
+	if c.SecurityContext != nil {
+		override(&out, c.SecurityContext)
+	}
+	return mustNotBeRoot(pod, c) || out.Group != nil && out.User == nil
+}
+
+// userOf is as whom an image runs: by number or by name. One that does not say
+// runs as root.
+func userOf(image resolvedImage) (id *int64, name string) {
+	name, _, _ = strings.Cut(image.user, ":")
+	if name == "" {
+		return new(int64), ""
+	}
+	if n, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return &n, ""
+	}
+	return nil, name
 }
 
 // override puts a container's words over its pod's.
