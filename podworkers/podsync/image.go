@@ -22,8 +22,11 @@ import (
 func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (image resolvedImage, err error) {
 	name, err := images.Normalize(c.Image)
 	if err != nil {
-		s.warn(v, c.Name, eventInspectFailed, "Image name %q cannot be used: %v", c.Image, err)
-		return image, because(ErrInvalidImageName, err)
+		wrong := because(ErrInvalidImageName, err)
+		if v.isNews(c.Name, wrong) {
+			s.warn(v, c.Name, eventInspectFailed, "Image name %q cannot be used: %v", c.Image, err)
+		}
+		return image, wrong
 	}
 	lease, err := s.images.Lease(ctx, name)
 	if err != nil {

@@ -92,6 +92,13 @@ func (v *visit) dropReasons(status *v1.PodStatus) {
 	}
 }
 
+// isNews reports whether a container waits for another reason than it did when
+// its start failed last: people are told of what lasts once.
+func (v *visit) isNews(container string, err error) bool {
+	reason, ok := waiting(err)
+	return !ok || v.life.reasons[container] != reason
+}
+
 // explain notes why a container could not be started, or that it could.
 func (v *visit) explain(container string, err error) {
 	if err == nil {

@@ -67,8 +67,11 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	case cut(ctx, err):
 		return err
 	case err != nil:
-		s.failed(v, c.Name, err)
-		return because(ErrCreateContainerConfig, err)
+		wrong := because(ErrCreateContainerConfig, err)
+		if v.isNews(c.Name, wrong) {
+			s.failed(v, c.Name, err)
+		}
+		return wrong
 	}
 	id, err := s.create(ctx, v, req)
 	image.release() // From here on the record keeps it.
