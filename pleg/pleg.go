@@ -93,7 +93,8 @@ type Config struct {
 	// SafetyPeriod is the same while a stream of events is healthy; 30 s.
 	SafetyPeriod time.Duration
 	// RelistThreshold is the age of the last success above which the PLEG is
-	// not healthy; 3 min.
+	// not healthy; 3 min, or three times the longer of the periods, if that is
+	// longer.
 	RelistThreshold time.Duration
 	// ListTimeout is how long one listing may take; 2 min.
 	ListTimeout time.Duration
@@ -121,7 +122,7 @@ func (c *Config) complete() error {
 	}{
 		{"RelistPeriod", &c.RelistPeriod, time.Second},
 		{"SafetyPeriod", &c.SafetyPeriod, 30 * time.Second},
-		{"RelistThreshold", &c.RelistThreshold, 3 * time.Minute},
+		{"RelistThreshold", &c.RelistThreshold, max(3*time.Minute, 3*c.RelistPeriod, 3*c.SafetyPeriod)},
 		{"ListTimeout", &c.ListTimeout, 2 * time.Minute},
 		{"InspectTimeout", &c.InspectTimeout, 10 * time.Second},
 	} {

@@ -25,6 +25,8 @@ pleg: Config.InspectTimeout is negative: -1s
 pleg: Config.MaxInspections is negative: -1`)
 	_, err = pleg.New(pleg.Config{Runtime: newWorld(nil), RelistThreshold: 10 * time.Second})
 	require.EqualError(t, err, "pleg: Config.RelistThreshold 10s is not above the periods 1s and 30s")
+	_, err = pleg.New(pleg.Config{Runtime: newWorld(nil), RelistPeriod: time.Hour, SafetyPeriod: 10 * time.Minute})
+	require.NoError(t, err, "who lists seldom is not told to say when that is too seldom")
 }
 
 // The same under goroutines: a pod hangs, readers of others are answered at
