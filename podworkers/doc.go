@@ -102,6 +102,10 @@
 //   - A panic is contained; in the kubelet it ends the process. [B-096]
 //   - Errors say what they are by type: Terminal, RetryAfter, and
 //     runtime.ErrNetworkNotReady. The kubelet compares texts. [B-100, B-101]
+//   - A runtime that has not done with an earlier call for the same attempt
+//     (runtime.ErrExists) is asked again after the transient backoff: an agent that
+//     was started again meets the calls of the one before. The kubelet comes back
+//     after ten seconds. [B-100]
 //   - A retry asked for now, or for the past, comes after the transient backoff.
 //     The kubelet looks at its queue once a second; without that, or a floor, a
 //     syncer could spin. [B-101]

@@ -3,9 +3,11 @@ package podworkers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // What UpdatePod and a Completion can say.
@@ -61,6 +63,24 @@ func (e *retryError) Unwrap() error { return e.err }
 // RetryAt is the time that the error names, for those who look for the mark
 // with errors.As.
 func (e *retryError) RetryAt() time.Time { return e.at }
+
+// passes is true if part of the error says that the runtime has not come to an end
+// yet with an earlier call for the same attempt, whose reply was lost (F56): that
+// tends to be over soon. Whoever has marked a part knows better.
+func passes(err error) bool {
+	if err == runtime.ErrExists {
+		return true
+	}
+	switch e := err.(type) {
+	case *retryError, *terminalError:
+		return false
+	case interface{ Unwrap() error }:
+		return passes(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), passes)
+	}
+	return false
+}
 
 // isTerminal is true if no part of the error could be mended by a retry: of
 // several joined errors each must be marked.

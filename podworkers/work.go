@@ -248,7 +248,7 @@ func judge(j *job, terminal bool, err error) outcome {
 		return outcome{result: lifecycle.Succeeded}
 	case errors.Is(err, context.Canceled) || j.ctx.Err() != nil && errors.Is(err, j.ctx.Err()):
 		return outcome{result: lifecycle.Cancelled}
-	case errors.Is(err, runtime.ErrNetworkNotReady):
+	case errors.Is(err, runtime.ErrNetworkNotReady) || passes(err):
 		return outcome{result: lifecycle.FailedTransient}
 	case asked:
 		return outcome{result: lifecycle.FailedAsked, retry: at}

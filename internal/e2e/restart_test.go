@@ -37,6 +37,9 @@ const (
 	// again is how long a new agent may take until every pod that runs is Ready
 	// to it. Probes come once a second.
 	again = 15 * time.Second
+	// often is in how many rounds everything may calm down once. In between one
+	// crash comes upon another.
+	often = 5
 	slots = 6 // pods that come, change and go
 )
 
@@ -98,8 +101,9 @@ func (r *restarts) run(kills int) {
 	group.Go(func() { r.watch.run(ctx) })
 	defer func() { end(); group.Wait() }()
 	for i, crash := range r.crashes(kills) {
-		r.round(fmt.Sprintf("round %d, %s", i, crash.name), crash)
+		r.round(fmt.Sprintf("round %d, %s", i, crash.name), crash, i%often == often-1)
 	}
+	r.converge("the last crash")
 	r.leave()
 }
 
@@ -121,9 +125,9 @@ func (r *restarts) crashes(kills int) (all []crash) {
 	return all
 }
 
-// round is one crash amid changes. When all has calmed down, what was there
-// before and nobody touched is there still.
-func (r *restarts) round(name string, crash crash) {
+// round is one crash amid changes. What was there before and nobody touched is
+// there still, and Ready.
+func (r *restarts) round(name string, crash crash, calm bool) {
 	before := r.identities()
 	from := real.Now()
 	r.churn(600 * time.Millisecond)
@@ -133,7 +137,10 @@ func (r *restarts) round(name string, crash crash) {
 		r.readyAgain(name)
 	}
 	back := real.Now()
-	late := r.converge(name)
+	var late []string
+	if calm || crash.reboot {
+		late = r.converge(name)
+	}
 	r.watch.settling(false)
 	r.Logf("%s: after %s, Ready again %s, calm %s later, the last was %.200s", name, crashed.Sub(from).Round(time.Millisecond),
 		back.Sub(crashed).Round(time.Millisecond), real.Now().Sub(back).Round(time.Millisecond), late)

@@ -253,6 +253,8 @@ func (c *checker) delay(e Event, random float64) time.Duration {
 		outcome = workqueue.FailedTransiently
 	case errors.As(e.Err, &asked) && random == 0:
 		return 0 // It may name any time.
+	case random == 0 && errors.Is(e.Err, runtime.ErrExists):
+		outcome = workqueue.FailedTransiently
 	case random > 0:
 		outcome = workqueue.Succeeded // No policy lets a pod wait for longer.
 	default:
