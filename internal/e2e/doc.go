@@ -24,4 +24,9 @@
 // containerd and one agent; and what needs an agent, or a containerd, of its own.
 // What an agent says is held against what the runtime says to bare CRI calls. With
 // -full too, numbers are not made smaller for the sake of time.
+//
+// TestRestart kills the agent, containerd, both and the machine amid changes (I34
+// to I37). An agent that was started again has no status of before, as there is no
+// API server that kept it: what has no probes is Ready in the first status, what
+// has some is so after their first answer, and then without a break (CS-12, PR-5).
 package e2e
