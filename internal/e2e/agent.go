@@ -105,7 +105,7 @@ func (a *Agent) Beside(t T, c *Containerd, flags ...string) *Agent {
 // Verb runs a verb of the agent's program against this agent, and returns what
 // it prints.
 func (a *Agent) Verb(args ...string) (string, error) {
-	out, err := exec.Command(a.program, append(args, "--server", a.address)...).CombinedOutput()
+	out, err := exec.Command(a.program, append([]string{args[0], "--server", a.address}, args[1:]...)...).CombinedOutput()
 	return string(out), err
 }
 

@@ -32,6 +32,7 @@ containers:
 
 // stories happen side by side, on one agent.
 var stories = map[string]func(*scene){
+	"people":            people,
 	"start":             start,
 	"logs":              logs,
 	"stop":              stop,
@@ -84,7 +85,7 @@ func TestStories(t *testing.T) {
 		strangers := all.invite()
 		t.Run("stories", func(t *testing.T) { tell(t, all) })
 		strangers.unharmed()
-	}, "--objects", objects)
+	}, "--objects", objects, "--exec", "true")
 }
 
 // tell returns when all stories are over.
