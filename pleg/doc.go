@@ -48,7 +48,7 @@
 // B-161 to B-163, B-165, B-167, B-168 (cache); B-172 to B-182, B-184, B-185,
 // B-187 to B-190, B-192, B-194, B-197 (generic PLEG); B-211 to B-213, B-215
 // (one writer, events are hints). D-5, D-6. I24, I25, I39, I40, I47, I48, I49. F54,
-// F60, F61, F62, F65, F66, F93.
+// F60, F61, F62, F64, F65, F66, F93.
 //
 // # Differences from the kubelet, and why
 //

@@ -469,6 +469,22 @@ func TestRun_F65_BrokenStream(t *testing.T) {
 	assert.Contains(t, b.world.transcript(), "list", "what was lost meanwhile is listed")
 }
 
+// A runtime that has no stream is asked now and then whether it has one, for
+// another one may stand in its place; meanwhile it is listed (F64).
+func TestRun_F64_NoStream(t *testing.T) {
+	b, s := streaming(t, 1)
+	s.none = true
+	b.run()
+	b.at(10 * 60)
+	assert.InDelta(t, 10, s.count, 1)
+	assert.InDelta(t, 10*60, b.world.calls("list"), 5)
+	s.none = false
+	b.at(12 * 60)
+	before := b.world.calls("list")
+	b.at(14 * 60)
+	assert.InDelta(t, 4, b.world.calls("list")-before, 1, "the stream has been opened, and stands")
+}
+
 func TestRun_F65_FloodOfOnePod(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.world.set("a", "c", runtime.StateRunning)

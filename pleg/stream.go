@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -12,6 +13,9 @@ import (
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
+	// unsupportedPause is that of a runtime that says it has no stream. It may be
+	// replaced by one that has; until then each try is an error in its log.
+	unsupportedPause = time.Minute
 )
 
 // follow keeps the stream of events open until ctx ends. It never gives up.
@@ -27,8 +31,12 @@ func (p *PLEG) follow(ctx context.Context) {
 		if healthy {
 			pause = minPause
 		}
-		p.reportStream(err, pause)
-		if p.turn.Sleep(ctx, pause) != nil {
+		wait := pause
+		if errors.Is(err, runtime.ErrUnsupported) {
+			wait = unsupportedPause
+		}
+		p.reportStream(err, pause == minPause, wait)
+		if p.turn.Sleep(ctx, wait) != nil {
 			return
 		}
 		pause = min(2*pause, maxPause)
@@ -70,8 +78,12 @@ func (p *PLEG) streamEnded() (healthy bool) {
 }
 
 // reportStream tells people of the first failure in a row, and hooks of all.
-func (p *PLEG) reportStream(err error, retryIn time.Duration) {
-	if retryIn == minPause {
+func (p *PLEG) reportStream(err error, first bool, retryIn time.Duration) {
+	switch {
+	case !first:
+	case errors.Is(err, runtime.ErrUnsupported):
+		p.cfg.Log.Info("the runtime has no stream of events; it is listed", "err", err)
+	default:
 		p.cfg.Log.Warn("the runtime's stream of events has ended; it is opened again", "err", err)
 	}
 	if p.cfg.Hooks.StreamEnded != nil {

@@ -208,6 +208,7 @@ type streamer struct {
 	ended turn.Event
 	sink  func(runtime.Event)
 	count int
+	none  bool // there is no stream
 }
 
 func newStreamer(clk clock.Clock) *streamer {
@@ -221,6 +222,9 @@ func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
 	s.note("stream")
 	s.sink = sink
 	s.count++
+	if s.none {
+		return fmt.Errorf("world: %w: no stream", runtime.ErrUnsupported)
+	}
 	if err := s.ended.Wait(ctx); err != nil {
 		return err
 	}
