@@ -65,7 +65,7 @@ var churned = []shape{
 		readinessProbe: {` + fine + `, periodSeconds: 1, timeoutSeconds: 10}, livenessProbe: {` + fine + `, periodSeconds: 1, timeoutSeconds: 10},
 		lifecycle: {preStop: {` + fine + `}}}]}`, isReady, comes},
 	{"sidecar", steady[2].spec, isReady, comes},
-	{"job", job("Never", "exit 0"), hasPhase(v1.PodSucceeded), comes},
+	{"job", job("Never", "exit 0"), isOver, comes},
 	{"crash", steady[len(steady)-1].spec, exists, comes},
 	{"network", `{hostNetwork: true, terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, ` + stay + `}]}`, isReady, comes},
 }
@@ -95,6 +95,13 @@ func kindOf(name string) kind {
 // readyOrOver: a pod that does not run again is over when the machine was
 // switched off.
 func readyOrOver(p *v1.Pod) bool { return isReady(p) || p.Status.Phase == v1.PodFailed }
+
+// isOver: a job has succeeded, or it has failed as it was being started when an
+// agent died: containerd gives up a start whose caller has gone (128, StartError).
+// That it never ran is no reason to run it again.
+func isOver(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
 
 func exists(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }
 
