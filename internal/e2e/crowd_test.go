@@ -25,7 +25,7 @@ func TestCrowd(t *testing.T) {
 		from := real.Now()
 		for i := range pods {
 			s.pod(fmt.Sprintf("pod-%d", i), `
-terminationGracePeriodSeconds: 30
+terminationGracePeriodSeconds: 10
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
@@ -90,8 +90,9 @@ func TestRewrites(t *testing.T) {
 
 func (s *scene) rewrite(name string, times int, over time.Duration, meta ...string) {
 	s.Helper()
+	// The grace is for those that were told before they listened.
 	const slow = `
-terminationGracePeriodSeconds: 30
+terminationGracePeriodSeconds: 5
 containers:
 - name: web
   image: IMAGE

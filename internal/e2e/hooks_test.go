@@ -30,6 +30,7 @@ containers:
 	s.ready("hooks")
 	s.wait("after has spoken", soon, func() bool { return strings.Count(read(out, "said"), "\n") == 1 })
 	assert.Equal(s, "postStart\nafter", read(out, "said"))
+	s.armed("hooks", "web")
 	s.remove("hooks")
 	assert.Equal(s, "postStart\nafter\npreStop\nTERM", read(out, "said"))
 }
@@ -75,6 +76,7 @@ containers:
 `, "TARGET="+target.Status.PodIP)
 	s.ready("hook-http")
 	require.Equal(s, "postStart", read(out, "said"))
+	s.armed("hook-http", "web")
 	s.remove("hook-http")
 	assert.Equal(s, "postStart\npreStop", read(out, "said"))
 	s.remove("hook-target")

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -293,6 +295,18 @@ func (s *scene) sh(pod, container, script string) string {
 	require.NoError(s, err)
 	require.Zero(s, res.ExitCode, "%s: %s", script, res.Stderr)
 	return strings.TrimSuffix(string(res.Stdout), "\n")
+}
+
+// armed waits until the processes of containers catch TERM: one that is told before
+// its trap is set does not hear it.
+func (s *scene) armed(pod string, containers ...string) {
+	s.Helper()
+	for _, c := range containers {
+		s.wait(pod+"/"+c+" catches TERM", soon, func() bool {
+			caught, err := strconv.ParseUint(strings.TrimPrefix(s.sh(pod, c, "grep SigCgt /proc/1/status | tr -d '[:space:]'"), "SigCgt:"), 16, 64)
+			return err == nil && caught&(1<<(syscall.SIGTERM-1)) != 0
+		})
+	}
 }
 
 // log is what a container has printed, by the agent.

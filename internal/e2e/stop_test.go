@@ -25,6 +25,7 @@ containers:
   volumeMounts: [{name: out, mountPath: /out}]
 `, "OUT="+out)
 	s.ready("stop")
+	s.armed("stop", "web")
 	from := real.Now()
 	s.remove("stop")
 	assert.Equal(s, "told", read(out, "said"))
@@ -69,6 +70,7 @@ containers:
   volumeMounts: [{name: out, mountPath: /out}]
 `, "OUT="+out)
 	s.ready("signal")
+	s.armed("signal", "web")
 	s.remove("signal")
 	want := "USR1"
 	if s.c.Version == "1.6" {
@@ -156,6 +158,7 @@ containers:
 	assert.Less(s, init, began["logger"])
 	assert.Less(s, began["logger"], began["web"])
 
+	s.armed("sidecars", "proxy", "logger", "web")
 	s.agent.Remove("sidecars.yaml")
 	ends := s.ends("sidecars")
 	require.Contains(s, ends, "proxy")
