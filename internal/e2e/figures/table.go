@@ -47,7 +47,7 @@ type table struct {
 func (t *table) times(what string, s sample, aim target, load string) {
 	floor, ours := median(s.floor), median(s.ours)
 	most, text := aim(floor)
-	t.row(what, ms(floor), fmt.Sprintf("%s (%s to %s)", ms(ours), ms(slices.Min(s.ours)), ms(slices.Max(s.ours))),
+	t.row(what, spread(s.floor), spread(s.ours),
 		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
 }
 
@@ -67,6 +67,11 @@ func (t *table) String() string {
 		fmt.Fprintf(&s, "| %s |\n", strings.Join(row, " | "))
 	}
 	return s.String()
+}
+
+// spread is the median of some times, and the least and the most.
+func spread(d []time.Duration) string {
+	return fmt.Sprintf("%s (%s to %s)", ms(median(d)), ms(slices.Min(d)), ms(slices.Max(d)))
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond)) }
