@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -277,11 +278,16 @@ func TestPull_Secrets(t *testing.T) {
 	}
 }
 
-// told is what a recorder was told: reason and message.
-type told [][2]string
+// told is what a recorder was told, by several syncs too: reason and message.
+type told struct {
+	mu   sync.Mutex
+	list [][2]string
+}
 
 func (l *told) Event(_ k8sruntime.Object, _, reason, message string) {
-	*l = append(*l, [2]string{reason, message})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, [2]string{reason, message})
 }
 
 func (l *told) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
@@ -289,7 +295,9 @@ func (l *told) Eventf(o k8sruntime.Object, kind, reason, format string, args ...
 }
 
 func (l *told) of(reason string) (messages []string) {
-	for _, e := range *l {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.list {
 		if e[0] == reason {
 			messages = append(messages, e[1])
 		}
