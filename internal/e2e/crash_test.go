@@ -63,14 +63,16 @@ containers:
 	s.remove("never")
 }
 
-// A container that takes more memory than it may is killed by the kernel, and its
-// status says so.
+// A process that takes more memory than its container may is killed by the kernel,
+// and the status says so. The container outlives it for a moment: containerd hears
+// of the kill and of the end in any order, and until both are heard the reason is
+// an ordinary one.
 func oom(s *scene) {
 	s.pod("oom", `
 restartPolicy: Never
 terminationGracePeriodSeconds: 2
 containers:
-- {name: web, image: IMAGE, command: [sh, -c, 'tail /dev/zero'], resources: {limits: {memory: 16Mi}}}
+- {name: web, image: IMAGE, command: [sh, -c, 'tail /dev/zero; code=$?; sleep 2; exit $code'], resources: {limits: {memory: 16Mi}}}
 `)
 	p := s.await("oom", "failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
 	end := statusOf(p, "web").State.Terminated
