@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -66,6 +67,20 @@ func (b *bare) start(attempt uint32) error {
 	return err
 }
 
+// replace makes and starts the next container as soon as the first has exited.
+func (b *bare) replace() error {
+	for {
+		status, err := b.w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: b.container})
+		if err != nil {
+			return err
+		}
+		if status.GetStatus().GetState() == cri.ContainerState_CONTAINER_EXITED {
+			return b.start(1)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // end stops the container and the sandbox.
 func (b *bare) end() error {
 	_, err := b.w.runtime.StopContainer(context.Background(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 30})
@@ -77,7 +92,7 @@ func (b *bare) end() error {
 }
 
 // discard removes what has been stopped. Nobody waits for that.
-func (b *bare) discard() {
+func (b *bare) discard() error {
 	_, err := b.w.runtime.RemovePodSandbox(context.Background(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
-	b.w.check(err)
+	return err
 }

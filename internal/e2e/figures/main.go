@@ -11,8 +11,10 @@
 // the network, a static busybox. Everything is private and is gone at the end.
 //
 // What has happened is read off the runtime, over a connection of its own, for
-// the agent and for the bare calls alike; the agent is not asked, except whether
-// it knows its pods after a restart. Tries of the agent and of the bare calls
+// the agent and for the bare calls alike, as often and while they work, since who
+// looks on takes processor time from who works; when a container began to run is
+// what the runtime noted. The agent is not asked, except whether it knows its pods
+// after a restart. Tries of the agent and of the bare calls
 // alternate, so that both meet the same machine. The load of the machine is
 // printed beside each figure: on a busy one only the ratios say anything.
 //

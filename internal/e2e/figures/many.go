@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -50,16 +51,11 @@ func (w *world) crowd() (took [2]time.Duration) {
 	return took
 }
 
-// awaitLive waits until there are so many containers and sandboxes. It looks less
-// often than others, as that is more work.
+// awaitLive waits until there are so many containers and sandboxes.
 func (w *world) awaitLive(began time.Time, selector map[string]string, n int) time.Duration {
 	return w.await(began, itoa(n)+" pods", func() bool {
 		containers, sandboxes := w.live(selector)
-		if len(containers) == n && sandboxes == n {
-			return true
-		}
-		w.pause(4 * step)
-		return false
+		return len(containers) == n && sandboxes == n
 	})
 }
 
@@ -70,26 +66,22 @@ func (w *world) bareCrowd() (took [2]time.Duration) {
 		pods[i] = w.bare(w.name("bare"))
 	}
 	began := time.Now()
-	w.all(pods, (*bare).begin)
-	took[0] = w.awaitLive(began, theirs, len(pods))
+	w.beside(func() error { return all(pods, (*bare).begin) }, func() { took[0] = w.awaitLive(began, theirs, len(pods)) })
 	w.pause(settle)
 	began = time.Now()
-	w.all(pods, (*bare).end)
-	took[1] = w.awaitLive(began, theirs, 0)
-	w.all(pods, func(b *bare) error { b.discard(); return nil })
+	w.beside(func() error { return all(pods, (*bare).end) }, func() { took[1] = w.awaitLive(began, theirs, 0) })
+	w.check(all(pods, (*bare).discard))
 	w.pause(time.Second)
 	return took
 }
 
 // all does something to every pod at once.
-func (w *world) all(pods []*bare, do func(*bare) error) {
+func all(pods []*bare, do func(*bare) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(pods))
 	for i := range pods {
 		group.Go(func() { errs[i] = do(pods[i]) })
 	}
 	group.Wait()
-	for _, err := range errs {
-		w.check(err)
-	}
+	return errors.Join(errs...)
 }

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// step is the pause between two looks at the runtime.
-	step = time.Millisecond
+	// step is the pause between two looks at the runtime. More looks would take
+	// from what they look at.
+	step = 5 * time.Millisecond
 	// patience is how long anything may take.
 	patience = 2 * time.Minute
 	// command ends at once when it is asked to, with nothing to catch up on.
@@ -128,6 +129,18 @@ func (w *world) running(pod string, attempt uint32) string {
 		}
 	}
 	return ""
+}
+
+// awaitRunning waits until a container of a pod runs, with at least some attempt.
+// Since when it does, the runtime says: looking is too coarse for that.
+func (w *world) awaitRunning(pod string, attempt uint32) (id string, since time.Time) {
+	w.await(time.Now(), "a container of "+pod+" runs", func() bool {
+		id = w.running(pod, attempt)
+		return id != ""
+	})
+	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: id})
+	w.check(err)
+	return id, time.Unix(0, status.GetStatus().GetStartedAt())
 }
 
 // ended reports whether nothing of a pod runs.
