@@ -68,6 +68,11 @@ func withPorts(pod *v1.Pod, init bool, ports ...port) *v1.Pod {
 
 func TestAdmitHostPorts_AD5(t *testing.T) {
 	one := func(p port) *v1.Pod { return withPorts(named("new", "api"), false, p) }
+	init := func(p port) *v1.Pod { return withPorts(named("new", "api"), true, p) }
+	sidecar := func(p *v1.Pod) *v1.Pod {
+		p.Spec.InitContainers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+		return p
+	}
 	hostNetwork := func(p *v1.Pod) *v1.Pod { p.Spec.HostNetwork = true; return p }
 	for name, test := range map[string]struct {
 		held *v1.Pod
@@ -84,8 +89,11 @@ func TestAdmitHostPorts_AD5(t *testing.T) {
 		"any address is held":          {one(port{host: 80}), one(port{host: 80, ip: "10.0.0.1"}), "10.0.0.1:80/TCP"},
 		"any address is wanted":        {one(port{host: 80, ip: "10.0.0.1"}), one(port{host: 80}), "0.0.0.0:80/TCP"},
 		"any address of IPv6":          {one(port{host: 80, ip: "::"}), one(port{host: 80, ip: "10.0.0.1"}), "10.0.0.1:80/TCP"},
-		"an init container holds it":   {withPorts(named("a", "api"), true, port{host: 80}), one(port{host: 80}), "0.0.0.0:80/TCP"},
-		"an init container wants it":   {one(port{host: 80}), withPorts(named("a", "api"), true, port{host: 80}), "0.0.0.0:80/TCP"},
+		"a sidecar holds it":           {sidecar(init(port{host: 80})), one(port{host: 80}), "0.0.0.0:80/TCP"},
+		"a sidecar wants it":           {one(port{host: 80}), sidecar(init(port{host: 80})), "0.0.0.0:80/TCP"},
+		"an init container had it":     {init(port{host: 80}), one(port{host: 80}), ""},
+		"an init container names it":   {one(port{host: 80}), init(port{host: 80}), ""},
+		"init in the host's net":       {hostNetwork(init(port{own: 80})), one(port{host: 80}), "0.0.0.0:80/TCP"},
 		"the second of two":            {one(port{host: 80}), withPorts(named("a", "api"), false, port{host: 81}, port{host: 80}), "0.0.0.0:80/TCP"},
 		"held through the host's net":  {hostNetwork(one(port{own: 80})), one(port{host: 80, own: 8080}), "0.0.0.0:80/TCP"},
 		"wanted through the host's":    {one(port{host: 80}), hostNetwork(one(port{own: 80})), "0.0.0.0:80/TCP"},

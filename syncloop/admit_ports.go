@@ -49,11 +49,15 @@ func (p hostPort) conflicts(q hostPort) bool {
 
 const anyIP = "0.0.0.0"
 
-// hostPorts lists the claims of a pod, of its init containers too: they run
-// in the same network, only earlier.
+// hostPorts lists the claims of a pod. What its ordinary init containers listen
+// at is not published, but in the host's network it is there by itself.
 func hostPorts(pod *v1.Pod) []hostPort {
 	var ports []hostPort
-	for c := range containers.All(pod) {
+	listening := containers.Lasting(pod)
+	if pod.Spec.HostNetwork {
+		listening = containers.All(pod)
+	}
+	for c := range listening {
 		for _, p := range c.Ports {
 			if h := claim(p, pod.Spec.HostNetwork); h.port > 0 {
 				ports = append(ports, h)

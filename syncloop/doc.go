@@ -107,8 +107,8 @@
 //     the configuration and still runs; only the sync is left out (SL-13).
 //   - A full name is not both a static pod's and another's at once (F19):
 //     AdmitNames refuses the later one. The kubelet runs both.
-//   - Host ports of init containers count as well, and in the host's network
-//     every port of a container.
+//   - In the host's network every port of a container counts, of ordinary init
+//     containers too.
 //   - What has left records of another agent behind is not asked again either,
 //     even if nothing of it runs: it may be over, and is not refused for that.
 //   - Admission by resources looks at what is declared only: a resource that is

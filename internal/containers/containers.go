@@ -25,6 +25,20 @@ func All(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
+// Lasting are the containers that are there as long as the pod is: its sidecars
+// and then its regular ones.
+func Lasting(pod *v1.Pod) iter.Seq[*v1.Container] {
+	return func(yield func(*v1.Container) bool) {
+		place := 0
+		for c := range All(pod) {
+			ordinary := place < len(pod.Spec.InitContainers) && !IsSidecar(c)
+			if place++; !ordinary && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
 // WithEphemeral are All and then the ephemeral containers.
 func WithEphemeral(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {

@@ -42,6 +42,11 @@ func TestOrder(t *testing.T) {
 			assert.Equal(t, want, upTo(containers.All(p), n))
 		}
 	}
+	for n, want := range []string{1: "s", 2: "sa", 3: "sab", 4: "sab"} {
+		if n > 0 {
+			assert.Equal(t, want, upTo(containers.Lasting(p), n))
+		}
+	}
 	for n, want := range []string{1: "i", 4: "isab", 5: "isabx", 6: "isabxy", 7: "isabxy"} {
 		if want != "" {
 			assert.Equal(t, want, upTo(containers.WithEphemeral(p), n))

@@ -63,6 +63,11 @@
 // nobody knows what the hook has done. What is known of it is not known to an agent
 // that was started again: it takes a container that runs for one that was welcome.
 //
+// # Ports
+//
+// A sandbox publishes the host ports of sidecars and of regular containers: of
+// what is there as long as the pod is. Those of ordinary init containers are not.
+//
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -65,7 +66,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		Namespaces:  namespaces(spec),
 		Hostname:    names.host,
 		DNS:         dns,
-		Ports:       ports(spec),
+		Ports:       ports(v.pod),
 		Security:    sandboxSecurity(spec),
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
@@ -168,15 +169,16 @@ func namespaces(spec *v1.PodSpec) runtime.Namespaces {
 	}
 }
 
-// ports are those that the pod publishes on the host. With the host's network
-// they are there already.
-func ports(spec *v1.PodSpec) []runtime.PortMapping {
+// ports are those that the pod publishes on the host: of what is there as long
+// as the pod is, which is its sidecars and regular containers. With the host's
+// network they are there already.
+func ports(pod *v1.Pod) []runtime.PortMapping {
 	var out []runtime.PortMapping
-	if spec.HostNetwork {
+	if pod.Spec.HostNetwork {
 		return nil
 	}
-	for i := range spec.Containers {
-		for _, p := range spec.Containers[i].Ports {
+	for c := range containers.Lasting(pod) {
+		for _, p := range c.Ports {
 			if p.HostPort == 0 {
 				continue
 			}

@@ -87,6 +87,25 @@ func TestSandboxRequest_HostNetwork(t *testing.T) {
 	assert.NotContains(t, seen.sandbox.Annotations, podsync.AnnotationSource, "nobody knows it, and the pod does not say it")
 }
 
+// What is there as long as its pod is published: sidecars and regular containers,
+// not what has ended before these begin.
+func TestSandboxRequest_Ports(t *testing.T) {
+	init := func(name string, port int32) v1.Container {
+		return v1.Container{Name: name, Image: "img:1", Ports: []v1.ContainerPort{{ContainerPort: port, HostPort: port, HostIP: "192.0.2.1"}}}
+	}
+	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+		proxy := init("proxy", 53)
+		proxy.RestartPolicy, proxy.Ports[0].Protocol = new(v1.ContainerRestartPolicyAlways), v1.ProtocolUDP
+		p.Spec.InitContainers = []v1.Container{init("setup", 81), proxy}
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
+	}), podsync.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, []runtime.PortMapping{
+		{ContainerPort: 53, HostPort: 53, HostIP: "192.0.2.1", Protocol: "UDP"},
+		{ContainerPort: 80, HostPort: 8080, Protocol: "TCP"},
+	}, seen.sandbox.Ports)
+}
+
 func TestSandboxRequest_LongName(t *testing.T) {
 	seen, err := requests(t, plainPod(func(p *v1.Pod) {
 		p.Name = "aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aa-aaa"
