@@ -8,12 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What follows is optional: whoever can make use of a power looks for it once,
-// with a type assertion, and does without it otherwise. pleg looks for
-// EventSource, podsync for StatusReporter, Execer, Answerer and LogReader, the
-// node's probes for Execer and Answerer, the node for people with questions for
-// LogReader, ExecStreamer and Execer. Nothing in this module asks for the others
-// yet: they are the words in which resizes, figures and terminals are spoken of.
+// What follows is optional: whoever can make use of a power looks for it once, with
+// a type assertion, and does without it otherwise. A runtime that cannot know before
+// it is asked, as what is beneath it may be another one tomorrow, has the method and
+// returns ErrUnsupported, which costs the caller as little.
+//
+// pleg looks for EventSource; podsync for StatusReporter, Execer, Answerer and
+// LogReader; gc for ImageFilesystem; the node's probes for Execer and Answerer; the
+// node for people with questions for LogReader, ExecStreamer and Execer. Nothing in
+// this module looks for the others yet: they are the words in which resizes, figures
+// and terminals are spoken of.
 
 // EventSource is a runtime that tells when a pod changes.
 type EventSource interface {
@@ -70,9 +74,9 @@ type PortForwarder interface {
 	// PortForward makes one connection to a port of a sandbox's loopback, and
 	// copies both ways until both have ended or one has failed. The end of what
 	// conn gives to read is passed on, and the answer still awaited. It closes
-	// conn. ErrNotFound, or ErrWrongState if the sandbox is not ready; a port on
-	// which nobody listens is an error too. Called concurrently, for one sandbox
-	// too.
+	// conn, which has to end a Read of it that has begun. ErrNotFound, or
+	// ErrWrongState if the sandbox is not ready; a port on which nobody listens is
+	// an error too. Called concurrently, for one sandbox too.
 	PortForward(ctx context.Context, req PortForwardRequest, conn io.ReadWriteCloser) error
 }
 
