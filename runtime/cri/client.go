@@ -113,11 +113,13 @@ func (r *Runtime) greet(ctx context.Context) error {
 	if api := v.GetRuntimeApiVersion(); api != "v1" {
 		return fmt.Errorf("cri: %w: %s %s speaks CRI %q, not v1", runtime.ErrUnsupported, v.GetRuntimeName(), v.GetRuntimeVersion(), api)
 	}
+	dials := r.dials.Load()
 	s, err := within(ctx, r, r.cfg.Deadlines.Read, r.runtime.Status, &cri.StatusRequest{})
 	if err != nil {
 		return r.failed(ctx, "Status", err)
 	}
-	g := greeting{dials: r.dials.Load(), name: v.GetRuntimeName(), version: v.GetRuntimeVersion(), readOnly: map[string]bool{}, users: map[string]bool{}}
+	// Of a connection that was made meanwhile nothing is known: the next call greets.
+	g := greeting{dials: dials, name: v.GetRuntimeName(), version: v.GetRuntimeVersion(), readOnly: map[string]bool{}, users: map[string]bool{}}
 	for _, h := range s.GetRuntimeHandlers() {
 		g.readOnly[h.GetName()] = h.GetFeatures().GetRecursiveReadOnlyMounts()
 		g.users[h.GetName()] = h.GetFeatures().GetUserNamespaces()

@@ -81,21 +81,39 @@ const (
 
 // complete fills in what is left out and says everything that is wrong.
 func (c *Config) complete() error {
-	var wrong []error
-	path, schemed := strings.CutPrefix(c.Endpoint, "unix://")
-	switch {
-	case c.Endpoint == "":
-		wrong = append(wrong, errors.New("cri: Config.Endpoint is missing"))
-	case !schemed && strings.Contains(path, "://"), !filepath.IsAbs(path):
-		wrong = append(wrong, fmt.Errorf("cri: Config.Endpoint %q is neither unix:// and an absolute path nor such a path", c.Endpoint))
-	case len(path) > longestEndpoint:
-		wrong = append(wrong, fmt.Errorf("cri: Config.Endpoint %q is longer than a socket's address can be", c.Endpoint))
-	}
-	c.Endpoint = path
+	wrong := []error{c.completeEndpoint()}
 	if !validOwner(c.Owner) {
 		wrong = append(wrong, fmt.Errorf("cri: Config.Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
 	}
-	d := &c.Deadlines
+	wrong = append(wrong, c.Deadlines.complete())
+	if c.MaxMessageBytes < 0 {
+		wrong = append(wrong, errors.New("cri: Config.MaxMessageBytes is negative"))
+	}
+	if c.Parallel < 0 {
+		wrong = append(wrong, errors.New("cri: Config.Parallel is negative"))
+	}
+	c.fill()
+	return errors.Join(wrong...)
+}
+
+// completeEndpoint leaves the path of the socket.
+func (c *Config) completeEndpoint() error {
+	if c.Endpoint == "" {
+		return errors.New("cri: Config.Endpoint is missing")
+	}
+	path, schemed := strings.CutPrefix(c.Endpoint, "unix://")
+	switch {
+	case !schemed && strings.Contains(path, "://"), !filepath.IsAbs(path):
+		return fmt.Errorf("cri: Config.Endpoint %q is neither unix:// and an absolute path nor such a path", c.Endpoint)
+	case len(path) > longestEndpoint:
+		return fmt.Errorf("cri: Config.Endpoint %q is longer than a socket's address can be", c.Endpoint)
+	}
+	c.Endpoint = path
+	return nil
+}
+
+func (d *Deadlines) complete() error {
+	var wrong []error
 	for _, v := range []struct {
 		name string
 		d    *time.Duration
@@ -113,10 +131,6 @@ func (c *Config) complete() error {
 			*v.d = v.zero
 		}
 	}
-	if c.MaxMessageBytes < 0 || c.Parallel < 0 {
-		wrong = append(wrong, errors.New("cri: Config.MaxMessageBytes or Config.Parallel is negative"))
-	}
-	c.fill()
 	return errors.Join(wrong...)
 }
 

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	case res.GetContainerId() == "":
 		return "", fmt.Errorf("%w: a container without an ID", ErrMalformed)
 	}
-	r.records.add(res.GetContainerId(), record{uid: req.Pod.UID, sandbox: req.SandboxID, attempt: req.Attempt})
+	r.records.add(res.GetContainerId(), record{uid: req.Pod.UID, sandbox: req.SandboxID})
 	return res.GetContainerId(), nil
 }
 
@@ -101,11 +102,8 @@ func (r *Runtime) whyNoContainer(ctx context.Context, req *runtime.CreateContain
 	if reserved(err) {
 		return exists(verb, "the runtime is making it")
 	}
-	image := req.ImageRef
-	if image == "" {
-		image = req.Image
-	}
-	if _, look := r.ImageStatus(ctx, runtime.ImageStatusRequest{Image: image}); errors.Is(look, runtime.ErrNotFound) {
+	image := runtime.ImageStatusRequest{Image: cmp.Or(req.ImageRef, req.Image)}
+	if _, look := r.ImageStatus(ctx, image); errors.Is(look, runtime.ErrNotFound) {
 		return fmt.Errorf("%w: %w", look, err)
 	}
 	return err

@@ -36,7 +36,8 @@
 // under way too), I38 (foreign records are left alone), I40 (an event is a hint
 // and nothing else of it is used).
 //
-// F53 (no socket: ErrNotReady, then it works), F54 (every call has a deadline),
+// F53 (no socket: ErrNotReady, then it works), F54 (every call has a deadline, but
+// what goes on for as long as its caller wants: Exec, logs, streams, events),
 // F55 and F56 (lost replies and reserved names), F57 (a start that fails leaves
 // an exited record, which the runtime keeps), F58, F59, F60 (PodStatus asks
 // directly), F61 (records come sorted by attempt, whatever their times), F62,
@@ -79,4 +80,7 @@
 //   - Exec returns stdout before stderr, whatever the order they were written in.
 //   - Read-only mounts are made so recursively where the runtime says that its
 //     handler can; where it must be and cannot, ErrUnsupported.
+//   - A runtime without streaming lists that has more containers in one state than
+//     fit into a message shows of these only those whose sandbox is still there, as
+//     no filter finds the others; and if it has that many images, ListImages fails.
 package cri

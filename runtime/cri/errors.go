@@ -37,10 +37,7 @@ func (r *Runtime) failed(ctx context.Context, verb string, err error) error {
 	if end, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && !r.turn.Now().Before(end) {
 		return fmt.Errorf("cri: %s: %w", verb, context.DeadlineExceeded) // The runtime was a moment earlier.
 	}
-	if ours := sentinel(s.Code()); ours != nil {
-		return &failure{verb, ours, s}
-	}
-	return &failure{verb, nil, s}
+	return &failure{verb, sentinel(s.Code()), s}
 }
 
 // sentinel is the error of package runtime for a code, if there is one.
@@ -86,8 +83,8 @@ func code(err error) codes.Code {
 	return codes.OK
 }
 
-// undecided reports whether an error leaves open what has happened, so that
-// looking at once would not tell.
+// undecided reports whether looking at once would tell no more than an error does:
+// it leaves open what has happened, or nothing has, as the runtime cannot.
 func undecided(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }

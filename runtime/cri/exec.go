@@ -25,7 +25,7 @@ const longestOutput = 33 << 20
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	const verb = "ExecSync"
 	if len(req.Command) == 0 {
-		return runtime.ExecResult{}, fmt.Errorf("cri: %s: there is no command to run", verb)
+		return runtime.ExecResult{}, errors.New("cri: ExecSync: there is no command to run")
 	}
 	if _, err := r.container(ctx, req.ContainerID); err != nil {
 		return runtime.ExecResult{}, err

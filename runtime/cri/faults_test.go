@@ -439,6 +439,17 @@ func TestLists_F63_OwnLimit(t *testing.T) {
 	})
 }
 
+// F63: a list of images has no parts but those of a stream, and says so itself.
+func TestListImages_F63_TooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		s.fails("ListImages", status.Error(codes.ResourceExhausted, "message larger than max"))
+		_, err := r.ListImages(t.Context())
+		require.EqualError(t, err, "cri: ListImages: ResourceExhausted: message larger than max")
+	})
+}
+
 // F64, F65: a stream that there is none of is ErrUnsupported, and sought again;
 // one that dies is an error, and works when it is opened again; what is doubled
 // or foreign does no harm.
@@ -597,6 +608,10 @@ func TestRecords_PartOfAnID(t *testing.T) {
 			require.ErrorIs(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: part}), runtime.ErrNotFound)
 		}
 		assert.Zero(t, s.called("StopContainer")+s.called("StopPodSandbox"))
+		require.NoError(t, r.RemoveContainer(t.Context(), runtime.RemoveContainerRequest{}), "there is none")
+		lists := s.called("ListPodSandbox")
+		require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox}))
+		assert.Equal(t, lists, s.called("ListPodSandbox"), "the sandbox is still known")
 	})
 }
 

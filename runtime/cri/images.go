@@ -60,12 +60,17 @@ func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusReques
 	return convert.Image(res.GetImage()), nil
 }
 
-// ListImages implements runtime.Images. Images are everybody's.
+// ListImages implements runtime.Images. Images are everybody's. A list that is too
+// long for a message can only come as a stream: no filter takes it apart.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	list, err := read(ctx, r, "ListImages", r.images.ListImages, &cri.ListImagesRequest{})
 	all := list.GetImages()
 	if code(err) == codes.ResourceExhausted {
+		tooLong := err
 		all, err = streamed(ctx, r, "StreamImages", r.images.StreamImages, &cri.StreamImagesRequest{}, (*cri.StreamImagesResponse).GetImages)
+		if errors.Is(err, runtime.ErrUnsupported) {
+			err = tooLong
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -104,9 +104,8 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	return all, nil
 }
 
-// listContainers is listSandboxes for containers. There are more of them, so
-// without a stream they are listed by sandbox, and by state only those whose
-// sandbox is gone.
+// listContainers is listSandboxes for containers, of which there are more: those
+// of one state may be too long for a message even so.
 func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	list, err := read(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: filter})
 	if code(err) != codes.ResourceExhausted {

@@ -15,8 +15,8 @@ import (
 // record is what is remembered of a sandbox or container that is ours.
 type record struct {
 	uid     types.UID
-	sandbox string // of a container; empty: it is a sandbox
-	attempt uint32
+	sandbox string        // of a container; empty: it is a sandbox
+	attempt uint32        // of a sandbox
 	handler string        // of a sandbox
 	place   convert.Place // of a sandbox
 	gone    bool          // we have removed it; kept for events that come late
@@ -52,8 +52,12 @@ func (k *records) owner(id string) types.UID {
 	return k.known[id].uid
 }
 
-// remove forgets an ID, and the containers of a sandbox with it.
+// remove forgets an ID, and the containers of a sandbox with it. The empty ID is
+// nobody's, not that of the sandbox of all sandboxes.
 func (k *records) remove(id string) {
+	if id == "" {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for other, r := range k.known {
@@ -108,9 +112,7 @@ func sandboxRecord(s *cri.PodSandbox) record {
 }
 
 func containerRecord(c *cri.Container) record {
-	return record{
-		uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId(), attempt: c.GetMetadata().GetAttempt(),
-	}
+	return record{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
 // sandbox finds a sandbox of ours, which is asked for if it is not known.

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -16,7 +17,7 @@ import (
 // then.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if len(req.Command) == 0 {
-		return 0, fmt.Errorf("cri: Exec: there is no command to run")
+		return 0, errors.New("cri: Exec: there is no command to run")
 	}
 	if err := r.running(ctx, req.ContainerID); err != nil {
 		return 0, err
@@ -42,10 +43,10 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	res, err := read(ctx, r, "Attach", r.runtime.Attach, &cri.AttachRequest{
 		ContainerId: req.ContainerID, Tty: req.TTY, Stdin: streams.Stdin != nil, Stdout: true, Stderr: !req.TTY,
 	})
-	if err == nil {
-		_, err = streaming.Process(ctx, r.cfg.DialContext, res.GetUrl(), req.TTY, streams)
-	}
 	if err != nil {
+		return err
+	}
+	if _, err := streaming.Process(ctx, r.cfg.DialContext, res.GetUrl(), req.TTY, streams); err != nil {
 		return fmt.Errorf("cri: Attach: %w", err)
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream"
@@ -297,6 +299,10 @@ func TestExecStream_Ends(t *testing.T) {
 	f.runs(func(context.Context, runtime.Streams) (int32, error) { return 9, nil })
 	require.Error(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: "none"}, runtime.Streams{}))
 	require.NoError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{}))
+
+	f.fails("Attach", status.Error(codes.Unknown, "no room"))
+	require.EqualError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{}), "cri: Attach: Unknown: no room")
+	f.onInstead(nil)
 
 	for _, url := range []string{"http://192.0.2.1:80/x", "https://127.0.0.1:80/x", "http://evil.example:80/x", "http://127.0.0.1/x", "", "%"} {
 		f.onAfter(func(_ string, _, res any) (any, error) {

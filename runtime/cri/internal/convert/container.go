@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -13,7 +14,7 @@ import (
 func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAttempt uint32, owner string) *cri.CreateContainerRequest {
 	config := &cri.ContainerConfig{
 		Metadata:    &cri.ContainerMetadata{Name: req.Name, Attempt: req.Attempt},
-		Image:       &cri.ImageSpec{Image: req.ImageRef, UserSpecifiedImage: req.Image},
+		Image:       &cri.ImageSpec{Image: cmp.Or(req.ImageRef, req.Image), UserSpecifiedImage: req.Image},
 		Command:     req.Command,
 		Args:        req.Args,
 		WorkingDir:  req.WorkingDir,
@@ -30,9 +31,6 @@ func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAtt
 			Resources:       Resources(req.Resources),
 			SecurityContext: containerSecurity(&req.Security, place.Namespaces),
 		},
-	}
-	if req.ImageRef == "" {
-		config.Image.Image = req.Image
 	}
 	config.StopSignal, _ = StopSignal(req.StopSignal) // The shell has asked before.
 	config.Labels[LabelContainerName] = req.Name
@@ -103,8 +101,8 @@ func StopSignal(name string) (signal cri.Signal, ok bool) {
 func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.ContainerStatus {
 	out := runtime.ContainerStatus{
 		Container:   listed,
-		Image:       s.GetAnnotations()[AnnotationImage],
-		ImageRef:    s.GetImageRef(),
+		Image:       cmp.Or(s.GetAnnotations()[AnnotationImage], s.GetImage().GetUserSpecifiedImage(), s.GetImage().GetImage()),
+		ImageRef:    cmp.Or(s.GetImageRef(), s.GetImageId()),
 		CreatedAt:   when(s.GetCreatedAt()),
 		StartedAt:   when(s.GetStartedAt()),
 		FinishedAt:  when(s.GetFinishedAt()),
@@ -114,15 +112,6 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 		Annotations: s.GetAnnotations(),
 	}
 	out.State = State(s.GetState())
-	if out.Image == "" {
-		out.Image = s.GetImage().GetUserSpecifiedImage()
-	}
-	if out.Image == "" {
-		out.Image = s.GetImage().GetImage()
-	}
-	if out.ImageRef == "" {
-		out.ImageRef = s.GetImageId()
-	}
 	return out
 }
 

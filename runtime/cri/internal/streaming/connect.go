@@ -52,7 +52,9 @@ func connect(ctx context.Context, dial Dial, address, protocol string) (*connect
 		// The address is as good as a password, so it is not said.
 		return nil, fmt.Errorf("streaming: the runtime's streaming server is not on http and a loopback address: %w", runtime.ErrUnsupported)
 	}
-	raw, err := dial(ctx, "tcp", where.Host)
+	dialing, cancel := context.WithTimeout(ctx, patience)
+	raw, err := dial(dialing, "tcp", where.Host)
+	cancel()
 	if err != nil {
 		return nil, fmt.Errorf("streaming: %w: %w", runtime.ErrNotReady, err)
 	}

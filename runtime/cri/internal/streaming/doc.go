@@ -7,7 +7,8 @@
 //
 // A call ends with its context, with its process, or with an error of whoever takes
 // the output. Its connection is closed then, and what it started has ended, but for
-// a Read of the caller's input that has begun.
+// a Read of the caller's input that has begun, and, if the server never answered, for
+// a wait of half a minute in the library.
 //
 // # Trust
 //

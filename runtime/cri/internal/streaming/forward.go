@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/portforward"
 )
 
@@ -24,23 +25,38 @@ func Forward(ctx context.Context, dial Dial, address string, port uint16, conn i
 	}
 	defer c.end()
 	defer context.AfterFunc(ctx, func() { c.end(); shut() })()
-	header := func(kind string) http.Header {
-		h := http.Header{}
-		h.Set(v1.StreamType, kind)
-		h.Set(v1.PortHeader, strconv.Itoa(int(port)))
-		h.Set(v1.PortForwardRequestIDHeader, "0")
-		return h
-	}
-	opened, err := c.streams(ctx, []http.Header{header(v1.StreamTypeError), header(v1.StreamTypeData)})
+	opened, err := c.streams(ctx, []http.Header{forwarding(v1.StreamTypeError, port), forwarding(v1.StreamTypeData, port)})
 	if err != nil {
 		return err
 	}
-	fault, data := opened[0], opened[1]
+	why, err := exchange(c, opened[0], opened[1], conn, shut)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("streaming: %w", ctx.Err())
+	case len(why) > 0:
+		return fmt.Errorf("streaming: port %d: %.1000q", port, why)
+	case err != nil:
+		return fmt.Errorf("streaming: port %d: %w", port, err)
+	}
+	return nil
+}
+
+// forwarding are the headers of a stream for the only connection there is.
+func forwarding(kind string, port uint16) http.Header {
+	h := http.Header{}
+	h.Set(v1.StreamType, kind)
+	h.Set(v1.PortHeader, strconv.Itoa(int(port)))
+	h.Set(v1.PortForwardRequestIDHeader, "0")
+	return h
+}
+
+// exchange copies both ways, and returns what the server has to complain of when
+// both have ended.
+func exchange(c *connection, fault, data httpstream.Stream, conn io.ReadWriter, shut func()) (why []byte, err error) {
 	_ = fault.Close() // It is the server's to speak on.
 	var others sync.WaitGroup
 	others.Go(func() {
-		_, err := io.Copy(data, conn)
-		if err != nil {
+		if _, err := io.Copy(data, conn); err != nil {
 			_ = data.Reset() // What was sent is not whole.
 			return
 		}
@@ -54,13 +70,5 @@ func Forward(ctx context.Context, dial Dial, address string, port uint16, conn i
 	shut()
 	c.end()
 	others.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("streaming: %w", ctx.Err())
-	case len(why) > 0:
-		return fmt.Errorf("streaming: port %d: %.1000q", port, why)
-	case err != nil || readErr != nil:
-		return fmt.Errorf("streaming: port %d: %w", port, errors.Join(err, readErr))
-	}
-	return nil
+	return why, errors.Join(err, readErr)
 }

@@ -88,32 +88,32 @@ func (p *process) run(ctx context.Context, c *connection) (int32, error) {
 	if p.sizes != nil && p.streams.Resized != nil {
 		others.Go(func() { resize(ctx, p.sizes, p.streams.Resized) })
 	}
-	taken := make(chan error, 2)
-	take := func(from httpstream.Stream, to io.Writer) {
-		if from == nil {
-			taken <- nil
-			return
-		}
-		if to == nil {
-			to = io.Discard
-		}
-		others.Go(func() {
-			_, err := io.Copy(to, from)
-			if err != nil {
-				c.end() // Nobody would take the rest.
-				err = fmt.Errorf("streaming: output: %w", err)
-			}
-			taken <- err
-		})
-	}
-	take(p.stdout, p.streams.Stdout)
-	take(p.stderr, p.streams.Stderr)
+	var errs [3]error
+	var printed sync.WaitGroup
+	printed.Go(func() { errs[0] = take(c, p.stdout, p.streams.Stdout) })
+	printed.Go(func() { errs[1] = take(c, p.stderr, p.streams.Stderr) })
 	end, err := said(p.status)
-	err = errors.Join(<-taken, <-taken, err)
-	if err != nil {
+	printed.Wait()
+	errs[2] = err
+	if err := errors.Join(errs[:]...); err != nil {
 		return 0, err
 	}
 	return exitCode(end)
+}
+
+// take copies what a process prints on one of its streams, if it has it.
+func take(c *connection, from httpstream.Stream, to io.Writer) error {
+	if from == nil {
+		return nil
+	}
+	if to == nil {
+		to = io.Discard
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		c.end() // Nobody would take the rest.
+		return fmt.Errorf("streaming: output: %w", err)
+	}
+	return nil
 }
 
 // resize passes sizes on as they come.
