@@ -101,6 +101,9 @@ func (o *options) contradictions() (faults []error) {
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, errors.New("--cri-endpoint has no effect without --runtime cri"))
 	}
+	if o.resolver != nil && o.runtime != "cri" {
+		faults = append(faults, errors.New("--resolv-conf has no effect without --runtime cri"))
+	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
 		faults = append(faults, errors.New("--cluster-domain has no effect without --cluster-dns"))
 	}

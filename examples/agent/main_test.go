@@ -82,6 +82,9 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--cluster-dns", "192.0.2.53,dns"}, `agent: --cluster-dns "192.0.2.53,dns": "dns" is no address`},
 		{[]string{"--cluster-domain", "a b"}, "agent: --cluster-domain \"a b\": expected a DNS name, such as cluster.local\n" +
 			"agent: --cluster-domain has no effect without --cluster-dns"},
+		{[]string{"--resolv-conf", "no/such", "--runtime", "cri"}, `agent: --resolv-conf "no/such": no such file or directory`},
+		{[]string{"--resolv-conf", ".", "--runtime", "cri"}, `agent: --resolv-conf ".": is no file`},
+		{[]string{"--resolv-conf", "main.go"}, `agent: --resolv-conf has no effect without --runtime cri`},
 		{[]string{"--max-parallel-pulls", "-1"}, `agent: --max-parallel-pulls "-1": expected a number, or 0 for no bound`},
 		{[]string{"--image-gc-high", "101"}, `agent: --image-gc-high "101": expected a percentage from 1 to 100`},
 		{[]string{"--image-gc-low", "0"}, `agent: --image-gc-low "0": expected a percentage from 1 to 100`},

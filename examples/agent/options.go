@@ -37,6 +37,7 @@ type options struct {
 	capacity     v1.ResourceList
 	labels       map[string]string
 	dns          podsync.Resolver
+	resolver     *string // file of the host's resolver configuration; nil: not said
 	maxPulls     int
 	imageGC      gc.ImagePolicy
 	logLevel     slog.Level
@@ -75,6 +76,7 @@ func (o *options) knobs() []knob {
 		{"labels", "KEY=VALUE,...", "labels of the node, beside those every node has", o.setLabels},
 		{"cluster-dns", "IP,...", "name servers of the cluster (none)", o.setClusterDNS},
 		{"cluster-domain", "DOMAIN", "what names of the cluster end in, as cluster.local (none)", o.setClusterDomain},
+		{"resolv-conf", "FILE", "what the host resolves names with (with cri " + defaultResolver + "); empty for none", o.setResolver},
 		{"max-parallel-pulls", "N", "images pulled at once, and from one registry (10, and 5); 0 for no bound", o.setMaxPulls},
 		{"image-gc-high", "N", "percent of the disk from which unused images are removed (85)", percent(&o.imageGC.HighThresholdPercent)},
 		{"image-gc-low", "N", "percent of the disk down to which they are removed (80)", percent(&o.imageGC.LowThresholdPercent)},

@@ -44,6 +44,9 @@ func (o *options) onCRI(c *node.Config) error {
 		name = "containerd"
 	}
 	c.Runtime, c.RuntimeName, c.LogRoot = runtime, name, filepath.Join(dir, "logs")
+	if c.DNS.ReadHost, err = o.hostResolver(); err != nil {
+		return err
+	}
 	c.HostIPs = o.nodeIPs
 	if len(c.HostIPs) == 0 {
 		c.HostIPs = hostIPs()

@@ -101,6 +101,29 @@ containers:
 	s.remove("names")
 }
 
+// Pods without a cluster resolve names as the host does, and with what they add.
+func resolver(s *scene) {
+	s.pod("resolver", `
+dnsConfig: {searches: [pod.example], options: [{name: ndots, value: "2"}]}
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+	s.pod("resolver-host", `
+dnsPolicy: Default
+hostNetwork: true
+terminationGracePeriodSeconds: 2
+containers:
+- {name: web, image: IMAGE, command: STAY}
+`)
+	s.ready("resolver")
+	assert.Equal(s, "search host.example pod.example\nnameserver 192.0.2.1\noptions ndots:2 rotate", s.sh("resolver", "web", "cat /etc/resolv.conf"))
+	s.ready("resolver-host")
+	assert.Equal(s, "search host.example\nnameserver 192.0.2.1\noptions ndots:1 rotate", s.sh("resolver-host", "web", "cat /etc/resolv.conf"))
+	s.remove("resolver")
+	s.remove("resolver-host")
+}
+
 // line is the line of a text that begins with a word.
 func line(text, word string) string {
 	for l := range strings.Lines(text) {

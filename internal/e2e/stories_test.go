@@ -59,6 +59,7 @@ var stories = map[string]func(*scene){
 	"hostPort":          hostPort,
 	"hostNetwork":       hostNetwork,
 	"names":             names,
+	"resolver":          resolver,
 	"security":          security,
 	"nonRoot":           nonRoot,
 	"resources":         resources,
@@ -70,7 +71,8 @@ var stories = map[string]func(*scene){
 // which stay as they are.
 func TestStories(t *testing.T) {
 	long(t)
-	objects := t.TempDir()
+	objects, host := t.TempDir(), filepath.Join(t.TempDir(), "resolv.conf")
+	require.NoError(t, os.WriteFile(host, []byte("nameserver 192.0.2.1\nsearch host.example\noptions ndots:1 rotate\n"), 0o600))
 	for name, text := range map[string]string{
 		"configmaps/default/settings/colour": "green",
 		"configmaps/default/settings/size":   "42",
@@ -85,7 +87,7 @@ func TestStories(t *testing.T) {
 		strangers := all.invite()
 		t.Run("stories", func(t *testing.T) { tell(t, all) })
 		strangers.unharmed()
-	}, "--objects", objects, "--exec", "true")
+	}, "--objects", objects, "--resolv-conf", host, "--exec", "true")
 }
 
 // tell returns when all stories are over.

@@ -20,6 +20,23 @@ type Resolver struct {
 	// Host is the resolver configuration of the host, see ParseResolver. Where it
 	// is empty, a runtime that is told nothing uses the host's own.
 	Host runtime.DNS
+	// ReadHost, if it is set, takes the place of Host, which may change while pods
+	// run. It is called before each sandbox whose pod goes by the host, by several
+	// goroutines, and should not block. With an error the sandbox is not made, and
+	// tried again.
+	ReadHost func() (runtime.DNS, error)
+}
+
+// host is the resolver configuration of the host, as it is now.
+func (r *Resolver) host() (runtime.DNS, error) {
+	if r.ReadHost == nil {
+		return cloneDNS(r.Host), nil
+	}
+	d, err := r.ReadHost()
+	if err != nil {
+		return runtime.DNS{}, fmt.Errorf("the host's resolver configuration: %w", err)
+	}
+	return cloneDNS(d), nil
 }
 
 // What a resolver takes; the rest is left out.
@@ -62,14 +79,17 @@ func ParseResolver(text string) runtime.DNS {
 // left out, or had to be replaced.
 func (r *Resolver) resolver(pod *v1.Pod) (d runtime.DNS, warnings []string, err error) {
 	spec := &pod.Spec
+	if spec.DNSPolicy != v1.DNSNone {
+		if d, err = r.host(); err != nil {
+			return runtime.DNS{}, nil, err
+		}
+	}
 	switch policy := spec.DNSPolicy; policy {
-	case v1.DNSNone:
-	case v1.DNSDefault:
-		d = cloneDNS(r.Host)
+	case v1.DNSNone, v1.DNSDefault:
 	case v1.DNSClusterFirst, "":
-		d = r.clusterFirst(pod, !spec.HostNetwork)
+		d = r.clusterFirst(pod, !spec.HostNetwork, d)
 	case v1.DNSClusterFirstWithHostNet:
-		d = r.clusterFirst(pod, true)
+		d = r.clusterFirst(pod, true, d)
 		if len(r.ClusterDNS) == 0 {
 			warnings = append(warnings, fmt.Sprintf("the node has no cluster DNS: the policy %s is taken for %s", policy, v1.DNSDefault))
 		}
@@ -86,16 +106,16 @@ func (r *Resolver) resolver(pod *v1.Pod) (d runtime.DNS, warnings []string, err 
 }
 
 // clusterFirst asks the cluster, if there is one and it is wanted.
-func (r *Resolver) clusterFirst(pod *v1.Pod, wanted bool) runtime.DNS {
+func (r *Resolver) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
 	if len(r.ClusterDNS) == 0 || !wanted {
-		return cloneDNS(r.Host)
+		return host
 	}
 	d := runtime.DNS{Servers: slices.Clone(r.ClusterDNS), Options: []string{"ndots:5"}}
 	if r.ClusterDomain != "" {
 		services := "svc." + r.ClusterDomain
 		d.Searches = []string{pod.Namespace + "." + services, services, r.ClusterDomain}
 	}
-	d.Searches = unique(append(d.Searches, r.Host.Searches...))
+	d.Searches = unique(append(d.Searches, host.Searches...))
 	return d
 }
 

@@ -1,6 +1,7 @@
 package podsync
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,6 +55,43 @@ func TestResolver_Policies(t *testing.T) {
 	_, _, err := in.resolver(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }))
 	assert.EqualError(t, err, `spec.dnsPolicy: "Some" is not known`)
 	assert.Equal(t, "ndots:1", host.Options[0], "the host's is nobody's to change")
+}
+
+// What the host says may change: it is asked for each pod that goes by it, and
+// only for those.
+func TestResolver_ReadHost(t *testing.T) {
+	asked, now := 0, host
+	r := Resolver{Host: runtime.DNS{Servers: []string{"192.0.2.99"}}, ReadHost: func() (runtime.DNS, error) {
+		asked++
+		if len(now.Servers) == 0 {
+			return runtime.DNS{}, errors.New("no such file")
+		}
+		return now, nil
+	}}
+	pod := named(func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault })
+	got, _, err := r.resolver(pod)
+	require.NoError(t, err)
+	assert.Equal(t, host, got)
+
+	now = runtime.DNS{Servers: []string{"192.0.2.2"}, Searches: []string{"example.net"}}
+	got, _, err = r.resolver(pod)
+	require.NoError(t, err)
+	assert.Equal(t, now, got)
+	inCluster := r
+	inCluster.ClusterDNS = []string{"10.0.0.10"}
+	pod.Spec.DNSPolicy = v1.DNSClusterFirst
+	got, _, err = inCluster.resolver(pod)
+	require.NoError(t, err)
+	assert.Equal(t, runtime.DNS{Servers: []string{"10.0.0.10"}, Searches: []string{"example.net"}, Options: []string{"ndots:5"}}, got)
+
+	now = runtime.DNS{}
+	_, _, err = r.resolver(pod)
+	assert.EqualError(t, err, "the host's resolver configuration: no such file")
+	assert.Equal(t, 4, asked)
+	pod.Spec.DNSPolicy = v1.DNSNone
+	_, _, err = r.resolver(pod)
+	require.NoError(t, err)
+	assert.Equal(t, 4, asked, "a pod that has its own does not go by the host's")
 }
 
 func TestResolver_OwnConfig(t *testing.T) {

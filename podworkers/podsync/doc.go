@@ -68,6 +68,13 @@
 // A sandbox publishes the host ports of sidecars and of regular containers: of
 // what is there as long as the pod is. Those of ordinary init containers are not.
 //
+// # Names
+//
+// What a pod resolves names with is settled when its sandbox is made, from its
+// policy, the cluster and the host (Resolver), the host's as it is at that moment.
+// A host whose configuration cannot be read gets no sandbox for a pod that goes by
+// it, and is asked again.
+//
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestResolver: what the host resolves names with is read when a pod needs it.
+func TestResolver(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "stub.conf"), filepath.Join(dir, "resolv.conf")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write("nameserver 192.0.2.1\nsearch example.org\noptions rotate\n")
+	require.NoError(t, os.Symlink(file, link))
+	o, err := parse([]string{
+		"--runtime", "cri", "--cri-endpoint", filepath.Join(dir, "none.sock"), "--state-dir", filepath.Join(dir, "state"),
+		"--resolv-conf", link, "--cluster-dns", "192.0.2.53",
+	})
+	require.NoError(t, err)
+	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"192.0.2.53"}, c.DNS.ClusterDNS)
+	got, err := c.DNS.ReadHost()
+	require.NoError(t, err)
+	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.1"}, Searches: []string{"example.org"}, Options: []string{"rotate"}}, got)
+
+	write("nameserver 192.0.2.2\n")
+	got, err = c.DNS.ReadHost()
+	require.NoError(t, err)
+	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.2"}}, got)
+
+	write(strings.Repeat("#", maxResolver+1))
+	_, err = c.DNS.ReadHost()
+	assert.EqualError(t, err, link+": has more than 65536 bytes")
+	require.NoError(t, os.Remove(file))
+	_, err = c.DNS.ReadHost()
+	assert.EqualError(t, err, link+": no such file or directory")
+}
+
+// TestResolver_Default: without the flag it is the host's, if it has one; an
+// empty one leaves it to the runtime.
+func TestResolver_Default(t *testing.T) {
+	read, err := (&options{}).hostResolver()
+	require.NoError(t, err)
+	got, err := read()
+	require.NoError(t, err)
+	want, _ := readResolver(defaultResolver)
+	assert.Equal(t, want, got)
+
+	read, err = (&options{resolver: new("")}).hostResolver()
+	require.NoError(t, err)
+	assert.Nil(t, read)
+}
