@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,28 +19,24 @@ func TestResolver(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	write("nameserver 192.0.2.1\nsearch example.org\noptions rotate\n")
 	require.NoError(t, os.Symlink(file, link))
-	o, err := parse([]string{
-		"--runtime", "cri", "--cri-endpoint", filepath.Join(dir, "none.sock"), "--state-dir", filepath.Join(dir, "state"),
-		"--resolv-conf", link, "--cluster-dns", "192.0.2.53",
-	})
+	o, err := parse([]string{"--runtime", "cri", "--resolv-conf", link})
 	require.NoError(t, err)
-	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	read, err := o.hostResolver()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"192.0.2.53"}, c.DNS.ClusterDNS)
-	got, err := c.DNS.ReadHost()
+	got, err := read()
 	require.NoError(t, err)
 	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.1"}, Searches: []string{"example.org"}, Options: []string{"rotate"}}, got)
 
 	write("nameserver 192.0.2.2\n")
-	got, err = c.DNS.ReadHost()
+	got, err = read()
 	require.NoError(t, err)
 	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.2"}}, got)
 
 	write(strings.Repeat("#", maxResolver+1))
-	_, err = c.DNS.ReadHost()
+	_, err = read()
 	assert.EqualError(t, err, link+": has more than 65536 bytes")
 	require.NoError(t, os.Remove(file))
-	_, err = c.DNS.ReadHost()
+	_, err = read()
 	assert.EqualError(t, err, link+": no such file or directory")
 }
 
