@@ -36,19 +36,28 @@ func get(address string) (string, error) {
 	return string(text), err
 }
 
-// A port of the host leads to the pod, from another pod too.
+// A port of the host leads to the pod, to a sidecar of it too.
 func hostPort(s *scene) {
 	_, port, err := net.SplitHostPort(e2e.FreePort(s))
 	require.NoError(s, err)
+	_, beside, err := net.SplitHostPort(e2e.FreePort(s))
+	require.NoError(s, err)
 	s.pod("port", `
 terminationGracePeriodSeconds: 2
+initContainers:
+- name: side
+  image: IMAGE
+  restartPolicy: Always
+  command: [sh, -c, 'echo beside > /www/index.html; httpd -p 8081 -h /www; trap "exit 0" TERM; sleep 100000 & wait']
+  ports: [{containerPort: 8081, hostPort: BESIDE}]
+  readinessProbe: {tcpSocket: {port: 8081}, periodSeconds: 1}
 containers:
 - name: web
   image: IMAGE
   command: [sh, -c, 'echo served > /www/index.html; httpd -p 8080 -h /www; trap "exit 0" TERM; sleep 100000 & wait']
   ports: [{containerPort: 8080, hostPort: PORT}]
   readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
-`, "PORT="+port)
+`, "PORT="+port, "BESIDE="+beside)
 	p := s.ready("port")
 	require.NotEmpty(s, p.Status.HostIP)
 	answer, err := get(p.Status.PodIP + ":8080")
@@ -57,6 +66,9 @@ containers:
 	answer, err = get(p.Status.HostIP + ":" + port)
 	require.NoError(s, err)
 	assert.Equal(s, "served\n", answer)
+	answer, err = get(p.Status.HostIP + ":" + beside)
+	require.NoError(s, err, "a sidecar's")
+	assert.Equal(s, "beside\n", answer)
 	s.remove("port")
 	_, err = get(p.Status.HostIP + ":" + port)
 	require.Error(s, err)

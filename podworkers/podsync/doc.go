@@ -97,6 +97,8 @@
 //     that comes when the backoff is over, nobody would see CrashLoopBackOff.
 //   - A container that comes to its end while it is being replaced waits, as it is
 //     shown, until it is started: there would be no way back from its end (ST-6).
+//   - Of the paths that are hidden from a container the thermal counters of each
+//     processor are missing: how many there are is not known here.
 //   - A group without a user is not asked of a sandbox, as runtimes refuse it.
 //   - The runtime is asked whether it and its network are ready only before
 //     something is started; a pod that runs is not in error because a network

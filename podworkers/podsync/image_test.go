@@ -165,7 +165,8 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 	require.NoError(t, syncImage(t, rt, plainPod(func(p *v1.Pod) {
 		p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: new(int64(4)), RunAsGroup: new(int64(5))}
 	})))
-	assert.Equal(t, runtime.Security{User: new(int64(4)), Group: new(int64(5))}, rt.created.Security)
+	assert.Equal(t, new(int64(4)), rt.created.Security.User)
+	assert.Equal(t, new(int64(5)), rt.created.Security.Group)
 	assert.Equal(t, runtime.Security{User: new(int64(4)), Group: new(int64(5))}, rt.sandbox.Security)
 
 	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {

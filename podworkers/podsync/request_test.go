@@ -227,6 +227,27 @@ func TestSecurity_ContainerOverPod(t *testing.T) {
 	assert.True(t, seen.sandbox.Security.Privileged, "none is made in a sandbox that is not")
 }
 
+// Runtimes hide nothing of the kernel by themselves: a container that is not
+// privileged is told to see neither the memory of the machine nor its keys, and to
+// change nothing of it. One that is privileged may do all.
+func TestSecurity_KernelIsHidden(t *testing.T) {
+	asked := func(own *v1.SecurityContext) runtime.Security {
+		seen, err := requests(t, plainPod(func(p *v1.Pod) { p.Spec.Containers[0].SecurityContext = own }), podsync.Config{})
+		require.NoError(t, err)
+		return seen.container.Security
+	}
+	for name, own := range map[string]*v1.SecurityContext{
+		"nothing said": nil, "something": {RunAsUser: new(int64(1))}, "not privileged": {Privileged: new(false)},
+	} {
+		got := asked(own)
+		assert.Subset(t, got.MaskedPaths, []string{"/proc/kcore", "/proc/keys", "/sys/firmware", "/proc/timer_list"}, name)
+		assert.Equal(t, []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}, got.ReadOnlyPaths, name)
+	}
+	mighty := asked(&v1.SecurityContext{Privileged: new(true)})
+	assert.Empty(t, mighty.MaskedPaths)
+	assert.Empty(t, mighty.ReadOnlyPaths)
+}
+
 // KC-7: who must not be root is not started unless it is sure that he is not.
 func TestSecurity_KC7_NonRoot(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -59,6 +59,9 @@ func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Securi
 	if own := c.SecurityContext; own != nil {
 		override(&out, own)
 	}
+	if !out.Privileged { // Runtimes hide and protect what they are told, and nothing else.
+		out.MaskedPaths, out.ReadOnlyPaths = slices.Clone(maskedPaths), slices.Clone(readOnlyPaths)
+	}
 	if err := checkRoot(pod, c, &out, image); err != nil {
 		return out, err
 	}
@@ -67,6 +70,17 @@ func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Securi
 	}
 	return out, nil
 }
+
+// What a container sees of the kernel that would tell of the host or let it be
+// changed: root in a container is root to these files. It is the kubelet's list
+// for procMount Default, but for the thermal counters of each processor.
+var (
+	maskedPaths = []string{
+		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+	}
+	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+)
 
 // wantsUser reports whether a container needs to know the user of its image: it
 // must not be root, or has a group and no user of its own, and runtimes take a

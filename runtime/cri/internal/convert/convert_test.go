@@ -395,3 +395,12 @@ func zeroMessage(v reflect.Value, path string) (none []string) {
 	}
 	return none
 }
+
+// The kernel names the files of huge pages by other units than pods do.
+func TestResources_HugePages(t *testing.T) {
+	got := map[string]uint64{}
+	for _, l := range Resources(runtime.Resources{HugePages: map[string]uint64{"2Mi": 1, "2048Ki": 2, "1Gi": 3, "64Ki": 4, "1024Gi": 5, "odd": 6}}).HugepageLimits {
+		got[l.PageSize] += l.Limit
+	}
+	assert.Equal(t, map[string]uint64{"2MB": 3, "1GB": 3, "64KB": 4, "1024GB": 5, "odd": 6}, got)
+}
