@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"embed"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -16,7 +14,6 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
-	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -87,38 +84,6 @@ func (a *agent) manifestConfig() manifest.Config {
 		c.Path = "."
 	}
 	return c
-}
-
-// bind takes the port now, so that a taken one is told before anything runs.
-func (a *agent) bind() (err error) {
-	if a.listen == "" {
-		return nil
-	}
-	config := debug.Config{
-		Pods:    a.node.Pods,
-		Healthy: a.node.Healthy,
-		Ready:   a.node.Waiting,
-		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
-		Logs:    a.node,
-	}
-	if a.exec {
-		config.Exec = a.node
-	}
-	handler, err := debug.New(config)
-	if err != nil {
-		return err
-	}
-	if a.listener, err = net.Listen("tcp", a.listen); err != nil {
-		return fmt.Errorf("--listen %q: %w", a.listen, err)
-	}
-	a.server = &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	return nil
 }
 
 // run runs the node until a signal comes, its time is over, or it fails.
@@ -229,34 +194,9 @@ func (a *agent) showAll(ctx context.Context) bool {
 	return true
 }
 
-// serve answers requests until the function it returns is called.
-func (a *agent) serve() (hangUp func()) {
-	if a.server == nil {
-		return func() {}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-			a.log.Error("the debug handler has failed", "err", err)
-		}
-	}()
-	return func() {
-		_ = a.server.Close() // It only reads: nothing is lost.
-		<-done
-	}
-}
-
 func (a *agent) described() string {
 	if a.manifests == "" {
 		return "embedded examples"
 	}
 	return a.manifests
-}
-
-func (a *agent) address() string {
-	if a.listener == nil {
-		return "none"
-	}
-	return a.listener.Addr().String()
 }

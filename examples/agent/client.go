@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
@@ -113,4 +115,24 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// containerPath is where an agent answers for a container, or, without its name, for
+// the pod as a whole.
+func containerPath(v, pod, container string) []string {
+	namespace, name := podOf(pod)
+	path := []string{v, url.PathEscape(namespace), url.PathEscape(name)}
+	if container != "" {
+		path = append(path, url.PathEscape(container))
+	}
+	return path
+}
+
+// podOf is the pod that a word names.
+func podOf(word string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(word, "/")
+	if !ok {
+		return v1.NamespaceDefault, namespace
+	}
+	return namespace, name
 }

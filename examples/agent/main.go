@@ -31,8 +31,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -73,17 +71,12 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 		return v.run(ctx, args[1:], stdout, stderr)
 	}
 	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage())
-		return exitOK
-	}
 	var a *agent
 	if err == nil {
 		a, err = newAgent(o, stdout, stderr)
 	}
-	if err != nil {
-		complain(stderr, err)
-		return exitUsage
+	if status, bad := refused(err, stdout, stderr); bad {
+		return status
 	}
 	if err := a.run(signals); err != nil {
 		complain(stderr, err)

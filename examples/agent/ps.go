@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -17,16 +15,11 @@ import (
 // runPs prints the table of the pods once.
 func runPs(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, words, err := clientFlags("ps", args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage())
-		return exitOK
-	}
 	if err == nil && len(words) > 0 {
 		err = fmt.Errorf("ps lists all pods, and takes no %q", words[0])
 	}
-	if err != nil {
-		complain(stderr, err)
-		return exitUsage
+	if status, bad := refused(err, stdout, stderr); bad {
+		return status
 	}
 	body, err := c.get(ctx, "pods")
 	var list v1.PodList

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -45,4 +47,30 @@ func usageOfVerbs() string {
 		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(v.name+" "+v.args), v.meaning)
 	}
 	return s.String()
+}
+
+// refused tells of a command line that is not good, and of the flags if they were asked
+// for. It returns the status to end with, or false if there is nothing to tell.
+func refused(err error, stdout, stderr io.Writer) (status int, bad bool) {
+	switch {
+	case err == nil:
+		return exitOK, false
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage())
+		return exitOK, true
+	}
+	complain(stderr, err)
+	return exitUsage, true
+}
+
+// ended is the status of a verb whose request has ended.
+func ended(ctx context.Context, err error, stderr io.Writer) int {
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case err != nil:
+		complain(stderr, err)
+		return exitFailed
+	}
+	return exitOK
 }
