@@ -31,13 +31,13 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestStories runs the texts in testdata: one pod, one memory runtime, every
 // call of it written down. Commands:
 //
-//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT
-//	    side=s,t deletion=5                            side: restartable init containers
+//	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT,
+//	    side=s,t ephemeral=e deletion=5 deadline=5     all-restart NAME CODE; side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
-//	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|pulls IMAGE
+//	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|runtime down|pulls IMAGE
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
 //	power exec|answer|none                             what the runtime can do, from the next boot on
@@ -168,6 +168,12 @@ func (st *story) define(d *datadriven.TestData) {
 				side[i].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 			}
 			st.pod.Spec.InitContainers = append(st.pod.Spec.InitContainers, side...)
+		case "ephemeral":
+			st.pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{
+				EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: value, Image: "img:1"},
+			}}
+		case "deadline":
+			st.pod.Spec.ActiveDeadlineSeconds = st.number(value)
 		case "deletion":
 			st.pod.DeletionGracePeriodSeconds = st.number(value)
 		case "main":
@@ -199,6 +205,14 @@ func (st *story) define(d *datadriven.TestData) {
 			lifecycle(st.spec(f[1])).PreStop = st.handler(f[2:])
 		case "record":
 			st.noted[f[1]+" "+f[2]] = strings.Join(f[3:], " ")
+		case "all-restart":
+			st.spec(f[1]).RestartPolicy = new(v1.ContainerRestartPolicyNever)
+			st.spec(f[1]).RestartPolicyRules = []v1.ContainerRestartRule{{
+				Action: v1.ContainerRestartRuleActionRestartAllContainers,
+				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
+					Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{int32(*st.number(f[2]))},
+				},
+			}}
 		case "port":
 			port := v1.ContainerPort{Name: f[2], ContainerPort: int32(*st.number(f[3]))}
 			st.spec(f[1]).Ports = append(st.spec(f[1]).Ports, port)
@@ -358,6 +372,8 @@ func (st *story) trouble(d *datadriven.TestData) {
 		require.NoError(st.t, st.mem.ExitContainer(st.newest(args[1]), int32(*st.number(args[2]))))
 	case "network":
 		st.mem.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: args[1] == "up", NetworkMessage: "no cni"})
+	case "runtime":
+		st.mem.SetStatus(runtime.RuntimeStatus{RuntimeMessage: "it begins"})
 	case "pulls":
 		reason := errors.New("registry is down")
 		if len(args) > 2 {

@@ -1,0 +1,105 @@
+package podsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// notedVolumes writes down what is asked of volumes, and fails if it is told to.
+type notedVolumes struct {
+	*paper.Volumes
+	log []string
+	err error
+}
+
+func (v *notedVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+	v.log = append(v.log, "SetUp")
+	return errors.Join(v.err, v.Volumes.SetUp(ctx, pod))
+}
+
+func (v *notedVolumes) TearDown(ctx context.Context, uid types.UID) error {
+	v.log = append(v.log, "TearDown")
+	return errors.Join(v.err, v.Volumes.TearDown(ctx, uid))
+}
+
+func (v *notedVolumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
+	v.log = append(v.log, fmt.Sprintf("Hosts %q %q", ips, names))
+	return v.Volumes.Hosts(pod, ips, names)
+}
+
+// SP-8, SP-22: the volumes of a pod are brought up to date in each sync, also in one
+// that has nothing else to do, and its error is that of the sync. They are removed at
+// the end, which has not come as long as they cannot be.
+func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	volumes := &notedVolumes{Volumes: paper.New(paper.Config{})}
+	syncer, st := quiet(t, mem, func(c *podsync.Config) { c.Volumes = volumes })
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	})
+	sync := func() error {
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		return err
+	}
+	volumes.err = errors.New("no disk")
+	require.ErrorIs(t, sync(), volumes.err)
+	assert.Empty(t, look(t, mem).Sandboxes, "nothing is started")
+	volumes.err = nil
+	require.NoError(t, sync())
+	require.Equal(t, runtime.StateRunning, look(t, mem).Containers[0].State)
+	assert.Equal(t, []string{"SetUp", "SetUp"}, volumes.log)
+
+	running := look(t, mem)
+	require.NoError(t, sync())
+	volumes.err = errors.New("the disk is full")
+	require.ErrorIs(t, sync(), volumes.err)
+	assert.Equal(t, []string{"SetUp", "SetUp", "SetUp", "SetUp"}, volumes.log)
+	assert.Equal(t, running, look(t, mem), "what runs goes on")
+
+	volumes.log = nil
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	assert.Empty(t, volumes.log)
+	finished := false
+	st.write = func(line string) { finished = finished || line == "status finished" }
+	require.ErrorIs(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)), volumes.err)
+	assert.False(t, finished)
+	volumes.err = nil
+	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)))
+	assert.True(t, finished)
+	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
+}
+
+// The hosts file has the addresses of the sandbox that was made in the same sync.
+// If it cannot be looked at nothing is started.
+func TestSyncPod_HostsOfNewSandbox(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	volumes := &notedVolumes{Volumes: paper.New(paper.Config{})}
+	blind := &blindTap{Runtime: mem, err: errors.New("cannot see")}
+	syncer, _ := quiet(t, blind, func(c *podsync.Config) { c.Files = volumes })
+	sync := func() error {
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, plainPod(), nil, look(t, mem))
+		return err
+	}
+	require.ErrorIs(t, sync(), blind.err)
+	require.Len(t, look(t, mem).Sandboxes, 1)
+	assert.Empty(t, look(t, mem).Containers)
+	mem.LoseAll()
+
+	blind.err = nil
+	require.NoError(t, sync())
+	address := look(t, mem).Sandboxes[0].IPs[0]
+	assert.Equal(t, []string{fmt.Sprintf(`Hosts [%q] ["web"]`, address)}, volumes.log)
+}
