@@ -110,12 +110,17 @@ var outcomes = [...]workqueue.Outcome{
 	lifecycle.Backoff:   workqueue.Failed,
 	lifecycle.Transient: workqueue.FailedTransiently,
 	lifecycle.Asked:     workqueue.BackedOff,
+	lifecycle.Away:      workqueue.Failed,
 }
 
 // requeueLocked puts the pod's one entry into the queue. Run is disturbed only
 // if it sleeps for longer than that.
 func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
-	due := v.now.Add(w.config.Retry.Delay(outcomes[e.Class], v.now, v.at, v.random))
+	how := outcomes[e.Class]
+	if e.Class == lifecycle.Away && !v.at.IsZero() {
+		how = workqueue.BackedOff
+	}
+	due := v.now.Add(w.config.Retry.Delay(how, v.now, v.at, v.random))
 	w.queue.EnqueueAt(e.UID, due)
 	if w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due

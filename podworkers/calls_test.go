@@ -33,6 +33,10 @@ func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
 		"it goes on, and one asks":     {errors.Join(podworkers.RetryAfter(boom, at(7*time.Second)), runtime.ErrExists), time.Second},
 		"it goes on, asked for that":   {podworkers.RetryAfter(fmt.Errorf("a: %w", runtime.ErrExists), at(7*time.Second)), 7 * time.Second},
 		"it goes on, for good":         {podworkers.Terminal(runtime.ErrExists), time.Minute},
+		"the runtime is away":          {fmt.Errorf("a: %w", errors.Join(boom, runtime.ErrNotReady)), 10 * time.Second},
+		"it is away, and one asks":     {errors.Join(podworkers.RetryAfter(boom, at(7*time.Second)), runtime.ErrNotReady), 7 * time.Second},
+		"it is away, asked for now":    {errors.Join(podworkers.RetryAfter(boom, at(0)), runtime.ErrNotReady), time.Second},
+		"it is away, for good":         {podworkers.Terminal(runtime.ErrNotReady), time.Minute},
 		"asked":                        {podworkers.RetryAfter(boom, at(7*time.Second)), 7 * time.Second},
 		"asked, wrapped":               {fmt.Errorf("a: %w", podworkers.RetryAfter(boom, at(7*time.Second))), 7 * time.Second},
 		"asked, the earliest":          {errors.Join(podworkers.RetryAfter(boom, at(9*time.Second)), podworkers.RetryAfter(boom, at(7*time.Second))), 7 * time.Second},
@@ -339,4 +343,47 @@ func TestConfig_RetryIsUsed(t *testing.T) {
 	node.Create(Pod("a"))
 	node.Advance(20 * time.Second)
 	assert.Len(t, uidsOf(node), 5)
+}
+
+// A pod that waits because the runtime could not be asked is woken when it answers,
+// and one that waits for something else is not. One that asked for a time need not
+// wait for that either.
+func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
+	away := fmt.Errorf("a: %w", runtime.ErrNotReady)
+	asked := podworkers.RetryAfter(errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 30, 0, time.UTC))
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Err: away}, Reply{Err: away}, Reply{})
+	node.Syncer.Script("b", syncPod, Reply{Err: errors.Join(asked, away)}, Reply{})
+	node.Syncer.Script("c", syncPod, Reply{Err: errors.New("boom")}, Reply{})
+	pods := []types.UID{"a", "b", "c"}
+	tell := func(err error) {
+		node.Advance(time.Second)
+		for _, uid := range pods {
+			node.Workers.Observed(uid, err)
+		}
+		node.Settle()
+	}
+	for _, uid := range pods {
+		node.Create(Pod(string(uid)))
+	}
+	tell(runtime.ErrNotReady)
+	assert.Len(t, uidsOf(node), 3)
+	tell(nil)
+	assert.ElementsMatch(t, []types.UID{"a", "b"}, uidsOf(node)[3:])
+	tell(nil)
+	assert.Len(t, uidsOf(node), 5, "once is enough: it was not silent")
+	assert.Equal(t, 12*time.Second, node.Workers.Outlook("a").NextAt.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), "the backoff is what it was")
+}
+
+// A status that could not be had is a failure of the same kind.
+func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Cache.Fail("a", fmt.Errorf("pleg: %w", runtime.ErrNotReady))
+	node.Create(Pod("a"))
+	node.Advance(2 * time.Second)
+	assert.Empty(t, uidsOf(node))
+	node.Cache.Fail("a", nil)
+	node.Workers.Observed("a", nil)
+	node.Settle()
+	assert.Equal(t, []types.UID{"a"}, uidsOf(node))
 }

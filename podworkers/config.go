@@ -26,7 +26,8 @@ type Config struct {
 	Syncer PodSyncer
 	// Cache shows what the runtime shows: a pleg.PLEG, or anything with the
 	// methods Get, Mark and NewerThan. Numbers are those of observations; a
-	// higher one began later.
+	// higher one began later. One that has RequestRelist too is asked with that for
+	// a look at each pod that failed because the runtime could not be asked.
 	Cache statusCache
 	// Retry is how long to wait after a sync; zero fields are the kubelet's.
 	Retry workqueue.Policy

@@ -106,6 +106,10 @@
 //     (runtime.ErrExists) is asked again after the transient backoff: an agent that
 //     was started again meets the calls of the one before. The kubelet comes back
 //     after ten seconds. [B-100]
+//   - A pod that failed because the runtime could not be asked
+//     (runtime.ErrNotReady) is woken as soon as that answers about the pod, if
+//     somebody tells so: Observed. To ask with a sync each second instead would
+//     tell people of each attempt. The kubelet waits for ten seconds. [B-102]
 //   - A retry asked for now, or for the past, comes after the transient backoff.
 //     The kubelet looks at its queue once a second; without that, or a floor, a
 //     syncer could spin. [B-101]

@@ -107,7 +107,7 @@ func (w *Workers) slotsOf(kind lifecycle.Kind) *slots {
 // outcome is how a call ended.
 type outcome struct {
 	result lifecycle.Result
-	retry  time.Time // with FailedAsked
+	retry  time.Time // with FailedAsked; with FailedAway zero if none was asked for
 }
 
 // sync waits for a fresh status, then for a slot, then calls the syncer.
@@ -250,6 +250,8 @@ func judge(j *job, terminal bool, err error) outcome {
 		return outcome{result: lifecycle.Cancelled}
 	case errors.Is(err, runtime.ErrNetworkNotReady) || passes(err):
 		return outcome{result: lifecycle.FailedTransient}
+	case errors.Is(err, runtime.ErrNotReady) && !isTerminal(err):
+		return outcome{result: lifecycle.FailedAway, retry: at}
 	case asked:
 		return outcome{result: lifecycle.FailedAsked, retry: at}
 	case isTerminal(err):
@@ -262,7 +264,7 @@ func judge(j *job, terminal bool, err error) outcome {
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
 	j.verdict = verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
-	if o.result == lifecycle.FailedAsked && !o.retry.After(j.verdict.now) {
+	if (o.result == lifecycle.FailedAsked || !o.retry.IsZero()) && !o.retry.After(j.verdict.now) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}
 	if j.called {
@@ -279,6 +281,9 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 	last := !more && w.leaveLocked()
 	w.mu.Unlock()
 	w.do(&j.act)
+	if o.result == lifecycle.FailedAway && w.look != nil {
+		w.look.RequestRelist(j.UID)
+	}
 	*j = job{}
 	w.jobs.Put(j)
 	if last {

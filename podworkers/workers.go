@@ -25,6 +25,7 @@ type Workers struct {
 	terminations *slots
 	wake         turn.Event    // the earliest retry became earlier
 	idle         turn.Event    // the last runner has ended
+	look         asker         // nil if nobody can be asked for an observation
 	root         *turn.Context // the parent of every call's context; set before the first runner starts
 	jobs         sync.Pool     // of *job
 
@@ -66,6 +67,7 @@ func New(config Config) (*Workers, error) {
 		idle:         t.NewEvent(),
 	}
 	w.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
+	w.look, _ = config.Cache.(asker)
 	w.jobs.New = func() any { return new(job) }
 	w.mu.table = lifecycle.New()
 	w.mu.kills = make(map[lifecycle.Ticket]*Completion)

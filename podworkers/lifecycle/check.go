@@ -44,6 +44,8 @@ func (t *Table) fault(r *record, inLine bool) string {
 		return "numbers"
 	case r.stage == finished && (r.activity != idle || r.pending || r.queued):
 		return "I3: work is left after the end"
+	case r.stranded && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
+		return "it waits for the runtime and does not wait"
 	case r.activity.isRunning() && !r.stage.allows(r.activity.kind()):
 		return "I2, I4: " + r.activity.kind().String() + " runs"
 	case r.activity.isRunning() && !has(started):

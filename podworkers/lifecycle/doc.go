@@ -116,6 +116,10 @@
 //     begun by an agent before this one, and gets its SyncTerminatingPod even if
 //     it has to end before its first sync.
 //   - FailedFinally: an error that no retry mends; the kubelet has none such.
+//   - B-102: a pod that failed because the runtime could not be asked (FailedAway)
+//     has the backoff of any failure, but is woken as soon as the runtime answers
+//     about it (Answered): once per silence, so that a runtime which shows the pod,
+//     and cannot do what it needs, is not asked in a circle. The kubelet waits for ten seconds.
 //
 // A life is numbered by its incarnation: 1, 2, 3 as the lives of one UID follow
 // each other. After a record was forgotten, new ones begin above every number

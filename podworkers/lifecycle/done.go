@@ -13,6 +13,9 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	}
 	kind := r.activity.kind()
 	r.activity = idle
+	if result != FailedAway {
+		r.roused = false
+	}
 	before := r.stage
 	if result.ok() && t.advance(r, kind, result, out) {
 		return true
@@ -21,6 +24,7 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 		t.wake(r, out)
 	} else {
 		t.requeue(r, result.class(kind), out)
+		r.stranded = result == FailedAway
 	}
 	return true
 }
@@ -36,6 +40,8 @@ func (r Result) class(k Kind) Class {
 		return Transient
 	case r == FailedAsked:
 		return Asked
+	case r == FailedAway:
+		return Away
 	case r == FailedFinally && k == SyncPod:
 		return Resync
 	default:

@@ -32,6 +32,8 @@ type record struct {
 	pending     bool        // an update has not been taken yet
 	queued      bool        // it has an entry in the work queue
 	implicit    bool        // grace is what the content says anyway: pass none
+	stranded    bool        // it waits because the runtime could not be asked
+	roused      bool        // an answer has cut its wait short, and nothing else has come of it since
 }
 
 func (r *record) ref() Ref   { return Ref{r.slot, r.version} }

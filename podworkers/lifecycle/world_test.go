@@ -21,6 +21,7 @@ import (
 //	take POD        done POD RESULT [late]        due POD
 //	mark                                         remember Generation for the next two
 //	known [POD...] [asof=mark] [spare=O] [partial]
+//	silent POD      answered POD                 the runtime was asked about it
 //	view POD        owner NAME        shutdown        drain
 type world struct {
 	t     *lifecycle.Table
@@ -113,7 +114,7 @@ func (c command) update(mark, now uint64) lifecycle.Update {
 
 var results = func() map[string]lifecycle.Result {
 	m := map[string]lifecycle.Result{}
-	for r := lifecycle.Succeeded; r <= lifecycle.FailedFinally; r++ {
+	for r := lifecycle.Succeeded; r <= lifecycle.FailedAway; r++ {
 		m[r.String()] = r
 	}
 	return m
@@ -167,6 +168,12 @@ func (w *world) dispatch(c command) (string, error) {
 	case "due":
 		w.h.pod(c.uid()).queued = false
 		w.t.Due(c.uid(), &w.out)
+		return "", w.h.effects(nil, w.out)
+	case "silent":
+		w.t.Silent(c.uid())
+		return "", nil
+	case "answered":
+		w.t.Answered(c.uid(), &w.out)
 		return "", w.h.effects(nil, w.out)
 	case "mark":
 		w.mark = w.t.Generation()

@@ -253,6 +253,8 @@ func (c *checker) delay(e Event, random float64) time.Duration {
 		outcome = workqueue.FailedTransiently
 	case errors.As(e.Err, &asked) && random == 0:
 		return 0 // It may name any time.
+	case random == 0 && errors.Is(e.Err, runtime.ErrNotReady):
+		return 0 // The runtime may answer at any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrExists):
 		outcome = workqueue.FailedTransiently
 	case random > 0:

@@ -54,7 +54,7 @@ func (n *Node) buildTruth() (err error) {
 		Clock:        n.config.Clock,
 		RelistPeriod: n.config.Relist,
 		Log:          n.config.Log,
-		Hooks:        pleg.Hooks{Relisted: n.relisted},
+		Hooks:        pleg.Hooks{Relisted: n.relisted, Inspected: n.inspected},
 	})
 	return err
 }

@@ -192,6 +192,9 @@ func (n *Node) relisted(r pleg.Relisting) {
 	}
 }
 
+// inspected follows every inspection of a pod.
+func (n *Node) inspected(i pleg.Inspection) { n.workers.Observed(i.UID, i.Err) }
+
 // settled: every source and the runtime have been asked once. Whether the
 // runtime could answer does not matter: desire is read in any case.
 func (n *Node) settled() bool {
