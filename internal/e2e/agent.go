@@ -45,13 +45,11 @@ type Agent struct {
 	Manifests, State string
 
 	t       T
-	turn    turn.Turn
 	program string
 	args    []string
 	address string
 	log     *os.File
-	process *exec.Cmd
-	ended   turn.Latch
+	process *process // nil: it does not run
 }
 
 // StartAgent runs an agent on a containerd until the test ends. More flags come
@@ -64,7 +62,7 @@ func StartAgent(t T, c *Containerd, program string, flags ...string) *Agent {
 	}
 	a := &Agent{
 		Manifests: filepath.Join(dir, "manifests"), State: filepath.Join(dir, "state"),
-		t: t, turn: turn.Over(clock.RealClock{}), program: program, address: FreePort(t),
+		t: t, program: program, address: FreePort(t),
 	}
 	if err := os.MkdirAll(a.Manifests, 0o755); err != nil {
 		t.Fatalf("e2e: %v", err)
@@ -124,18 +122,12 @@ func FreePort(t T) string {
 // Start starts the agent, which must not run. It does not wait for anything.
 func (a *Agent) Start() {
 	a.t.Helper()
-	a.process = exec.Command(a.program, a.args...)
-	a.process.Stdout, a.process.Stderr = a.log, a.log
-	a.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := a.process.Start(); err != nil {
+	run := exec.Command(a.program, a.args...)
+	run.Stdout, run.Stderr = a.log, a.log
+	var err error
+	if a.process, err = begin(run); err != nil {
 		a.t.Fatalf("e2e: %v", err)
 	}
-	process, ended := a.process, a.turn.NewLatch()
-	a.ended = ended
-	a.turn.Go(func() {
-		_ = process.Wait()
-		ended.Open()
-	})
 }
 
 // Kill ends the agent with SIGKILL, if it runs.
@@ -145,16 +137,12 @@ func (a *Agent) Kill() { a.end(syscall.SIGKILL) }
 func (a *Agent) Stop() { a.end(syscall.SIGTERM) }
 
 func (a *Agent) end(signal os.Signal) {
-	if a.process == nil {
-		return
-	}
-	_ = a.process.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
-	_ = a.ended.Wait(context.Background())
+	a.process.end(signal)
 	a.process = nil
 }
 
-// PID is that of the agent.
-func (a *Agent) PID() int { return a.process.Process.Pid }
+// PID is that of the agent, which must run.
+func (a *Agent) PID() int { return a.process.run.Process.Pid }
 
 // Write makes a manifest what it ought to be, at once: no reader sees half of it.
 func (a *Agent) Write(name, text string) {

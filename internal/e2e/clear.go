@@ -24,10 +24,7 @@ func (c *Containerd) clear() {
 		_ = c.conn.Close()
 	}
 	c.Stop()
-	for range 3 { // the children of what is killed may come to light only then
-		c.killLeftovers()
-	}
-	c.unmount()
+	c.sweep()
 	_ = exec.Command("ip", "link", "del", c.bridge).Run() // There is none if no pod had a network.
 	if c.t.Failed() {
 		c.t.Logf("the end of the log of containerd %s:\n%s", c.Version, c.tail())
@@ -42,7 +39,7 @@ func (c *Containerd) clear() {
 
 // removePods has the runtime take its pods away, so that the network does too.
 func (c *Containerd) removePods() {
-	if c.process == nil || c.ended.Opened() {
+	if !c.process.runs() {
 		if c.launch() != nil || c.ready() != nil {
 			return
 		}
@@ -63,6 +60,14 @@ func (c *Containerd) removePods() {
 			c.t.Logf("e2e: %v", err)
 		}
 	}
+}
+
+// sweep kills what is left and unmounts what it had.
+func (c *Containerd) sweep() {
+	for range 3 { // the children of what is killed may come to light only then
+		c.killLeftovers()
+	}
+	c.unmount()
 }
 
 // killLeftovers kills shims of ours and all that descends from them.

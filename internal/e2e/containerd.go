@@ -4,10 +4,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -55,11 +55,7 @@ type Containerd struct {
 	program program
 	bridge  string
 	conn    *grpc.ClientConn
-	process *exec.Cmd
-	ended   turn.Latch // of the process
-
-	mu  sync.Mutex
-	err error // how the process ended
+	process *process // nil: it does not run
 }
 
 // Start runs a containerd of a family until the test ends. It returns when
@@ -125,33 +121,22 @@ func (c *Containerd) Restart() {
 	}
 }
 
-// PID is that of containerd.
-func (c *Containerd) PID() int { return c.process.Process.Pid }
+// PID is that of containerd, which must run.
+func (c *Containerd) PID() int { return c.process.run.Process.Pid }
 
-// launch starts the process, which dies with ours.
+// launch starts the process.
 func (c *Containerd) launch() error {
 	log, err := os.OpenFile(c.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	process := exec.Command(c.program.containerd, "--config", c.path("config.toml"))
-	process.Stdout, process.Stderr = log, log
-	process.Env = append(os.Environ(), "PATH="+c.program.path)
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := process.Start(); err != nil {
-		return err
-	}
-	ended := c.turn.NewLatch()
-	c.process, c.ended = process, ended
-	go func() {
-		err := process.Wait()
-		c.mu.Lock()
-		c.err = err
-		c.mu.Unlock()
-		ended.Open()
-	}()
-	return nil
+	run := exec.Command(c.program.containerd, "--config", c.path("config.toml"))
+	run.Stdout, run.Stderr = log, log
+	run.Env = append(os.Environ(), "PATH="+c.program.path)
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.process, err = begin(run)
+	return err
 }
 
 // ready waits until containerd and its network are.
@@ -165,10 +150,8 @@ func (c *Containerd) ready() error {
 		if err == nil && allTrue(status.GetStatus().GetConditions()) {
 			return nil
 		}
-		if c.ended.Opened() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.err
+		if !c.process.runs() {
+			return fmt.Errorf("it has ended: %v", c.process.err)
 		}
 		if wait := c.turn.Sleep(ctx, 20*time.Millisecond); wait != nil {
 			if err == nil {
@@ -191,11 +174,7 @@ func allTrue(conditions []*cri.RuntimeCondition) bool {
 }
 
 func (c *Containerd) end(signal os.Signal) {
-	if c.process == nil {
-		return
-	}
-	_ = c.process.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
-	_ = c.ended.Wait(context.Background())
+	c.process.end(signal)
 	c.process = nil
 }
 

@@ -46,7 +46,7 @@ containers:
 			assert.Zero(t, statusOf(p, "web").RestartCount)
 		}
 		assert.Len(t, addresses, pods)
-		assert.Len(t, s.ours(), pods)
+		assert.Len(t, s.everySandbox(), pods)
 
 		from = real.Now()
 		for i := range pods {
@@ -54,14 +54,14 @@ containers:
 		}
 		s.wait("all are gone", within, func() bool {
 			known := s.board.look()
-			return known != nil && len(known) == 0 && len(s.ours()) == 0
+			return known != nil && len(known) == 0 && len(s.everySandbox()) == 0
 		})
 		t.Logf("%d pods gone after %s", pods, real.Now().Sub(from).Round(100*time.Millisecond))
 	})
 }
 
-// ours are the sandboxes that are ready.
-func (s *scene) ours() []*cri.PodSandbox {
+// everySandbox are those of all pods that are ready.
+func (s *scene) everySandbox() []*cri.PodSandbox {
 	s.Helper()
 	ctx, cancel := s.bare()
 	defer cancel()
@@ -110,18 +110,7 @@ containers:
 		return isReady(p) && strings.Contains(p.Spec.Containers[0].Command[2], "echo last")
 	})
 	s.wait("one sandbox is ready, and one container runs", soon, func() bool {
-		ready, running := 0, 0
-		for _, p := range s.sandboxes(name) {
-			if p.State == cri.PodSandboxState_SANDBOX_READY {
-				ready++
-			}
-		}
-		for _, c := range s.containers(name) {
-			if c.State == cri.ContainerState_CONTAINER_RUNNING {
-				running++
-			}
-		}
-		return ready == 1 && running == 1 && s.log(name, "web") == "last\n"
+		return len(s.standing(name)) == 1 && len(s.alive(name)) == 1 && s.log(name, "web") == "last\n"
 	})
 	won := real.Now()
 	s.remove(name)

@@ -38,7 +38,7 @@ func TestEvents(t *testing.T) {
 			for pod, stop := range map[string]func(){"killed": c.Kill, "stopped": c.Stop} {
 				stop()
 				c.Restart()
-				s.await("one", "still running", func(p *v1.Pod) bool { return isReady(p) && s.answers("one") })
+				s.await("one", "still running", func(p *v1.Pod) bool { return isReady(p) && len(s.alive("one")) == 1 })
 				s.pod(pod, dies)
 				s.ready(pod)
 				s.dies(pod)
@@ -50,16 +50,6 @@ func TestEvents(t *testing.T) {
 			s.remove("one")
 		})
 	}
-}
-
-// answers reports whether the runtime shows a pod's container running.
-func (s *scene) answers(name string) bool {
-	for _, c := range s.containers(name) {
-		if c.State.String() == "CONTAINER_RUNNING" {
-			return true
-		}
-	}
-	return false
 }
 
 // dies ends the container of a pod and waits until it runs again.

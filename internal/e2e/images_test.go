@@ -33,16 +33,16 @@ containers:
 func removedDuringPull(s *scene) {
 	const repository = "podkeel/slow"
 	s.c.Registry.Publish(repository)
-	var once sync.Once
 	asked, enough := make(chan struct{}), make(chan struct{})
+	begun, release := sync.OnceFunc(func() { close(asked) }), sync.OnceFunc(func() { close(enough) })
 	s.c.Registry.Trouble(func(of string) int {
 		if of == repository {
-			once.Do(func() { close(asked) })
+			begun()
 			<-enough
 		}
 		return 0
 	})
-	s.Cleanup(func() { s.c.Registry.Trouble(nil) })
+	s.Cleanup(func() { s.c.Registry.Trouble(nil); release() })
 	s.pod("slow", `
 terminationGracePeriodSeconds: 2
 containers:
@@ -52,6 +52,6 @@ containers:
 	from := real.Now()
 	s.remove("slow")
 	assert.Less(s, real.Now().Sub(from), 20*time.Second)
-	close(enough)
+	release()
 	assert.Empty(s, s.containers("slow"))
 }

@@ -49,18 +49,6 @@ containers:
 	})
 }
 
-// standing are the ready sandboxes of a name, of whichever agent.
-func (s *scene) standing(name string) []*cri.PodSandbox {
-	s.Helper()
-	var ready []*cri.PodSandbox
-	for _, p := range s.sandboxes(name) {
-		if p.State == cri.PodSandboxState_SANDBOX_READY {
-			ready = append(ready, p)
-		}
-	}
-	return ready
-}
-
 // strangers are pods that no agent has made: without labels, with the kubelet's,
 // and of another owner.
 type strangers struct {

@@ -3,6 +3,8 @@
 package e2e_test
 
 import (
+	"os/exec"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +32,9 @@ containers:
 	require.NoError(s, err, out)
 	assert.Contains(s, out, "StartContainer web")
 	out, err = s.agent.Verb("exec", pod, "--", "sh", "-c", "hostname; exit 3")
-	require.Error(s, err)
+	var exit *exec.ExitError
+	require.ErrorAs(s, err, &exit)
+	assert.Equal(s, 3, exit.ExitCode())
 	assert.Contains(s, out, pod+"\n")
 	s.remove("people")
 }

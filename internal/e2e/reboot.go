@@ -10,10 +10,7 @@ import "os"
 func (c *Containerd) Reboot() {
 	c.t.Helper()
 	c.Kill()
-	for range 3 { // the children of what is killed may come to light only then
-		c.killLeftovers()
-	}
-	c.unmount()
+	c.sweep()
 	if err := os.RemoveAll(c.path("state")); err != nil {
 		c.t.Fatalf("e2e: %v", err)
 	}

@@ -132,17 +132,7 @@ func (s *scene) gone(name string) {
 // still reports that the runtime runs nothing of a pod.
 func (s *scene) still(name string) bool {
 	s.Helper()
-	for _, c := range s.containers(name) {
-		if c.State == cri.ContainerState_CONTAINER_RUNNING {
-			return false
-		}
-	}
-	for _, p := range s.sandboxes(name) {
-		if p.State == cri.PodSandboxState_SANDBOX_READY {
-			return false
-		}
-	}
-	return true
+	return len(s.alive(name))+len(s.standing(name)) == 0
 }
 
 // wait waits until something holds.
@@ -248,6 +238,22 @@ func (s *scene) sandboxes(name string) []*cri.PodSandbox {
 	return list.Items
 }
 
+// alive are the containers of a pod that run.
+func (s *scene) alive(name string) []*cri.Container {
+	s.Helper()
+	return slices.DeleteFunc(s.containers(name), func(c *cri.Container) bool {
+		return c.State != cri.ContainerState_CONTAINER_RUNNING
+	})
+}
+
+// standing are the ready sandboxes of a name, of whichever agent.
+func (s *scene) standing(name string) []*cri.PodSandbox {
+	s.Helper()
+	return slices.DeleteFunc(s.sandboxes(name), func(p *cri.PodSandbox) bool {
+		return p.State != cri.PodSandboxState_SANDBOX_READY
+	})
+}
+
 // sandbox is the only one of a pod.
 func (s *scene) sandbox(name string) *cri.PodSandboxStatus {
 	s.Helper()
@@ -263,12 +269,7 @@ func (s *scene) sandbox(name string) *cri.PodSandboxStatus {
 // running is the only running container of a name.
 func (s *scene) running(pod, container string) *cri.ContainerStatus {
 	s.Helper()
-	var found []*cri.Container
-	for _, c := range s.containers(pod) {
-		if c.Metadata.Name == container && c.State == cri.ContainerState_CONTAINER_RUNNING {
-			found = append(found, c)
-		}
-	}
+	found := slices.DeleteFunc(s.alive(pod), func(c *cri.Container) bool { return c.Metadata.Name != container })
 	require.Len(s, found, 1, "%s/%s", pod, container)
 	return s.status(found[0].Id)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
 )
 
 // A container that heeds TERM ends long before its grace is over.
@@ -73,7 +75,7 @@ containers:
 	s.armed("signal", "web")
 	s.remove("signal")
 	want := "USR1"
-	if s.c.Version == "1.6" {
+	if s.c.Version == e2e.Containerd16 {
 		want = "TERM" // It does not know the field.
 	}
 	assert.Equal(s, want, read(out, "said"))

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,7 +78,10 @@ containers:
 // later.
 func hostPath(s *scene) {
 	out := s.shared()
+	mount(s, out, out, "", syscall.MS_BIND)
+	require.NoError(s, syscall.Mount("", out, "", syscall.MS_SHARED, ""))
 	require.NoError(s, os.MkdirAll(filepath.Join(out, "part"), 0o755))
+	require.NoError(s, os.MkdirAll(filepath.Join(out, "late"), 0o755))
 	require.NoError(s, os.WriteFile(filepath.Join(out, "part", "file"), []byte("of the host"), 0o644))
 	s.pod("host-path", `
 terminationGracePeriodSeconds: 2
@@ -93,6 +97,7 @@ containers:
   - {name: dir, mountPath: /dir, readOnly: true}
   - {name: dir, mountPath: /part, subPath: part}
   - {name: made, mountPath: /made, subPathExpr: '$(NAME)/own'}
+  - {name: dir, mountPath: /slave, mountPropagation: HostToContainer}
 `, "OUT="+out)
 	s.ready("host-path")
 	assert.Equal(s, "of the host", s.sh("host-path", "web", "cat /dir/part/file"))
@@ -100,6 +105,18 @@ containers:
 	assert.Equal(s, "refused", s.sh("host-path", "web", "touch /dir/other 2>/dev/null && echo taken || echo refused"))
 	s.sh("host-path", "web", "echo back > /made/file")
 	assert.Equal(s, "back", read(out, "made/host-path-n1/own/file"))
+
+	mount(s, "tmpfs", filepath.Join(out, "late"), "tmpfs", 0)
+	require.NoError(s, os.WriteFile(filepath.Join(out, "late", "file"), []byte("mounted late"), 0o644))
+	assert.Equal(s, "mounted late", s.sh("host-path", "web", "cat /slave/late/file"))
+	assert.Empty(s, s.sh("host-path", "web", "ls /dir/late"), "it is not asked for there")
 	s.remove("host-path")
 	assert.Equal(s, "of the host", read(out, "part/file"))
+}
+
+// mount mounts something until the story ends.
+func mount(s *scene, source, target, kind string, flags uintptr) {
+	s.Helper()
+	require.NoError(s, syscall.Mount(source, target, kind, flags, ""))
+	s.Cleanup(func() { _ = syscall.Unmount(target, syscall.MNT_DETACH) }) // It is gone, or goes with its last user.
 }

@@ -3,16 +3,8 @@
 package main
 
 import (
-	"os"
 	"time"
 )
-
-// takeSize weighs the program.
-func (r *run) takeSize() {
-	info, err := os.Stat(r.world.program)
-	r.world.check(err)
-	r.table.row("stripped binary of the agent", "", mb(info.Size()), "", "25 MB", info.Size() <= 25_000_000, load())
-}
 
 // takeIdle looks at what an agent needs that has nothing to do.
 func (r *run) takeIdle() {

@@ -8,11 +8,6 @@ import (
 	"time"
 )
 
-// ours selects what the agent has made, theirs what the bare calls have.
-func (w *world) ours() map[string]string { return map[string]string{ownerLabel: w.owner()} }
-
-var theirs = map[string]string{bareLabel: "true"}
-
 // takeMany has many pods come and go at once.
 func (r *run) takeMany() {
 	var started, removed sample

@@ -5,24 +5,11 @@ package main
 import (
 	"context"
 	"maps"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
-
-// ownerLabel is the agent's label on all that it makes.
-const ownerLabel = "podkeel.dev/owner"
-
-// owner is the name under which the agent works.
-func (w *world) owner() string {
-	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
-	w.check(err)
-	return strings.TrimSpace(string(text))
-}
 
 // takeRestart ends the agent as a crash does, and starts it again.
 func (r *run) takeRestart() {

@@ -87,12 +87,3 @@ func (w *world) beside(work func() error, watch func()) {
 	watch()
 	w.check(<-done)
 }
-
-// pause lets the machine come to rest.
-func (w *world) pause(d time.Duration) {
-	select {
-	case <-w.r.interrupt:
-		w.r.Fatalf("figures: interrupted")
-	case <-time.After(d):
-	}
-}

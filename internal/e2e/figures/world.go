@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,6 +29,8 @@ const (
 	nameLabel = "io.kubernetes.pod.name"
 	// uidLabel is that with the UID.
 	uidLabel = "io.kubernetes.pod.uid"
+	// ownerLabel is the agent's label on all that it makes.
+	ownerLabel = "podkeel.dev/owner"
 	// bareLabel marks what the bare calls have made.
 	bareLabel = "podkeel.dev/figures"
 )
@@ -107,6 +110,15 @@ func (w *world) await(began time.Time, what string, holds func() bool) time.Dura
 	return time.Since(began)
 }
 
+// pause lets the machine come to rest.
+func (w *world) pause(d time.Duration) {
+	select {
+	case <-w.r.interrupt:
+		w.r.Fatalf("figures: interrupted")
+	case <-time.After(d):
+	}
+}
+
 // containers are those with a label.
 func (w *world) containers(key, value string) []*cri.Container {
 	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
@@ -157,6 +169,18 @@ func (w *world) ended(pod string) bool {
 	}
 	return true
 }
+
+// owner is the name under which the agent works.
+func (w *world) owner() string {
+	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
+	w.check(err)
+	return strings.TrimSpace(string(text))
+}
+
+// ours selects what the agent has made, theirs what the bare calls have.
+func (w *world) ours() map[string]string { return map[string]string{ownerLabel: w.owner()} }
+
+var theirs = map[string]string{bareLabel: "true"}
 
 // live are all containers that run, by ID, and how many sandboxes are ready.
 func (w *world) live(selector map[string]string) (containers map[string]bool, sandboxes int) {

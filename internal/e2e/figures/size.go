@@ -1,0 +1,12 @@
+//go:build linux
+
+package main
+
+import "os"
+
+// takeSize weighs the program.
+func (r *run) takeSize() {
+	info, err := os.Stat(r.world.program)
+	r.world.check(err)
+	r.table.row("stripped binary of the agent", "", mb(info.Size()), "", "25 MB", info.Size() <= 25_000_000, load())
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// goodOrder is how long a program may take to end when it is asked to.
+const goodOrder = 30 * time.Second
+
+// process is a program that dies with ours. Its methods are called from one
+// goroutine at a time; nil is one that has been ended.
+type process struct {
+	turn  turn.Turn
+	run   *exec.Cmd
+	ended turn.Latch
+	err   error // how it ended, once it has
+}
+
+// begin starts a program.
+func begin(run *exec.Cmd) (*process, error) {
+	if run.SysProcAttr == nil {
+		run.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	run.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if err := run.Start(); err != nil {
+		return nil, err
+	}
+	real := turn.Over(clock.RealClock{})
+	p := &process{turn: real, run: run, ended: real.NewLatch()}
+	real.Go(func() {
+		p.err = run.Wait()
+		p.ended.Open()
+	})
+	return p, nil
+}
+
+// runs reports whether it has not ended.
+func (p *process) runs() bool { return p != nil && !p.ended.Opened() }
+
+// end ends it with a signal, and with SIGKILL if it does not heed that.
+func (p *process) end(signal os.Signal) {
+	if p == nil {
+		return
+	}
+	_ = p.run.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
+	ctx, cancel := p.turn.WithDeadline(context.Background(), p.turn.Now().Add(goodOrder))
+	defer cancel()
+	if p.ended.Wait(ctx) != nil {
+		_ = p.run.Process.Kill()
+		_ = p.ended.Wait(context.Background()) // Nobody withstands that.
+	}
+}
