@@ -71,7 +71,9 @@ type Containers interface {
 	// no asking. An unknown container is ErrNotFound.
 	StopContainer(ctx context.Context, req StopContainerRequest) error
 	// RemoveContainer drops the records of a container that does not run;
-	// ErrWrongState if it does. Removing an unknown one is no error.
+	// ErrWrongState if it does. With NeverRan that is also the error of one that
+	// has exited, as a start may be under way of which the caller knows nothing.
+	// Removing an unknown one is no error.
 	RemoveContainer(ctx context.Context, req RemoveContainerRequest) error
 }
 

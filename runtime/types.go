@@ -163,7 +163,10 @@ type StopContainerRequest struct {
 }
 
 // RemoveContainerRequest asks for a container's records to be dropped.
-type RemoveContainerRequest struct{ ContainerID string }
+type RemoveContainerRequest struct {
+	ContainerID string
+	NeverRan    bool // only if it is still created; otherwise its record is news
+}
 
 // PullImageRequest asks for an image.
 type PullImageRequest struct {

@@ -98,7 +98,7 @@ func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole 
 // short has done no harm: the next one takes over, with the grace that is left.
 func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() error) error {
 	if t.created {
-		return because(ErrKillContainer, s.removeContainer(ctx, v, t.id, "never ran"))
+		return because(ErrKillContainer, s.removeUnstarted(ctx, v, t.id))
 	}
 	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {

@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,7 +54,11 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
-		return because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
+		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
+		if errors.Is(err, runtime.ErrWrongState) {
+			return podworkers.RetryAfter(err, s.turn.Now()) // It was started after all: the next look tells.
+		}
+		return err
 	}
 	s.restarts(v, c)
 	image, err := s.ensureImage(ctx, v, c)
@@ -109,7 +114,7 @@ func (s *Syncer) removeCreated(ctx context.Context, v *visit, ids []string) erro
 		return nil
 	}
 	for _, id := range ids {
-		if err := s.removeContainer(ctx, v, id, "never ran"); err != nil {
+		if err := s.removeUnstarted(ctx, v, id); err != nil {
 			return err
 		}
 	}
@@ -159,10 +164,19 @@ func (s *Syncer) failed(v *visit, container string, err error) {
 
 // removeContainer drops the record of a container that does not run.
 func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) error {
-	return s.do(ctx, v, Result{Action: RemoveContainer, Target: id, Why: why}, func() error {
-		return s.commit(ctx, v, func(ctx context.Context) error {
-			return s.cfg.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
-		})
+	return s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id}, why)
+}
+
+// removeUnstarted drops the record of a container that was only created when it
+// was looked at. A start that an agent sent before it died may have come since:
+// then its record stays, as what has run is not to run again for want of one.
+func (s *Syncer) removeUnstarted(ctx context.Context, v *visit, id string) error {
+	return s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
+}
+
+func (s *Syncer) drop(ctx context.Context, v *visit, req runtime.RemoveContainerRequest, why string) error {
+	return s.do(ctx, v, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
+		return s.commit(ctx, v, func(ctx context.Context) error { return s.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 

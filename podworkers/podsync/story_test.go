@@ -37,7 +37,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
-//	trouble kill-sandbox|lose a|lose-all|exit a 3|network down|network up|runtime down|pulls IMAGE
+//	trouble kill-sandbox|lose a|lose-all|start a|exit a 3|network down|network up|runtime down|pulls IMAGE
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
 //	power exec|answer|none                             what the runtime can do, from the next boot on
@@ -368,6 +368,8 @@ func (st *story) trouble(d *datadriven.TestData) {
 		require.NoError(st.t, st.mem.LoseContainer(st.newest(args[1])))
 	case "lose-all":
 		st.mem.LoseAll()
+	case "start": // the status that a stale call is given is from before
+		require.NoError(st.t, st.mem.StartContainer(context.Background(), runtime.StartContainerRequest{ContainerID: st.newest(args[1])}))
 	case "exit":
 		require.NoError(st.t, st.mem.ExitContainer(st.newest(args[1]), int32(*st.number(args[2]))))
 	case "network":

@@ -183,12 +183,12 @@ func (r *Runtime) grace(d time.Duration) (seconds int64, limit time.Duration) {
 }
 
 // RemoveContainer implements runtime.Containers. CRI would kill what runs, so
-// that is looked at first.
+// that is looked at first, and with it whether it ever ran.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	id := req.ContainerID
 	_, err := r.container(ctx, id)
 	if err == nil {
-		err = r.mayBeRemoved(ctx, id)
+		err = r.mayBeRemoved(ctx, req)
 	}
 	if err == nil {
 		_, err = call(ctx, r, "RemoveContainer", r.cfg.Deadlines.Remove, r.runtime.RemoveContainer, &cri.RemoveContainerRequest{ContainerId: id})
@@ -200,10 +200,17 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	return nil
 }
 
-func (r *Runtime) mayBeRemoved(ctx context.Context, id string) error {
-	c, err := r.askContainer(ctx, id)
-	if err == nil && c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
-		err = fmt.Errorf("cri: %w: container %s runs", runtime.ErrWrongState, id)
+// mayBeRemoved looks at the container at the last moment. A start that a former
+// agent sent may end between this look and the call: see the package's words.
+func (r *Runtime) mayBeRemoved(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	c, err := r.askContainer(ctx, req.ContainerID)
+	switch {
+	case err != nil:
+		return err
+	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING:
+		return fmt.Errorf("cri: %w: container %s runs", runtime.ErrWrongState, req.ContainerID)
+	case req.NeverRan && c.GetState() != cri.ContainerState_CONTAINER_CREATED:
+		return fmt.Errorf("cri: %w: container %s is not one that never ran any more", runtime.ErrWrongState, req.ContainerID)
 	}
-	return err
+	return nil
 }

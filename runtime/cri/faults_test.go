@@ -221,6 +221,34 @@ func TestStart_F57(t *testing.T) {
 	})
 }
 
+// I37: the start that an agent sent before it died is seen by the one after it,
+// also where that has looked before: what has run is not removed as something
+// that never did.
+func TestRemove_I37_StartedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		former, r := s.client("me"), s.client("me")
+		sandbox, exited := running(t, former, web)
+		require.NoError(t, stop(t, former, exited, 0))
+		next := containerOf(web, sandbox)
+		next.Attempt = 1
+		id, err := former.CreateContainer(t.Context(), next)
+		require.NoError(t, err)
+		st := statusOf(t, r, web)
+		require.Equal(t, runtime.StateCreated, st.Containers[0].State)
+		require.NoError(t, former.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+		for _, ended := range []bool{false, true} {
+			if ended {
+				require.NoError(t, stop(t, former, id, 0))
+			}
+			err := r.RemoveContainer(t.Context(), runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true})
+			require.ErrorIs(t, err, runtime.ErrWrongState)
+		}
+		assert.Zero(t, s.called("RemoveContainer"))
+		assert.Len(t, statusOf(t, r, web).Containers, 2)
+	})
+}
+
 // F58: what is said to be stopped and runs is an error.
 func TestStop_F58_Lies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

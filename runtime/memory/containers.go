@@ -225,6 +225,8 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 		return nothing{}, nil
 	case c.alive(now):
 		return nothing{}, fmt.Errorf("memory: container %s runs or is about to: %w", c.id, runtime.ErrWrongState)
+	case req.NeverRan && c.state(now) != runtime.StateCreated:
+		return nothing{}, fmt.Errorf("memory: container %s has run: %w", c.id, runtime.ErrWrongState)
 	}
 	m.dropLocked(c, now)
 	return nothing{}, nil

@@ -181,6 +181,10 @@ func (b *bench) remove(id string) error {
 	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id})
 }
 
+func (b *bench) removeUnstarted(id string) error {
+	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true})
+}
+
 func (b *bench) status(ref runtime.PodRef) *runtime.PodStatus {
 	b.Helper()
 	st, err := b.rt.PodStatus(b.ctx, ref.UID)

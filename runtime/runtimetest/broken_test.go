@@ -353,7 +353,7 @@ var brokenRuntimes = []broken{
 	}},
 
 	// Containers.
-	{"a new container runs", []string{"list/shape", "list/exited", "container/create", "container/start-exited", "container/exit", "container/next-attempt", "container/remove", "container/attempt-is-free", "stop/again", "events/changes", "exec/not-running", "exec-stream/not-running", "stats/running", "stats/none", "answer/not-running"}, func(r *tampered) {
+	{"a new container runs", []string{"list/shape", "list/exited", "container/create", "container/start-exited", "container/exit", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/again", "events/changes", "exec/not-running", "exec-stream/not-running", "stats/running", "stats/none", "answer/not-running"}, func(r *tampered) {
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
 			id, err := r.m.CreateContainer(ctx, req)
 			if err == nil {
@@ -415,7 +415,7 @@ var brokenRuntimes = []broken{
 			return r.m.CreateContainer(ctx, req)
 		}
 	}},
-	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/follow", "log/follow-context", "stats/running", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/follow", "log/follow-context", "stats/running", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(context.Context, rt.StartContainerRequest) error { return nil }
 	}},
 	{"starting a running container is an error", []string{"container/start-again"}, func(r *tampered) {
@@ -431,7 +431,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
@@ -460,7 +460,7 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"the status forgets what has exited", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/follow", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"the status forgets what has exited", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/follow", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		statusThrough(r, func(st *rt.PodStatus) {
 			st.Containers = slices.DeleteFunc(st.Containers, func(c rt.ContainerStatus) bool { return c.State == rt.StateExited })
 		})
@@ -476,17 +476,23 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"RemoveContainer kills what runs", []string{"container/remove-running"}, func(r *tampered) {
+	{"RemoveContainer kills what runs", []string{"container/remove-running", "container/remove-never-ran"}, func(r *tampered) {
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			_ = r.m.StopContainer(ctx, rt.StopContainerRequest{ContainerID: req.ContainerID})
 			return r.m.RemoveContainer(ctx, req)
 		}
 	}},
-	{"RemoveContainer refuses what has not started", []string{"container/remove"}, func(r *tampered) {
+	{"RemoveContainer refuses what has not started", []string{"container/remove", "container/remove-never-ran"}, func(r *tampered) {
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			if _, c, _ := r.find(req.ContainerID); c.State == rt.StateCreated {
 				return rt.ErrWrongState
 			}
+			return r.m.RemoveContainer(ctx, req)
+		}
+	}},
+	{"RemoveContainer does not ask whether it ran", []string{"container/remove-never-ran"}, func(r *tampered) {
+		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
+			req.NeverRan = false
 			return r.m.RemoveContainer(ctx, req)
 		}
 	}},
@@ -498,7 +504,7 @@ var brokenRuntimes = []broken{
 			return r.m.RemoveContainer(ctx, req)
 		}
 	}},
-	{"RemoveContainer does nothing", []string{"container/remove", "container/attempt-is-free"}, func(r *tampered) {
+	{"RemoveContainer does nothing", []string{"container/remove", "container/remove-never-ran", "container/attempt-is-free"}, func(r *tampered) {
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			if _, c, _ := r.find(req.ContainerID); c.State == rt.StateRunning {
 				return rt.ErrWrongState

@@ -20,6 +20,7 @@ var containerCases = []Case{
 	{"container/next-attempt", "a next attempt stands beside the old one", containerNextAttempt},
 	{"container/remove", "the records of a container that does not run can be removed", containerRemove},
 	{"container/remove-running", "removing a running container is ErrWrongState and without effect", containerRemoveRunning},
+	{"container/remove-never-ran", "what has run is not removed as something that never did, and that is ErrWrongState", containerRemoveNeverRan},
 	{"container/remove-unknown", "removing an unknown container is no error", containerRemoveUnknown},
 	{"container/attempt-is-free", "the attempt of a removed container can be used again", containerAttemptIsFree},
 }
@@ -143,6 +144,20 @@ func containerRemoveRunning(b *bench) {
 	ref, _, id := b.run(b.h.Forever)
 	b.is(b.remove(id), runtime.ErrWrongState, "RemoveContainer")
 	b.check(b.container(ref, id).State == runtime.StateRunning, "the container does not run any more")
+}
+
+func containerRemoveNeverRan(b *bench) {
+	ref, sandbox, exited := b.run(b.h.Exit(0, 0))
+	b.exited(ref, exited)
+	running := b.create(ref, sandbox, "running", 0, b.h.Forever)
+	b.start(running)
+	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
+	for _, id := range []string{exited, running} {
+		b.is(b.removeUnstarted(id), runtime.ErrWrongState, "RemoveContainer")
+	}
+	b.must(b.removeUnstarted(created), "RemoveContainer")
+	b.check(len(b.status(ref).Containers) == 2, "the records left are %+v", b.status(ref).Containers)
+	b.check(b.container(ref, running).State == runtime.StateRunning, "the container does not run any more")
 }
 
 func containerRemoveUnknown(b *bench) {
