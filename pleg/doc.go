@@ -9,7 +9,8 @@
 // inspections fill the cache and make events.
 //
 // A pod is inspected if the listing disagrees with its cached status, if the
-// last inspection failed, or if somebody asked: a blocked reader,
+// last inspection failed, if it showed a container that had just failed (why may
+// be heard later than that), or if somebody asked: a blocked reader,
 // RequestRelist, an event of the runtime. All of these are hints. They raise a
 // number and nothing else, so none can be lost by a full queue, and losing
 // every one of them costs time, never truth: the comparison of listing and
@@ -80,6 +81,11 @@
 //   - Inspections run side by side with a deadline each (B-191; #45419,
 //     #93886). Pods that hung last time use at most half of the slots. The
 //     loop waits for none of them, nor for a hanging listing.
+//   - A pod of which a container has failed is looked at once more, a second later or
+//     with the next listing: containerd 1.6 may hear of an OOM kill after the end,
+//     and a listing, which shows no reasons, would hide it for good. The reason of a
+//     pod that is over is the one that was known when its sandbox had been stopped.
+//   - Records that are lost hide no other change: it is told beside them (B-178).
 //   - A created container and one of unknown state are one state of the table,
 //     as in the kubelet, but a value that does not exist is unknown too and
 //     panics nobody (B-177).

@@ -526,3 +526,54 @@ func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 		"22.000 tell a ContainerDied",
 	), b.world.transcript())
 }
+
+// A container has failed, and the runtime hears a moment later that it was killed
+// for lack of memory. Neither a stream nor a listing shows that: the pod is looked
+// at once more, and not for ever.
+func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
+	b, _ := streaming(t, 1)
+	b.world.set("a", "c", runtime.StateRunning)
+	b.run()
+	b.at(11.5)
+	b.world.transcript()
+	b.world.do(func() { b.world.mu.reasons["c"] = "Error" })
+	b.world.set("a", "c", runtime.StateExited)
+	b.pleg.RequestRelist("a")
+	b.at(11.7)
+	b.world.do(func() { b.world.mu.reasons["c"] = "OOMKilled" })
+	b.at(20)
+	assert.Equal(t, lines(
+		"11.500 inspect a",
+		"11.500 tell a ContainerDied",
+		"12.500 inspect a",
+		"12.500 tell a PodSync",
+	), b.world.transcript())
+	status, err := b.pleg.Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "OOMKilled", status.Containers[0].Reason)
+}
+
+// What an earlier agent left behind is not looked at twice.
+func TestRun_OldFailuresAreNoNews(t *testing.T) {
+	b, _ := streaming(t, 1)
+	b.world.do(func() { b.world.mu.reasons["c"] = "Error" })
+	b.world.set("a", "c", runtime.StateExited)
+	b.run()
+	b.at(8)
+	assert.Equal(t, 1, b.world.calls("inspect a"))
+}
+
+// A record is lost, which nobody needs to look at, and another one has changed,
+// which somebody does.
+func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
+	b := plain(t, 1)
+	b.world.do(func() { b.world.mu.reasons["c"], b.world.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
+	b.world.set("a", "c", runtime.StateExited)
+	b.world.set("a", "d", runtime.StateExited)
+	b.run()
+	b.at(0.5)
+	b.world.transcript()
+	b.world.set("a", "c", runtime.StateUnknown) // Each change shows in the message of what is left.
+	b.at(1.5)
+	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.world.transcript())
+}

@@ -39,7 +39,7 @@ type table struct {
 
 	queue    []*record // owed inspections, first come first served
 	suspects []*record // the same, for pods whose last call hung
-	later    []*record // failed, or asked for too often: again at retryAt, or with the next listing
+	later    []*record // failed, too early, or asked for too often: again at retryAt, or with the next listing
 	retryAt  time.Time
 	unsure   []*record // those whose status and listing disagree
 
@@ -225,6 +225,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 	}
 	out := outcome{uid: r.uid}
 	r.done = number
+	again := err != nil
 	if err != nil {
 		out.onset = r.err == nil
 		if out.onset {
@@ -232,6 +233,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 		}
 		r.err = err
 	} else {
+		again = diff.Unexplained(r.status, status)
 		out.events, out.back = t.store(r, status)
 		r.read = number
 		t.newest, t.merged = max(t.newest, number), nil
@@ -239,7 +241,7 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 	r.suspect = hung
 	out.awake = r.release()
 	t.enqueue(r)
-	if err != nil {
+	if again {
 		t.retry(r, now)
 	}
 	t.drop(r)
@@ -263,6 +265,9 @@ func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
 		items := diff.Items(nil, status)
 		events = Events(diff.Compare(r.items, items))
 		r.items = items
+		if events == ContainerRemoved && !diff.OnlyLost(r.status, status) {
+			events |= PodSync // What only lost records is not looked at.
+		}
 	}
 	if !same || r.status == nil {
 		r.status = status
@@ -293,8 +298,8 @@ func (r *record) release() []*waiter {
 	return awake
 }
 
-// retry schedules another look at a pod: its inspection has failed, or it has
-// been asked for too often.
+// retry schedules another look at a pod: its inspection has failed, or may have been
+// too early to show all, or it has been asked for too often.
 func (t *table) retry(r *record, now time.Time) {
 	if r.waiting || r.queued {
 		return

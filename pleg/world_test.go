@@ -38,6 +38,7 @@ type world struct {
 		omit        map[string]bool // containers that listings leave out
 		hang        map[types.UID]bool
 		fail        map[types.UID]error
+		reasons     map[string]string // why a container has failed, by its ID
 		listErr     error
 		hangLists   bool
 		listTakes   time.Duration
@@ -62,6 +63,7 @@ func newWorld(clk clock.Clock) *world {
 	w.mu.omit = map[string]bool{}
 	w.mu.hang = map[types.UID]bool{}
 	w.mu.fail = map[types.UID]error{}
+	w.mu.reasons = map[string]string{}
 	w.mu.calls = map[string]int{}
 	w.mu.inspecting = map[types.UID]bool{}
 	return w
@@ -160,7 +162,11 @@ func (w *world) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 	status := &runtime.PodStatus{UID: uid}
 	if p := w.mu.pods[uid]; p != nil {
 		for _, c := range p.containers {
-			status.Containers = append(status.Containers, runtime.ContainerStatus{Container: c, Message: fmt.Sprint(p.version)})
+			s := runtime.ContainerStatus{Container: c, Message: fmt.Sprint(p.version)}
+			if reason, ok := w.mu.reasons[c.ID]; ok && c.State == runtime.StateExited {
+				s.ExitCode, s.Reason = 137, reason
+			}
+			status.Containers = append(status.Containers, s)
 		}
 	}
 	return status, nil

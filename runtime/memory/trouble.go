@@ -25,6 +25,23 @@ func (r *Runtime) ExitContainer(id string, code int32) error {
 	return err
 }
 
+// SetReason changes the reason for which a container has ended, as a runtime does
+// that hears of it late. No stream tells of that. ErrNotFound, or ErrWrongState if
+// the container has not ended.
+func (r *Runtime) SetReason(id, reason string) error {
+	now := r.m.lock()
+	defer r.m.unlock()
+	c := r.m.mu.containers[id]
+	switch {
+	case c == nil:
+		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
+	case c.state(now) != runtime.StateExited:
+		return fmt.Errorf("memory: container %s has not ended: %w", id, runtime.ErrWrongState)
+	}
+	c.end.reason, c.pod.status = reason, nil
+	return nil
+}
+
 // LoseContainer drops a container's record with whatever runs in it.
 func (r *Runtime) LoseContainer(id string) error {
 	now := r.m.lock()

@@ -32,6 +32,7 @@ import (
 //	                           end it, as one that the node can not afford
 //	run DURATION               let time pass
 //	exit POD CONTAINER CODE    a container ends by itself
+//	reason POD CONTAINER WORD  the runtime hears why a container has ended
 //	lose POD CONTAINER         a container's record vanishes
 //	kill-sandbox POD           a sandbox dies under its containers
 //	runtime up|down            the runtime is ready, or not
@@ -123,6 +124,8 @@ func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words [
 		code, err := strconv.Atoi(args[2])
 		require.NoError(t, err)
 		require.NoError(t, w.Machine().ExitContainer(newest(t, w, args[0], args[1]), int32(code)))
+	case "reason":
+		require.NoError(t, w.Machine().SetReason(newest(t, w, args[0], args[1]), args[2]))
 	case "lose":
 		require.NoError(t, w.Machine().LoseContainer(newest(t, w, args[0], args[1])))
 	case "kill-sandbox":

@@ -7,6 +7,9 @@
 // happened: only they make events, so that a listing that leaves a container
 // out (F60) never ends it.
 //
+// Unexplained and OnlyLost look for what the event table does not show: a failure
+// whose reason may come later, and changes of records that are still there.
+//
 // Statements kept: B-176 (containers and sandboxes alike, by ID), B-177 (four
 // states), B-178 (the event table), B-179, B-180 (they follow from the table),
 // B-189 (addresses), F61 (no way back), F62 (unknown values are unknown).

@@ -15,11 +15,14 @@ import (
 // TestStories runs the text stories. Commands:
 //
 //	compare   what is seen before, "--", what is seen now: the events
+//	news      the same: whether a failure may lack its reason, and whether records were
+//	          lost and nothing else; nothing before is no status
 //	amend     the same: the amended status, and who came back to life
 //	lists     two listings of pods: the places that changed
 //
 // A line is "sandbox ID ready|gone [ip=…] [inc=N] [host]" or
-// "container ID created|running|exited|unknown|9 [code=N]"; in a listing
+// "container ID created|running|exited|unknown|9 [code=N]
+// [reason=WORD]"; in a listing
 // "pod UID" begins a pod.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -28,6 +31,12 @@ func TestStories(t *testing.T) {
 			switch d.Cmd {
 			case "compare":
 				return compare(status(t, before), status(t, now))
+			case "news":
+				b, n := status(t, before), status(t, now)
+				if before == "" {
+					b = nil
+				}
+				return fmt.Sprintf("unexplained=%v onlylost=%v\n", diff.Unexplained(b, n), diff.OnlyLost(b, n))
 			case "amend":
 				return amend(status(t, before), status(t, now))
 			case "lists":
@@ -114,6 +123,10 @@ func container(t *testing.T, f []string) runtime.ContainerStatus {
 		scan(t, f[1], &c.State)
 	}
 	for _, arg := range f[2:] {
+		if reason, ok := strings.CutPrefix(arg, "reason="); ok {
+			c.Reason = reason
+			continue
+		}
 		scan(t, strings.TrimPrefix(arg, "code="), &c.ExitCode)
 	}
 	return c

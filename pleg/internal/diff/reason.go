@@ -1,0 +1,44 @@
+package diff
+
+import (
+	"slices"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// reasonOOM is the reason that a runtime may find out later than the end.
+const reasonOOM = "OOMKilled"
+
+// Unexplained reports whether a container has failed since an earlier status, and
+// its record may not say yet why: that its process was killed for lack of memory is
+// heard on another way than that it has ended, perhaps later. A first status tells
+// nothing: what it shows may have ended long ago.
+func Unexplained(old, now *runtime.PodStatus) bool {
+	if old == nil {
+		return false
+	}
+	return slices.ContainsFunc(now.Containers, func(c runtime.ContainerStatus) bool {
+		if c.State != runtime.StateExited || c.ExitCode == 0 || c.Reason == reasonOOM {
+			return false
+		}
+		return !slices.ContainsFunc(old.Containers, func(o runtime.ContainerStatus) bool {
+			return o.ID == c.ID && o.State == runtime.StateExited
+		})
+	})
+}
+
+// OnlyLost reports whether a status differs from an earlier one in nothing but
+// records that it does not have any more.
+func OnlyLost(old, now *runtime.PodStatus) bool {
+	if old == nil || now == nil {
+		return true
+	}
+	left := clone(old)
+	left.Sandboxes = slices.DeleteFunc(left.Sandboxes, func(s runtime.SandboxStatus) bool {
+		return !slices.ContainsFunc(now.Sandboxes, func(n runtime.SandboxStatus) bool { return n.ID == s.ID })
+	})
+	left.Containers = slices.DeleteFunc(left.Containers, func(c runtime.ContainerStatus) bool {
+		return !slices.ContainsFunc(now.Containers, func(n runtime.ContainerStatus) bool { return n.ID == c.ID })
+	})
+	return Equal(left, now)
+}
