@@ -724,45 +724,15 @@ var brokenRuntimes = []broken{
 
 	// Concurrency.
 	{"concurrent requests for one sandbox all succeed", []string{"concurrency/sandbox"}, func(r *tampered) {
-		ids := map[types.UID]string{}
+		shared := sharing(r)
 		r.runSandbox = func(ctx context.Context, req rt.RunSandboxRequest) (string, error) {
-			r.mu.Lock()
-			id, busy := ids[req.Pod.UID]
-			if !busy {
-				var err error
-				if id, err = r.m.RunSandbox(ctx, req); err != nil {
-					r.mu.Unlock()
-					return "", err
-				}
-				ids[req.Pod.UID] = id
-			}
-			r.mu.Unlock()
-			<-time.After(time.Millisecond)
-			r.mu.Lock()
-			delete(ids, req.Pod.UID)
-			r.mu.Unlock()
-			return id, nil
+			return shared(req.Pod.UID, func() (string, error) { return r.m.RunSandbox(ctx, req) })
 		}
 	}},
 	{"concurrent requests for one container all succeed", []string{"concurrency/container"}, func(r *tampered) {
-		ids := map[types.UID]string{}
+		shared := sharing(r)
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
-			r.mu.Lock()
-			id, busy := ids[req.Pod.UID]
-			if !busy {
-				var err error
-				if id, err = r.m.CreateContainer(ctx, req); err != nil {
-					r.mu.Unlock()
-					return "", err
-				}
-				ids[req.Pod.UID] = id
-			}
-			r.mu.Unlock()
-			<-time.After(time.Millisecond)
-			r.mu.Lock()
-			delete(ids, req.Pod.UID)
-			r.mu.Unlock()
-			return id, nil
+			return shared(req.Pod.UID, func() (string, error) { return r.m.CreateContainer(ctx, req) })
 		}
 	}},
 	{"of two concurrent stops one fails", []string{"stop/shorter-grace", "stop/longer-grace", "concurrency/stop"}, func(r *tampered) {
@@ -790,4 +760,28 @@ var brokenRuntimes = []broken{
 			return r.m.RunSandbox(ctx, req)
 		}
 	}},
+}
+
+// sharing has all who ask for something of a pod at once get what the first of them
+// has made.
+func sharing(r *tampered) func(uid types.UID, make func() (string, error)) (string, error) {
+	ids := map[types.UID]string{}
+	return func(uid types.UID, make func() (string, error)) (string, error) {
+		r.mu.Lock()
+		id, busy := ids[uid]
+		if !busy {
+			var err error
+			if id, err = make(); err != nil {
+				r.mu.Unlock()
+				return "", err
+			}
+			ids[uid] = id
+		}
+		r.mu.Unlock()
+		<-time.After(time.Millisecond)
+		r.mu.Lock()
+		delete(ids, uid)
+		r.mu.Unlock()
+		return id, nil
+	}
 }
