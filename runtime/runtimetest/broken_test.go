@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/turn"
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
@@ -726,13 +727,13 @@ var brokenRuntimes = []broken{
 	{"concurrent requests for one sandbox all succeed", []string{"concurrency/sandbox"}, func(r *tampered) {
 		shared := sharing(r)
 		r.runSandbox = func(ctx context.Context, req rt.RunSandboxRequest) (string, error) {
-			return shared(req.Pod.UID, func() (string, error) { return r.m.RunSandbox(ctx, req) })
+			return shared(ctx, req.Pod.UID, func() (string, error) { return r.m.RunSandbox(ctx, req) })
 		}
 	}},
 	{"concurrent requests for one container all succeed", []string{"concurrency/container"}, func(r *tampered) {
 		shared := sharing(r)
 		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
-			return shared(req.Pod.UID, func() (string, error) { return r.m.CreateContainer(ctx, req) })
+			return shared(ctx, req.Pod.UID, func() (string, error) { return r.m.CreateContainer(ctx, req) })
 		}
 	}},
 	{"of two concurrent stops one fails", []string{"stop/shorter-grace", "stop/longer-grace", "concurrency/stop"}, func(r *tampered) {
@@ -764,9 +765,9 @@ var brokenRuntimes = []broken{
 
 // sharing has all who ask for something of a pod at once get what the first of them
 // has made.
-func sharing(r *tampered) func(uid types.UID, make func() (string, error)) (string, error) {
+func sharing(r *tampered) func(ctx context.Context, uid types.UID, make func() (string, error)) (string, error) {
 	ids := map[types.UID]string{}
-	return func(uid types.UID, make func() (string, error)) (string, error) {
+	return func(ctx context.Context, uid types.UID, make func() (string, error)) (string, error) {
 		r.mu.Lock()
 		id, busy := ids[uid]
 		if !busy {
@@ -778,7 +779,7 @@ func sharing(r *tampered) func(uid types.UID, make func() (string, error)) (stri
 			ids[uid] = id
 		}
 		r.mu.Unlock()
-		<-time.After(time.Millisecond)
+		_ = turn.Over(nil).Sleep(ctx, time.Millisecond) // Until the others have asked.
 		r.mu.Lock()
 		delete(ids, uid)
 		r.mu.Unlock()
