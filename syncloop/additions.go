@@ -18,6 +18,7 @@ import (
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
 	others, running, left := h.activeBut(pods), h.running(), h.leftBehind()
 	for _, pod := range h.inOrder(pods, running) {
+		pod = h.asItEnded(pod)
 		h.config.Manager.AddPod(pod)
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
@@ -28,6 +29,22 @@ func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
 			others = append(others, pod)
 		}
 	}
+}
+
+// asItEnded is the pod with how it had ended before this process, if that is known
+// and the source does not say so itself. It is terminal then, as one of an API
+// server that keeps statuses, and does not run again.
+func (h *Handlers) asItEnded(pod *v1.Pod) *v1.Pod {
+	if podmanager.IsMirrorPod(pod) || h.config.Workers.View(pod.UID).Known() {
+		return pod
+	}
+	status, ok := h.config.Ended(pod)
+	if !ok || conditions.IsTerminal(pod.Status.Phase) {
+		return pod
+	}
+	ended := *pod // What is shared is only read.
+	ended.Status = status
+	return &ended
 }
 
 // add gives a pod a worker, unless it is refused. Each addition is a new

@@ -49,6 +49,13 @@
 // it go. If the pod runs, from before the agent was started, it is ended like
 // an orphan.
 //
+// # What is over
+//
+// A pod that had ended under an agent before this one, as HandlersConfig.Ended
+// tells, is taken as it would be from an API server that keeps statuses: with its
+// end. It is not admitted, since it will not start; what still runs of it is ended.
+// What the source itself says of its end comes first.
+//
 // # Deadlines
 //
 // Deadlines hold one heap entry per pod that has activeDeadlineSeconds and has

@@ -29,6 +29,10 @@ type HandlersConfig struct {
 	Sources sources
 	// Admit is asked in order for every new pod; nil admits all.
 	Admit []PodAdmitHandler
+	// Ended returns how a pod had ended under an agent before this one, as far as
+	// that is not in the pod. It is called on the loop when a source has begun to
+	// want the pod, and must not block. nil: nothing is known.
+	Ended func(pod *v1.Pod) (v1.PodStatus, bool)
 	// Closed says that the node takes no pods any more: whatever has no worker
 	// gets none, but to be ended. nil is never.
 	Closed func() bool
@@ -107,6 +111,9 @@ func (c *HandlersConfig) complete() error {
 	missing(c.Status == nil, "Status")
 	missing(c.Runtime == nil, "Runtime")
 	missing(c.Sources == nil, "Sources")
+	if c.Ended == nil {
+		c.Ended = func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+	}
 	if c.Closed == nil {
 		c.Closed = func() bool { return false }
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/hookhttp"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
@@ -87,8 +88,16 @@ func (o *options) keep(c *node.Config) error {
 		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
 	d, err := volumes.New(volumes.Config{Root: dir, Objects: c.Objects, Allocatable: o.capacity})
+	if err != nil {
+		return err
+	}
 	c.Volumes, c.Files = d, d
-	return err
+	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
+	if err != nil {
+		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	c.Endings = ends
+	return nil
 }
 
 // contradictions are flags that are good, but not together.

@@ -101,3 +101,35 @@ func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 	signals <- os.Interrupt
 	assert.Equal(t, exitOK, <-code)
 }
+
+// TestStateDir_Ended: what was over under one agent is over under the next.
+func TestStateDir_Ended(t *testing.T) {
+	dir := t.TempDir()
+	manifest, state := filepath.Join(dir, "p.yaml"), filepath.Join(dir, "state")
+	require.NoError(t, os.WriteFile(manifest, []byte(`
+apiVersion: v1
+kind: Pod
+metadata: {name: late, uid: u1}
+spec:
+  activeDeadlineSeconds: 1
+  containers: [{name: c, image: "x:1"}]
+`), 0o600))
+	for _, starts := range []int{1, 0} {
+		out, log := newLines(), newLines()
+		signals, code := make(chan os.Signal, 1), make(chan int, 1)
+		go func() {
+			code <- run([]string{"--manifests", manifest, "--node-name", "n", "--listen", "", "--state-dir", state}, signals, out, log)
+		}()
+		out.until(t, "late-n", "DeadlineExceeded")
+		signals <- os.Interrupt
+		assert.Equal(t, exitOK, <-code)
+		close(log)
+		started := 0
+		for line := range log {
+			if hasAll(line, []string{"Started", "late-n"}) {
+				started++
+			}
+		}
+		assert.Equal(t, starts, started)
+	}
+}

@@ -70,7 +70,7 @@ func (o *options) knobs() []knob {
 		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
 		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", countOf(&o.maxSyncs)},
-		{"state-dir", "DIR", "where volumes and logs are kept (nowhere; with cri " + defaultStateDir + ")", o.setStateDir},
+		{"state-dir", "DIR", "where volumes, logs and ends of pods are kept (nowhere; with cri " + defaultStateDir + ")", o.setStateDir},
 		{"objects", "DIR", "ConfigMaps and Secrets, see below (none; the examples have theirs)", o.setObjects},
 		{"capacity", "NAME=N,...", "what pods may ask for, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", o.setCapacity},
 		{"labels", "KEY=VALUE,...", "labels of the node, beside those every node has", o.setLabels},

@@ -146,6 +146,7 @@ func Podkeel() House {
 
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},
+			{"podmanager/checkpoint", Edge, Floor4},
 			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
 			{"podworkers/podsync/volumes", Edge, Floor4},
 			{"podworkers/podsync/objects", Edge, Floor4},
@@ -180,7 +181,6 @@ func Podkeel() House {
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
-			{"go.etcd.io/bbolt", []string{"podmanager/checkpoint"}},
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},
 			{"sigs.k8s.io/yaml", []string{"podmanager/source/manifest", "podworkers/podsync/objects"}},
 			{"go.yaml.in/yaml/v3", []string{"podmanager/source/manifest"}},

@@ -49,6 +49,8 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to, and the
 	// Secrets to pull images with. Nil: there are none.
 	Objects Objects
+	// Endings keep how pods have ended. Nil: it is forgotten with the process.
+	Endings Endings
 	// DNS is what pods are told about the names of others.
 	DNS Resolver
 	// Allocatable is what the node has for pods: what a variable is told that asks

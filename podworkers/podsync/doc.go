@@ -75,6 +75,15 @@
 // A host whose configuration cannot be read gets no sandbox for a pod that goes by
 // it, and is asked again.
 //
+// # Ends
+//
+// That a pod is over, by itself or because it was evicted or was active for too
+// long, is handed to Config.Endings as soon as it is published, and so before the
+// pod is killed for it: an agent that is killed in between leaves the next one to go
+// on with it. A pod that is only stopped is not over. A life that is seen to go on
+// drops what was kept of the one before. Shape tells whether a pod can be the one
+// that has ended.
+//
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container

@@ -32,6 +32,8 @@ type life struct {
 	// hook is not known to have been a success.
 	unwelcome map[string]bool
 	probed    bool // the prober has been told what was published before
+	kept      bool // Config.Endings has how it has ended
+	goesOn    bool // and has nothing of a former life, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }

@@ -32,6 +32,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 		s.cfg.Status.SetPodStatus(v.pod, status)
 	}
 	if !terminal {
+		s.noteEnding(v, plan.IsTerminal(status.Phase))
 		s.observed(v)
 	}
 	return status

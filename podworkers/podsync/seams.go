@@ -57,6 +57,21 @@ type Files interface {
 	ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error)
 }
 
+// Endings keep how pods have ended, for an agent that comes after this one.
+// Package checkpoint has them on a disk. Calls for one pod come one after the other.
+type Endings interface {
+	// Save is called with the status of a pod that is over: as soon as that is
+	// published, so before the pod is stopped if it was evicted or was active for
+	// too long, and once more when nothing of it runs. The status is only read. nil
+	// says that it outlives the process. After an error it is tried again the
+	// next time, if there is one.
+	Save(pod *v1.Pod, status *v1.PodStatus) error
+	// Drop is called when a pod is seen that is not over, before anything of it is
+	// started: what was saved of a former life of its UID must not count for it.
+	// Mostly there is nothing to drop, which is no error.
+	Drop(uid types.UID) error
+}
+
 // attemptLogs knows the logs of containers: a logfiles.Dir of package gc's.
 type attemptLogs interface {
 	// NextAttempt is the number after the highest of which a container has a log;

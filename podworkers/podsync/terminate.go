@@ -81,6 +81,9 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.cfg.Status.TerminatePod(pod)
+	if v.life.kept {
+		s.keepEnding(v)
+	}
 	s.end(v.life)
 	return nil
 }

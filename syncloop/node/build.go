@@ -100,7 +100,7 @@ func (n *Node) buildSyncer() (err error) {
 		Changed: n.pleg.RequestRelist,
 		Probes:  n.prober,
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
-		DNS:         n.config.DNS,
+		DNS: n.config.DNS, Endings: n.config.Endings,
 		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
 		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot,
 		HostIPs:  n.config.HostIPs,
@@ -159,7 +159,7 @@ func (n *Node) buildCollectors() (err error) {
 
 // buildLoop: who is called when.
 func (n *Node) buildLoop() (err error) {
-	n.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
+	handlers := syncloop.HandlersConfig{
 		Manager:  n.manager,
 		Workers:  n.workers,
 		Status:   n.status,
@@ -171,8 +171,11 @@ func (n *Node) buildLoop() (err error) {
 		Recorder: n.config.Recorder,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
-	})
-	if err != nil {
+	}
+	if n.config.Endings != nil {
+		handlers.Ended = n.config.Endings.Take
+	}
+	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err
 	}
 	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager"
@@ -55,6 +56,10 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to; package
 	// objects has one on a directory. Nil: there are none.
 	Objects podsync.Objects
+	// Endings keep how pods have ended, so that they do not run again when a node
+	// is started anew; package checkpoint has them on a directory. Nil: only what
+	// the runtime has records of, and sources say, is known then.
+	Endings Endings
 	// HTTP makes the requests of http hooks where the runtime does not answer for
 	// its containers; package hookhttp has one. Nil: such pods are rejected.
 	HTTP podsync.HTTPGetter
@@ -137,6 +142,19 @@ type Config struct {
 	// Hooks are those of the workers; each is called after the node has seen
 	// to the same thing itself.
 	Hooks podworkers.Hooks
+}
+
+// Endings keep how pods have ended, and know it when a node is started anew.
+type Endings interface {
+	podsync.Endings
+	// Take returns how a pod had ended before, and is asked when a source begins
+	// to want the pod. Each ending is for one asking: a pod that comes later under
+	// the same UID has not ended. It must not block.
+	Take(pod *v1.Pod) (v1.PodStatus, bool)
+	// Pods lists pods whose ending is kept and for which of answers true, at most
+	// limit of them. It is called when pods may have gone; what is kept of those is
+	// dropped.
+	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 }
 
 // recorder is the part of client-go's event recorder that a node uses.

@@ -15,6 +15,11 @@ type pods interface {
 	TearDown(ctx context.Context, uid types.UID) error
 }
 
+// endings are dropped as directories are removed: when their pods are gone.
+type endings struct{ Endings }
+
+func (e endings) TearDown(_ context.Context, uid types.UID) error { return e.Drop(uid) }
+
 // buildDirectories: who removes what pods have left on the disk.
 func (n *Node) buildDirectories() (err error) {
 	var stores []pods
@@ -26,6 +31,9 @@ func (n *Node) buildDirectories() (err error) {
 	}
 	if volumes, ok := n.config.Volumes.(pods); ok {
 		stores = append(stores, volumes)
+	}
+	if n.config.Endings != nil {
+		stores = append(stores, endings{n.config.Endings})
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{

@@ -27,6 +27,9 @@
 // everything (kubelet-outer part 4, 2). For Set that moment is Run, so Set first
 // what must go on running, or use Config.AwaitHost and SetComplete.
 //
+// What had ended stays so if the runtime has records of it, the source says so, or
+// Config.Endings have kept it. A pod that was refused is asked about anew.
+//
 // # Evictions
 //
 // Whether and whom to evict is the host program's to decide; Evict does it, with

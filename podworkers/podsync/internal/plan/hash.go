@@ -30,6 +30,9 @@ func SpecHash(c *v1.Container) string { return specSum(c).String() }
 // names, commands and arguments of its containers, in their order.
 func PodHash(pod *v1.Pod) string { return podSum(pod).String() }
 
+// HasHash reports whether a pod may be the one that a PodHash was of.
+func HasHash(pod *v1.Pod, hash string) bool { return !podSum(pod).differs(hash) }
+
 // hashChanged reports whether a container was created from a spec that has
 // changed since.
 func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {

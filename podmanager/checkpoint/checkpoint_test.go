@@ -1,0 +1,238 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+)
+
+func pod(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Command: []string{"serve"}}}},
+	}
+}
+
+func evicted(message string) *v1.PodStatus {
+	return &v1.PodStatus{
+		Phase: v1.PodFailed, Reason: "Evicted", Message: message,
+		ContainerStatuses: []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137}}}},
+	}
+}
+
+// open makes a Dir as an agent does that is started, and returns what it logs.
+func open(t *testing.T, root string) (*checkpoint.Dir, string) {
+	t.Helper()
+	var log bytes.Buffer
+	d, err := checkpoint.New(checkpoint.Config{Root: root, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))})
+	require.NoError(t, err)
+	return d, strings.ReplaceAll(log.String(), root+"/", "")
+}
+
+func names(t *testing.T, root string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(root)
+	require.NoError(t, err)
+	list := []string{}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func anybody(types.UID) bool { return true }
+
+// What was saved last is there for the next agent, once.
+func TestDir_NextAgent(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state", "ended")
+	d, _ := open(t, root)
+	require.NoError(t, d.Save(pod("web"), &v1.PodStatus{Phase: v1.PodFailed}))
+	require.NoError(t, d.Save(pod("web"), evicted("the disk is full")))
+	_, ok := d.Take(pod("web"))
+	assert.False(t, ok, "it is not of an agent before this one")
+	info, err := os.Stat(filepath.Join(root, "uid-web.json"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	d, log := open(t, root)
+	assert.Empty(t, log)
+	_, ok = d.Take(pod("other"))
+	assert.False(t, ok)
+	got, ok := d.Take(pod("web"))
+	assert.True(t, ok)
+	assert.Equal(t, *evicted("the disk is full"), got)
+	_, ok = d.Take(pod("web"))
+	assert.False(t, ok, "who comes later under the UID has not ended")
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
+}
+
+// A pod that was replaced under its UID has not ended.
+func TestDir_AnotherPod(t *testing.T) {
+	for name, change := range map[string]func(*v1.Pod){
+		"shape":     func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
+		"name":      func(p *v1.Pod) { p.Name = "other" },
+		"namespace": func(p *v1.Pod) { p.Namespace = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			d, _ := open(t, root)
+			require.NoError(t, d.Save(pod("web"), evicted("")))
+			d, _ = open(t, root)
+			another := pod("web")
+			change(another)
+			_, ok := d.Take(another)
+			assert.False(t, ok)
+		})
+	}
+}
+
+// What is dropped is of no agent any more; dropping it again is no error.
+func TestDir_Drop(t *testing.T) {
+	root := t.TempDir()
+	d, _ := open(t, root)
+	for _, name := range []string{"c", "a", "b"} {
+		require.NoError(t, d.Save(pod(name), evicted("")))
+	}
+	d, _ = open(t, root)
+	uids, err := d.Pods(func(uid types.UID) bool { return uid != "uid-a" }, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"uid-b", "uid-c"}, uids)
+	uids, err = d.Pods(anybody, 2)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"uid-a", "uid-b"}, uids)
+
+	require.NoError(t, d.Drop("uid-a"))
+	require.NoError(t, d.Drop("uid-a"))
+	_, ok := d.Take(pod("a"))
+	assert.False(t, ok)
+	uids, err = d.Pods(anybody, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"uid-b", "uid-c"}, uids)
+	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
+}
+
+// A file that is no ending is told of in one sentence, and does not count; the
+// others do.
+func TestNew_BadFiles(t *testing.T) {
+	root := t.TempDir()
+	d, _ := open(t, root)
+	require.NoError(t, d.Save(pod("web"), evicted("")))
+	good, err := os.ReadFile(filepath.Join(root, "uid-web.json"))
+	require.NoError(t, err)
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	put("a-cut.json", string(good[:40]))
+	put("b-copy.json", string(good))
+	put("c-version.json", strings.Replace(string(good), `"version":1`, `"version":2`, 1))
+	put("d-phase.json", strings.ReplaceAll(strings.Replace(string(good), "Failed", "Running", 1), "uid-web", "d-phase"))
+	put("e-uid.json", strings.Replace(string(good), "uid-web", "../web", 1))
+	put("f-large.json", string(good)+strings.Repeat(" ", checkpoint.MaxSize))
+	require.NoError(t, os.Symlink(filepath.Join(root, "uid-web.json"), filepath.Join(root, "g-link.json")))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "h-dir.json"), 0o700))
+	put(".uid-web", "half of it")
+	put("notes.txt", "not ours")
+
+	d, log := open(t, root)
+	said := `msg="a file that should tell how a pod has ended cannot be read and does not count" file=`
+	assert.Equal(t, said+`a-cut.json err="unexpected end of JSON input"
+`+said+`b-copy.json err="it is of the pod uid-web, which has another file"
+`+said+`c-version.json err="it is of version 2: expected 1"
+`+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed"
+`+said+`e-uid.json err="the UID \"../web\" is no name of a file"
+`+said+`f-large.json err="it has more than 262144 bytes"
+`+said+`g-link.json err="it is no regular file"
+`+said+`h-dir.json err="it is no regular file"
+`, log)
+	_, ok := d.Take(pod("web"))
+	assert.True(t, ok)
+	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
+	assert.Contains(t, names(t, root), "notes.txt")
+}
+
+// More files than are read: some count, and it is said.
+func TestNew_TooMany(t *testing.T) {
+	root := t.TempDir()
+	for i := range checkpoint.MaxFiles + 1 {
+		require.NoError(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("%05d.json", i)), nil, 0o600))
+	}
+	_, log := open(t, root)
+	assert.True(t, strings.HasPrefix(log, `msg="some of what an agent before this one has kept of the ends of pods cannot be read and does not count" dir=`+root+` err="there are more than 4096 of them"`), log[:300])
+	assert.Equal(t, checkpoint.MaxFiles+1, strings.Count(log, "\n"))
+}
+
+// A status that is too large is kept without its containers.
+func TestSave_Large(t *testing.T) {
+	root := t.TempDir()
+	d, _ := open(t, root)
+	status := evicted("so")
+	for range 1000 {
+		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{Name: strings.Repeat("c", 1000)})
+	}
+	require.NoError(t, d.Save(pod("web"), status))
+	assert.Len(t, status.ContainerStatuses, 1001, "it belongs to others")
+	d, _ = open(t, root)
+	got, ok := d.Take(pod("web"))
+	assert.True(t, ok)
+	assert.Equal(t, v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Message: "so"}, got)
+
+	status.Message = strings.Repeat("m", checkpoint.MaxSize)
+	assert.EqualError(t, d.Save(pod("web"), status), "checkpoint: it has more than 262144 bytes")
+}
+
+// A link in the place of a file is replaced, and what it leads to is left alone.
+func TestSave_Links(t *testing.T) {
+	root, outside := t.TempDir(), filepath.Join(t.TempDir(), "passwd")
+	require.NoError(t, os.WriteFile(outside, []byte("theirs"), 0o600))
+	d, _ := open(t, root)
+	for _, name := range []string{"uid-web.json", ".uid-web"} {
+		require.NoError(t, os.Symlink(outside, filepath.Join(root, name)))
+	}
+	require.NoError(t, d.Save(pod("web"), evicted("")))
+	text, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	assert.Equal(t, "theirs", string(text))
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root))
+	info, err := os.Lstat(filepath.Join(root, "uid-web.json"))
+	require.NoError(t, err)
+	assert.True(t, info.Mode().IsRegular())
+}
+
+// What cannot be written is an error, and leaves what there was.
+func TestSave_Errors(t *testing.T) {
+	root := t.TempDir()
+	d, _ := open(t, root)
+	odd := pod("web")
+	odd.UID = "../web"
+	assert.EqualError(t, d.Save(odd, evicted("")), `checkpoint: the UID "../web" is no name of a file`)
+	require.NoError(t, d.Drop(odd.UID))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "uid-web.json", "x"), 0o700))
+	require.Error(t, d.Save(pod("web"), evicted("")))
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "nothing half done is left")
+	require.NoError(t, os.RemoveAll(root))
+	require.ErrorIs(t, d.Save(pod("web"), evicted("")), os.ErrNotExist)
+
+	_, err := checkpoint.New(checkpoint.Config{Root: "ended"})
+	assert.EqualError(t, err, `checkpoint: Config.Root is no absolute path: "ended"`)
+	_, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(os.DevNull, "ended")})
+	require.Error(t, err)
+}

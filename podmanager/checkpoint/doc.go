@@ -1,0 +1,32 @@
+// Package checkpoint keeps on the disk how pods have ended, for an agent that
+// comes after this one. It stands where an API server would: a pod that was evicted,
+// was active for too long, or is over by itself, does not run again only because
+// the agent was started anew, even if the runtime has no records of it any more.
+//
+//	<root>/<uid>.json    how one pod has ended
+//	<root>/.<uid>        one that is being written
+//
+// # Contract
+//
+// New reads what is there, and Take hands each ending out once, to the first pod
+// that has its UID, its name and its shape: what was replaced under its UID while
+// nobody was there has not ended. What a source itself says of a pod's end comes
+// before this.
+//
+// Save is over when the file is on the disk, whole and in its place: there is the
+// old one or the new one, whenever the power fails. Drop is for a UID that begins a
+// new life, and for one that nobody wants any more; package gc finds the latter
+// with Pods.
+//
+// Endings have MaxSize bytes at most: one that would be larger is kept without its
+// containers. MaxFiles are read. A file that is no ending is told of once, by New,
+// and does not count; it is left where it is. All is done through an os.Root, and
+// links are neither followed nor read. Methods may be called concurrently, but Save
+// and Drop of one UID one after the other.
+//
+// # Statements kept
+//
+// PH-9 and I42 over restarts of the agent, as far as a pod is over: part 4 of
+// kubelet-outer, 9. Verdicts of admission are not kept: a pod that was refused is
+// asked about anew, as a static pod is by the kubelet.
+package checkpoint

@@ -1,0 +1,31 @@
+package checkpoint_test
+
+import (
+	"fmt"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+)
+
+// A pod that one agent has evicted is over for the next one too.
+func ExampleNew() {
+	root, err := os.MkdirTemp("", "ended")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(root)
+	web := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}}
+
+	first, _ := checkpoint.New(checkpoint.Config{Root: root})
+	fmt.Println(first.Save(web, &v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted"}))
+
+	second, _ := checkpoint.New(checkpoint.Config{Root: root})
+	status, ok := second.Take(web)
+	fmt.Println(status.Phase, status.Reason, ok)
+	// Output:
+	// <nil>
+	// Failed Evicted true
+}

@@ -1,0 +1,43 @@
+package podsync
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+)
+
+// noteEnding keeps how a pod has ended, or drops what an ending of a former life of
+// its UID was, once it is seen that this one goes on. What is only stopped, as the
+// node drains or nobody wants the pod any more, has not ended: it may be wanted by
+// the next agent.
+func (s *Syncer) noteEnding(v *visit, over bool) {
+	switch {
+	case s.cfg.Endings == nil:
+	case over && !v.life.kept:
+		s.keepEnding(v)
+	case !over && !v.life.goesOn:
+		if err := s.cfg.Endings.Drop(v.pod.UID); err != nil {
+			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
+				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+			return
+		}
+		v.life.goesOn = true
+	}
+}
+
+// keepEnding keeps what is published of a pod that is over. A disk that is full does
+// not keep a pod from ending.
+func (s *Syncer) keepEnding(v *visit) {
+	s.read(v, func(stored *v1.PodStatus) {
+		if !plan.IsTerminal(stored.Phase) {
+			return // What was published was refused.
+		}
+		if err := s.cfg.Endings.Save(v.pod, stored); err != nil {
+			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
+				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+			return
+		}
+		v.life.kept = true
+	})
+}

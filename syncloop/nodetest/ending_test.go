@@ -1,0 +1,237 @@
+package nodetest_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// remembering is a bottle whose nodes keep the ends of pods on a disk.
+type remembering struct {
+	*nodetest.Bottle
+	t    *testing.T
+	root string
+	next *latest
+}
+
+// latest are the endings of the node that runs.
+type latest struct{ *checkpoint.Dir }
+
+func newRemembering(t *testing.T) *remembering {
+	r := &remembering{t: t, root: t.TempDir(), next: &latest{}}
+	r.open()
+	r.Bottle = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Endings: r.next}})
+	return r
+}
+
+func (r *remembering) open() {
+	r.t.Helper()
+	d, err := checkpoint.New(checkpoint.Config{Root: r.root, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
+	require.NoError(r.t, err)
+	r.next.Dir = d
+}
+
+// restart kills the agent where it stands and starts another.
+func (r *remembering) restart() {
+	r.t.Helper()
+	r.Crash()
+	r.open()
+	r.Start()
+}
+
+// kept are the pods of which an ending is on the disk.
+func (r *remembering) kept() []types.UID {
+	r.t.Helper()
+	uids, err := r.next.Pods(func(types.UID) bool { return true }, 100)
+	require.NoError(r.t, err)
+	return uids
+}
+
+func (r *remembering) status(uid types.UID) v1.PodStatus {
+	r.t.Helper()
+	for _, p := range r.Node().Pods() {
+		if p.UID == uid {
+			return p.Status
+		}
+	}
+	return v1.PodStatus{}
+}
+
+func written(t *testing.T, status v1.PodStatus) string {
+	t.Helper()
+	text, err := json.Marshal(status)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Part 4, 9: a pod that was evicted, or was active for too long, or is over, stays
+// so when the agent is started again, whether the runtime has records of it or
+// not. Others are not touched. What is dropped may come again.
+func TestEndings_Restart(t *testing.T) {
+	r := newRemembering(t)
+	web, late, job, other := pod("web", []string{"serve"}), pod("late", []string{"serve"}), pod("job", []string{"true"}), pod("other", []string{"serve"})
+	late.Spec.ActiveDeadlineSeconds = new(int64(2))
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	for _, p := range []*v1.Pod{web, late, job, other} {
+		r.Set(p)
+	}
+	r.Run(3 * time.Second)
+	_, err := r.Node().Evict(web.UID, node.Eviction{Message: "the disk is full"})
+	require.NoError(t, err)
+	r.Run(5 * time.Second)
+	assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.kept())
+	before := running(r.Machine())
+	require.Equal(t, []string{"other/c0"}, names(before))
+	said := r.status(web.UID)
+	assert.Equal(t, "the disk is full", said.Message)
+
+	for round := range 3 {
+		if round == 1 { // The runtime forgets all but what runs.
+			for _, p := range r.Machine().Look() {
+				for _, c := range p.Containers {
+					if p.UID != other.UID {
+						require.NoError(t, r.Machine().LoseContainer(c.ID))
+					}
+				}
+			}
+		}
+		r.restart()
+		r.Run(time.Minute)
+		assert.Equal(t, before, running(r.Machine()))
+		for uid, want := range map[types.UID]string{web.UID: "Failed Evicted", late.UID: "Failed DeadlineExceeded", job.UID: "Succeeded ", other.UID: "Running "} {
+			is := r.status(uid)
+			assert.Equal(t, want, string(is.Phase)+" "+is.Reason)
+		}
+		assert.Equal(t, written(t, said), written(t, r.status(web.UID)), "as it was said before")
+		assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.kept())
+	}
+
+	r.Drop(web.UID)
+	r.Run(time.Minute)
+	assert.Equal(t, []types.UID{"uid-job", "uid-late"}, r.kept())
+	r.Set(web)
+	r.Run(time.Second)
+	r.restart()
+	r.Run(time.Minute)
+	assert.Equal(t, []string{"other/c0", "web/c0"}, names(running(r.Machine())))
+	r.Stop()
+}
+
+// What is only stopped, as its node drains, runs again. What is dropped while no
+// agent is there leaves nothing.
+func TestEndings_Drained(t *testing.T) {
+	r := newRemembering(t)
+	web, job := pod("web", []string{"serve"}), pod("job", []string{"true"})
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	r.Set(web)
+	r.Set(job)
+	r.Run(3 * time.Second)
+	drained := false
+	r.Go(func() { drained = r.Node().Drain(t.Context()) == nil })
+	r.Run(time.Minute)
+	require.True(t, drained)
+	assert.Equal(t, "Failed", string(r.status(web.UID).Phase))
+	assert.Equal(t, []types.UID{"uid-job"}, r.kept())
+	r.Crash()
+	r.Drop(job.UID)
+	r.open()
+	r.Start()
+	r.Run(time.Minute)
+	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
+	assert.Empty(t, r.kept())
+	r.Stop()
+}
+
+// A UID that comes again before housekeeping has dropped how it had ended runs, and
+// does so after a restart.
+func TestEndings_ComesAgain(t *testing.T) {
+	r := newRemembering(t)
+	web := pod("web", []string{"serve"})
+	r.Set(web)
+	r.Run(3 * time.Second)
+	_, err := r.Node().Evict(web.UID, node.Eviction{})
+	require.NoError(t, err)
+	r.Run(time.Second)
+	r.Drop(web.UID)
+	r.Run(0)
+	r.Set(web)
+	r.Run(time.Second)
+	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
+	assert.Empty(t, r.kept())
+	r.restart()
+	r.Run(time.Minute)
+	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
+	r.Stop()
+}
+
+// What a source says of a pod's end comes before what was kept of it.
+func TestEndings_SourceKnows(t *testing.T) {
+	r := newRemembering(t)
+	web := pod("web", []string{"serve"})
+	r.Set(web)
+	r.Run(3 * time.Second)
+	_, err := r.Node().Evict(web.UID, node.Eviction{})
+	require.NoError(t, err)
+	r.Run(time.Second)
+	r.Crash()
+	said := web.DeepCopy()
+	said.Status = v1.PodStatus{Phase: v1.PodSucceeded, Reason: "Judged"}
+	r.Set(said)
+	r.open()
+	r.Start()
+	r.Run(time.Minute)
+	assert.Empty(t, running(r.Machine()))
+	assert.Equal(t, "Judged", r.status(web.UID).Reason)
+	assert.Equal(t, v1.PodSucceeded, r.status(web.UID).Phase)
+	r.Stop()
+}
+
+// An agent that is killed at any step of an eviction: the next one goes on with it
+// if it had been published, and knows nothing of it otherwise. Others are not
+// touched.
+func TestEndings_CrashAtEveryStep(t *testing.T) {
+	for k := 1; ; k++ {
+		r := newRemembering(t)
+		web, other := pod("web", []string{"serve"}), pod("other", []string{"serve"})
+		web.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+		web.Spec.TerminationGracePeriodSeconds = new(int64(5))
+		r.Set(web)
+		r.Set(other)
+		r.Run(3 * time.Second)
+		before := running(r.Machine())
+		require.Equal(t, []string{"other/c0", "web/c0"}, names(before))
+		_, err := r.Node().Evict(web.UID, node.Eviction{})
+		require.NoError(t, err)
+		from, until := r.Steps(), r.Now().Add(20*time.Second)
+		for r.Steps() < from+k && r.Now().Before(until) {
+			r.StepUntil(until)
+		}
+		over := !r.Now().Before(until)
+		evicted := r.status(web.UID).Phase == v1.PodFailed
+		r.restart()
+		r.Run(time.Minute)
+		after := running(r.Machine())
+		assert.Equal(t, before["other/c0"], after["other/c0"])
+		if evicted {
+			assert.Equal(t, []string{"other/c0"}, names(after), "killed at step %d", k)
+			assert.Equal(t, "Evicted", r.status(web.UID).Reason)
+		} else {
+			assert.Equal(t, before, after, "killed at step %d", k)
+		}
+		r.Stop()
+		if over || t.Failed() {
+			require.Greater(t, k, 20)
+			return
+		}
+	}
+}
