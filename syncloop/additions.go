@@ -35,7 +35,7 @@ func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
 // and the source does not say so itself. It is terminal then, as one of an API
 // server that keeps statuses, and does not run again.
 func (h *Handlers) asItEnded(pod *v1.Pod) *v1.Pod {
-	if podmanager.IsMirrorPod(pod) || h.config.Workers.View(pod.UID).Known() {
+	if podmanager.IsMirrorPod(pod) {
 		return pod
 	}
 	status, ok := h.config.Ended(pod)
