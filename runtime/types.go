@@ -306,7 +306,7 @@ type Security struct {
 // Profile is a security profile: of the runtime, of a file, or none.
 type Profile struct {
 	Type string // "", "RuntimeDefault", "Unconfined" or "Localhost"
-	Path string // with "Localhost"
+	Path string // with "Localhost": of a seccomp profile the file, of AppArmor the name
 }
 
 // SELinux is a label.

@@ -38,6 +38,7 @@ type agent struct {
 	face     face
 	listener net.Listener // nil without --listen
 	server   *http.Server
+	claimed  io.Closer // the state directory; nil without one
 }
 
 // face is what people see of the pods: a table on a terminal, or lines.
@@ -74,7 +75,21 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}
-	return a, a.bind()
+	if a.claimed, err = o.own(); err != nil {
+		return nil, err
+	}
+	if err := a.bind(); err != nil {
+		a.release()
+		return nil, err
+	}
+	return a, nil
+}
+
+// release leaves the state directory to others.
+func (a *agent) release() {
+	if a.claimed != nil {
+		_ = a.claimed.Close() // Nothing was written to it.
+	}
 }
 
 func (a *agent) manifestConfig() manifest.Config {
@@ -88,6 +103,7 @@ func (a *agent) manifestConfig() manifest.Config {
 
 // run runs the node until a signal comes, its time is over, or it fails.
 func (a *agent) run(signals <-chan os.Signal) error {
+	defer a.release()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	defer a.serve()()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -98,6 +99,22 @@ func (o *options) keep(c *node.Config) error {
 	}
 	c.Endings = ends
 	return nil
+}
+
+// errClaimed is for a state directory that another agent has.
+var errClaimed = errors.New("another agent uses it")
+
+// own takes the state directory for this agent alone: two with the same would be
+// one owner with two minds, and each would end what the other runs (F74).
+func (o *options) own() (io.Closer, error) {
+	if o.stateDir == "" {
+		return nil, nil
+	}
+	f, err := claim(o.stateDir)
+	if err != nil {
+		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	return f, nil
 }
 
 // contradictions are flags that are good, but not together.

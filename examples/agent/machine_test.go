@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +58,37 @@ spec:
 	assert.NoDirExists(t, pods[0])
 	signals <- os.Interrupt
 	assert.Equal(t, exitOK, <-code)
+}
+
+// TestStateDir_F74: a state directory has one agent at a time, or each would end
+// what the other runs. Who has ended has left it.
+func TestStateDir_F74(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("directories cannot be claimed on this system")
+	}
+	state := t.TempDir()
+	args := []string{"--manifests", t.TempDir(), "--listen", "", "--state-dir", state}
+	begin := func() (chan<- os.Signal, <-chan int) {
+		out, log := newLines(), newLines()
+		signals, code := make(chan os.Signal, 1), make(chan int, 1)
+		go func() { code <- run(args, signals, out, log) }()
+		log.until(t, "the agent runs")
+		return signals, code
+	}
+	for range 2 {
+		signals, code := begin()
+		var out, log strings.Builder
+		assert.Equal(t, exitUsage, run(args, nil, &out, &log))
+		assert.Equal(t, fmt.Sprintf("agent: --state-dir %q: another agent uses it\n", state), log.String())
+		signals <- os.Interrupt
+		assert.Equal(t, exitOK, <-code)
+	}
+	a, err := newAgent(options{stateDir: state, manifests: t.TempDir(), nodeName: "n", listen: "nowhere"}, io.Discard, io.Discard)
+	require.Error(t, err)
+	assert.Nil(t, a)
+	claimed, err := claim(state)
+	require.NoError(t, err, "who has failed has left it, too")
+	require.NoError(t, claimed.Close())
 }
 
 // TestNodeConfig: what is typed reaches the node.

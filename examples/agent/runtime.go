@@ -47,6 +47,7 @@ func (o *options) onCRI(c *node.Config) error {
 	if c.DNS.ReadHost, err = o.hostResolver(); err != nil {
 		return err
 	}
+	c.SeccompRoot = filepath.Join(dir, "seccomp")
 	c.HostIPs = o.nodeIPs
 	if len(c.HostIPs) == 0 {
 		c.HostIPs = hostIPs()

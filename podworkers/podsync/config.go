@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"path"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -83,6 +84,9 @@ type Config struct {
 	// LogRoot is the directory below which each pod gets one for the logs of
 	// its containers. Empty: the runtime is given no paths.
 	LogRoot string
+	// SeccompRoot is the directory of the seccomp profiles that pods name by a
+	// path below it, an absolute path. Default DefaultSeccompRoot.
+	SeccompRoot string
 	// Logs tells the numbers of attempts of which there are no records any more and
 	// no status. Nil: containers without either begin with zero.
 	Logs attemptLogs
@@ -117,6 +121,9 @@ const (
 	DefaultPullTimeout = time.Hour
 	// DefaultHookTimeout is Config.HookTimeout if that is zero.
 	DefaultHookTimeout = 10 * time.Minute
+	// DefaultSeccompRoot is Config.SeccompRoot if that is empty: where the kubelet
+	// looks for profiles.
+	DefaultSeccompRoot = "/var/lib/kubelet/seccomp"
 )
 
 // statusStore is the slice of podmanager/status that is used here.
@@ -180,6 +187,9 @@ func (c *Config) complete() error {
 			faults = append(faults, fmt.Errorf("DNS.ClusterDNS: %w", err))
 		}
 	}
+	if c.SeccompRoot != "" && !path.IsAbs(c.SeccompRoot) {
+		faults = append(faults, fmt.Errorf("SeccompRoot is no absolute path: %q", c.SeccompRoot))
+	}
 	if c.CallTimeout < 0 {
 		faults = append(faults, fmt.Errorf("CallTimeout is negative: %s", c.CallTimeout))
 	}
@@ -196,6 +206,7 @@ func (c *Config) complete() error {
 	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), deadline.Longest)
 	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), deadline.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
+	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
 	if c.Recorder == nil {
 		c.Recorder = noEvents{}
 	}

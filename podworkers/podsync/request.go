@@ -65,6 +65,10 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 	for _, text := range warnings {
 		s.warn(v, "", eventDNS, "%s", text)
 	}
+	security := sandboxSecurity(spec)
+	if err := s.locate(&security.Seccomp); err != nil {
+		return runtime.RunSandboxRequest{}, err
+	}
 	req := runtime.RunSandboxRequest{
 		Pod:         v.ref(),
 		Attempt:     attempt,
@@ -74,7 +78,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		Hostname:    names.host,
 		DNS:         dns,
 		Ports:       ports(v.pod),
-		Security:    sandboxSecurity(spec),
+		Security:    security,
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
 	}
@@ -102,6 +106,9 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 func (s *Syncer) containerRequest(ctx context.Context, v *visit, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	security, err := security(v.pod, c, image)
+	if err == nil {
+		err = s.locate(&security.Seccomp)
+	}
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}

@@ -248,6 +248,37 @@ func TestSecurity_KernelIsHidden(t *testing.T) {
 	assert.Empty(t, mighty.ReadOnlyPaths)
 }
 
+// A profile that a pod names is a file of the node, wherever the runtime was
+// started; it is never one beside the others.
+func TestSecurity_SeccompProfile(t *testing.T) {
+	named := func(name string) *v1.SeccompProfile {
+		return &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: &name}
+	}
+	ask := func(root, pods, own string) (*tap, error) {
+		return requests(t, plainPod(func(p *v1.Pod) {
+			p.Spec.SecurityContext = &v1.PodSecurityContext{SeccompProfile: named(pods)}
+			p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{SeccompProfile: named(own)}
+		}), podsync.Config{SeccompRoot: root})
+	}
+	seen, err := ask("/profiles", "pod.json", "a/b.json")
+	require.NoError(t, err)
+	assert.Equal(t, runtime.Profile{Type: "Localhost", Path: "/profiles/pod.json"}, seen.sandbox.Security.Seccomp)
+	assert.Equal(t, runtime.Profile{Type: "Localhost", Path: "/profiles/a/b.json"}, seen.container.Security.Seccomp)
+	seen, err = ask("", "pod.json", "own.json")
+	require.NoError(t, err)
+	assert.Equal(t, podsync.DefaultSeccompRoot+"/own.json", seen.container.Security.Seccomp.Path)
+	for _, name := range []string{"", "/etc/x", "../x", "a/../../x", ".."} {
+		seen, err = ask("/profiles", "pod.json", name)
+		require.ErrorIs(t, err, podsync.ErrCreateContainerConfig, name)
+		assert.Empty(t, seen.container.Name, "created all the same")
+		seen, err = ask("/profiles", name, "own.json")
+		require.ErrorContains(t, err, "no path below the directory of profiles", name)
+		assert.Empty(t, seen.sandbox.Pod.Name, "made all the same")
+	}
+	_, err = podsync.New(podsync.Config{SeccompRoot: "profiles"})
+	require.ErrorContains(t, err, "SeccompRoot is no absolute path")
+}
+
 // KC-7: who must not be root is not started unless it is sure that he is not.
 func TestSecurity_KC7_NonRoot(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -3,6 +3,7 @@ package podsync
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,6 +180,19 @@ func seccomp(p *v1.SeccompProfile) runtime.Profile {
 		return runtime.Profile{}
 	}
 	return profile(string(p.Type), p.LocalhostProfile)
+}
+
+// locate makes the path of a seccomp profile, which is below a directory of the
+// node, one of the node.
+func (s *Syncer) locate(p *runtime.Profile) error {
+	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
+		return nil
+	}
+	if p.Path == "" || path.IsAbs(p.Path) || slices.Contains(strings.Split(p.Path, "/"), "..") {
+		return fmt.Errorf("the seccomp profile %q is no path below the directory of profiles", p.Path)
+	}
+	p.Path = path.Join(s.cfg.SeccompRoot, p.Path)
+	return nil
 }
 
 func appArmor(p *v1.AppArmorProfile) runtime.Profile {

@@ -102,7 +102,7 @@ func (n *Node) buildSyncer() (err error) {
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
 		DNS: n.config.DNS, Endings: n.config.Endings,
 		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
-		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot,
+		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
 		HostIPs:  n.config.HostIPs,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,

@@ -75,6 +75,9 @@ type Config struct {
 	// which each pod gets one. What is there of pods that are gone is removed: no two
 	// nodes may share it. Empty: the runtime is given no paths.
 	LogRoot string
+	// SeccompRoot is the directory of the seccomp profiles that pods name by a path
+	// below it; empty is podsync.DefaultSeccompRoot.
+	SeccompRoot string
 	// Check makes the checks of probes. Nil: those by exec through the runtime if
 	// it is a runtime.Execer, the others by connections from this process; or all
 	// of them by the runtime if it is a runtime.Answerer, as the one in memory.

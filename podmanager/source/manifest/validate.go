@@ -150,6 +150,7 @@ func (f *findings) podSecurity(s *v1.PodSecurityContext, at *fieldPath) {
 	for i := range s.SupplementalGroups {
 		within(f, at.field("supplementalGroups").at(i), &s.SupplementalGroups[i], 0)
 	}
+	f.profiles(s.SeccompProfile, s.AppArmorProfile, at)
 	seen := map[string]int{}
 	for i, sysctl := range s.Sysctls {
 		at := at.field("sysctls").at(i).field("name")
@@ -159,6 +160,33 @@ func (f *findings) podSecurity(s *v1.PodSecurityContext, at *fieldPath) {
 			f.add(at, "%s: expected a name such as net.ipv4.ip_forward", quote(sysctl.Name))
 		}
 		f.unique(at, sysctl.Name, seen, i, "sysctls")
+	}
+}
+
+// profiles checks what a kernel is told to watch for: one of a type that is not
+// known would not be the one that was meant.
+func (f *findings) profiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArmorProfile, at *fieldPath) {
+	if s := seccomp; s != nil {
+		at := at.field("seccompProfile")
+		oneOf(f, at.field("type"), s.Type, v1.SeccompProfileTypeRuntimeDefault, v1.SeccompProfileTypeUnconfined, v1.SeccompProfileTypeLocalhost)
+		f.localhost(s.Type == v1.SeccompProfileTypeLocalhost, s.LocalhostProfile, at.field("localhostProfile"))
+		if s.LocalhostProfile != nil {
+			f.subPath(at.field("localhostProfile"), *s.LocalhostProfile)
+		}
+	}
+	if a := appArmor; a != nil {
+		at := at.field("appArmorProfile")
+		oneOf(f, at.field("type"), a.Type, v1.AppArmorProfileTypeRuntimeDefault, v1.AppArmorProfileTypeUnconfined, v1.AppArmorProfileTypeLocalhost)
+		f.localhost(a.Type == v1.AppArmorProfileTypeLocalhost, a.LocalhostProfile, at.field("localhostProfile"))
+	}
+}
+
+func (f *findings) localhost(wanted bool, profile *string, at *fieldPath) {
+	switch {
+	case wanted && (profile == nil || *profile == ""):
+		f.add(at, "missing: expected one with type Localhost")
+	case !wanted && profile != nil:
+		f.add(at, "set: expected none without type Localhost")
 	}
 }
 

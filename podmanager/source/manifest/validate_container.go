@@ -283,6 +283,7 @@ func (f *findings) security(s *v1.SecurityContext, at *fieldPath) {
 	}
 	within(f, at.field("runAsUser"), s.RunAsUser, 0)
 	within(f, at.field("runAsGroup"), s.RunAsGroup, 0)
+	f.profiles(s.SeccompProfile, s.AppArmorProfile, at)
 	if s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
 		f.add(at.field("allowPrivilegeEscalation"), "false: expected true with privileged")
 	}
