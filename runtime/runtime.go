@@ -60,8 +60,9 @@ type Containers interface {
 	CreateContainer(ctx context.Context, req CreateContainerRequest) (id string, err error)
 	// StartContainer starts a created container. Starting a running one is no
 	// error; one that has exited is ErrWrongState, and so is one in a sandbox
-	// that has been stopped. An unknown container is ErrNotFound. After an
-	// error of another kind the container has exited, or is still created.
+	// that has been stopped. An unknown container is ErrNotFound. ErrExists:
+	// another call starts it just now. After an error of another kind the
+	// container has exited, or is still created.
 	StartContainer(ctx context.Context, req StartContainerRequest) error
 	// StopContainer asks the container to end, waits for at most the grace of
 	// the request and then kills it. It returns when the container does not

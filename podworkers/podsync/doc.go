@@ -87,8 +87,11 @@
 // # Calls whose reply was lost
 //
 // The fresh status shows what became of them. A sandbox is used; a container
-// that was created is removed, and seen to be gone, before its next attempt is
-// made; one that runs is left to run. As long as nothing is seen the same
+// that was created is started, if it is as it would be made, since the runtime
+// then sees to it that nobody else has started it since it was looked at; any
+// other, and one that the runtime would not start, is removed, and seen to be gone,
+// before its next attempt is made, and is not removed if it has run after all; one
+// that runs is left to run. As long as nothing is seen the same
 // attempt is made again, which the runtime refuses if it exists. There are never
 // two.
 //

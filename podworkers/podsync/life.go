@@ -31,9 +31,11 @@ type life struct {
 	// unwelcome are containers, by ID, that were started and whose PostStart
 	// hook is not known to have been a success.
 	unwelcome map[string]bool
-	probed    bool // the prober has been told what was published before
-	kept      bool // Config.Endings has how it has ended
-	goesOn    bool // and has nothing of a former life, since this one has not
+	// refusals are, by container ID, how often the runtime would not start it.
+	refusals map[string]int
+	probed   bool // the prober has been told what was published before
+	kept     bool // Config.Endings has how it has ended
+	goesOn   bool // and has nothing of a former life, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }
@@ -109,7 +111,7 @@ func (s *Syncer) end(l *life) {
 	defer s.mu.Unlock()
 	l.ended = true
 	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
-	l.messages = nil
+	l.messages, l.refusals = nil, nil
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.
@@ -144,6 +146,15 @@ func (l *life) distrust(id string) {
 		l.stubborn = make(map[string]bool)
 	}
 	l.stubborn[id] = true
+}
+
+// refuse notes that the runtime would not start a container. Of those that are
+// noted no more than a few are ever there at once.
+func (l *life) refuse(id string, times int) {
+	if l.refusals == nil || len(l.refusals) > 100 {
+		l.refusals = make(map[string]int)
+	}
+	l.refusals[id] += times
 }
 
 // noteExit remembers the last end of a container, if the record of that is seen

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
@@ -53,6 +55,9 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 // bringUp goes the way of a container: image, record, run.
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
+	if id := v.found(st, sandbox); id != "" {
+		return s.launch(ctx, v, c, id)
+	}
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
 		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
@@ -86,11 +91,38 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err := ctx.Err(); err != nil {
 		return err // It is to end before it has begun; who ends the pod removes it.
 	}
+	return s.launch(ctx, v, c, id)
+}
+
+// launch starts a container that has a record.
+func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string) error {
 	if err := s.run(ctx, v, c.Name, id); err != nil {
 		return err
 	}
 	return s.postStart(ctx, v, c, id)
 }
+
+// found is the record of a container that a start finds already made, as it
+// would make it: the reply was lost, or an agent was killed in between. It is
+// started, and not replaced: the runtime refuses that if a call of that agent
+// has started it, or is about to, while a record that was seen unstarted a moment
+// ago may go with all that has been since. One that does not start is replaced.
+func (v *visit) found(st *plan.Start, sandbox string) string {
+	if len(st.Remove) != 1 {
+		return ""
+	}
+	id := st.Remove[0]
+	rec := v.record(id)
+	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox || rec.Incarnation != v.life.number ||
+		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.life.refusals[id] >= patience {
+		return ""
+	}
+	return id
+}
+
+// patience is how often a start is refused because another is under way until
+// that is not believed any more. There is a second in between.
+const patience = 120
 
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number
@@ -144,12 +176,21 @@ func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContain
 	return id, nil
 }
 
-// run starts a container that has a record.
+// run has the runtime start a container.
 func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
+		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
+		v.life.refuse(id, 1)
+		return podworkers.RetryAfter(because(ErrRunContainer, err), s.turn.Now())
+	default:
+		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
+			v.life.refuse(id, patience)
+		}
 		s.failed(v, name, err)
 		return because(ErrRunContainer, err)
 	}

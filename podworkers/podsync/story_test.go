@@ -36,7 +36,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
-//	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s]
+//	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s] [err=exists]
 //	trouble kill-sandbox|lose a|lose-all|start a|exit a 3|network down|network up|runtime down|pulls IMAGE
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
@@ -339,6 +339,8 @@ func (st *story) fault(d *datadriven.TestData) {
 			rule.Times = int(*st.number(value))
 		case "skip":
 			rule.Skip = int(*st.number(value))
+		case "err":
+			rule.Err = map[string]error{"exists": runtime.ErrExists}[value]
 		case "latency":
 			rule.Latency = st.duration(value)
 		case "do":

@@ -134,6 +134,8 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 		return err
 	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING:
 		return nil
+	case c.GetState() == cri.ContainerState_CONTAINER_CREATED:
+		return fmt.Errorf("%w: %w", exists("StartContainer", "container "+id+" is being started, or removed"), err)
 	case c.GetState() == cri.ContainerState_CONTAINER_EXITED && !time.Unix(0, c.GetFinishedAt()).After(began):
 		return fmt.Errorf("cri: %w: container %s has exited: %w", runtime.ErrWrongState, id, err)
 	}

@@ -33,7 +33,7 @@
 //
 // I34-I37 (with podsync: a record whose reply was lost is found by owner, UID,
 // name and attempt; a second request for the same is ErrExists, while it is
-// under way too), I38 (foreign records are left alone), I40 (an event is a hint
+// under way too, and so is a start while another is), I38 (foreign records are left alone), I40 (an event is a hint
 // and nothing else of it is used).
 //
 // F53 (no socket: ErrNotReady, then it works), F54 (every call has a deadline, but
@@ -74,6 +74,18 @@
 //
 // # What runtimes cannot do
 //
+//   - CRI cannot remove a container only if it never ran. That is looked at just
+//     before, and containerd refuses while a start is under way; but the start that
+//     an agent sent before it was killed may end in between, and what it ran is
+//     gone then. podsync starts what it finds created, which the runtime decides
+//     alone, and removes only what it would not make so any more.
+//   - A containerd that is killed, or loses power, between the start of a process
+//     and the writing of its status has forgotten the start. If the process still
+//     runs it is found again; if it has ended and its task is gone as well, as after
+//     the machine was switched off or when the start was being given up (the agent
+//     was killed just before), the container is shown as created, and a job runs a
+//     second time. Nothing that CRI shows tells of it, and the kubelet starts such a
+//     container again too.
 //   - CRI reserves a container's name and attempt for the pod, not for the
 //     sandbox: attempts must go on counting in a pod's next sandbox.
 //   - A stop signal is passed on, and passed over by containerd before 2.1.

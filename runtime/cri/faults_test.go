@@ -221,6 +221,26 @@ func TestStart_F57(t *testing.T) {
 	})
 }
 
+// I37: a start that an agent sent before it died is under way. That is no failure,
+// and not this one's either.
+func TestStart_I37_UnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
+		require.NoError(t, err)
+		sandbox, err := r.RunSandbox(t.Context(), sandboxOf(web))
+		require.NoError(t, err)
+		id, err := s.client("me").CreateContainer(t.Context(), containerOf(web, sandbox))
+		require.NoError(t, err)
+		s.fails("StartContainer", status.Error(codes.Unknown, "container is already in starting state"))
+		require.ErrorIs(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}), runtime.ErrExists)
+		s.onInstead(nil)
+		require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+		assert.Equal(t, runtime.StateRunning, statusOf(t, r, web).Containers[0].State)
+	})
+}
+
 // I37: the start that an agent sent before it died is seen by the one after it,
 // also where that has looked before: what has run is not removed as something
 // that never did.

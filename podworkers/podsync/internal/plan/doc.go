@@ -44,7 +44,8 @@
 //     Ephemeral containers are left as they are. A number that only a container
 //     had that was created and never ran is free again after it.
 //   - A created container is removed before the next attempt is made, since a
-//     start whose reply was lost might still happen (KC-4).
+//     start whose reply was lost might still happen (KC-4); who acts may start it
+//     instead, if it is as it would be made.
 //   - Attempts order records; times only break ties (CS-1; 135762).
 //   - An older sandbox that is ready costs the pod its containers only if it is
 //     of the same life and something in it may run (CA-1). One that became ready
