@@ -134,14 +134,15 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 		return err
 	case c.GetState() == cri.ContainerState_CONTAINER_RUNNING:
 		return nil
-	case c.GetState() == cri.ContainerState_CONTAINER_CREATED:
-		return fmt.Errorf("%w: %w", exists("StartContainer", "container "+id+" is being started, or removed"), err)
 	case c.GetState() == cri.ContainerState_CONTAINER_EXITED && !time.Unix(0, c.GetFinishedAt()).After(began):
 		return fmt.Errorf("cri: %w: container %s has exited: %w", runtime.ErrWrongState, id, err)
 	}
 	s, look := r.askSandbox(ctx, sandbox)
 	if errors.Is(look, runtime.ErrNotFound) || look == nil && s.GetState() != cri.PodSandboxState_SANDBOX_READY {
 		return fmt.Errorf("cri: %w: sandbox %s is not ready: %w", runtime.ErrWrongState, sandbox, err)
+	}
+	if c.GetState() == cri.ContainerState_CONTAINER_CREATED { // One whose start fails has exited.
+		return fmt.Errorf("%w: %w", exists("StartContainer", "container "+id+" is being started, or removed"), err)
 	}
 	return err
 }
