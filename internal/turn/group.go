@@ -2,9 +2,11 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // Group starts things and waits for all of them. The zero value is not usable;
@@ -35,15 +37,33 @@ func (g *Group) Go(f func()) {
 // Wait returns when no member runs. In a crashed process it returns at once,
 // which comes to the same, since the younger coroutines unwind first.
 func (g *Group) Wait() {
+	if all := g.ended(); all != nil {
+		_ = all.Wait(context.Background()) // It fails only by a crash, after which nobody runs.
+	}
+}
+
+// WaitUntil is Wait bounded by t, for members that call what may not keep its word
+// to return. It reports whether no member runs; those that do are left behind.
+func (g *Group) WaitUntil(t time.Time) bool {
+	all := g.ended()
+	if all == nil {
+		return true
+	}
+	ctx, cancel := g.t.WithDeadline(context.Background(), t)
+	defer cancel()
+	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
+}
+
+// ended is opened when no member runs; nil if none does now.
+func (g *Group) ended() Latch {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.mu.running == 0 {
-		g.mu.Unlock()
-		return
+		return nil
 	}
 	all := g.t.NewLatch()
 	g.mu.waiters = append(g.mu.waiters, all)
-	g.mu.Unlock()
-	_ = all.Wait(context.Background()) // It fails only by a crash, after which nobody runs.
+	return all
 }
 
 func (g *Group) leave() {

@@ -34,6 +34,24 @@ func TestGroup_CanBeWaitedForTwiceAndUsedAgain(t *testing.T) {
 	})
 }
 
+// Who does not come to an end is left behind, and can be waited for again.
+func TestGroup_WaitUntil(t *testing.T) {
+	inBoth(t, func(t *testing.T, seam turn.Turn) {
+		g, from := turn.NewGroup(seam), seam.Now()
+		in := func(d time.Duration) time.Time { return from.Add(d) }
+		assert.True(t, g.WaitUntil(in(time.Hour)), "nothing runs")
+		assert.True(t, g.WaitUntil(in(-time.Hour)), "nothing runs")
+		g.Go(func() { _ = seam.Sleep(context.Background(), 3*time.Second) })
+		assert.False(t, g.WaitUntil(in(-time.Hour)))
+		assert.Equal(t, from, seam.Now())
+		assert.False(t, g.WaitUntil(in(time.Second)))
+		assert.Equal(t, in(time.Second), seam.Now())
+		assert.True(t, g.WaitUntil(in(time.Hour)))
+		assert.Equal(t, in(3*time.Second), seam.Now())
+		g.Wait()
+	})
+}
+
 func TestEach_CallsEachOnceWithinTheLimit(t *testing.T) {
 	inBoth(t, func(t *testing.T, seam turn.Turn) {
 		for _, c := range []struct{ limit, n, most int }{

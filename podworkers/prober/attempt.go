@@ -66,7 +66,7 @@ func (p *Prober) take(ctx context.Context, now time.Time) *attempt {
 	}
 	a.ctx.Init(ctx)
 	first.running = a
-	p.mu.running++
+	p.mu.attempts[a] = struct{}{}
 	if a.slow {
 		p.mu.runSlow++
 	}
@@ -135,7 +135,7 @@ func brief(s string) string {
 func (p *Prober) finish(a *attempt, ans answer, ended bool) {
 	now := p.turn.Now()
 	p.mu.Lock()
-	p.mu.running--
+	delete(p.mu.attempts, a)
 	if a.slow {
 		p.mu.runSlow--
 	}

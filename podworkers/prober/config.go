@@ -15,6 +15,10 @@ import (
 // DefaultMaxProbes is how many checks are made at once if nothing is said.
 const DefaultMaxProbes = 128
 
+// DefaultDrainTimeout is how long Run waits, after its context has ended, for checks
+// that do not return.
+const DefaultDrainTimeout = 30 * time.Second
+
 // Config is what New needs. Check is required; the zero value of every other
 // field is its default.
 type Config struct {
@@ -29,6 +33,9 @@ type Config struct {
 	// goes first. Probes whose last check ran into its timeout use at most half
 	// of the places, so that hanging pods do not hold up the others.
 	MaxProbes int
+	// DrainTimeout is how long Run waits at its end for checks that ignore their
+	// context; zero is DefaultDrainTimeout, negative is for ever.
+	DrainTimeout time.Duration
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// Jitter gives numbers in [0,1): where in their first period the probes of
@@ -104,6 +111,9 @@ func (c *Config) complete() error {
 		errs = append(errs, fmt.Errorf("prober: Config.MaxProbes is negative: %d", c.MaxProbes))
 	} else if c.MaxProbes == 0 {
 		c.MaxProbes = DefaultMaxProbes
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = DefaultDrainTimeout
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

@@ -55,6 +55,10 @@
 //     probes have spoken.
 //   - At most 128 checks are made at once, hanging ones taking half of that. A
 //     tick that is missed is left out, and the place in the period is kept.
+//   - A check that ignores the end of its context, which breaks the contract of
+//     Checker, keeps its place, and its probe from being made again: a second one
+//     beside it would be one more each period. It holds up the end of Run for
+//     Config.DrainTimeout, and is named in its error.
 //   - A process that was stopped for more than three seconds leaves out the
 //     ticks it missed, and failures of checks that were under way count for
 //     nothing (F78).

@@ -18,6 +18,10 @@ import (
 // ErrRunning is the answer to a Run or Step beside another one.
 var ErrRunning = errors.New("prober: running already")
 
+// ErrNotDrained is in the error of a Run that has left checks behind, for which its
+// context has ended and which go on all the same.
+var ErrNotDrained = errors.New("prober: checks ignore that their context has ended")
+
 // Prober probes the containers of pods. All methods are safe for concurrent
 // use, also from within Config.Result, and but for Run and Step none blocks.
 // They are legal before Run and after it has ended.
@@ -31,10 +35,10 @@ type Prober struct {
 	mu struct {
 		sync.Mutex
 		pods       map[types.UID]*pod
-		fast, slow schedule // slow: what ran into its timeout last time
-		busy       bool     // Run or Step is at work
-		running    int      // attempts
-		runSlow    int      // of these, of slow probes
+		fast, slow schedule              // slow: what ran into its timeout last time
+		busy       bool                  // Run or Step is at work
+		attempts   map[*attempt]struct{} // that are under way
+		runSlow    int                   // of these, of slow probes
 		// until is when the loop will look again by itself: zero if only when
 		// it is woken, or if there is no loop.
 		until   time.Time
@@ -54,7 +58,7 @@ func New(cfg Config) (*Prober, error) {
 	}
 	p := &Prober{cfg: cfg, turn: turn.Over(cfg.Clock), start: cfg.Clock.Now()}
 	p.wake = p.turn.NewEvent()
-	p.mu.pods = make(map[types.UID]*pod)
+	p.mu.pods, p.mu.attempts = make(map[types.UID]*pod), make(map[*attempt]struct{})
 	return p, nil
 }
 

@@ -172,6 +172,50 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 	})
 }
 
+// Checks that do not return when they are told to hold up Run for a while, and are
+// named. Those that do are not.
+func TestRun_I43_NamesTheStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, func(c *prober.Config) { c.DrainTimeout = 5 * time.Second })
+		for _, uid := range []string{"b", "a"} {
+			w.say(uid+"/c/Liveness", "deaf")
+			w.p.AddPod(aPod(uid, "l"))
+			w.runs(uid, "1")
+		}
+		w.say("c/c/Liveness", "hang")
+		w.p.AddPod(aPod("c", "l"))
+		w.runs("c", "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.p.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, 1, w.calls("a/c/Liveness"), "no second one beside it")
+		w.p.RemovePod("b") // Its check goes on all the same.
+		cancel()
+		err := <-ended
+		require.ErrorIs(t, err, prober.ErrNotDrained)
+		assert.EqualError(t, err, "prober: checks ignore that their context has ended: "+
+			"Liveness probe of container c of ns/a, Liveness probe of container c of ns/b")
+		assert.Equal(t, 15*time.Second, time.Since(w.begun))
+		time.Sleep(time.Hour) // They end when their calls do, and are heard no more.
+		assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Liveness))
+	})
+}
+
+// Who wants to wait for ever does.
+func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, func(c *prober.Config) { c.DrainTimeout = -1 })
+		w.say("a/c/Liveness", "deaf")
+		w.p.AddPod(aPod("a", "l"))
+		w.runs("a", "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.NoError(t, w.p.Run(ctx))
+		assert.Equal(t, time.Hour, time.Since(w.begun))
+	})
+}
+
 // A limit on how many run at once; the oldest goes first.
 func TestRun_Limit(t *testing.T) {
 	w, s, _ := bottle(t, func(c *prober.Config) { c.MaxProbes = 3 })

@@ -2,6 +2,9 @@ package prober
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/podkeel/podkeel/internal/turn"
@@ -16,18 +19,44 @@ const (
 )
 
 // Run probes until ctx ends, and returns nil once the last check has returned;
-// checks that run then are cancelled. ErrRunning: another Run or Step is at
-// work.
+// checks that run then are cancelled. If some ignore that for longer than
+// Config.DrainTimeout it gives up on them with ErrNotDrained and their names.
+// ErrRunning: another Run or Step is at work.
 func (p *Prober) Run(ctx context.Context) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
 	defer p.exit()
 	group := turn.NewGroup(p.turn)
-	defer group.Wait()
 	for p.beat(ctx, group) == nil {
 	}
-	return nil
+	return p.drain(group)
+}
+
+// drain waits for checks that have been told to end. Who breaks the contract of
+// Checker, or of a runtime.Execer below it, is not to keep a program from ending.
+func (p *Prober) drain(group *turn.Group) error {
+	if p.cfg.DrainTimeout < 0 {
+		group.Wait()
+		return nil
+	}
+	if group.WaitUntil(p.turn.Now().Add(p.cfg.DrainTimeout)) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(p.checking(), ", "))
+}
+
+// checking names the probes that are being checked.
+func (p *Prober) checking() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for a := range p.mu.attempts {
+		r := &a.request
+		names = append(names, fmt.Sprintf("%s probe of container %s of %s/%s", r.Kind, r.Container, r.Namespace, r.Name))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // beat starts what is due and waits for the next thing to be.
@@ -134,7 +163,7 @@ func (p *Prober) await(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until, ok := p.nextLocked()
-	if latest := now.Add(watch); p.mu.running > 0 && (!ok || latest.Before(until)) {
+	if latest := now.Add(watch); len(p.mu.attempts) > 0 && (!ok || latest.Before(until)) {
 		until, ok = latest, true
 	}
 	if !ok {
@@ -155,7 +184,7 @@ func (p *Prober) nextLocked() (time.Time, bool) {
 // firstLocked is the probe that is due first of those for which there is a
 // place, or nil. Slow ones have half of the places at most, but at least one.
 func (p *Prober) firstLocked() *probe {
-	if p.mu.running >= p.cfg.MaxProbes {
+	if len(p.mu.attempts) >= p.cfg.MaxProbes {
 		return nil
 	}
 	fast, slow := p.mu.fast.first(), p.mu.slow.first()

@@ -95,7 +95,7 @@ func (w *world) Eventf(o k8sruntime.Object, eventtype, reason, format string, ar
 }
 
 // say sets what checks find: pass, warn, fail, error, panic, nothing, hang
-// (until the context ends), or a duration after which they pass.
+// (until the context ends), deaf (to that, for an hour), or a duration after which they pass.
 func (w *world) say(probe, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,6 +144,9 @@ func (w *world) Check(ctx context.Context, req prober.Request) (prober.Outcome, 
 		panic("boom")
 	case "nothing":
 		return 0, "", nil
+	case "deaf":
+		_ = w.turn.Sleep(turn.Detach(ctx), time.Hour)
+		return 0, "", ctx.Err()
 	case "hang":
 		err := w.turn.Sleep(ctx, time.Hour)
 		w.log("check %s ended", key)

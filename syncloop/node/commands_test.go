@@ -13,12 +13,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -54,6 +56,24 @@ func probed(name, command string) *v1.Pod {
 	return p
 }
 
+// TestNode_I43_RunNamesTheStuckProbe: a command that is not ended by the runtime
+// holds up Run for the drain timeout and no longer.
+func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		volumes := paper.New(paper.Config{})
+		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
+		require.NoError(t, r.Set(probed("cling", "cling")))
+		require.NoError(t, r.Set(probed("hang", "hang")))
+		time.Sleep(3 * time.Second)
+		begun := time.Now()
+		err := r.stop()
+		require.ErrorIs(t, err, prober.ErrNotDrained)
+		assert.EqualError(t, err, "prober: checks ignore that their context has ended: Readiness probe of container c of default/cling")
+		assert.Equal(t, 10*time.Second, time.Since(begun))
+		time.Sleep(time.Hour) // What was left behind ends when its command does.
+	})
+}
+
 // TestNode_F96_Commands: whatever the commands of probes do, their pods are not
 // ready, people are told in a few words, and nobody else is disturbed.
 func TestNode_F96_Commands(t *testing.T) {
@@ -81,7 +101,8 @@ func TestNode_F96_Commands(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		assert.Equal(t, map[string]bool{"well": true}, ready(r), "they can be removed")
-		assert.NoError(t, r.stop()) // It waits for what clings.
+		time.Sleep(5 * time.Minute) // What clings is killed at last.
+		assert.NoError(t, r.stop())
 	})
 }
 

@@ -130,8 +130,8 @@ type Config struct {
 	// Keyring finds the credentials to pull images with; nil knows those of
 	// imagePullSecrets.
 	Keyring images.Keyring
-	// DrainTimeout is how long Run waits at its end for syncs that ignore
-	// their context; zero is 30 s, negative is for ever.
+	// DrainTimeout is how long Run waits at its end for syncs and checks that
+	// ignore their context; zero is 30 s, negative is for ever.
 	DrainTimeout time.Duration
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock

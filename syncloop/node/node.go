@@ -101,9 +101,9 @@ func New(config Config) (*Node, error) {
 
 // Run runs the node until ctx ends and its last goroutine has ended, and
 // returns nil then. Containers are left as they are: Drain first to end them.
-// It returns early if a part fails, and with podworkers.ErrNotDrained if a
-// runtime holds up a sync for longer than Config.DrainTimeout. It is called
-// once.
+// It returns early if a part fails, and with podworkers.ErrNotDrained or
+// prober.ErrNotDrained if a runtime holds up a sync, or a check, for longer than
+// Config.DrainTimeout. It is called once.
 func (n *Node) Run(ctx context.Context) error {
 	n.mu.Lock()
 	again := n.mu.ran

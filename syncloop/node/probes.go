@@ -15,13 +15,14 @@ import (
 // buildProbes: how the containers are found out about.
 func (n *Node) buildProbes() (err error) {
 	n.prober, err = prober.New(prober.Config{
-		Check:    n.checker(),
-		Result:   n.believed,
-		Clock:    n.config.Clock,
-		Jitter:   n.config.Jitter,
-		Log:      n.config.Log,
-		Recorder: n.config.Recorder,
-		Hooks:    prober.Hooks{Probed: n.checked},
+		Check:        n.checker(),
+		Result:       n.believed,
+		DrainTimeout: n.config.DrainTimeout,
+		Clock:        n.config.Clock,
+		Jitter:       n.config.Jitter,
+		Log:          n.config.Log,
+		Recorder:     n.config.Recorder,
+		Hooks:        prober.Hooks{Probed: n.checked},
 	})
 	return err
 }
