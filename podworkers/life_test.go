@@ -207,6 +207,21 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 	require.Equal(t, 1, node.Coroutines(), "only Run is left")
 }
 
+// Static pods of one name in two namespaces are not in each other's way.
+func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
+	node := bottle(t, Config{})
+	here, there := Pod("web", Static(), UID("here")), Pod("web", Static(), Namespace("other"), UID("there"))
+	node.Create(here, there)
+	node.Advance(time.Second)
+	assert.Equal(t, 1, count(node, "here  SyncPod create: ok"), node.Transcript())
+	assert.Equal(t, 1, count(node, "there  SyncPod create: ok"), node.Transcript())
+	node.Syncer.Script("there", syncTerminatingPod, Reply{Blocks: true})
+	node.Kill(there)
+	node.Settle()
+	assert.True(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_other"))
+	assert.False(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"))
+}
+
 // The next one starts in the moment in which the name is free: nobody polls.
 func TestStatic_I12_DirectHandOver(t *testing.T) {
 	node := bottle(t, Config{})

@@ -74,12 +74,15 @@ func (d direct) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtim
 	return d.rt.PodStatus(ctx, uid)
 }
 
+// slowRetries: an error that does not say when to come back is forgotten for an hour.
+func slowRetries(c *podworkers.Config) { c.Retry.Backoff = time.Hour }
+
 // SL-31, I31, outer 3.6: the next sync comes when the delay ends, and not a moment
 // before or after.
 func TestWorkers_SL31_CrashLoop(t *testing.T) {
 	a := newAgent(t, plainPod(func(p *v1.Pod) {
 		p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=0s exit=1"}
-	}))
+	}), slowRetries)
 	a.update(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(3 * time.Minute))
 	assert.Equal(t, []string{
@@ -92,7 +95,7 @@ func TestWorkers_SL31_CrashLoop(t *testing.T) {
 
 // The same for a pull that fails.
 func TestWorkers_SL31_Pull(t *testing.T) {
-	a := newAgent(t, plainPod())
+	a := newAgent(t, plainPod(), slowRetries)
 	a.mem.FailPulls("img:1", context.DeadlineExceeded)
 	a.update(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(2 * time.Minute))

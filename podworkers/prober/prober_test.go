@@ -140,6 +140,41 @@ func TestRemovePod_CancelsWhatRuns(t *testing.T) {
 	assert.Equal(t, prober.Unknown, w.p.Verdict("a", "1", 99))
 }
 
+// A pod that is heard of while housekeeping asks about it is another one, and kept;
+// so is one that comes meanwhile. All others go, whether they were added or only observed.
+func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
+	w, s, _ := bottle(t)
+	for _, uid := range []string{"added", "gone", "observed", "wanted"} {
+		w.p.AddPod(aPod(uid, "r"))
+		w.runs(uid, "1")
+	}
+	w.runs("never added", "1")
+	s.RunUntil(at(time.Second))
+	var asked []types.UID
+	w.p.CleanupPods(func(uid types.UID) bool {
+		asked = append(asked, uid)
+		switch uid {
+		case "added":
+			w.p.AddPod(aPod("added", "r"))
+			w.p.AddPod(aPod("new", "r"))
+			w.runs("new", "1")
+		case "observed":
+			w.runs("observed", "1")
+		}
+		return uid == "wanted"
+	})
+	assert.Equal(t, []types.UID{"added", "gone", "never added", "observed", "wanted"}, asked)
+	s.RunUntil(at(2 * time.Second))
+	w.p.AddPod(aPod("never added", "r"))
+	s.RunUntil(at(3 * time.Second))
+	for uid, want := range map[types.UID]prober.Verdict{
+		"added": prober.Success, "observed": prober.Success, "wanted": prober.Success, "new": prober.Success,
+		"gone": prober.Unknown, "never added": prober.Unknown,
+	} {
+		assert.Equal(t, want, w.p.Verdict(uid, "1", prober.Readiness), uid)
+	}
+}
+
 // The end of the run is not the container's fault.
 func TestRun_EndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

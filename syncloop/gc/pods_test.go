@@ -228,10 +228,11 @@ func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 	assert.False(t, armed, "and then nothing")
 }
 
-// A removal that fails is tried again after 10 s, doubling to 5 minutes, for
+// GC-7: a sandbox that cannot be stopped cannot be removed, and no other of its pod
+// is. A removal that fails is tried again after 10 s, doubling to 5 minutes, for
 // ever; what is handed over again keeps its place. People are told once, and
 // again when the reason is another.
-func TestPods_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
+func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	b := newBottle(t)
 	b.dead(t, "a", 2)
 	heal := b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,5 +50,56 @@ func TestNode_Sink(t *testing.T) {
 		require.NotEmpty(t, told.lines)
 		assert.Equal(t, "1s job Running removed=false", told.lines[0], "the first call is made again")
 		assert.Equal(t, "5s job Succeeded removed=false", told.lines[len(told.lines)-1])
+	})
+}
+
+// ST-17: a pod that is evicted is over for everybody here at once, and the sink is
+// told so when nothing of it runs any more. One that was refused, and never ran, is
+// told at once.
+func TestNode_ST17_EndIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &sink{began: time.Now(), calls: 1}
+		n := run(t, node.Config{Sink: told, Resync: time.Hour})
+		require.NoError(t, n.Set(deaf("web")))
+		time.Sleep(10 * time.Second)
+		_, err := n.Evict("web", node.Eviction{Message: "low on memory"})
+		require.NoError(t, err)
+		bad := pod("bad", "serve")
+		bad.Spec.OS = &v1.PodOS{Name: v1.Windows}
+		require.NoError(t, n.Set(bad))
+		time.Sleep(time.Second)
+		phases := map[string]v1.PodPhase{}
+		for _, p := range n.Pods() {
+			phases[p.Name] = p.Status.Phase
+		}
+		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodFailed, "bad": v1.PodFailed}, phases)
+		time.Sleep(time.Minute)
+		require.NoError(t, n.stop())
+		ends := map[string][]string{}
+		for _, line := range told.lines {
+			var at, name, phase string
+			_, err := fmt.Sscan(line, &at, &name, &phase)
+			require.NoError(t, err)
+			if phase == string(v1.PodFailed) {
+				ends[name] = append(ends[name], at)
+			}
+		}
+		assert.Equal(t, []string{"30s"}, slices.Compact(ends["web"]), "%q", told.lines)
+		assert.Equal(t, []string{"10s"}, ends["bad"], "%q", told.lines)
+	})
+}
+
+// What happens while the node comes to its end is told too.
+func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &sink{began: time.Now(), calls: 1}
+		n := run(t, node.Config{Sink: told})
+		web := deaf("web")
+		web.Spec.RestartPolicy = v1.RestartPolicyNever
+		require.NoError(t, n.Set(web))
+		time.Sleep(time.Second)
+		require.NoError(t, n.Drain(t.Context()))
+		require.NoError(t, n.stop())
+		assert.Contains(t, told.lines, "21s web Failed removed=false")
 	})
 }

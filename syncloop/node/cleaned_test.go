@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// TestNode_HousekeepingForgets: after a pod is gone nobody remembers it: neither
+// its life, nor its history, nor its probes, though something was heard of them late.
+func TestNode_HousekeepingForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n, err := New(Config{Runtime: machine})
+		require.NoError(t, err)
+		ctx, end := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
+		defer over.Wait()
+		defer end()
+
+		web := &v1.Pod{}
+		web.Name, web.Namespace, web.UID = "web", "default", "web"
+		web.Spec.Containers = []v1.Container{{Name: "c", Image: "img:1", ReadinessProbe: &v1.Probe{
+			ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}},
+		}}}
+		late := func() {
+			n.prober.AddPod(web)
+			n.prober.Observe("web", prober.Observed{Containers: []prober.Container{{Name: "c", ID: "late", Running: true, StartedAt: time.Now()}}})
+		}
+		for range 2 {
+			require.NoError(t, n.Set(web))
+			time.Sleep(time.Minute)
+			require.Len(t, machine.Look(), 1)
+			assert.Equal(t, uint64(1), machine.Look()[0].Sandboxes[0].Incarnation)
+			_, known := n.Explain("web")
+			assert.True(t, known)
+			n.Drop("web")
+			time.Sleep(30 * time.Second)
+			late()
+			n.loop.Touch()
+			time.Sleep(time.Minute)
+			require.Empty(t, machine.Look())
+			_, due := n.prober.Next()
+			assert.False(t, due)
+			assert.Empty(t, n.histories.mu.pods)
+		}
+	})
+}
