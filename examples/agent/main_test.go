@@ -58,6 +58,16 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
 		{[]string{"explain", "web", "--for", "1s"}, "agent: flag provided but not defined: -for (--server ADDR is the only flag of explain)"},
 		{[]string{"--runtime", "docker"}, `agent: --runtime "docker": expected memory or cri`},
+		{[]string{"--runtime", "cri", "--cri-endpoint", "tcp://127.0.0.1:1"}, `agent: --cri-endpoint "tcp://127.0.0.1:1": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--runtime", "cri", "--cri-endpoint", "containerd.sock"}, `agent: --cri-endpoint "containerd.sock": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--runtime", "cri", "--cri-endpoint", "unix://here"}, `agent: --cri-endpoint "unix://here": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--runtime", "cri", "--cri-endpoint", ""}, `agent: --cri-endpoint "": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--cri-endpoint", "/run/x.sock"}, `agent: --cri-endpoint has no effect without --runtime cri`},
+		{[]string{"--node-ip", "here"}, `agent: --node-ip "here": expected addresses, as 192.0.2.1,2001:db8::1`},
+		{[]string{"--node-ip", "192.0.2.1,"}, `agent: --node-ip "192.0.2.1,": expected addresses, as 192.0.2.1,2001:db8::1`},
+		{[]string{"--node-ip", "192.0.2.0/24"}, `agent: --node-ip "192.0.2.0/24": expected addresses, as 192.0.2.1,2001:db8::1`},
+		{[]string{"--node-ip", ""}, `agent: --node-ip "": expected addresses, as 192.0.2.1,2001:db8::1`},
+		{[]string{"--runtime", "cri", "--state-dir", "main.go/x"}, `agent: --state-dir "main.go/x": not a directory`},
 		{[]string{"--on-exit", ""}, `agent: --on-exit "": expected leave or stop`},
 		{[]string{"--for", "0s"}, `agent: --for "0s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--for", "99999999h"}, `agent: --for "99999999h": expected a duration above zero, such as 10s or 1m30s`},
@@ -127,6 +137,17 @@ func TestRun_UnreadablePath(t *testing.T) {
 	code, _, stderr := called("--manifests", dir)
 	assert.Equal(t, exitUsage, code)
 	assert.Equal(t, fmt.Sprintf("agent: --manifests %q: permission denied\n", dir), stderr)
+}
+
+func TestRun_StateDirCannotBeMade(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink("nowhere/at/all", link))
+	for _, args := range [][]string{{}, {"--runtime", "cri", "--cri-endpoint", "/no/such.sock"}} {
+		code, stdout, stderr := called(append(args, "--state-dir", link)...)
+		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, fmt.Sprintf("agent: --state-dir %q: file exists\n", link), stderr)
+		assert.Empty(t, stdout)
+	}
 }
 
 func TestRun_TakenPort(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -89,17 +91,27 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	})
 }
 
-// What happens while the node comes to its end is told too.
+// waiting writes down why the first container of a pod waits.
+type waiting struct{ reasons []string }
+
+func (w *waiting) Send(_ context.Context, u status.Update) error {
+	if all := u.Status.ContainerStatuses; len(all) > 0 && all[0].State.Waiting != nil {
+		w.reasons = append(w.reasons, all[0].State.Waiting.Reason)
+	}
+	return nil
+}
+
+// What comes of a call that was under way when the node was told to end is told too.
 func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Sink: told})
-		web := deaf("web")
-		web.Spec.RestartPolicy = v1.RestartPolicyNever
-		require.NoError(t, n.Set(web))
+		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.CreateContainer, Latency: 5 * time.Second, Do: faulty.Fail}}})
+		require.NoError(t, err)
+		told := &waiting{}
+		n := run(t, node.Config{Sink: told, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
+		require.NoError(t, n.Set(pod("web", "serve")))
 		time.Sleep(time.Second)
-		require.NoError(t, n.Drain(t.Context()))
+		assert.Equal(t, []string{"ContainerCreating"}, slices.Compact(told.reasons))
 		require.NoError(t, n.stop())
-		assert.Contains(t, told.lines, "21s web Failed removed=false")
+		assert.Equal(t, []string{"ContainerCreating", "CreateContainerError"}, slices.Compact(told.reasons))
 	})
 }
