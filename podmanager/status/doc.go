@@ -30,7 +30,9 @@
 //   - A status in which a container that has ended has not is refused as a whole,
 //     unless its policy, a rule of it, or all of its pod beginning anew, runs it
 //     again, or its end was a guess (ContainerStatusUnknown) of a pod that is not
-//     over. [ST-6]
+//     over. As long as the runtime shows it so, it is refused again: nothing here
+//     can tell which of the two is wrong. Hooks.Refused is told each time; a node
+//     has an event for it, and Explain says it first. [ST-6]
 //   - A terminal phase stays, with its reason. [PH-9]
 //   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.

@@ -43,7 +43,9 @@ func (n *Node) buildDesire() (err error) {
 		return err
 	}
 	n.manager = podmanager.New()
-	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log, Hooks: status.Hooks{Accepted: n.accepted}})
+	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
+		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.histories.agrees, Refused: n.refused},
+	})
 	return n.buildSender()
 }
 

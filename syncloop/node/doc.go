@@ -44,6 +44,8 @@
 // Every pod is checked as one of a manifest is, whatever source it comes from: one
 // that makes no sense is refused with reason FailedValidation. The messages of
 // events have a kilobyte at most.
+// A status that is refused, because it cannot be true after the one before (ST-6), is
+// an event StatusRefused, once; there it is a line of the log.
 // A node that drains refuses new pods with reason NodeShutdown, as the kubelet
 // does at shutdown, and kills the ones it has at the same time, without an
 // order by priority.

@@ -35,6 +35,9 @@ type history struct {
 	held map[string]time.Time // by container
 	last explain.Sync
 	look string // of its newest status
+	// refused is why its status does not follow what the runtime shows, as long as
+	// that is so; told is what people have been told of that.
+	refused, told string
 	// probes are in the order in which they were first heard of.
 	probes []probed
 }
@@ -76,6 +79,29 @@ func (h *histories) looks(uid types.UID, pod *v1.Pod, look string, at time.Time)
 	if one.look != look {
 		one.look = look
 		one.ring.Add(explain.Entry{At: at, What: "status", Text: look})
+	}
+}
+
+// refuses remembers why a status was refused, and reports whether that is news.
+func (h *histories) refuses(uid types.UID, why string, at time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.ofLocked(uid)
+	one.refused = why
+	if one.told == why {
+		return false
+	}
+	one.told = why
+	one.ring.Add(explain.Entry{At: at, What: "status", Text: "refused", Err: why})
+	return true
+}
+
+// agrees: what the runtime shows is what is said of the pod.
+func (h *histories) agrees(uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if one := h.mu.pods[uid]; one != nil {
+		one.refused = ""
 	}
 }
 
@@ -126,6 +152,7 @@ func (h *histories) over(uid types.UID) {
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
 	one.held, one.probes, one.last = nil, nil, explain.Sync{}
+	one.refused, one.told = "", ""
 }
 
 // tell adds what is remembered to the facts, and the pod if they have none.
@@ -139,7 +166,7 @@ func (h *histories) tell(uid types.UID, f *explain.Facts) {
 	if f.Pod == nil {
 		f.Pod = one.pod
 	}
-	f.History, f.Last = one.ring.Entries(), one.last
+	f.History, f.Last, f.Refused = one.ring.Entries(), one.last, one.refused
 	for i := range one.probes {
 		f.Probes = append(f.Probes, one.probes[i].Probe)
 	}
@@ -233,6 +260,7 @@ func (n *Node) judged(r prober.Result) {
 // accepted follows every new status. The first says when the pod has started.
 func (n *Node) accepted(uid types.UID, _ uint64) {
 	n.limits.Note(uid)
+	n.histories.agrees(uid)
 	pod, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
 		return // How it ends is told by its worker.
@@ -241,6 +269,26 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
 		n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.turn.Now())
 	})
+}
+
+// reasonRefused is that of the event which says that a status is not what the
+// runtime shows.
+const reasonRefused = "StatusRefused"
+
+// refused follows every status that cannot be true after the one before (ST-6).
+// Nobody but people can tell what is wrong, so they are told, once.
+func (n *Node) refused(uid types.UID, reason error) {
+	if inner := errors.Unwrap(reason); inner != nil {
+		reason = inner // People do not care which package says it.
+	}
+	why := strings.ReplaceAll(reason.Error(), "\n", "; ")
+	if !n.histories.refuses(uid, why, n.turn.Now()) || n.config.Recorder == nil {
+		return
+	}
+	if pod, wanted := n.manager.GetPodByUID(uid); wanted {
+		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonRefused,
+			"The status of the pod stays as it was, since what the runtime shows cannot follow it: "+why+"; remove the pod to let it begin anew")
+	}
 }
 
 // remember follows every sync.

@@ -47,6 +47,9 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	case f.Worker.FormerLife:
 		waits = append(f.formerLife(), f.ending(all)...)
 		return "Pending: " + waits[0], waits
+	case f.Refused != "":
+		waits = append([]string{f.refused()}, f.outside()...)
+		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:
 		waits = append(f.ending(all), f.outside()...)
 		return "terminating: " + f.endingBecause() + "; " + waits[0], waits

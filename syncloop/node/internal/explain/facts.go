@@ -20,6 +20,9 @@ type Facts struct {
 	Runtime *runtime.PodStatus
 	Worker  Worker
 	Node    Node
+	// Refused is why the status does not follow what the runtime shows; empty: it
+	// does.
+	Refused string
 	// Last is how the last sync ended.
 	Last Sync
 	// Held are the times before which containers are not tried again.

@@ -43,6 +43,7 @@ var now = epoch.Add(time.Minute)
 //	worker terminating [deleted] [evicted] [grace=30] [name] [former] [step=looking]; or: none
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
+//	refused : message    why the status is not that of what the runtime shows
 //	failed : message     how the last sync ended
 //	record a created     what the runtime shows of a container
 //	sandbox ready|lost
@@ -150,6 +151,8 @@ func (w *world) line(line string) {
 		w.f.Worker.NextAt = w.at(args[0])
 	case "held":
 		w.f.Held[args[0]] = w.at(args[1])
+	case "refused":
+		w.f.Refused = message
 	case "failed":
 		w.f.Last = explain.Sync{At: epoch, Err: message}
 	case "record":

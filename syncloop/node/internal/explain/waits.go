@@ -24,6 +24,13 @@ func (f *Facts) rejection() string {
 	return "the node has not taken it, and does not try again: " + because(f.Status.Reason, f.Status.Message)
 }
 
+// refused: what is said of the pod is not how it is. Only another life is not bound
+// by what was said of this one.
+func (f *Facts) refused() string {
+	return "its status stays as it was, since what the runtime shows cannot follow it: " + line(f.Refused) +
+		"; it has to be removed, and may come again then"
+}
+
 // outside is what the pod waits for that is not its own.
 func (f *Facts) outside() (waits []string) {
 	switch {
