@@ -49,11 +49,14 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	return res.GetContainerId(), nil
 }
 
-// supported fails for what an older runtime would pass over in silence, and
-// leaves out what it need not do.
+// supported fails for what a runtime would pass over in silence, or take for more
+// than is meant, and leaves out what it need not do.
 func (r *Runtime) supported(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
+	}
+	if req.LogPath != "" && !filepath.IsLocal(req.LogPath) {
+		return fmt.Errorf("cri: %w: log path %q is not below the sandbox's directory", runtime.ErrUnsupported, req.LogPath)
 	}
 	if err := r.greet(ctx); err != nil {
 		return err

@@ -14,7 +14,8 @@
 // names an ID looks first whether that is ours, and is ErrForeign if it is not;
 // what we have made or listed is remembered and needs no second look. So two
 // agents on one runtime do not see each other, and nothing of the kubelet's is
-// touched. Images are everybody's. OwnerFile keeps an owner's name.
+// touched; but a kubelet knows no owners, and ends what it finds of ours. Images are
+// everybody's. OwnerFile keeps an owner's name.
 //
 // Directories for logs are made here, as CRI leaves them to its clients (KC-3).
 // Labels, log paths and names of sandboxes are the kubelet's, so tools show

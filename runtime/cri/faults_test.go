@@ -709,6 +709,20 @@ func TestUnsupported(t *testing.T) {
 		req.Attempt, req.StopSignal = 2, "SIGNONSENSE"
 		_, err = r.CreateContainer(t.Context(), req)
 		require.ErrorIs(t, err, runtime.ErrUnsupported)
+		logs := t.TempDir()
+		placed := sandboxOf(runtime.PodRef{UID: "w", Name: "logs"})
+		placed.LogDir = filepath.Join(logs, "pod")
+		sandbox, err = r.RunSandbox(t.Context(), placed)
+		require.NoError(t, err)
+		for _, path := range []string{"../0.log", "/0.log", "a/../../b/0.log"} {
+			req = containerOf(placed.Pod, sandbox)
+			req.LogPath = path
+			_, err = r.CreateContainer(t.Context(), req)
+			require.ErrorIs(t, err, runtime.ErrUnsupported, path)
+		}
+		outside, err := filepath.Glob(filepath.Join(logs, "*"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{placed.LogDir}, outside, "nothing is made elsewhere")
 		mapped := sandboxOf(runtime.PodRef{UID: "v"})
 		mapped.Namespaces.Users = &runtime.UserNamespace{}
 		_, err = r.RunSandbox(t.Context(), mapped)
