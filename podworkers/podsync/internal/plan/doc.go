@@ -43,6 +43,9 @@
 //     the reason goes last, and its published end speaks for it then (CA-21).
 //     Ephemeral containers are left as they are. A number that only a container
 //     had that was created and never ran is free again after it.
+//   - A container in a state that nobody knows is killed and not started again,
+//     unless its policy restarts what ends by a signal: it has most likely run. The
+//     kubelet starts it again under Never too (CA-16).
 //   - A created container is removed before the next attempt is made, since a
 //     start whose reply was lost might still happen (KC-4); who acts may start it
 //     instead, if it is as it would be made.

@@ -46,6 +46,9 @@ func (d *decision) one(i int) fate {
 	}
 	if rec != nil && rec.State == runtime.StateUnknown {
 		d.kill(rec, WhyUnknownState)
+		if !mayRestart(d.Pod, c, exitUnknown) {
+			return dying // Nobody knows that it has not run, and it does so once.
+		}
 	}
 	d.startRegular(i, whyStart(rec))
 	return alive
