@@ -29,6 +29,9 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	if err != nil {
 		return "", err
 	}
+	if err := pathsFit(verb, &req); err != nil {
+		return "", err
+	}
 	if err := r.supported(ctx, &req, sandbox.handler); err != nil {
 		return "", err
 	}

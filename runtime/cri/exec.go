@@ -24,8 +24,8 @@ const longestOutput = 33 << 20
 // ends, rounded up, so that it kills the command then.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	const verb = "ExecSync"
-	if len(req.Command) == 0 {
-		return runtime.ExecResult{}, errors.New("cri: ExecSync: there is no command to run")
+	if err := runnable(verb, req.Command); err != nil {
+		return runtime.ExecResult{}, err
 	}
 	if _, err := r.container(ctx, req.ContainerID); err != nil {
 		return runtime.ExecResult{}, err

@@ -783,6 +783,41 @@ func TestMake_LogDirectories(t *testing.T) {
 	})
 }
 
+// F14: what is longer than any path is not sent to a runtime, which might never
+// come back from it.
+func TestPaths_F14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, id := running(t, r, web)
+		long, most := strings.Repeat("x", 4097), strings.Repeat("x", 4096)
+		const name = "the name of the program has 4097 bytes, and a path at most 4096"
+		_, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{long}})
+		require.EqualError(t, err, "cri: ExecSync: "+name)
+		_, err = r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: []string{long}}, runtime.Streams{})
+		require.EqualError(t, err, "cri: Exec: "+name)
+		_, err = r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{most, long}})
+		require.NoError(t, err, "arguments may be longer")
+		for want, change := range map[string]func(*runtime.CreateContainerRequest){
+			name: func(q *runtime.CreateContainerRequest) { q.Command = []string{long} },
+			"the working directory has 4097 bytes, and a path at most 4096": func(q *runtime.CreateContainerRequest) { q.WorkingDir = long },
+			"the place of a mount has 4097 bytes, and a path at most 4096": func(q *runtime.CreateContainerRequest) {
+				q.Mounts = []runtime.Mount{{ContainerPath: "/a"}, {ContainerPath: long}}
+			},
+		} {
+			create := containerOf(web, sandbox)
+			create.Name = "other"
+			change(&create)
+			_, err = r.CreateContainer(t.Context(), create)
+			require.EqualError(t, err, "cri: CreateContainer: "+want)
+		}
+		create := containerOf(web, sandbox)
+		create.Name, create.Command, create.Args, create.WorkingDir = "other", nil, []string{long}, most
+		_, err = r.CreateContainer(t.Context(), create)
+		require.NoError(t, err, "the image may name the program")
+	})
+}
+
 // Exec tells the runtime in whole seconds how long it has; output is cut over
 // both streams.
 func TestExec(t *testing.T) {

@@ -2,7 +2,6 @@ package cri
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -16,8 +15,8 @@ import (
 // runtime. The end of the context ends the connection; containerd kills the command
 // then.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	if len(req.Command) == 0 {
-		return 0, errors.New("cri: Exec: there is no command to run")
+	if err := runnable("Exec", req.Command); err != nil {
+		return 0, err
 	}
 	if err := r.running(ctx, req.ContainerID); err != nil {
 		return 0, err
