@@ -96,11 +96,21 @@ func kindOf(name string) kind {
 // switched off.
 func readyOrOver(p *v1.Pod) bool { return isReady(p) || p.Status.Phase == v1.PodFailed }
 
-// isOver: a job has succeeded, or it has failed as it was being started when an
-// agent died: containerd gives up a start whose caller has gone (128, StartError).
-// That it never ran is no reason to run it again.
+// isOver: a job has succeeded, or it was being started when an agent died: containerd
+// gives up a start whose caller has gone. It may have run, so it does not run again.
 func isOver(p *v1.Pod) bool {
-	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed && isGivenUp(p)
+}
+
+// isGivenUp: each container that has failed is one whose start did.
+func isGivenUp(p *v1.Pod) bool {
+	for _, c := range p.Status.ContainerStatuses {
+		end := c.State.Terminated
+		if end == nil || end.ExitCode != 0 && !(end.ExitCode == 128 && end.Reason == "StartError") {
+			return false
+		}
+	}
+	return len(p.Status.ContainerStatuses) > 0
 }
 
 func exists(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }

@@ -332,8 +332,10 @@ func (r *restarts) leave() {
 			twice += runs - 1
 		}
 	}
-	// Once in 71 crashes of a run on 1.6 a job was seen to run a second time. Why is
-	// not known: perhaps the runtime, killed in a start, forgot that it had made it.
+	// Once in 71 crashes of a run on 1.6 a job was seen to run a second time. A
+	// containerd that is killed in a start takes the container for one that was never
+	// started when it is there again, as the comments of its own recovery say; so does
+	// then everybody else.
 	allowed := 0
 	if r.c.Version == e2e.Containerd16 {
 		allowed = 1

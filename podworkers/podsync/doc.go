@@ -95,6 +95,14 @@
 // attempt is made again, which the runtime refuses if it exists. There are never
 // two.
 //
+// A start whose caller has gone, as an agent that is killed, is given up by
+// containerd: the record says that it has ended, with code 128, reason StartError and
+// no time of a start. It counts as an end like any other, as for the kubelet
+// (kubernetes#14491), so a Never pod has Failed. It is not tried again, though that
+// would look better: of 127 starts given up at a random moment, 2.4.2 and 1.6 alike,
+// 11 had run their command to its end and had the same record as those that had not.
+// What must not run twice cannot be started a second time on such a word.
+//
 // # Statements kept
 //
 // SyncPod: SP-1 to SP-4, SP-10 to SP-13, SL-31. Ends: SP-15 to SP-21, SP-23, SP-24.
