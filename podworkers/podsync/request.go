@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -28,11 +27,10 @@ const (
 	LabelContainerName = "io.kubernetes.container.name"
 )
 
-// Annotations of sandboxes and containers, besides those of the pod.
+// Annotations of sandboxes and containers, besides those of the pod; among these is
+// its source (podmanager.ConfigSourceAnnotation), by which an agent that is started
+// again knows who may say that nobody wants it.
 const (
-	// AnnotationSource, on a sandbox, names the source that the pod came from.
-	// A sandbox without it is of a pod that did not say.
-	AnnotationSource = "podkeel.dev/source"
 	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
 	// change during the life of the pod it was made for.
 	AnnotationPodHash = plan.PodHashAnnotation
@@ -81,10 +79,6 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		Security:    security,
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
-	}
-	delete(req.Annotations, AnnotationSource) // Not for a pod to say.
-	if source, err := podmanager.PodSource(v.pod); err == nil {
-		req.Annotations[AnnotationSource] = source
 	}
 	req.Annotations[AnnotationPodHash] = plan.PodHash(v.pod)
 	if class := spec.RuntimeClassName; class != nil {

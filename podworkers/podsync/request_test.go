@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -63,8 +64,8 @@ func TestSandboxRequest(t *testing.T) {
 	assert.Equal(t, "web", req.Labels[podsync.LabelPodName])
 	assert.Equal(t, "u", req.Labels[podsync.LabelPodUID])
 	assert.Equal(t, "y", req.Annotations["x"])
-	assert.Equal(t, "file", req.Annotations[podsync.AnnotationSource])
-	assert.NotContains(t, pod.Annotations, podsync.AnnotationSource, "the pod belongs to others")
+	assert.Equal(t, "file", req.Annotations[podmanager.ConfigSourceAnnotation], "an agent that is started again asks for it")
+	assert.NotContains(t, pod.Annotations, podsync.AnnotationPodHash, "the pod belongs to others")
 	assert.Equal(t, runtime.Namespaces{SharePID: true}, req.Namespaces)
 	assert.Equal(t, runtime.DNS{Servers: []string{"192.0.2.53"}, Options: []string{"ndots:2", "edns0"}}, req.DNS)
 	assert.Equal(t, []runtime.PortMapping{{ContainerPort: 80, HostPort: 8080, Protocol: "TCP"}}, req.Ports)
@@ -76,7 +77,6 @@ func TestSandboxRequest(t *testing.T) {
 
 func TestSandboxRequest_HostNetwork(t *testing.T) {
 	seen, err := requests(t, plainPod(func(p *v1.Pod) {
-		p.Annotations = map[string]string{podsync.AnnotationSource: "api"}
 		p.Spec.HostNetwork = true
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}), podsync.Config{})
@@ -84,7 +84,6 @@ func TestSandboxRequest_HostNetwork(t *testing.T) {
 	assert.Empty(t, seen.sandbox.Hostname)
 	assert.Empty(t, seen.sandbox.Ports)
 	assert.True(t, seen.sandbox.Namespaces.HostNetwork)
-	assert.NotContains(t, seen.sandbox.Annotations, podsync.AnnotationSource, "nobody knows it, and the pod does not say it")
 }
 
 // What is there as long as its pod is published: sidecars and regular containers,

@@ -24,9 +24,12 @@ const (
 	AnnotationPreStopHandler = "io.kubernetes.container.preStopHandler"
 	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
 	AnnotationPorts = "io.kubernetes.container.ports"
-	// AnnotationTerminationMessagePath is where it leaves its last words.
+	// AnnotationTerminationMessagePath is where it leaves its last words. Like the
+	// next one it is written for others, who know it from the kubelet, and not read
+	// here: an orphan has nobody to hear its last words, and of any other pod the
+	// spec says it.
 	AnnotationTerminationMessagePath = "io.kubernetes.container.terminationMessagePath"
-	// AnnotationTerminationMessagePolicy says what stands in for them.
+	// AnnotationTerminationMessagePolicy says what stands in for them, for others.
 	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
 	// AnnotationStopOrder is the container's place in the order in which those
 	// of a pod are stopped, if it is not among the first.
