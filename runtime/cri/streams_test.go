@@ -191,20 +191,6 @@ func (s streamed) forward(ctx context.Context, opened <-chan httpstream.Stream) 
 	_ = all[v1.StreamTypeError].Close()
 }
 
-// place is a container that runs, and its sandbox.
-func place(t *testing.T, r *cri.Runtime) (sandbox, container string) {
-	pod := runtime.PodRef{UID: "a", Name: "a", Namespace: "default"}
-	ctx := t.Context()
-	_, err := r.PullImage(ctx, runtime.PullImageRequest{Image: "busybox"})
-	require.NoError(t, err)
-	sandbox, err = r.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
-	require.NoError(t, err)
-	container, err = r.CreateContainer(ctx, runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "main", Image: "busybox", ImageRef: "busybox", Command: []string{"sleep", "inf"}})
-	require.NoError(t, err)
-	require.NoError(t, r.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: container}))
-	return sandbox, container
-}
-
 // echo is a process that prints what it reads, to its end.
 func echo(_ context.Context, s runtime.Streams) (int32, error) {
 	text, err := io.ReadAll(s.Stdin)
@@ -218,7 +204,7 @@ func echo(_ context.Context, s runtime.Streams) (int32, error) {
 func TestExecStream(t *testing.T) {
 	f := newFake(t)
 	r, other := f.client("me"), f.client("other")
-	_, id := place(t, r)
+	_, id := running(t, r, web)
 	f.runs(echo)
 	req := runtime.ExecStreamRequest{ContainerID: id, Command: []string{"tr"}}
 	text := strings.Repeat("hello ", 100_000)
@@ -267,7 +253,7 @@ func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestExecStream_Ends(t *testing.T) {
 	f := newFake(t)
 	r := f.client("me")
-	_, id := place(t, r)
+	_, id := running(t, r, web)
 	req := runtime.ExecStreamRequest{ContainerID: id, Command: []string{"x"}}
 	killed := make(chan struct{}, 1)
 	f.runs(func(ctx context.Context, s runtime.Streams) (int32, error) {
@@ -331,7 +317,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 func TestPortForward(t *testing.T) {
 	f := newFake(t)
 	r := f.client("me")
-	sandbox, _ := place(t, r)
+	sandbox, _ := running(t, r, web)
 	f.runs(echo)
 	req := runtime.PortForwardRequest{SandboxID: sandbox, Port: 80}
 	near, far := net.Pipe()
