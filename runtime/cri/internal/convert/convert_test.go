@@ -136,6 +136,24 @@ func TestPlace_ComesBackWhole(t *testing.T) {
 	assert.Equal(t, Place{}, PlaceOf(nil))
 }
 
+// The place is on sandboxes that outlive the agent: a newer one has to read what an
+// older one has written, so its words must not change.
+func TestPlace_WordsStay(t *testing.T) {
+	place := Place{
+		LogDir: "/logs", CgroupDir: "/pods", Hostname: "h", Privileged: true,
+		Namespaces: runtime.Namespaces{
+			HostNetwork: true, HostPID: true, HostIPC: true, SharePID: true,
+			Users: &runtime.UserNamespace{UIDs: []runtime.IDMapping{{HostID: 1, ContainerID: 2, Length: 3}}},
+		},
+	}
+	const written = `{"logDir":"/logs","cgroupDir":"/pods","hostname":"h","privileged":true,"namespaces":{"HostNetwork":true,"HostPID":true,` +
+		`"HostIPC":true,"SharePID":true,"Users":{"UIDs":[{"ContainerID":2,"HostID":1,"Length":3}],"GIDs":null}}}`
+	assert.Equal(t, place, PlaceOf(map[string]string{AnnotationPlace: written}))
+	now, err := json.Marshal(place)
+	require.NoError(t, err)
+	assert.Equal(t, written, string(now))
+}
+
 func TestPullImage_EveryFieldIsSaid(t *testing.T) {
 	got := forgotten(t, func(q runtime.PullImageRequest) any { return PullImage(q) })
 	assert.Equal(t, []string{"Pod.Incarnation"}, got, "an image is for all lives of a pod")
