@@ -3,11 +3,13 @@
 //
 //	go run ./examples/agent                            # the embedded examples
 //	go run ./examples/agent --manifests /etc/manifests # yours
+//	go run ./examples/agent --manifests /etc/manifests --runtime cri
 //
 // It needs nothing but Go: containers "run" in memory, on the clock, following
 // the command of the manifest (sleep 3, true, sh -c "exit 1") or a script in an
-// annotation (see the package runtime/memory). Files may be added, changed and
-// removed while it runs.
+// annotation (see the package runtime/memory). With --runtime cri they are real
+// ones, of a containerd, which takes root. Files may be added, changed and removed
+// while it runs.
 //
 // On a terminal it shows a table with a row for each pod that is drawn anew in
 // its place, below the lines of the log and the events. Otherwise one line per

@@ -24,12 +24,13 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
-	// Logs finds containers and reads their logs, as a node.Node does. Nil: there is
-	// no /logs.
+	// Logs finds containers and reads their logs: it has the methods ContainerID and
+	// ReadLog of a node.Node, called concurrently. Nil: there is no /logs.
 	Logs logs
-	// Exec finds containers and runs commands in them, as a node.Node does. Nil:
-	// /exec is off. Whoever can reach the handler from this machine can do anything
-	// in the containers then.
+	// Exec finds containers and runs commands in them: it has the methods ContainerID
+	// and ExecStream of a node.Node, called concurrently. Nil: /exec is off. Whoever
+	// can reach the handler from this machine can do anything in the containers
+	// otherwise.
 	Exec execs
 }
 
