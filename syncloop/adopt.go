@@ -101,6 +101,40 @@ func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
 	return pod.MayRun() && !(view.HasConfig() && !view.IsPodKnownTerminated())
 }
 
+// displaced: the full name of a pod that runs belongs to another static pod by now,
+// which has begun. Their source has named that one, so it does not want this one,
+// whatever else it could not read. It comes to that if the runtime did not show the
+// first when the second was let in (F60); there must not be both (I11).
+func (h *Handlers) displaced(pod *runtime.Pod) bool {
+	other, ok := h.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
+	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !cameFrom(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
+		return false
+	}
+	view := h.config.Workers.View(other.UID)
+	return view.HasConfig() && !view.IsPodTerminationRequested() && !view.AwaitsFullName()
+}
+
+// endOutOfLine ends static pods that run although they wait for their full name: an
+// agent before this one began them, and the runtime did not show them when another
+// was let in first (F60, I11). They are wanted, so they go to the end of the line.
+func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
+	for i := range pods {
+		p := &pods[i]
+		view := h.config.Workers.View(p.UID)
+		wanted, ok := h.config.Manager.GetPodByUID(p.UID)
+		if !ok || !p.MayRun() || !view.AwaitsFullName() || view.Incarnation() > 1 || view.IsPodTerminationRequested() {
+			continue
+		}
+		err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, RunningPod: p, Generation: generation})
+		if err != nil {
+			return // The workers have stopped.
+		}
+		h.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(wanted)
+		h.update(podworkers.SyncPodCreate, wanted, mirror)
+	}
+}
+
 // closed: the node takes no pod any more. One that runs all the same, because it
 // ran before, gets a worker that ends it, with its own grace; any other is
 // refused, even if it was let in while the node was open.

@@ -39,6 +39,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.restartMissing(pods, known)
 	h.finishDeleted(pods, known, running)
 	h.killOrphans(running)
+	h.endOutOfLine(running, generation)
 	h.forgetWorked(running)
 	if all {
 		h.discard(running)
@@ -121,7 +122,7 @@ func (h *Handlers) orphaned(pod *runtime.Pod) bool {
 	if wanted, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
 		return !h.active(wanted)
 	}
-	return h.unwanted(pod)
+	return h.unwanted(pod) || h.displaced(pod)
 }
 
 func (h *Handlers) killOrphan(orphan *runtime.Pod) {

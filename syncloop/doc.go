@@ -82,6 +82,9 @@
 //     workers' line does not have: one of the agent before, whose source has not
 //     spoken yet or which is being ended as an orphan. The kubelet's exclusion
 //     knows only the pods of its own process.
+//   - If the runtime did not show such a pod at first (F60), both run until it does.
+//     Then the one that was there before ends, with its own grace, whatever its source
+//     could not read; if it is wanted too it goes to the end of the line.
 //   - A node that is Closed, because it drains, gives no pod a worker any more,
 //     not even one that was let in before and had to wait for its name; what it
 //     still finds running is adopted and ended with its own grace.

@@ -1,7 +1,10 @@
 package nodetest_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -136,5 +140,55 @@ func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
 		}
 		assert.Equal(t, types.UID("static-2"), atMostOne(t, b), "step %d", step)
 		b.Stop()
+	}
+}
+
+// broken is a source that brings pods, and of which something could not be read.
+type broken []*v1.Pod
+
+func (s broken) Run(_ context.Context, sink source.Sink) error {
+	sink.Set(source.Snapshot{Pods: s, Incomplete: true})
+	return nil
+}
+
+// TestStatic_I11_F60_FirstListingOmits: the first list of the runtime that an agent
+// sees lacks the static pod that runs, so that another of its name is begun. As soon
+// as the first is shown it ends, though nobody has said that it is not wanted: at
+// most one goes on. If it is wanted too it waits, and has its turn.
+func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
+	former, other := static(1, 7), static(2, 7)
+	former.CreationTimestamp = metav1.Time{Time: nodetest.Epoch} // Younger than what has none.
+	for name, sources := range map[string]map[string]source.Source{
+		"replaced, and a file is broken": {"file": broken{other}, "http": source.NewHandle()},
+		"wanted by two sources":          {"file": broken{former}, "http": broken{other}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults, err := faulty.New(faulty.Config{})
+			require.NoError(t, err)
+			now := map[string]source.Source{"file": broken{former}, "http": source.NewHandle()}
+			b := nodetest.New(t, nodetest.Config{Seed: 3, Wrap: faults.Wrap, Node: node.Config{Sources: now}})
+			b.Run(5 * time.Second)
+			require.Equal(t, types.UID("static-1"), atMostOne(t, b))
+			b.Crash()
+			_, err = faults.Add(faulty.Rule{Verb: faulty.ListPods, Pod: "static", Times: 1, Do: faulty.Omit})
+			require.NoError(t, err)
+			maps.Copy(now, sources)
+			b.Start()
+			b.Run(time.Second)
+			assert.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "nobody could know")
+			b.Run(time.Minute)
+			assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
+			b.Run(10 * time.Minute)
+			assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
+			_, err = b.Node().Evict("static-2", node.Eviction{Force: true})
+			require.NoError(t, err)
+			b.Run(time.Minute)
+			want := types.UID("")
+			if name == "wanted by two sources" {
+				want = "static-1"
+			}
+			assert.Equal(t, want, atMostOne(t, b))
+			b.Stop()
+		})
 	}
 }
