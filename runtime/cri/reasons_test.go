@@ -149,8 +149,7 @@ func TestStop_F58_EmptySandbox(t *testing.T) {
 	})
 }
 
-// The codes of gRPC that have a name of ours. The runtime may be a moment earlier
-// than the caller's own deadline, which is that all the same.
+// The codes of gRPC that have a name of ours.
 func TestErrors_Codes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
