@@ -46,7 +46,7 @@
 // power is found missing by its answer, and sought again on the next
 // connection), F65 and F66 (the stream ends with an error and may be opened
 // again at once), F67 (a runtime that was killed is waited for by nobody and
-// found by the next call), F68 (paused is running), F69 (a container whose
+// found by the next call), F69 (a container whose
 // sandbox is gone is listed), F70 (ErrImage), F71 (ErrNetworkNotReady where the
 // runtime says so), F72 (a stop that fails is an error), F73 (greeted again),
 // F74 (owners).

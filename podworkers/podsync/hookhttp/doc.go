@@ -8,8 +8,9 @@
 //
 // # Statements kept
 //
-// KC-12 (a hook lasts as long as its context), F84 (connections leave no
-// TIME_WAIT behind), F96 (at most 10 KiB of a body are read).
+// KC-12 (a hook lasts as long as its context), F96 (at most 10 KiB of a body are
+// read). Towards F84 connections linger for a second at most, where the system lets
+// them.
 //
 // # As the kubelet does
 //

@@ -8,8 +8,9 @@
 //
 // # Statements kept
 //
-// PR-21. F26 (an unknown port is an error), F84 (connections leave no TIME_WAIT
-// behind), F96 (10 KiB of output or body are read, whatever is sent).
+// PR-21. F26 (an unknown port is an error), F96 (10 KiB of output or body are read,
+// whatever is sent). Towards F84 connections linger for a second at most, where the
+// system lets them.
 //
 // # Differences from the kubelet, and why
 //
