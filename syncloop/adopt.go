@@ -110,8 +110,7 @@ func (h *Handlers) displaced(pod *runtime.Pod) bool {
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !cameFrom(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
 		return false
 	}
-	view := h.config.Workers.View(other.UID)
-	return view.HasConfig() && !view.IsPodTerminationRequested() && !view.AwaitsFullName()
+	return h.config.Workers.View(other.UID).HasConfig()
 }
 
 // endOutOfLine ends static pods that run although they wait for their full name: an
