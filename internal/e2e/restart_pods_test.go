@@ -53,6 +53,7 @@ var steady = []shape{
 	{"done", job("Never", "exit 0"), hasPhase(v1.PodSucceeded), comes},
 	{"failed", job("Never", "exit 3"), hasPhase(v1.PodFailed), comes},
 	{"once", job("OnFailure", "exit 0"), hasPhase(v1.PodSucceeded), comes},
+	{"late", strings.Replace(job("Always", "sleep 100000"), "{", "{activeDeadlineSeconds: 4, ", 1), isLate, comes},
 	{"never", job("Never", "sleep 100000"), readyOrOver, stays},
 	{"crash", `{terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, command: [sh, -c, "sleep 0.5; exit 1"]}]}`, exists, comes},
 }
@@ -111,6 +112,11 @@ func isGivenUp(p *v1.Pod) bool {
 		}
 	}
 	return len(p.Status.ContainerStatuses) > 0
+}
+
+// isLate: a pod was active for too long. It stays wanted, and does not run again.
+func isLate(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodFailed && p.Status.Reason == "DeadlineExceeded"
 }
 
 func exists(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }

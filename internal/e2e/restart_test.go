@@ -313,7 +313,7 @@ func (r *restarts) leave() {
 		for name := range pods {
 			left = append(left, name)
 		}
-		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.c.Dir + "/leases/*/10.*", r.c.Dir + "/state/netns/*"} {
+		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.agent.State + "/ended/*", r.c.Dir + "/leases/*/10.*", r.c.Dir + "/state/netns/*"} {
 			found, _ := filepath.Glob(file)
 			left = append(left, found...)
 		}
