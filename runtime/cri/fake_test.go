@@ -41,8 +41,9 @@ type fake struct {
 	// answer of one that has had its effect.
 	instead func(ctx context.Context, method string, req any) (res any, err error)
 	after   func(method string, req, res any) (any, error)
-	// events, if there, is the stream of events; parts has lists sent in parts.
-	parts bool
+	// events, if there, is the stream of events; parts has lists sent in parts,
+	// and longParts in one that is too long.
+	parts, longParts bool
 	// streams are the addresses of the streaming server; instance is every process,
 	// if it is there.
 	streams  map[string]streamed
@@ -587,15 +588,22 @@ func (f *fake) event(ctx context.Context, e runtime.Event) *criv1.ContainerEvent
 	return out
 }
 
-func (f *fake) inParts() bool {
+// inParts is nil if lists are sent in parts.
+func (f *fake) inParts() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.parts
+	switch {
+	case f.longParts:
+		return status.Error(codes.ResourceExhausted, "message larger than max")
+	case !f.parts:
+		return status.Error(codes.Unimplemented, "no streams")
+	}
+	return nil
 }
 
 func (f *fake) StreamPodSandboxes(req *criv1.StreamPodSandboxesRequest, stream grpc.ServerStreamingServer[criv1.StreamPodSandboxesResponse]) error {
-	if !f.inParts() {
-		return status.Error(codes.Unimplemented, "StreamPodSandboxes")
+	if err := f.inParts(); err != nil {
+		return err
 	}
 	list, err := f.ListPodSandbox(stream.Context(), &criv1.ListPodSandboxRequest{Filter: req.Filter})
 	for _, s := range list.GetItems() {
@@ -605,8 +613,8 @@ func (f *fake) StreamPodSandboxes(req *criv1.StreamPodSandboxesRequest, stream g
 }
 
 func (f *fake) StreamContainers(req *criv1.StreamContainersRequest, stream grpc.ServerStreamingServer[criv1.StreamContainersResponse]) error {
-	if !f.inParts() {
-		return status.Error(codes.Unimplemented, "StreamContainers")
+	if err := f.inParts(); err != nil {
+		return err
 	}
 	list, err := f.ListContainers(stream.Context(), &criv1.ListContainersRequest{Filter: req.Filter})
 	for _, c := range list.GetContainers() {

@@ -89,7 +89,7 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	}
 	all, err := streamed(ctx, r, "StreamPodSandboxes", r.runtime.StreamPodSandboxes,
 		&cri.StreamPodSandboxesRequest{Filter: filter}, (*cri.StreamPodSandboxesResponse).GetPodSandboxes)
-	if !errors.Is(err, runtime.ErrUnsupported) {
+	if !noParts(err) {
 		return all, err
 	}
 	all = nil
@@ -104,6 +104,12 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	return all, nil
 }
 
+// noParts reports whether a list does not come in parts, or in parts that are too
+// long themselves: containerd 2.4 sends all in one.
+func noParts(err error) bool {
+	return errors.Is(err, runtime.ErrUnsupported) || code(err) == codes.ResourceExhausted
+}
+
 // listContainers is listSandboxes for containers, of which there are more: those
 // of one state may be too long for a message even so.
 func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
@@ -113,7 +119,7 @@ func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilte
 	}
 	all, err := streamed(ctx, r, "StreamContainers", r.runtime.StreamContainers,
 		&cri.StreamContainersRequest{Filter: filter}, (*cri.StreamContainersResponse).GetContainers)
-	if !errors.Is(err, runtime.ErrUnsupported) {
+	if !noParts(err) {
 		return all, err
 	}
 	return r.containersByState(ctx, filter.GetLabelSelector())
