@@ -28,6 +28,7 @@ type Runtime struct {
 	dials   atomic.Uint64 // connections made so far
 	records records
 	making  making
+	stops   pace
 
 	mu       sync.Mutex
 	greeting greeting // the last

@@ -158,11 +158,17 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 // failed and the container does not run, it has been stopped (F59).
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
-	if _, err := r.container(ctx, id); err != nil {
+	known, err := r.container(ctx, id)
+	if err != nil {
 		return err
 	}
+	if wait := r.stops.wait(known.sandbox, r.turn.Now()); wait > 0 {
+		if err := r.turn.Sleep(ctx, wait); err != nil {
+			return fmt.Errorf("cri: StopContainer: %w", err)
+		}
+	}
 	seconds, limit := r.grace(req.Grace)
-	_, err := call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	_, err = call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
 	if err != nil && undecided(ctx, err) {
 		return err
 	}

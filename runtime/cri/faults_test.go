@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -786,6 +787,47 @@ func TestMake_LogDirectories(t *testing.T) {
 		info, err := os.Stat(filepath.Join(file, "web"))
 		require.NoError(t, err)
 		assert.True(t, info.IsDir())
+	})
+}
+
+// F13: however many containers of a sandbox are to be stopped, the runtime is told
+// of so many at once, and of the others one by one; those of another sandbox do
+// not wait for them. A stop that is not wanted any more does not wait.
+func TestStopContainer_F13_Pace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, _ := running(t, r, web)
+		_, other := running(t, r, runtime.PodRef{UID: "v", Name: "other"})
+		var ids []string
+		for i := range 40 {
+			create := containerOf(web, sandbox)
+			create.Name = fmt.Sprint("c", i)
+			id, err := r.CreateContainer(t.Context(), create)
+			require.NoError(t, err)
+			require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+			ids = append(ids, id)
+		}
+		began := time.Now()
+		var wg sync.WaitGroup
+		for _, id := range ids {
+			wg.Go(func() { assert.NoError(t, stop(t, r, id, time.Second)) })
+		}
+		synctest.Wait()
+		assert.Equal(t, 16, s.called("StopContainer"))
+		require.NoError(t, stop(t, r, other, time.Second))
+		assert.Zero(t, time.Since(began), "another sandbox")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: ids[0]}), context.DeadlineExceeded)
+		assert.Equal(t, 17, s.called("StopContainer"), "neither is it sent")
+		wg.Wait()
+		assert.Equal(t, 24*25*time.Millisecond, time.Since(began))
+		assert.Equal(t, 41, s.called("StopContainer"))
+		time.Sleep(time.Second)
+		began = time.Now()
+		require.NoError(t, stop(t, r, ids[0], time.Second))
+		assert.Zero(t, time.Since(began), "long after")
 	})
 }
 
