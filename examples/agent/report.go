@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,7 +62,18 @@ func (e *events) Event(object k8sruntime.Object, eventtype, reason, message stri
 	} else if o, err := meta.Accessor(object); err == nil {
 		name = o.GetNamespace() + "/" + o.GetName()
 	}
-	e.print(event{eventtype, name, reason, strings.ReplaceAll(message, "\n", "; ")})
+	e.print(event{eventtype, name, reason, plain(message)})
+}
+
+// plain is a text on one line, without what a terminal takes for more than text:
+// what containers print is in events, and is not to move anybody's cursor.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\n", "; "))
 }
 
 // Eventf is the recorder's method.
