@@ -31,9 +31,9 @@ func TestContainerID(t *testing.T) {
 			{Name: "once", Image: "busybox", Command: []string{"sh", "-c", "echo once; sleep inf"}},
 			{Name: "again", Image: "busybox", Command: []string{"sh", "-c", "echo again; sleep 20; exit 1"}},
 		}
-		require.NoError(t, n.Set(pod))
 		_, err = n.ContainerID(ctx, "default", "web", "once", false)
 		require.ErrorIs(t, err, runtime.ErrNotFound)
+		require.NoError(t, n.Set(pod))
 		time.Sleep(25 * time.Second)
 
 		find := func(container string, previous bool) string {

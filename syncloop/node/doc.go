@@ -30,6 +30,13 @@
 // What had ended stays so if the runtime has records of it, the source says so, or
 // Config.Endings have kept it. A pod that was refused is asked about anew.
 //
+// # The end
+//
+// A runtime that ignores that a context has ended breaks its contract, and keeps
+// goroutines of the node from ending. It does not keep Run from it for longer than
+// Config.DrainTimeout and a moment: what is left behind is named in Run's error, by
+// pod, by probe, or by part.
+//
 // # Evictions
 //
 // Whether and whom to evict is the host program's to decide; Evict does it, with

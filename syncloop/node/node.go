@@ -103,7 +103,8 @@ func New(config Config) (*Node, error) {
 // returns nil then. Containers are left as they are: Drain first to end them.
 // It returns early if a part fails, and with podworkers.ErrNotDrained or
 // prober.ErrNotDrained if a runtime holds up a sync, or a check, for longer than
-// Config.DrainTimeout. It is called once.
+// Config.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
+// else. It is called once.
 func (n *Node) Run(ctx context.Context) error {
 	n.mu.Lock()
 	again := n.mu.ran
@@ -115,20 +116,9 @@ func (n *Node) Run(ctx context.Context) error {
 	sent := n.send(ctx)
 	ctx, cancel := turn.WithCancel(ctx)
 	defer cancel()
-	group := turn.NewGroup(n.turn)
-	parts := []func(context.Context) error{n.sources.Run, n.pleg.Run, n.prober.Run, n.workers.Run, n.leftover.Run, n.dead.Run, n.unused.Run, n.loop.Run}
-	for _, d := range n.directories {
-		parts = append(parts, d.Run)
+	if err := n.runParts(ctx, cancel); err != nil {
+		n.fail(err)
 	}
-	for _, part := range parts {
-		group.Go(func() {
-			if err := part(ctx); err != nil {
-				n.fail(err)
-				cancel()
-			}
-		})
-	}
-	group.Wait()
 	sent()
 	n.done.Open()
 	return n.Err()

@@ -16,8 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -236,6 +238,30 @@ func TestNode_RunNamesTheStuck(t *testing.T) {
 		assert.NotContains(t, err.Error(), "fine")
 		assert.Equal(t, 10*time.Second, time.Since(begun))
 		time.Sleep(2 * time.Hour) // What was left behind ends when its call does.
+	})
+}
+
+// numb is a runtime that ignores its context when it is asked for a list of pods.
+type numb struct{ runtime.Runtime }
+
+// ListPods implements runtime.PodLister.
+func (n numb) ListPods(ctx context.Context) ([]runtime.Pod, error) {
+	_ = turn.Over(nil).Sleep(context.Background(), time.Hour)
+	return n.Runtime.ListPods(ctx)
+}
+
+// TestNode_I43_RunNamesTheRest: so it does for a part that is not known to be held up.
+func TestNode_I43_RunNamesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		volumes := paper.New(paper.Config{})
+		n := run(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
+		time.Sleep(time.Second)
+		begun := time.Now()
+		err := n.stop()
+		require.ErrorIs(t, err, node.ErrNotDrained)
+		assert.EqualError(t, err, "node: parts ignore that their context has ended: pleg")
+		assert.Equal(t, 15*time.Second, time.Since(begun))
+		time.Sleep(3 * time.Hour)
 	})
 }
 

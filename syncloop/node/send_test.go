@@ -110,6 +110,7 @@ func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 		n := run(t, node.Config{Sink: told, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
 		require.NoError(t, n.Set(pod("web", "serve")))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		assert.Equal(t, []string{"ContainerCreating"}, slices.Compact(told.reasons))
 		require.NoError(t, n.stop())
 		assert.Equal(t, []string{"ContainerCreating", "CreateContainerError"}, slices.Compact(told.reasons))
