@@ -71,10 +71,12 @@ var churned = []shape{
 	{"network", `{hostNetwork: true, terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, ` + stay + `}]}`, isReady, comes},
 }
 
-// job is a pod whose container counts its starts.
+// job is a pod whose container writes down each of its runs: when it is, and whether
+// there was one before in the same container, whose files it finds.
 func job(policy, end string) string {
 	return fmt.Sprintf(`{restartPolicy: %s, terminationGracePeriodSeconds: 1, volumes: [{name: count, hostPath: {path: $COUNT}}],
-		containers: [{name: a, image: $IMAGE, command: [sh, -c, "echo x >> /count/$GEN; %s"], volumeMounts: [{%s}]}]}`, policy, end, count)
+		containers: [{name: a, image: $IMAGE, volumeMounts: [{%s}],
+			command: [sh, -c, 'echo $(cut -d" " -f1 /proc/uptime) $(cat /ran 2>/dev/null) >> /count/$GEN; echo again > /ran; %s']}]}`, policy, count, end)
 }
 
 // manifest is a pod with a word of its own.
@@ -103,11 +105,12 @@ func isOver(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed && isGivenUp(p)
 }
 
-// isGivenUp: each container that has failed is one whose start did.
+// isGivenUp: each container that has failed is one whose start did, or whose end a
+// containerd that died has not seen (255).
 func isGivenUp(p *v1.Pod) bool {
 	for _, c := range p.Status.ContainerStatuses {
 		end := c.State.Terminated
-		if end == nil || end.ExitCode != 0 && !(end.ExitCode == 128 && end.Reason == "StartError") {
+		if end == nil || end.ExitCode != 0 && end.ExitCode != 255 && !(end.ExitCode == 128 && end.Reason == "StartError") {
 			return false
 		}
 	}

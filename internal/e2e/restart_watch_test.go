@@ -27,13 +27,22 @@ type watch struct {
 	been   map[string]int   // the life in which a steady pod has been Ready
 	over   map[string]bool  // pods that were over, by UID
 	loose  bool             // Ready is no matter now
+
+	want    map[string]string    // the word of each pod that there ought to be, by name
+	orphans map[string]time.Time // since when a sandbox of no such pod is there
+	oldest  time.Duration        // that one has become
 }
+
+// lingers is how long something of a pod that nobody wants may go on, whatever
+// crashes meanwhile. Rounds are a second or two long.
+const lingers = calm / 2
 
 func (w *watch) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.askAgent()
 		if t, err := look(w.cri); err == nil {
 			w.note(t.doubles()...)
+			w.note(w.linger(t, real.Now())...)
 		}
 		_ = real.Sleep(ctx, 50*time.Millisecond)
 	}
@@ -45,6 +54,39 @@ func (w *watch) note(wrong ...string) {
 	for _, what := range wrong {
 		w.wrong[what] = true
 	}
+}
+
+// wants says of which word a pod ought to be; the empty one says that there ought to
+// be none.
+func (w *watch) wants(name, gen string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.want[name+"-"+e2e.NodeName] = gen
+}
+
+// linger finds sandboxes of pods that nobody wants, with all that is in them, that
+// are there for too long (I34).
+func (w *watch) linger(t truth, now time.Time) (wrong []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := map[string]time.Time{}
+	for _, s := range t.sandboxes {
+		pod, _ := whose(s.GetLabels())
+		if !isUp(s) || s.GetLabels()["gen"] == w.want[pod] {
+			continue
+		}
+		since, known := w.orphans[s.GetId()]
+		if !known {
+			since = now
+		}
+		seen[s.GetId()] = since
+		w.oldest = max(w.oldest, now.Sub(since))
+		if now.Sub(since) > lingers {
+			wrong = append(wrong, fmt.Sprintf("sandbox %s of %s, which nobody wants, has been there for more than %s", s.GetId(), pod, lingers))
+		}
+	}
+	w.orphans = seen
+	return wrong
 }
 
 // started says that another agent runs now. Before it is started this is
