@@ -82,17 +82,20 @@
 //     alone, and removes only what it would not make so any more.
 //   - A containerd that is killed, or loses power, between the start of a process
 //     and the writing of its status has forgotten the start. If the process still
-//     runs it is found again; if it has ended and its task is gone as well, as after
-//     the machine was switched off or when the start was being given up (the agent
-//     was killed just before), the container is shown as created, and a job runs a
-//     second time. Nothing that CRI shows tells of it, and the kubelet starts such a
-//     container again too.
+//     runs it is found again. If it has ended, and its task with it, the container
+//     is shown as created, and a job runs a second time, in the same container: 2.4
+//     takes the shim of a task without processes for one that was left over and
+//     removes it; in any version the task is gone after the machine was switched
+//     off, and if the start was being given up, as the agent was killed just before.
+//     Nothing that CRI shows tells of it, and the kubelet starts such a container
+//     again too.
 //   - CRI reserves a container's name and attempt for the pod, not for the
 //     sandbox: attempts must go on counting in a pod's next sandbox.
 //   - A shim of containerd that signals and reaps 32 containers at once may hang for
 //     good: of the containers of a sandbox 16 are stopped at once, and 40 a second
 //     of the others (F13).
 //   - A stop signal is passed on, and passed over by containerd before 2.1.
+//   - containerd 1.6 lets a command run on whose stream has ended (ExecStream).
 //   - Exec returns stdout before stderr, whatever the order they were written in.
 //   - Read-only mounts are made so recursively where the runtime says that its
 //     handler can; where it must be and cannot, ErrUnsupported.

@@ -13,7 +13,7 @@ import (
 
 // ExecStream implements runtime.ExecStreamer, over the streaming server of the
 // runtime. The end of the context ends the connection; containerd kills the command
-// then.
+// then, but not 1.6.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if err := runnable("Exec", req.Command); err != nil {
 		return 0, err
