@@ -200,12 +200,8 @@ func (p *people) typed(run func(runtime.Streams) error) {
 	shows("43 132")
 	_, err := keys.Write([]byte("enough\n"))
 	require.NoError(p, err)
-	select {
-	case err := <-ended:
-		require.NoError(p, err)
-	case <-time.After(patience):
-		p.Fatalf("it does not end; the screen shows %q", screen.String())
-	}
+	err = <-ended
+	require.NoError(p, err, "the screen shows %q", screen.String())
 	assert.Contains(p, screen.String(), "enough\r\n")
 }
 
@@ -225,12 +221,8 @@ func (p *people) attach() {
 	_, err = keys.Write([]byte("two\n"))
 	require.NoError(p, err)
 	require.NoError(p, keys.Close())
-	select {
-	case err := <-ended:
-		require.NoError(p, err)
-	case <-time.After(patience):
-		p.Fatalf("it does not end after its input has; it has printed %q", out.String())
-	}
+	err = <-ended
+	require.NoError(p, err, "after the end of its input; it has printed %q", out.String())
 	assert.Equal(p, "got one\ntwo\n", out.String())
 	assert.Equal(p, "wrong\n", wrong.String())
 }
