@@ -91,9 +91,9 @@
 //     again too.
 //   - CRI reserves a container's name and attempt for the pod, not for the
 //     sandbox: attempts must go on counting in a pod's next sandbox.
-//   - A shim of containerd that signals and reaps 32 containers at once may hang for
-//     good: of the containers of a sandbox 16 are stopped at once, and 40 a second
-//     of the others (F13).
+//   - A shim of containerd that signals and reaps too many containers at once takes
+//     minutes for it: of those of a sandbox 8 are stopped at once, and then 20 a
+//     second (F13).
 //   - A stop signal is passed on, and passed over by containerd before 2.1.
 //   - containerd 1.6 lets a command run on whose stream has ended (ExecStream).
 //   - Exec returns stdout before stderr, whatever the order they were written in.

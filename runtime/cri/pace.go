@@ -7,12 +7,14 @@ import (
 )
 
 const (
-	// burst is how many containers of a sandbox are stopped at once, and between
-	// lies how long after that each of the others waits for the one before it. All
-	// that happens in a sandbox goes through one shim, and those of containerd have
-	// been seen to hang for good when they signal and reap 32 at once.
-	burst   = 16
-	between = 25 * time.Millisecond
+	// burst is how many containers of a sandbox are stopped at once; after that
+	// each waits for so long after the one before it as between says. All that
+	// happens in a sandbox goes through one shim. That of containerd handles an
+	// exit a second once 32 are in its queue, and waits there for the end of
+	// processes whose exit is further behind: it takes minutes then to stop what
+	// takes milliseconds.
+	burst   = 8
+	between = 50 * time.Millisecond
 )
 
 // pace says when stops may begin.
