@@ -113,6 +113,11 @@
 //
 // # Differences from the kubelet
 //
+//   - Pods have no cgroups: requests and limits are those of containers. Where a
+//     pod limits itself as a whole, each container without a limit of its own has
+//     the pod's, and nothing bounds their sum.
+//   - There is no list of safe sysctls: what the kernel keeps apart for a pod may
+//     be set, and what it does not fails in the runtime.
 //   - Why a container waits is published at once, not with the next sync (SP-3): as
 //     that comes when the backoff is over, nobody would see CrashLoopBackOff.
 //   - A container that comes to its end while it is being replaced waits, as it is
