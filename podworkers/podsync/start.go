@@ -56,6 +56,7 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
 	if id := v.found(st, sandbox); id != "" {
+		s.restarts(v, c)
 		return s.launch(ctx, v, c, id)
 	}
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
@@ -113,7 +114,7 @@ func (v *visit) found(st *plan.Start, sandbox string) string {
 	}
 	id := st.Remove[0]
 	rec := v.record(id)
-	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox || rec.Incarnation != v.life.number ||
+	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
 		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.life.refusals[id] >= patience {
 		return ""
 	}
