@@ -70,7 +70,9 @@ func (c *Containerd) sweep() {
 	c.unmount()
 }
 
-// killLeftovers kills shims of ours and all that descends from them.
+// killLeftovers kills shims of ours and all that descends from them, and what has
+// outlived its shim: where containerd is killed amid a start, it can leave a
+// container that nobody knows of.
 func (c *Containerd) killLeftovers() {
 	parents, ours := map[int]int{}, []int{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -78,7 +80,7 @@ func (c *Containerd) killLeftovers() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		parents[pid] = parent(dir)
 		line, _ := os.ReadFile(dir + "/cmdline") // Gone is as good as empty.
-		if slices.Contains(strings.Split(string(line), "\x00"), c.path("c.sock")) {
+		if slices.Contains(strings.Split(string(line), "\x00"), c.path("c.sock")) || c.isRootOf(dir) {
 			ours = append(ours, pid)
 		}
 	}
@@ -94,6 +96,18 @@ func (c *Containerd) killLeftovers() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// isRootOf reports whether a process, by its directory, has its root on a layer of
+// ours.
+func (c *Containerd) isRootOf(dir string) bool {
+	mounts, _ := os.ReadFile(dir + "/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 4 && words[4] == "/" && strings.Contains(line, c.Dir+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // parent is the parent of a process, by its directory: the second word after
