@@ -124,6 +124,10 @@ func (c *Containerd) Restart() {
 // PID is that of containerd, which must run.
 func (c *Containerd) PID() int { return c.process.run.Process.Pid }
 
+// Prefer has the programs in a directory go before those of the machine, such as
+// runc, from the next Restart on.
+func (c *Containerd) Prefer(dir string) { c.program.path = dir + ":" + c.program.path }
+
 // launch starts the process.
 func (c *Containerd) launch() error {
 	log, err := os.OpenFile(c.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
