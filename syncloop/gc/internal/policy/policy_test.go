@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,10 +26,15 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	NAME/ATTEMPT STATE [in=SANDBOX] [at=CREATED] [end=FINISHED] [life=N]
 //
 // and "decide now=60s min-age=1s max-age=1m per-container=1 per-pod=3 all=10"
-// shows what is removed of it.
+// shows what is removed of it. A directory of logs is a file on each line, and
+// "rotate log=0.log files=N now=60s" shows what is done about one; a file that is
+// the log by another name has "live" after it.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "rotate" {
+				return rotate(t, d)
+			}
 			pods := parse(t, d.Input)
 			p, now := Policy{}, start.Add(time.Hour)
 			for _, arg := range d.CmdArgs {
@@ -65,6 +71,70 @@ func TestStories(t *testing.T) {
 			return out.String()
 		})
 	})
+}
+
+// rotate shows what a rotation does, one thing a line.
+func rotate(t *testing.T, d *datadriven.TestData) string {
+	var log, now string
+	var p Logs
+	d.ScanArgs(t, "log", &log)
+	d.ScanArgs(t, "now", &now)
+	d.MaybeScanArgs(t, "files", &p.MaxFiles)
+	var files []LogFile
+	for line := range strings.Lines(d.Input) {
+		words := strings.Fields(line)
+		files = append(files, LogFile{Name: words[0], Live: len(words) > 1 && words[1] == "live"})
+	}
+	// In whatever order a directory is read.
+	rand.New(rand.NewSource(1)).Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	r := p.Complete().Rotate(log, files, start.Add(duration(t, now)))
+	var out strings.Builder
+	for _, name := range r.Remove {
+		fmt.Fprintf(&out, "remove %s\n", name)
+	}
+	fmt.Fprintf(&out, "rename to %s\n", r.Name)
+	for _, name := range r.Compress {
+		fmt.Fprintf(&out, "compress %s\n", name)
+	}
+	return out.String()
+}
+
+// F95: zero is the kubelet's numbers, negative is never.
+func TestLogs_F95_Complete(t *testing.T) {
+	assert.Equal(t, Logs{MaxBytes: 10 << 20, MaxFiles: 5}, Logs{}.Complete())
+	assert.Equal(t, Logs{MaxBytes: 1, MaxFiles: 2}, Logs{MaxBytes: 1, MaxFiles: 2}.Complete())
+	assert.False(t, Logs{}.Complete().Never())
+	assert.True(t, Logs{MaxBytes: -1}.Complete().Never())
+	assert.True(t, Logs{MaxFiles: -1}.Complete().Never())
+}
+
+// F95: however often, and whatever the clock does meanwhile, there are never more
+// files than that, the newest are there, and their names are in order.
+func TestLogs_F95_Rotate(t *testing.T) {
+	for seed := range int64(300) {
+		r := rand.New(rand.NewSource(seed))
+		p := Logs{MaxFiles: 2 + r.Intn(5)}.Complete()
+		var names []string // of what is there, the oldest first
+		now := start
+		for n := range 20 {
+			now = now.Add(time.Duration(r.Intn(40)-15) * time.Second)
+			files := []LogFile{{Name: "0.log.txt"}, {Name: "0.log.20260101-00000"}}
+			for _, i := range r.Perm(len(names)) {
+				files = append(files, LogFile{Name: names[i]})
+			}
+			rotation := p.Rotate("0.log", files, now)
+			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(rotation.Remove, name) })
+			for _, name := range rotation.Compress {
+				names[slices.Index(names, name)], _ = Compressed(name)
+			}
+			names = append(names, rotation.Name)
+			require.Len(t, names, min(n+1, p.MaxFiles-1), "seed %d", seed)
+			require.True(t, slices.IsSorted(names), "seed %d: %s", seed, names)
+			for i, name := range names {
+				require.Equal(t, i < len(names)-1, strings.HasSuffix(name, ".gz"), "seed %d: all but the newest are compressed: %s", seed, names)
+			}
+		}
+	}
 }
 
 func parse(t *testing.T, text string) (pods []*runtime.PodStatus) {
