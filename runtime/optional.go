@@ -14,7 +14,7 @@ import (
 // returns ErrUnsupported, which costs the caller as little.
 //
 // pleg looks for EventSource; podsync for StatusReporter, Execer, Answerer and
-// LogReader; gc for ImageFilesystem; the node's probes for Execer and Answerer; the
+// LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and Answerer; the
 // node for people with questions for LogReader, ExecStreamer and Execer. Nothing in
 // this module looks for the others yet: they are the words in which resizes, figures
 // and terminals are spoken of.
@@ -101,6 +101,19 @@ type LogReader interface {
 	// An unknown container is ErrNotFound; one that has exited keeps its log
 	// as long as its record. Called concurrently. An error of w ends it too.
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
+}
+
+// LogReopener is a runtime that writes what containers print into files, which
+// others may put away: below the directories of RunSandboxRequest.LogDir.
+type LogReopener interface {
+	// ReopenContainerLog has what a running container prints from now on written
+	// to a file at its log's path, which is made if there is none and added to
+	// otherwise. It is called after the former file has got another name; when it
+	// returns nil no line begins in that any more, though the last ones may still
+	// be on their way there. An unknown container is ErrNotFound, one that does not
+	// run ErrWrongState. After any other error nobody knows which file is written
+	// to. Called concurrently, but by one caller for each container.
+	ReopenContainerLog(ctx context.Context, containerID string) error
 }
 
 // ImageFilesystem is a runtime that knows how full the disk is that its images

@@ -39,6 +39,7 @@ var (
 	_ runtime.EventSource     = (*Runtime)(nil)
 	_ runtime.StatusReporter  = (*Runtime)(nil)
 	_ runtime.LogReader       = (*Runtime)(nil)
+	_ runtime.LogReopener     = (*Runtime)(nil)
 	_ runtime.Execer          = (*Runtime)(nil)
 	_ runtime.ExecStreamer    = (*Runtime)(nil)
 	_ runtime.Attacher        = (*Runtime)(nil)

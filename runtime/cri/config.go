@@ -44,7 +44,8 @@ type Deadlines struct {
 	// Read is for lists, statuses and whatever else changes nothing. Zero is
 	// 30 s.
 	Read time.Duration
-	// Make is for sandboxes and containers that are run, created and started.
+	// Make is for sandboxes and containers that are run, created and started, or
+	// changed while they run.
 	// Zero is 4 minutes.
 	Make time.Duration
 	// Remove is for what is stopped and removed, beyond the grace of a stop.

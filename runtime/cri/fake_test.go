@@ -504,6 +504,17 @@ func (f *fake) UpdateContainerResources(ctx context.Context, req *criv1.UpdateCo
 	return &criv1.UpdateContainerResourcesResponse{}, coded(err)
 }
 
+func (f *fake) ReopenContainerLog(ctx context.Context, req *criv1.ReopenContainerLogRequest) (*criv1.ReopenContainerLogResponse, error) {
+	_, c, err := f.record(ctx, req.ContainerId)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.State != runtime.StateRunning:
+		return nil, errors.New("container is not running") // As containerd says it: without a code.
+	}
+	return &criv1.ReopenContainerLogResponse{}, nil
+}
+
 func (f *fake) ExecSync(ctx context.Context, req *criv1.ExecSyncRequest) (*criv1.ExecSyncResponse, error) {
 	if req.Timeout > 0 {
 		var cancel context.CancelFunc

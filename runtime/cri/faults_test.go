@@ -569,6 +569,7 @@ func TestOwners_I38_F74(t *testing.T) {
 			"StopContainer":            stop(t, me, id, 0),
 			"RemoveContainer":          me.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id}),
 			"UpdateContainerResources": me.UpdateContainer(ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{CPUShares: 2}}),
+			"ReopenContainerLog":       me.ReopenContainerLog(ctx, id),
 			"ExecSync":                 errorOf(me.Exec(ctx, runtime.ExecRequest{ContainerID: id, Command: []string{"true"}})),
 		} {
 			require.ErrorIs(t, err, cri.ErrForeign, verb)

@@ -343,6 +343,7 @@ type able struct {
 	runtime.LogReader
 	runtime.StatsReader
 	runtime.Updater
+	runtime.LogReopener
 	runtime.Answerer
 }
 
@@ -352,6 +353,7 @@ type (
 	logger  struct{ err error }
 	meter   struct{ err error }
 	updater struct{ err error }
+	turner  struct{ err error }
 	oracle  struct{ err error }
 )
 
@@ -366,6 +368,7 @@ func (p meter) PodStats(context.Context, types.UID) ([]runtime.ContainerStats, e
 func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest) error {
 	return p.err
 }
+func (p turner) ReopenContainerLog(context.Context, string) error { return p.err }
 
 func (p oracle) Answer(context.Context, runtime.AnswerRequest) (runtime.AnswerResult, error) {
 	return runtime.AnswerResult{OK: true}, p.err
@@ -377,11 +380,12 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
 	inner := memory.New(memory.Config{})
 	none := bare{inner}
-	e, x, l, s, u, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, oracle{mine}
+	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, turner{mine}, oracle{mine}
 	type wrapped interface {
 		runtime.EventSource
 		runtime.StatsReader
 		runtime.Updater
+		runtime.LogReopener
 	}
 	for _, tc := range []struct {
 		name           string
@@ -390,7 +394,7 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 		rest           error // of the others
 	}{
 		{"bare", none, false, false, false, runtime.ErrUnsupported},
-		{"able", able{none, e, x, l, s, u, a}, true, true, true, mine},
+		{"able", able{none, e, x, l, s, u, o, a}, true, true, true, mine},
 		{"exec", struct {
 			runtime.Runtime
 			runtime.Execer
@@ -404,7 +408,8 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 			source
 			meter
 			updater
-		}{e, s, u}}, false, true, true, mine},
+			turner
+		}{e, s, u, o}}, false, true, true, mine},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rt := newBed(t, faulty.Rule{Verb: faulty.Exec, Do: faulty.Fail}).faults.Wrap(tc.rt, nil)
@@ -428,6 +433,7 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 			_, err := others.PodStats(t.Context(), "a")
 			assert.ErrorIs(t, err, tc.rest)
 			assert.ErrorIs(t, others.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{}), tc.rest)
+			assert.ErrorIs(t, others.ReopenContainerLog(t.Context(), "x"), tc.rest)
 		})
 	}
 }

@@ -84,6 +84,16 @@ func (l logs) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writ
 	})
 }
 
+// ReopenContainerLog implements runtime.LogReopener.
+func (b *base) ReopenContainerLog(ctx context.Context, containerID string) error {
+	return act(ctx, b, ReopenContainerLog, b.byID(ctx, containerID), func() error {
+		if reopener, ok := b.inner.(runtime.LogReopener); ok {
+			return reopener.ReopenContainerLog(ctx, containerID)
+		}
+		return lacks(ReopenContainerLog)
+	})
+}
+
 // PodStats implements runtime.StatsReader.
 func (b *base) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
 	return call(ctx, b, PodStats, b.f.ofPod(uid), func() ([]runtime.ContainerStats, error) {

@@ -45,6 +45,8 @@ const (
 	Exec = "Exec"
 	// ReadLog is the verb of runtime.LogReader.
 	ReadLog = "ReadLog"
+	// ReopenContainerLog is the verb of runtime.LogReopener.
+	ReopenContainerLog = "ReopenContainerLog"
 	// ImageFilesystem is the verb of runtime.ImageFilesystem.
 	ImageFilesystem = "ImageFilesystem"
 	// PodStats is the verb of runtime.StatsReader.
@@ -122,9 +124,9 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		ImageFilesystem, PodStats, UpdateContainer, Answer, Version,
+		ImageFilesystem, PodStats, UpdateContainer, Answer, Version, ReopenContainerLog,
 	}
-	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, Answer}
+	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, Answer, ReopenContainerLog}
 	showing = []string{"", ListPods, PodStatus, Events}
 	// about no pod: rules for them that name one would never match.
 	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version}

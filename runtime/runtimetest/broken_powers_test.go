@@ -174,7 +174,7 @@ var brokenPowers = []broken{
 	}},
 
 	// Logs.
-	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since"}, func(r *tampered) {
+	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since", "log/reopen"}, func(r *tampered) {
 		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string { return text()[:0] })
 	}},
 	{"a log can be read once", []string{"log/order", "log/tail"}, func(r *tampered) {
@@ -189,7 +189,7 @@ var brokenPowers = []broken{
 			return text()
 		})
 	}},
-	{"a log is newest first", []string{"log/order", "log/tail", "log/since"}, func(r *tampered) {
+	{"a log is newest first", []string{"log/order", "log/tail", "log/since", "log/reopen"}, func(r *tampered) {
 		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string {
 			lines := text()
 			slices.Reverse(lines)
@@ -221,7 +221,7 @@ var brokenPowers = []broken{
 			return text()
 		})
 	}},
-	{"who follows a log gets it at the end", []string{"log/follow"}, func(r *tampered) {
+	{"who follows a log gets it at the end", []string{"log/follow", "log/reopen"}, func(r *tampered) {
 		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 			var out bytes.Buffer
 			err := r.m.ReadLog(ctx, req, &out)
@@ -229,13 +229,13 @@ var brokenPowers = []broken{
 			return err
 		})
 	}},
-	{"who follows a log misses what was there", []string{"log/follow"}, func(r *tampered) {
+	{"who follows a log misses what was there", []string{"log/follow", "log/reopen"}, func(r *tampered) {
 		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 			req.Since = time.Now().Add(1)
 			return r.m.ReadLog(ctx, req, w)
 		})
 	}},
-	{"who follows a log follows for ever", []string{"log/follow"}, func(r *tampered) {
+	{"who follows a log follows for ever", []string{"log/follow", "log/reopen"}, func(r *tampered) {
 		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 			if err := r.m.ReadLog(ctx, req, w); err != nil {
 				return err
@@ -244,7 +244,7 @@ var brokenPowers = []broken{
 			return ctx.Err()
 		})
 	}},
-	{"who follows a log leaves after the first line", []string{"log/follow", "log/follow-context"}, func(r *tampered) {
+	{"who follows a log leaves after the first line", []string{"log/follow", "log/follow-context", "log/reopen"}, func(r *tampered) {
 		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 			req.Follow = false
 			return r.m.ReadLog(ctx, req, w)
@@ -270,6 +270,32 @@ var brokenPowers = []broken{
 			err := r.m.ReadLog(ctx, req, w)
 			_ = r.m.ExitContainer(req.ContainerID, 0)
 			return err
+		})
+	}},
+	{"the log of an unknown container can be reopened", []string{"log/reopen-unknown"}, func(r *tampered) {
+		reopen := r.reopenLog
+		r.reopenLog = func(ctx context.Context, id string) error { return instead(reopen(ctx, id), rt.ErrNotFound, nil) }
+	}},
+	{"the log of a container that has ended can be reopened", []string{"log/reopen"}, func(r *tampered) {
+		reopen := r.reopenLog
+		r.reopenLog = func(ctx context.Context, id string) error { return instead(reopen(ctx, id), rt.ErrWrongState, nil) }
+	}},
+	{"a log that is reopened begins anew", []string{"log/reopen"}, func(r *tampered) {
+		reopen, reopened := r.reopenLog, map[string]bool{}
+		r.reopenLog = func(ctx context.Context, id string) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			reopened[id] = true
+			return reopen(ctx, id)
+		}
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if lines := text(); !reopened[req.ContainerID] || len(lines) == 0 {
+				return lines
+			} else {
+				return lines[1:]
+			}
 		})
 	}},
 	{"the log of an unknown container is awaited", []string{"log/unknown"}, func(r *tampered) {

@@ -2,6 +2,7 @@ package runtimetest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,8 @@ var logCases = []Case{
 	{"log/since", "a log since a time leaves out what was printed before", logSince},
 	{"log/follow", "who follows a log gets each line when it comes, until the container ends", logFollow},
 	{"log/follow-context", "the end of the context ends the following of a log", logFollowContext},
+	{"log/reopen", "a log that is reopened where it is loses nothing and doubles nothing, as long as the container runs", logReopen},
+	{"log/reopen-unknown", "reopening the log of an unknown container is ErrNotFound", logReopenUnknown},
 	{"log/unknown", "the log of an unknown container is ErrNotFound", logUnknown},
 }
 
@@ -149,5 +152,47 @@ func logUnknown(b *bench) {
 	for _, follow := range []bool{false, true} {
 		err := l.ReadLog(b.ctx, runtime.ReadLogRequest{ContainerID: b.name + "-no-such-container", Follow: follow}, &text{})
 		b.is(err, runtime.ErrNotFound, "ReadLog")
+	}
+}
+
+// reopen reopens a log, or skips the case if the runtime has none in files.
+func (b *bench) reopen(l runtime.LogReopener, id string) (ok bool, err error) {
+	err = l.ReopenContainerLog(b.ctx, id)
+	if errors.Is(err, runtime.ErrUnsupported) {
+		b.Skipf("the runtime says: %v", err)
+		return false, err
+	}
+	return true, err
+}
+
+func logReopen(b *bench) {
+	o, isOpener := power[runtime.LogReopener](b, "LogReopener")
+	l, isReader := logReader(b)
+	if !isOpener || !isReader {
+		return
+	}
+	ref, _, id := b.run(b.h.Print(printed, 3))
+	f := b.follow(b.ctx, l, id)
+	b.until("the first line comes", func() bool { return f.String() != "" })
+	ok, err := b.reopen(o, id)
+	if !ok {
+		return
+	}
+	b.must(err, "ReopenContainerLog")
+	b.until("ReadLog returns", f.Opened)
+	b.exited(ref, id)
+	got := b.log(l, runtime.ReadLogRequest{ContainerID: id})
+	b.check(got == printedText && f.String() == printedText, "it printed %q, who followed got %q, the log is %q", printedText, f.String(), got)
+	_, err = b.reopen(o, id)
+	b.is(err, runtime.ErrWrongState, "ReopenContainerLog")
+}
+
+func logReopenUnknown(b *bench) {
+	o, ok := power[runtime.LogReopener](b, "LogReopener")
+	if !ok {
+		return
+	}
+	if ok, err := b.reopen(o, b.name+"-no-such-container"); ok {
+		b.is(err, runtime.ErrNotFound, "ReopenContainerLog")
 	}
 }

@@ -36,6 +36,7 @@ type tampered struct {
 	execStream      func(context.Context, rt.ExecStreamRequest, rt.Streams) (int32, error)
 	readLog         func(context.Context, rt.ReadLogRequest, io.Writer) error
 	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
+	reopenLog       func(context.Context, string) error
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
 	answer          func(context.Context, rt.AnswerRequest) (rt.AnswerResult, error)
 	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
@@ -44,7 +45,7 @@ type tampered struct {
 }
 
 func newTampered(m *memory.Runtime) *tampered {
-	return &tampered{
+	r := &tampered{
 		m:        m,
 		listPods: m.ListPods, podStatus: m.PodStatus,
 		runSandbox: m.RunSandbox, stopSandbox: m.StopSandbox, removeSandbox: m.RemoveSandbox,
@@ -55,6 +56,16 @@ func newTampered(m *memory.Runtime) *tampered {
 		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
 		imageFilesystem: m.ImageFilesystem,
 	}
+	r.reopenLog = func(_ context.Context, id string) error {
+		switch _, c, ok := r.find(id); {
+		case !ok:
+			return rt.ErrNotFound
+		case c.State != rt.StateRunning:
+			return rt.ErrWrongState
+		}
+		return nil
+	}
+	return r
 }
 
 func (r *tampered) ListPods(ctx context.Context) ([]rt.Pod, error) { return r.listPods(ctx) }
@@ -105,6 +116,9 @@ func (r *tampered) ExecStream(ctx context.Context, req rt.ExecStreamRequest, str
 }
 func (r *tampered) ReadLog(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 	return r.readLog(ctx, req, w)
+}
+func (r *tampered) ReopenContainerLog(ctx context.Context, id string) error {
+	return r.reopenLog(ctx, id)
 }
 func (r *tampered) PodStats(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
 	return r.podStats(ctx, uid)
