@@ -27,7 +27,7 @@ containers:
   image: IMAGE
   command: [sh, -c, 'touch /tmp/well; httpd -p 8080 -h /tmp; trap "exit 0" TERM; sleep 100000 & wait']
   ports: [{name: web, containerPort: 8080}]
-  livenessProbe: {%s, initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 2}
+  livenessProbe: {%s, initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 2, timeoutSeconds: 20}
 - {name: other, image: IMAGE, command: STAY}
 `, probe))
 	s.ready(name)
@@ -51,7 +51,7 @@ containers:
 - name: web
   image: IMAGE
   command: [sh, -c, 'httpd -p 8080 -h /tmp; trap "exit 0" TERM; sleep 100000 & wait']
-  readinessProbe: {httpGet: {path: /well, port: 8080}, periodSeconds: 1, failureThreshold: 1}
+  readinessProbe: {httpGet: {path: /well, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20}
 `)
 	p := s.await("readiness", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
 	require.False(s, isReady(p))
@@ -74,9 +74,9 @@ containers:
 - name: web
   image: IMAGE
   command: [sh, -c, 'trap "exit 0" TERM; sleep 100000 & wait']
-  startupProbe: {exec: {command: [sh, -c, 'echo startup >> /tmp/asked; test -e /tmp/started']}, periodSeconds: 1, failureThreshold: 1000}
-  livenessProbe: {exec: {command: [sh, -c, 'echo liveness >> /tmp/asked']}, periodSeconds: 1}
-  readinessProbe: {exec: {command: [sh, -c, 'echo readiness >> /tmp/asked']}, periodSeconds: 1}
+  startupProbe: {exec: {command: [sh, -c, 'echo startup >> /tmp/asked; test -e /tmp/started']}, periodSeconds: 1, failureThreshold: 1000, timeoutSeconds: 20}
+  livenessProbe: {exec: {command: [sh, -c, 'echo liveness >> /tmp/asked']}, periodSeconds: 1, timeoutSeconds: 20}
+  readinessProbe: {exec: {command: [sh, -c, 'echo readiness >> /tmp/asked']}, periodSeconds: 1, timeoutSeconds: 20}
 `)
 	s.await("startup", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
 	const asked = "sort /tmp/asked 2>/dev/null | uniq"

@@ -141,7 +141,7 @@ terminationGracePeriodSeconds: 30
 initContainers:
 - {name: proxy, image: IMAGE, restartPolicy: Always, command: STAY}
 - {name: init, image: IMAGE, command: [sh, -c, 'sleep 0.3']}
-- {name: logger, image: IMAGE, restartPolicy: Always, command: STAY, startupProbe: {exec: {command: [test, -e, /tmp]}, periodSeconds: 1}}
+- {name: logger, image: IMAGE, restartPolicy: Always, command: STAY, startupProbe: {exec: {command: [test, -e, /tmp]}, periodSeconds: 1, timeoutSeconds: 20}}
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'trap "sleep 1; exit 0" TERM; sleep 100000 & wait']}
 `)
