@@ -70,6 +70,8 @@ func running(t *testing.T, cfg source.Config) *source.Mux {
 	return m
 }
 
+// The kinds of change are worked out for each source by itself: what one says is
+// about its own pods only (CF-1), and is all of them (CF-5).
 func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, web := &script{}, &script{}

@@ -21,7 +21,9 @@ import (
 
 func at(d time.Duration) time.Time { return start.Add(d) }
 
-// One container from its start to its end, and the next one.
+// One container from its start to its end, and the next one. Initial values are not
+// told (PR-2), a container that ends fails all its probes but those that have failed
+// already (PR-7), and after StopLivenessAndStartup only readiness goes on (PR-8).
 func TestRun_Life(t *testing.T) {
 	w, s, _ := bottle(t)
 	w.p.AddPod(aPod("a", "lrs"))
@@ -111,8 +113,9 @@ func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
 `, w.lines())
 }
 
-// I21: what is removed ends at once, and what it finds out is dropped.
-func TestRemovePod_CancelsWhatRuns(t *testing.T) {
+// I21: what is removed ends at once, and what it finds out is dropped (PR-18). A pod
+// that is added when it is deleted has no liveness probe (PR-8).
+func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 	w, s, p := bottle(t)
 	pod := aPod("a", "l")
 	pod.Spec.Containers[0].LivenessProbe.TimeoutSeconds = 100

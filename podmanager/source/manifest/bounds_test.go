@@ -88,6 +88,30 @@ func manyFields(n int) string {
 	return b.String()
 }
 
+// TestDecode_F3_NotText is said to be what it is, with the line; a byte order mark is
+// nothing to complain of, wherever the rest is fine.
+func TestDecode_F3_NotText(t *testing.T) {
+	good := podYAML("p", "i")
+	for text, want := range map[string]string{
+		"\xfe\xff\x00a":                  "line 1: UTF-16 text; a manifest is UTF-8",
+		"\xff\xfea\x00":                  "line 1: UTF-16 text; a manifest is UTF-8",
+		"# one\n# \x00 two\n" + good:     "line 2: a NUL byte: not text",
+		"# one\n# \n# \xc3\x28\n" + good: "line 3: byte 0xc3 is not UTF-8: not text",
+		"\xef\xbb\xbf# \xff\n" + good:    "line 1: byte 0xff is not UTF-8: not text",
+		"\xef\xbb\xbf":                   "manifest: empty",
+	} {
+		_, err := manifest.Decode([]byte(text))
+		assert.EqualError(t, err, want, "%q", text)
+	}
+	for _, text := range []string{good, `{"apiVersion": "v1", "kind": "List", "items": []}`} {
+		plain, err := manifest.Decode([]byte(text))
+		require.NoError(t, err)
+		marked, err := manifest.Decode([]byte("\xef\xbb\xbf" + text))
+		require.NoError(t, err)
+		assert.Equal(t, plain, marked)
+	}
+}
+
 // TestDecode_F13_ThousandContainers is large, and fine.
 func TestDecode_F13_ThousandContainers(t *testing.T) {
 	var b strings.Builder

@@ -260,6 +260,35 @@ func TestScan_F32_TooManyFiles(t *testing.T) {
 	assert.Len(t, strings.Fields(d.scan()), 3000)
 }
 
+// TestScan_F41_EvilLists: a list of a million pods is beyond the bound, and changes
+// nothing; one that names one pod less each time is believed, down to the last pod.
+func TestScan_F41_EvilLists(t *testing.T) {
+	pods := []string{"a", "b", "c", "d"}
+	list := func(names []string) string {
+		text := "apiVersion: v1\nkind: PodList\nitems:\n"
+		for _, name := range names {
+			text += "- {metadata: {name: " + name + "}, spec: {containers: [{name: c, image: i}]}}\n"
+		}
+		return text
+	}
+	d := newDir(t)
+	d.write("z", podYAML("z", "i"))
+	d.write("l", list(pods))
+	assert.Equal(t, "a-n1 b-n1 c-n1 d-n1 z-n1", d.scan())
+	d.write("l", "apiVersion: v1\nkind: PodList\nitems:\n"+strings.Repeat("- {}\n", 1_000_000))
+	assert.Equal(t, "a-n1 b-n1 c-n1 d-n1 z-n1 [l:0 syntax kept]", d.scan())
+	assert.EqualError(t, d.problems[0].Err, "more than 200000 fields, items and lines")
+	for len(pods) > 1 {
+		pods = pods[1:]
+		d.write("l", list(pods))
+		assert.Equal(t, strings.Join(pods, "-n1 ")+"-n1 z-n1", d.scan())
+	}
+	d.write("l", "")
+	assert.Equal(t, "d-n1 z-n1 [l:0 empty kept]", d.scan(), "which is no list of nothing")
+	d.write("l", list(nil)+"  []\n")
+	assert.Equal(t, "z-n1", d.scan())
+}
+
 // TestScan_FS reads examples that are embedded in a program.
 func TestScan_FS(t *testing.T) {
 	files := fstest.MapFS{

@@ -99,7 +99,7 @@ func (c *Container) Value(k Kind, id string) Value {
 // happens (PR-6, PR-7, PR-10, PR-13).
 func (c *Container) Due(k Kind) (time.Time, bool) {
 	p := &c.probes[k]
-	if !p.exists || p.ended || p.hold || p.attempting || c.id == "" || !c.running {
+	if !p.exists || p.ended || p.hold || p.attempting || !c.running {
 		return time.Time{}, false
 	}
 	if (k == Startup) == c.isStarted() {
