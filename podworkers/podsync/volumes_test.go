@@ -82,6 +82,32 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
 }
 
+// endingVolumes are set up just when the pod is told to end.
+type endingVolumes struct {
+	*paper.Volumes
+	end context.CancelFunc
+}
+
+func (v *endingVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+	defer v.end()
+	return v.Volumes.SetUp(ctx, pod)
+}
+
+// RS-5: a pod that is to end after all is ready for its sandbox gets none.
+func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	ctx, end := context.WithCancel(t.Context())
+	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
+		c.Volumes = &endingVolumes{paper.New(paper.Config{}), end}
+	})
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	})
+	_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, nil)
+	require.Equal(t, context.Canceled, err)
+	assert.Empty(t, look(t, mem).Sandboxes)
+}
+
 // The hosts file has the addresses of the sandbox that was made in the same sync.
 // If it cannot be looked at nothing is started.
 func TestSyncPod_HostsOfNewSandbox(t *testing.T) {

@@ -99,6 +99,7 @@ func TestDecode_F3_NotText(t *testing.T) {
 		"# one\n# \n# \xc3\x28\n" + good: "line 3: byte 0xc3 is not UTF-8: not text",
 		"\xef\xbb\xbf# \xff\n" + good:    "line 1: byte 0xff is not UTF-8: not text",
 		"\xef\xbb\xbf":                   "manifest: empty",
+		"\xef\xbb\xbf{\"kind\": \"Pod\"": "line 1: not JSON: unexpected EOF",
 	} {
 		_, err := manifest.Decode([]byte(text))
 		assert.EqualError(t, err, want, "%q", text)

@@ -83,8 +83,9 @@ type Actions struct {
 	// Ephemeral are the ephemeral containers to start, before all others; each
 	// stands for itself.
 	Ephemeral []Start
-	// Init are the init containers to start, in order; if one fails nothing
-	// after it is started, unless it is a sidecar.
+	// Init are the init containers to start, in order. At most one is no sidecar:
+	// it comes last, and with no regular container, since nothing of what needs it
+	// is started before it has ended (RS-7).
 	Init []Start
 	// Containers are the regular containers to start, in order; each stands
 	// for itself.

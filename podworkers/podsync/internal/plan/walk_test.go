@@ -173,14 +173,13 @@ func (k *walk) check(a *plan.Actions) {
 	if len(a.Reset) > 0 {
 		require.Equal(k.t, plan.Actions{Reset: a.Reset, SandboxID: a.SandboxID}, *a, "a reset stands for itself")
 	}
-	ordinary := 0
-	for _, s := range a.Init {
+	for i, s := range a.Init {
 		require.Equal(k.t, s.Container.RestartPolicy != nil, s.Sidecar)
-		if !s.Sidecar {
-			ordinary++
+		if !s.Sidecar { // RS-7: so nothing goes on if it fails.
+			require.Len(k.t, a.Init, i+1, "an init container is started before one that it needs has ended")
+			require.Empty(k.t, a.Containers, "a regular container is started before the pod is initialized")
 		}
 	}
-	require.LessOrEqual(k.t, ordinary, 1, "ordinary init containers run one by one")
 	for _, s := range starts {
 		require.NotEmpty(k.t, s.Why)
 	}
