@@ -29,4 +29,7 @@
 // to I37). An agent that was started again has no status of before, as there is no
 // API server that kept it: what has no probes is Ready in the first status, what
 // has some is so after their first answer, and then without a break (CS-12, PR-5).
+// A job runs once. It is excused if its very container has run again after
+// containerd died in its start, or if the machine went off in that: the runtime has
+// forgotten the start then, which TestForgotten shows without chance.
 package e2e
