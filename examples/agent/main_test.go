@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,12 +24,39 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type output struct {
 	mu  sync.Mutex
 	buf strings.Builder
+	at  []time.Time // when each line ended
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for range bytes.Count(p, []byte("\n")) {
+		o.at = append(o.at, time.Now())
+	}
 	return o.buf.Write(p)
+}
+
+// lasting are the lines of a table but the header, without those after which the
+// same pod has another at the same time: whether these are seen is chance.
+func (o *output) lasting() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	type moment struct {
+		pod string
+		at  time.Time
+	}
+	seen := map[moment]bool{}
+	var lines []string
+	all := strings.Split(strings.TrimSuffix(o.buf.String(), "\n"), "\n")
+	for i, line := range slices.Backward(all[1:]) {
+		m := moment{strings.Fields(line)[0], o.at[i+1]}
+		if !seen[m] {
+			seen[m] = true
+			lines = append(lines, line)
+		}
+	}
+	slices.Reverse(lines)
+	return lines
 }
 
 func (o *output) String() string {
