@@ -46,8 +46,8 @@
 //
 // # Statements kept
 //
-// B-161 to B-163, B-165, B-167, B-168 (cache); B-172 to B-182, B-184, B-185,
-// B-187 to B-190, B-192, B-194, B-197 (generic PLEG); B-211 to B-213, B-215
+// B-161 to B-163, B-165, B-167, B-168 (cache); B-172 to B-174, B-176 to B-182, B-184,
+// B-185, B-187 to B-190, B-192, B-194 (generic PLEG); B-211, B-212, B-215
 // (one writer, events are hints). D-5, D-6. I24, I25, I39, I40, I47, I48, I49. F54,
 // F60, F61, F62, F64, F65, F66, F93.
 //
@@ -109,6 +109,8 @@
 //     with a healthy stream the listing itself may be half a minute old.
 //   - Run is called once and ends with its context; a second one is an error
 //     (B-196). There are no gauges (B-198): Hooks see every observation.
+//   - What a container does within a period is not seen here either, if its record is
+//     gone before the period is over (B-197).
 //   - A request is skipped for no listing (B-193): who has asked is answered by
 //     an inspection.
 //   - Watch conditions (B-199) and the ticker of the EventedPLEG (B-208) have no

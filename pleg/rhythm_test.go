@@ -46,7 +46,7 @@ func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 	assert.Len(t, p.mu.table.queue, 1)
 }
 
-// B-174: health is the age of the last success, measured from its begin.
+// B-174: health is the age of the last success, measured from its begin (B-190).
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r rhythm

@@ -297,7 +297,7 @@ func TestNewerThan_MarkFromTheFuture(t *testing.T) {
 	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.world.transcript())
 }
 
-// A listing that lags is no answer to somebody who has just acted on the pod
+// B-215: a listing that lags is no answer to somebody who has just acted on the pod
 // and said so.
 func TestRequestRelist_LaggingListDoesNotCount(t *testing.T) {
 	b := plain(t, 1)
@@ -368,7 +368,7 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.Take(nil))
 }
 
-func TestRequestRelist_LooksAtOnce(t *testing.T) {
+func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {
 	b, _ := streaming(t, 1)
 	b.world.set("a", "c", runtime.StateRunning)
 	b.run()
@@ -410,7 +410,9 @@ func TestRun_I49_HealthyStreamLeavesTheSafetyNet(t *testing.T) {
 	), b.world.transcript())
 }
 
-func TestRun_B212_EventsAreHintsAndNothingElse(t *testing.T) {
+// Only what is inspected is stored and told (B-211); who watches a stream asks for
+// that, and no more (D-6).
+func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.world.set("a", "c", runtime.StateRunning)
 	b.run()

@@ -66,10 +66,10 @@
 //
 // # Statements kept
 //
-// B-128 to B-134, B-138 to B-143, B-218; SL-1, SL-7 to SL-9, SL-12, SL-13,
+// B-128 to B-133, B-138 to B-143, B-218; SL-1, SL-7 to SL-9, SL-12, SL-13,
 // SL-15 to SL-21, SL-23 to SL-26; HC-1, HC-2, HC-6 to HC-10, HC-12; AD-1, AD-3, AD-5, AD-8, AD-10; PH-11 and P23 for deadlines; CF-9
 // as far as the consumer is concerned. Of the invariants: I40, I42 as far as one
-// run of the agent can keep it, I47, I49, I50; F19 to F22, F25.
+// run of the agent can keep it, I47, I49, I50; F19, F21, F22, F25, and F20 for mirrors that nobody wants.
 //
 // # Differences from the kubelet
 //

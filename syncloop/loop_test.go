@@ -430,7 +430,8 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 }
 
 // What comes while the loop steps is not lost, whoever brings it: not even the
-// step's own handlers.
+// step's own handlers. It is handled when they have returned, and so is what comes
+// during housekeeping: one loop does it all (SL-1, HC-1).
 func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b := newBottle(t)
 	b.want("a", "b", "c")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -120,6 +121,35 @@ func TestNodeConfig(t *testing.T) {
 	c, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Nil(t, c.Objects)
+}
+
+// TestNodeConfig_CRI: the runtime is sought where it is said to be, and what is kept
+// is kept where that is said; of a flag that is given twice the last value counts.
+func TestNodeConfig_CRI(t *testing.T) {
+	state, socket := t.TempDir(), filepath.Join(t.TempDir(), "r.sock")
+	runtime, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	sought := make(chan struct{})
+	go func() {
+		defer close(sought)
+		if c, err := runtime.Accept(); err == nil {
+			_ = c.Close()
+		}
+		_ = runtime.Close()
+	}()
+	o, err := parse([]string{
+		"--runtime", "cri", "--cri-endpoint", "/no/such.sock", "--cri-endpoint", socket,
+		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
+	})
+	require.NoError(t, err)
+	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.NoError(t, c.Runtime.(io.Closer).Close())
+	<-sought
+	assert.Equal(t, []string{"192.0.2.2"}, c.HostIPs)
+	assert.Equal(t, filepath.Join(state, "logs"), c.LogRoot)
+	assert.Equal(t, filepath.Join(state, "seccomp"), c.SeccompRoot)
+	assert.FileExists(t, filepath.Join(state, "owner"))
 }
 
 // TestObjects_ReferencesWithoutObjects: a manifest that refers to what nobody

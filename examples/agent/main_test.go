@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -154,6 +156,21 @@ agent: --max-syncs "x": expected a number, or 0 for no bound`,
 			assert.Empty(t, stdout)
 		})
 	}
+}
+
+// A flag that is given twice counts as it was given last, lists too.
+func TestParse_LastCounts(t *testing.T) {
+	o, err := parse([]string{
+		"--node-ip", "192.0.2.1,2001:db8::1", "--node-ip", "192.0.2.2", "--labels", "a=1,b=2", "--labels", "b=3",
+		"--capacity", "cpu=4,pods=9", "--capacity", "memory=1Gi", "--cluster-dns", "192.0.2.53,192.0.2.54", "--cluster-dns", "192.0.2.55",
+		"--resync", "1s", "--resync", "2s",
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"192.0.2.2"}, o.nodeIPs)
+	assert.Equal(t, map[string]string{"b": "3"}, o.labels)
+	assert.Equal(t, v1.ResourceList{"memory": resource.MustParse("1Gi")}, o.capacity)
+	assert.Equal(t, []string{"192.0.2.55"}, o.dns.ClusterDNS)
+	assert.Equal(t, 2*time.Second, o.resync)
 }
 
 func TestRun_UnreadablePath(t *testing.T) {

@@ -73,6 +73,7 @@ func hostIPs() []string {
 
 // setNodeIPs wants addresses, the primary one first.
 func (o *options) setNodeIPs(s string) error {
+	o.nodeIPs = nil
 	for ip := range strings.SplitSeq(s, ",") {
 		if _, err := netip.ParseAddr(ip); err != nil {
 			return errors.New("expected addresses, as 192.0.2.1,2001:db8::1")

@@ -57,7 +57,7 @@
 // Of the core's behaviours: B-001, B-002 (the caller chooses the Subject),
 // B-004 to B-008, B-010 (Update.Quiet), B-011 to B-018, B-020, B-022 to B-026,
 // B-028 to B-031, B-033 to B-039, B-042 to B-047, B-050, B-051, B-053 to
-// B-056, B-059, B-060, B-062 to B-065, B-067 to B-072, B-075, B-077, B-078,
+// B-056, B-059, B-060, B-062 to B-065, B-067 to B-070, B-072, B-075, B-077, B-078,
 // B-080 to B-082, B-088 to B-094, B-099 to B-111, B-114,
 // B-118 to B-123, B-126, B-217; the tables 1.2 and 2.23. Of the invariants: I1
 // to I4, I6, I8 to I15, I17, I18, I20, I44; I5, I7 and I19 as far as a table can.
@@ -94,7 +94,7 @@
 //   - B-065: a static pod that must end before it ever started does so in the
 //     update itself; and if the runtime has shown it, it is stopped first.
 //   - B-066: the grace computed for an orphan is passed on.
-//   - B-067, B-074: nobody polls for a full name. It is handed over, in order of
+//   - B-067, B-071, B-074: nobody polls for a full name, and who asks is in line. It is handed over, in order of
 //     arrival, to the next one, which is woken.
 //   - B-073 (#113091, #112998, #107483): a full name is free when the containers
 //     of its pod are stopped, not after the cleanup. For a pod with host ports,

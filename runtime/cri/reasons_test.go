@@ -70,6 +70,40 @@ func TestDeadline_F54_OfEachVerb(t *testing.T) {
 	})
 }
 
+// late is a context whose timer is slow: it does not end at its deadline.
+type late struct {
+	context.Context
+	at time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.at, true }
+
+// F54: whose deadline it was is told by the time, not by who noticed first: the
+// runtime may answer a moment before the caller's context ends, or long before, when
+// only our own deadline is over.
+func TestDeadline_F54_Whose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		s.onInstead(func(ctx context.Context, method string, _ any) (any, error) {
+			if method != "ListPodSandbox" {
+				return nil, nil
+			}
+			<-ctx.Done()
+			return nil, status.FromContextError(ctx.Err()).Err()
+		})
+		began := time.Now()
+		_, err := r.ListPods(late{t.Context(), began.Add(time.Second)})
+		assert.Equal(t, time.Second, time.Since(began))
+		require.EqualError(t, err, "cri: ListPodSandbox: context deadline exceeded")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		_, err = r.ListPods(late{t.Context(), time.Now().Add(time.Hour)})
+		require.ErrorIs(t, err, runtime.ErrNotReady)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
 // F56: a container's name may be taken by what no list shows yet, and by another
 // attempt it is not.
 func TestReserved_F56_Container(t *testing.T) {

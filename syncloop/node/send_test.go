@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -36,6 +38,18 @@ func (s *sink) Send(_ context.Context, u status.Update) error {
 	}
 	s.lines = append(s.lines, fmt.Sprintf("%s %s %s removed=%t", time.Since(s.began), u.Pod.Name, u.Status.Phase, u.Removed))
 	return nil
+}
+
+// last is the newest line about a pod.
+func (s *sink) last(name string) (newest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.Contains(line, " "+name+" ") {
+			newest = line
+		}
+	}
+	return newest
 }
 
 // TestNode_Sink: statuses reach the sink, also those of the node's own end, and
@@ -99,6 +113,22 @@ func (w *waiting) Send(_ context.Context, u status.Update) error {
 		w.reasons = append(w.reasons, all[0].State.Waiting.Reason)
 	}
 	return nil
+}
+
+// ST-17: as long as a source has not been heard a pod without a worker could be one
+// that runs, but for one that was refused: that is known to be over, and told.
+func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &sink{began: time.Now(), calls: 1}
+		n := run(t, node.Config{Sink: told, MaxPods: 1, Sources: map[string]source.Source{"file": silent{}}})
+		require.NoError(t, n.Set(pod("first", "serve")))
+		time.Sleep(2 * time.Second)
+		require.NoError(t, n.Set(pod("refused", "serve")))
+		time.Sleep(3 * time.Second)
+		require.Error(t, n.Waiting())
+		assert.Equal(t, "3s refused Failed removed=false", told.last("refused"), "when pictures are waited for no longer")
+		require.NoError(t, n.stop())
+	})
 }
 
 // What comes of a call that was under way when the node was told to end is told too.
