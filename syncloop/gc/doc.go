@@ -53,7 +53,15 @@
 // runtime has no records of that, both of which are asked right before. Some
 // are found at once, at most DirectoriesConfig.MaxDirectories, then the next.
 //
-// # For all of them
+// # Logs
+//
+// Logs rotates the logs of running containers: every ten seconds, as long as the
+// picture that others have shows any, it looks at the size of each, which costs no
+// call, and tells the runtime of those it has put away. What a log has become is
+// logfiles' business. A rotation that fails is tried at every look, as the log goes on
+// growing.
+//
+// # For all that remove
 //
 //   - A call that removes, once sent, runs to its own timeout.
 //   - A removal that fails is tried again after 10 s, doubling to 5 minutes. The
@@ -71,7 +79,8 @@
 // and is checked again at the moment it is done. IG-1 to IG-6, but for image volumes.
 // GC-8, HC-2 and SP-24: directories of pods that are gone. KC-17: the logs of an
 // attempt, rotated ones included, go right before its record, which stays as long
-// as they cannot be removed.
+// as they cannot be removed. F95: what a container prints for ever is bounded, by size
+// and number of files, and what it prints between two looks.
 //
 // # Differences from the kubelet
 //
@@ -91,6 +100,8 @@
 //     does not tell (GC-8).
 //   - There is no round every minute: the end of a container is what removes the
 //     one before it, and no request is dropped for want of room.
+//   - Logs are rotated two at once, and compressed beside; nothing is looked at while no
+//     container runs.
 //   - Containers in an unknown state keep their pod (GC-5 kills them first):
 //     housekeeping sees such a pod as running and has it ended by a worker.
 //   - A failed removal has a backoff of its own and a visible reason, in place

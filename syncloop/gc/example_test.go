@@ -12,6 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
 // A collector removes what a pod has left behind. Step is the body of Run.
@@ -129,4 +130,41 @@ func (disk) Pods(of func(types.UID) bool, _ int) (found []types.UID, err error) 
 func (d disk) TearDown(_ context.Context, uid types.UID) error {
 	d.remove(uid)
 	return nil
+}
+
+// library has one log, which is full, and is what else a rotator asks.
+type library struct{ enough context.CancelFunc }
+
+func (library) Pods() []runtime.Pod { return []runtime.Pod{{UID: "u1"}} }
+
+func (library) Get(types.UID) (*runtime.PodStatus, error) {
+	c := runtime.Container{ID: "c1", Name: "main", Attempt: 2, State: runtime.StateRunning}
+	return &runtime.PodStatus{UID: "u1", Name: "web", Namespace: "ns", Containers: []runtime.ContainerStatus{{Container: c}}}, nil
+}
+
+func (library) Due(_ logfiles.Log, maxBytes int64) (bool, error) { return 11<<20 >= maxBytes, nil }
+
+func (l library) Rotate(ctx context.Context, log logfiles.Log, p gc.LogPolicy, _ time.Time, reopen func(context.Context) error) error {
+	defer l.enough()
+	fmt.Printf("%s/%s/%d.log is one of %d now\n", log.Pod.Name, log.Container, log.Attempt, p.MaxFiles)
+	return reopen(ctx)
+}
+
+func (library) ReopenContainerLog(_ context.Context, id string) error {
+	fmt.Println(id, "writes to another file")
+	return nil
+}
+
+// The log of a container that runs is rotated when it is full.
+func ExampleNewLogs() {
+	ctx, enough := context.WithCancel(context.Background())
+	l := library{enough}
+	logs, err := gc.NewLogs(gc.LogsConfig{Store: l, Runtime: l, Seen: l})
+	if err != nil {
+		panic(err)
+	}
+	_ = logs.Run(ctx)
+	// Output:
+	// web/main/2.log is one of 5 now
+	// c1 writes to another file
 }

@@ -1,0 +1,237 @@
+package gc
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+)
+
+// LogPolicy says how large a log may get, and how many files there are of it. The
+// zero value has the kubelet's numbers: 10 MiB, and 5.
+type LogPolicy = policy.Logs
+
+// Defaults of LogsConfig.
+const (
+	// DefaultLogPeriod is how often logs are looked at while containers run.
+	DefaultLogPeriod = 10 * time.Second
+	// DefaultMaxRotations is how many logs are rotated at once.
+	DefaultMaxRotations = 2
+)
+
+// LogsConfig is what Logs need. Store, Runtime and Seen are required.
+type LogsConfig struct {
+	// Store has the logs: a logfiles.Dir.
+	Store logStore
+	// Runtime is told that a log has been put away.
+	Runtime runtime.LogReopener
+	// Seen is the newest picture of what there is: a pleg.PLEG. It says which
+	// containers run, and costs nothing to look at.
+	Seen seen
+	// Policy says which logs are rotated. One that says never is a fault: there is
+	// nothing to do then.
+	Policy LogPolicy
+	// Period is how often logs are looked at while containers run; zero is
+	// DefaultLogPeriod.
+	Period time.Duration
+	// CallTimeout bounds each call; zero is DefaultCallTimeout.
+	CallTimeout time.Duration
+	// MaxRotations is how many logs are rotated at once; zero is
+	// DefaultMaxRotations.
+	MaxRotations int
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Log receives sentences for people; nil discards them.
+	Log *slog.Logger
+}
+
+type logStore interface {
+	// Due reports whether a log is to be rotated.
+	Due(l logfiles.Log, maxBytes int64) (bool, error)
+	// Rotate rotates a log; reopen has the runtime write to a new file.
+	Rotate(ctx context.Context, l logfiles.Log, p LogPolicy, now time.Time, reopen func(context.Context) error) error
+}
+
+// Logs rotates the logs of running containers. Changed may be called from
+// anywhere, before Run and after it as well.
+type Logs struct {
+	config LogsConfig
+	turn   turn.Turn
+	wake   turn.Event
+	group  *turn.Group
+	mu     struct {
+		sync.Mutex
+		logs map[string]rotating // by ID of the container
+		busy int
+	}
+}
+
+// rotating is what is known of a log that needs attention.
+type rotating struct {
+	busy bool
+	why  string // it failed last
+}
+
+// NewLogs makes a rotator. It runs nothing until Run is called.
+func NewLogs(config LogsConfig) (*Logs, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	l := &Logs{config: config, turn: turn.Over(config.Clock)}
+	l.wake, l.group = l.turn.NewEvent(), turn.NewGroup(l.turn)
+	l.mu.logs = make(map[string]rotating)
+	return l, nil
+}
+
+// Changed says that a container may have begun to run. It never blocks.
+func (l *Logs) Changed() { l.wake.Signal() }
+
+// Run looks at the logs of running containers every Period until ctx ends, and
+// returns nil then, when the last rotation has ended: one that is under way is undone
+// or complete. While none runs it waits for Changed. Run is called once.
+func (l *Logs) Run(ctx context.Context) error {
+	defer l.group.Wait()
+	for {
+		var err error
+		if l.Step(ctx) {
+			err = l.turn.Sleep(ctx, l.config.Period)
+		} else {
+			err = l.wake.Wait(ctx)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// Step looks once at the log of every container that runs, and begins to rotate those
+// that are due: a large one that is being compressed holds up no other. It reports
+// whether any container runs.
+func (l *Logs) Step(ctx context.Context) bool {
+	now := l.turn.Now()
+	running := make(map[string]bool)
+	for _, pod := range l.config.Seen.Pods() {
+		status, err := l.config.Seen.Get(pod.UID)
+		if err != nil || status == nil {
+			continue // It is looked at when it can be seen.
+		}
+		ref := runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}
+		for i := range status.Containers {
+			c := &status.Containers[i]
+			if c.State != runtime.StateRunning || ctx.Err() != nil {
+				continue
+			}
+			running[c.ID] = true
+			l.look(ctx, c.ID, logfiles.Log{Pod: ref, Container: c.Name, Attempt: c.Attempt}, now)
+		}
+	}
+	l.forget(running)
+	return len(running) > 0
+}
+
+// look begins to rotate a log that is due, if there is room.
+func (l *Logs) look(ctx context.Context, id string, log logfiles.Log, now time.Time) {
+	due, err := l.config.Store.Due(log, l.config.Policy.MaxBytes)
+	switch {
+	case err != nil:
+		l.tell(ctx, id, log, err)
+	case due && l.begin(id):
+		l.group.Go(func() {
+			err := l.rotate(ctx, id, log, now)
+			l.end(id)
+			l.tell(ctx, id, log, err)
+		})
+	}
+}
+
+func (l *Logs) rotate(ctx context.Context, id string, log logfiles.Log, now time.Time) error {
+	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
+		ctx, cancel := l.turn.WithDeadline(ctx, l.turn.Now().Add(l.config.CallTimeout))
+		defer cancel()
+		return l.config.Runtime.ReopenContainerLog(ctx, id)
+	})
+}
+
+// begin takes a place. False: it has one, or all are taken and it is the log's turn
+// at a later look.
+func (l *Logs) begin(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.mu.logs[id]
+	if r.busy || l.mu.busy == l.config.MaxRotations {
+		return false
+	}
+	l.mu.busy++
+	r.busy = true
+	l.mu.logs[id] = r
+	return true
+}
+
+func (l *Logs) end(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.busy--
+	r := l.mu.logs[id]
+	r.busy = false
+	l.mu.logs[id] = r
+}
+
+// tell says what has become of a log: a failure once, and again when the reason
+// changes.
+func (l *Logs) tell(ctx context.Context, id string, log logfiles.Log, err error) {
+	if err == nil {
+		l.because(id, "")
+		l.config.Log.Debug("a log was rotated", "uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt)
+		return
+	}
+	level := slog.LevelDebug
+	if l.because(id, err.Error()) && ctx.Err() == nil {
+		level = slog.LevelWarn
+	}
+	l.config.Log.Log(ctx, level, "a log could not be rotated as it should be and will be looked at again",
+		"uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt, "err", err)
+}
+
+// because notes why a log could not be rotated, and reports whether that is new.
+func (l *Logs) because(id, why string) (news bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.mu.logs[id]
+	news = r.why != why
+	r.why = why
+	l.mu.logs[id] = r
+	return news
+}
+
+// forget drops what is known of containers that do not run any more.
+func (l *Logs) forget(running map[string]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, r := range l.mu.logs {
+		if !running[id] && !r.busy {
+			delete(l.mu.logs, id)
+		}
+	}
+}
+
+func (c *LogsConfig) complete() error {
+	done := completion{config: "LogsConfig"}
+	done.missing(c.Store == nil, "Store")
+	done.missing(c.Runtime == nil, "Runtime")
+	done.missing(c.Seen == nil, "Seen")
+	done.fault(c.Policy.Never(), "Policy is never")
+	done.fault(c.Policy.MaxFiles == 1, "Policy.MaxFiles is less than two: the log, and the one before it")
+	orDefault(&done, "Period", &c.Period, DefaultLogPeriod)
+	orDefault(&done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	orDefault(&done, "MaxRotations", &c.MaxRotations, DefaultMaxRotations)
+	c.Policy = c.Policy.Complete()
+	done.outside(&c.Clock, &c.Log)
+	return done.err()
+}

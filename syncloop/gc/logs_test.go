@@ -1,0 +1,228 @@
+package gc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+)
+
+// printer is logs in memory, a picture of who writes them, and the runtime that does.
+type printer struct {
+	mu    sync.Mutex
+	began time.Time
+	notes []string
+	text  bytes.Buffer // of the log for people
+	pods  []*runtime.PodStatus
+	due   map[string]error         // by pod: nil is due
+	takes map[string]time.Duration // by pod, each rotation
+	hangs bool                     // the runtime
+}
+
+func (s *printer) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, fmt.Sprintf("%s ", time.Since(s.began))+fmt.Sprintf(format, args...))
+}
+
+// take is what was noted since the last call.
+func (s *printer) take() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.notes = nil }()
+	return s.notes
+}
+
+func (s *printer) Pods() (pods []runtime.Pod) {
+	for _, p := range s.pods {
+		pods = append(pods, runtime.Pod{UID: p.UID})
+	}
+	return pods
+}
+
+func (s *printer) Get(uid types.UID) (*runtime.PodStatus, error) {
+	for _, p := range s.pods {
+		if p.UID == uid && p.Name != "" {
+			return p, nil
+		}
+	}
+	return nil, errors.New("it cannot be seen")
+}
+
+func (s *printer) Due(l logfiles.Log, maxBytes int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err, ok := s.due[l.Pod.Name]
+	return ok && maxBytes == 7, err
+}
+
+func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p gc.LogPolicy, now time.Time, reopen func(context.Context) error) error {
+	s.note("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
+	err := reopen(ctx)
+	time.Sleep(s.takes[l.Pod.Name])
+	return err
+}
+
+func (s *printer) ReopenContainerLog(ctx context.Context, id string) error {
+	s.note("reopen %s", id)
+	if !s.hangs {
+		return nil
+	}
+	<-ctx.Done()
+	s.note("gave up %s", id)
+	return ctx.Err()
+}
+
+// runs adds a pod with a container in each state.
+func (s *printer) runs(names ...string) {
+	for _, name := range names {
+		p := &runtime.PodStatus{UID: types.UID("u" + name), Name: name, Namespace: "ns"}
+		for state := runtime.StateUnknown; state <= runtime.StateExited; state++ {
+			p.Containers = append(p.Containers, runtime.ContainerStatus{Container: runtime.Container{
+				ID: name + "-" + state.String(), Name: "c", Attempt: uint32(state), State: state,
+			}})
+		}
+		s.pods = append(s.pods, p)
+	}
+}
+
+func newPrinter() *printer {
+	return &printer{began: time.Now(), due: map[string]error{}, takes: map[string]time.Duration{}}
+}
+
+// run runs a rotator until the bubble's test has ended.
+func (s *printer) run(t *testing.T, change ...func(*gc.LogsConfig)) (logs *gc.Logs, end func()) {
+	config := gc.LogsConfig{
+		Store: s, Runtime: s, Seen: s, Policy: gc.LogPolicy{MaxBytes: 7}, Log: slog.New(slog.NewTextHandler(&s.text, nil)),
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	logs, err := gc.NewLogs(config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- logs.Run(ctx) }()
+	return logs, func() {
+		cancel()
+		require.NoError(t, <-done)
+	}
+}
+
+// F95: the logs of what runs are looked at every ten seconds, and those rotated that
+// are due; while nothing runs nobody looks at all.
+func TestLogs_F95(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPrinter()
+		s.due["web"], s.due["none"] = nil, nil
+		s.pods = []*runtime.PodStatus{{UID: "unseen"}}
+		logs, end := s.run(t)
+		time.Sleep(95 * time.Second)
+		s.runs("web", "db")
+		time.Sleep(95 * time.Second)
+		assert.Empty(t, s.take(), "nobody has said that something runs")
+		logs.Changed()
+		time.Sleep(15 * time.Second)
+		assert.Equal(t, []string{
+			"3m10s rotate web/c/2, 5 files, at 3m10s", "3m10s reopen web-running",
+			"3m20s rotate web/c/2, 5 files, at 3m20s", "3m20s reopen web-running",
+		}, s.take())
+		s.pods = nil
+		time.Sleep(time.Minute)
+		s.runs("web")
+		time.Sleep(time.Minute)
+		assert.Empty(t, s.take())
+		end()
+		assert.Empty(t, s.text.String())
+	})
+}
+
+// A log that takes long, as it is compressed, holds up no other, and is not begun a
+// second time; of more there are no more at once than may be.
+func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPrinter()
+		s.runs("a", "b", "c")
+		s.due["a"], s.due["b"], s.due["c"] = nil, nil, nil
+		s.takes["a"], s.takes["b"] = 25*time.Second, time.Second
+		_, end := s.run(t)
+		time.Sleep(12 * time.Second)
+		notes := strings.Join(s.take(), "\n")
+		assert.Equal(t, 1, strings.Count(notes, "rotate a/"), notes)
+		assert.Equal(t, 2, strings.Count(notes, "rotate b/"), notes)
+		assert.NotContains(t, notes, "rotate c/")
+		delete(s.due, "b")
+		time.Sleep(10 * time.Second)
+		notes = strings.Join(s.take(), "\n")
+		assert.Equal(t, 1, strings.Count(notes, "rotate c/"), notes)
+		assert.NotContains(t, notes, "rotate a/")
+		time.Sleep(10 * time.Second)
+		assert.Contains(t, strings.Join(s.take(), "\n"), "rotate a/")
+		end()
+	})
+}
+
+// F95: what fails is tried again at every look, and told once for each reason.
+func TestLogs_F95_Failures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPrinter()
+		s.runs("web")
+		s.due["web"] = errors.New("a link")
+		_, end := s.run(t)
+		time.Sleep(35 * time.Second)
+		assert.Empty(t, s.take())
+		assert.Equal(t, 1, strings.Count(s.text.String(), `err="a link"`))
+		s.mu.Lock()
+		s.due["web"], s.hangs = nil, true
+		s.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		notes := strings.Join(s.take(), "\n")
+		assert.Contains(t, notes, "40s reopen web-running\n2m40s gave up web-running", "a runtime that hangs is given up")
+		assert.Equal(t, 1, strings.Count(s.text.String(), "deadline exceeded"))
+		end()
+		assert.NotContains(t, s.text.String(), "context canceled", "our own end is nobody's fault")
+	})
+}
+
+// Run waits for what it has begun.
+func TestLogs_End(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPrinter()
+		s.runs("web")
+		s.due["web"], s.takes["web"] = nil, time.Minute
+		_, end := s.run(t)
+		time.Sleep(time.Second)
+		end()
+		assert.Equal(t, time.Minute, time.Since(s.began))
+	})
+}
+
+func TestNewLogs_NamesEveryFault(t *testing.T) {
+	_, err := gc.NewLogs(gc.LogsConfig{
+		Policy: gc.LogPolicy{MaxBytes: -1, MaxFiles: 1}, Period: -1, CallTimeout: -1, MaxRotations: -1,
+	})
+	require.Error(t, err)
+	assert.Equal(t, strings.Split(`gc: LogsConfig.Store is missing
+gc: LogsConfig.Runtime is missing
+gc: LogsConfig.Seen is missing
+gc: LogsConfig.Policy is never
+gc: LogsConfig.Policy.MaxFiles is less than two: the log, and the one before it
+gc: LogsConfig.Period is negative
+gc: LogsConfig.CallTimeout is negative
+gc: LogsConfig.MaxRotations is negative`, "\n"), strings.Split(err.Error(), "\n"))
+}
