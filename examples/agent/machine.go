@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -35,7 +38,8 @@ func (o *options) nodeConfig(log *slog.Logger) (node.Config, error) {
 		MaxPods:      int(min(o.capacity.Pods().Value(), 1<<20)),
 		DNS:          o.dns,
 		MaxPulls:     o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
-		ImageGC:    o.imageGC,
+		ImageGC:     o.imageGC,
+		LogMaxBytes: o.logMaxBytes, LogMaxFiles: o.logMaxFiles,
 		GRPCProbes: grpccheck.New(grpccheck.Config{}),
 		HTTP:       hookhttp.New(hookhttp.Config{}),
 	}
@@ -143,6 +147,26 @@ func (o *options) setMaxPulls(s string) error {
 		o.maxPulls = -1
 	}
 	return err
+}
+
+// setLogMaxSize has any size as a negative one, which is the node's word for it.
+func (o *options) setLogMaxSize(s string) error {
+	q, err := resource.ParseQuantity(s)
+	if err != nil || q.Sign() < 0 {
+		return errors.New("expected a size, such as 10Mi, or 0 for any size")
+	}
+	if o.logMaxBytes = q.Value(); o.logMaxBytes == 0 {
+		o.logMaxBytes = -1
+	}
+	return nil
+}
+
+// setLogMaxFiles wants the log and at least the one before it.
+func (o *options) setLogMaxFiles(s string) (err error) {
+	if o.logMaxFiles, err = strconv.Atoi(s); err != nil || o.logMaxFiles < 2 {
+		return errors.New("expected a number from 2")
+	}
+	return nil
 }
 
 // setStateDir wants a directory, or a path where one can be made.

@@ -98,6 +98,7 @@ func TestNodeConfig(t *testing.T) {
 		"--capacity", "cpu=4,memory=8Gi,pods=250", "--labels", "disk=ssd,zone=", "--max-parallel-pulls", "0",
 		"--cluster-dns", "192.0.2.53,2001:db8::53", "--cluster-domain", "Cluster.local.",
 		"--image-gc-high", "70", "--image-gc-low", "60", "--image-max-age", "24h",
+		"--log-max-size", "64Ki", "--log-max-files", "3",
 	})
 	require.NoError(t, err)
 	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
@@ -109,6 +110,7 @@ func TestNodeConfig(t *testing.T) {
 	assert.Equal(t, []string{"192.0.2.53", "2001:db8::53"}, c.DNS.ClusterDNS)
 	assert.Equal(t, "cluster.local", c.DNS.ClusterDomain)
 	assert.Equal(t, gc.ImagePolicy{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.ImageGC)
+	assert.Equal(t, []int{64 << 10, 3}, []int{int(c.LogMaxBytes), c.LogMaxFiles})
 	assert.NotNil(t, c.GRPCProbes)
 	assert.NotNil(t, c.HTTP)
 	assert.Nil(t, c.Volumes, "the node has them on paper")
@@ -116,11 +118,12 @@ func TestNodeConfig(t *testing.T) {
 	require.NoError(t, err, "the examples have objects")
 	assert.NotEmpty(t, door.StringData)
 
-	o, err = parse([]string{"--manifests", "manifests"})
+	o, err = parse([]string{"--manifests", "manifests", "--log-max-size", "0"})
 	require.NoError(t, err)
 	c, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Nil(t, c.Objects)
+	assert.Equal(t, int64(-1), c.LogMaxBytes, "logs are of any size")
 }
 
 // TestNodeConfig_CRI: the runtime is sought where it is said to be, and what is kept

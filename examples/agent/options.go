@@ -40,6 +40,8 @@ type options struct {
 	resolver     *string // file of the host's resolver configuration; nil: not said
 	maxPulls     int
 	imageGC      gc.ImagePolicy
+	logMaxBytes  int64
+	logMaxFiles  int
 	logLevel     slog.Level
 	logFormat    string
 	events       bool
@@ -81,6 +83,8 @@ func (o *options) knobs() []knob {
 		{"image-gc-high", "N", "percent of the disk from which unused images are removed (85)", percent(&o.imageGC.HighThresholdPercent)},
 		{"image-gc-low", "N", "percent of the disk down to which they are removed (80)", percent(&o.imageGC.LowThresholdPercent)},
 		{"image-max-age", "DURATION", "how long an unused image is kept (for ever)", positive(&o.imageGC.MaxAge)},
+		{"log-max-size", "SIZE", "of a container's log, before another file takes its place (10Mi); 0 for any size", o.setLogMaxSize},
+		{"log-max-files", "N", "files of a container's log, that one included (5)", o.setLogMaxFiles},
 		{"events", "true|false", "print the events of pods; what repeats itself is counted (true)",
 			oneOf("true false", func(s string) { o.events = s == "true" })},
 		{"log-level", "LEVEL", "debug, info, warn or error (info)", oneOf("debug info warn error", func(s string) {

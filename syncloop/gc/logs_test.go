@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
@@ -39,6 +40,13 @@ func (s *printer) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf("%s ", time.Since(s.began))+fmt.Sprintf(format, args...))
 }
 
+// change changes what there is while others look.
+func (s *printer) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
 // take is what was noted since the last call.
 func (s *printer) take() []string {
 	synctest.Wait()
@@ -49,6 +57,8 @@ func (s *printer) take() []string {
 }
 
 func (s *printer) Pods() (pods []runtime.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range s.pods {
 		pods = append(pods, runtime.Pod{UID: p.UID})
 	}
@@ -56,6 +66,8 @@ func (s *printer) Pods() (pods []runtime.Pod) {
 }
 
 func (s *printer) Get(uid types.UID) (*runtime.PodStatus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range s.pods {
 		if p.UID == uid && p.Name != "" {
 			return p, nil
@@ -74,13 +86,15 @@ func (s *printer) Due(l logfiles.Log, maxBytes int64) (bool, error) {
 func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p gc.LogPolicy, now time.Time, reopen func(context.Context) error) error {
 	s.note("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
 	err := reopen(ctx)
-	time.Sleep(s.takes[l.Pod.Name])
-	return err
+	return errors.Join(err, turn.Over(nil).Sleep(context.WithoutCancel(ctx), s.takes[l.Pod.Name]))
 }
 
 func (s *printer) ReopenContainerLog(ctx context.Context, id string) error {
 	s.note("reopen %s", id)
-	if !s.hangs {
+	s.mu.Lock()
+	hangs := s.hangs
+	s.mu.Unlock()
+	if !hangs {
 		return nil
 	}
 	<-ctx.Done()
@@ -133,7 +147,7 @@ func TestLogs_F95(t *testing.T) {
 		s.pods = []*runtime.PodStatus{{UID: "unseen"}}
 		logs, end := s.run(t)
 		time.Sleep(95 * time.Second)
-		s.runs("web", "db")
+		s.change(func() { s.runs("web", "db") })
 		time.Sleep(95 * time.Second)
 		assert.Empty(t, s.take(), "nobody has said that something runs")
 		logs.Changed()
@@ -142,9 +156,9 @@ func TestLogs_F95(t *testing.T) {
 			"3m10s rotate web/c/2, 5 files, at 3m10s", "3m10s reopen web-running",
 			"3m20s rotate web/c/2, 5 files, at 3m20s", "3m20s reopen web-running",
 		}, s.take())
-		s.pods = nil
+		s.change(func() { s.pods = nil })
 		time.Sleep(time.Minute)
-		s.runs("web")
+		s.change(func() { s.runs("web") })
 		time.Sleep(time.Minute)
 		assert.Empty(t, s.take())
 		end()
@@ -166,7 +180,7 @@ func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(notes, "rotate a/"), notes)
 		assert.Equal(t, 2, strings.Count(notes, "rotate b/"), notes)
 		assert.NotContains(t, notes, "rotate c/")
-		delete(s.due, "b")
+		s.change(func() { delete(s.due, "b") })
 		time.Sleep(10 * time.Second)
 		notes = strings.Join(s.take(), "\n")
 		assert.Equal(t, 1, strings.Count(notes, "rotate c/"), notes)
@@ -187,9 +201,7 @@ func TestLogs_F95_Failures(t *testing.T) {
 		time.Sleep(35 * time.Second)
 		assert.Empty(t, s.take())
 		assert.Equal(t, 1, strings.Count(s.text.String(), `err="a link"`))
-		s.mu.Lock()
-		s.due["web"], s.hangs = nil, true
-		s.mu.Unlock()
+		s.change(func() { s.due["web"], s.hangs = nil, true })
 		time.Sleep(5 * time.Minute)
 		notes := strings.Join(s.take(), "\n")
 		assert.Contains(t, notes, "40s reopen web-running\n2m40s gave up web-running", "a runtime that hangs is given up")

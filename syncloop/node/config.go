@@ -75,6 +75,13 @@ type Config struct {
 	// which each pod gets one. What is there of pods that are gone is removed: no two
 	// nodes may share it. Empty: the runtime is given no paths.
 	LogRoot string
+	// LogMaxBytes is how large the log of a running container may get before another
+	// file takes its place; zero is 10 MiB, negative is any size. LogMaxFiles is how
+	// many files there are of it, that one included, at least two; zero is 5, negative
+	// keeps all in one. Without a LogRoot, or a runtime that is a
+	// runtime.LogReopener, logs are the runtime's business.
+	LogMaxBytes int64
+	LogMaxFiles int
 	// SeccompRoot is the directory of the seccomp profiles that pods name by a path
 	// below it; empty is podsync.DefaultSeccompRoot.
 	SeccompRoot string
@@ -188,6 +195,9 @@ func (c *Config) complete() error {
 		if field.value < 0 {
 			errs = append(errs, fmt.Errorf("node: Config.%s is negative", field.name))
 		}
+	}
+	if c.LogMaxFiles == 1 {
+		errs = append(errs, errors.New("node: Config.LogMaxFiles is less than two: the log, and the one before it"))
 	}
 	errs = append(errs, c.checkResources()...)
 	if c.Name == "" {

@@ -30,6 +30,13 @@
 // What had ended stays so if the runtime has records of it, the source says so, or
 // Config.Endings have kept it. A pod that was refused is asked about anew.
 //
+// # Logs
+//
+// Where containers print into files below Config.LogRoot, and the runtime is a
+// runtime.LogReopener, a log that gets too large is rotated (F95). Who reads a log gets
+// the end of it that is in the file at its path; who follows it, what comes from then
+// on, over rotations too.
+//
 // # The end
 //
 // A runtime that ignores that a context has ended breaks its contract, and keeps

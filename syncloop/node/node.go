@@ -55,6 +55,7 @@ type Node struct {
 	// for logs.
 	directories []*gc.Directories
 	logs        *logfiles.Dir
+	rotator     *gc.Logs // nil: no log is rotated
 
 	ready, done turn.Latch
 	mu          struct {
@@ -91,7 +92,7 @@ func New(config Config) (*Node, error) {
 		config.onPaper()
 	}
 	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
-	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildWork, n.buildCollectors, n.buildLoop} {
+	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -274,6 +275,9 @@ func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)
 	n.dead.Changed(s.UID)
+	if n.rotator != nil {
+		n.rotator.Changed()
+	}
 	if n.config.Hooks.Synced != nil {
 		n.config.Hooks.Synced(s)
 	}

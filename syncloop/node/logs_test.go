@@ -1,0 +1,78 @@
+package node_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// writes is a runtime that says that it writes logs into files.
+type writes struct {
+	*memory.Runtime
+	reopen func() error
+}
+
+// ReopenContainerLog implements runtime.LogReopener.
+func (w writes) ReopenContainerLog(context.Context, string) error { return w.reopen() }
+
+// F95: a log of a running container that is too large is rotated, if anybody can tell
+// the runtime, as long as that is wanted; and goes with its pod, with all it has become.
+func TestNode_F95_LogsAreRotated(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		mute     bool // the runtime is no runtime.LogReopener
+		maxBytes int64
+		maxFiles int
+		want     []string
+	}{
+		{"rotated", false, 100, 3, []string{"0.log", "0.log.*"}},
+		{"as in the kubelet", false, 0, 0, []string{"0.log"}},
+		{"of any size", false, -1, 3, []string{"0.log"}},
+		{"all in one", false, 100, -1, []string{"0.log"}},
+		{"the runtime cannot", true, 100, 3, []string{"0.log"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, machine := disk{t, t.TempDir()}, memory.New(memory.Config{})
+				config := d.config(machine)
+				config.LogMaxBytes, config.LogMaxFiles = c.maxBytes, c.maxFiles
+				path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
+				if !c.mute {
+					config.Runtime = writes{machine, func() error { return os.WriteFile(path, nil, 0o600) }}
+				}
+				n := run(t, config)
+				require.NoError(t, n.Set(withVolume(pod("web", "serve"))))
+				d.log("web", "0.log")
+				require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
+				time.Sleep(time.Minute)
+				var names []string
+				for _, name := range d.names("logs/default_web_web/c") {
+					if strings.HasPrefix(name, "0.log.") {
+						name = "0.log.*"
+					}
+					names = append(names, name)
+				}
+				assert.Equal(t, c.want, names)
+				n.Drop("web")
+				time.Sleep(time.Minute)
+				assert.Empty(t, d.names("logs"))
+				require.NoError(t, n.stop())
+			})
+		})
+	}
+	_, err := node.New(node.Config{LogMaxFiles: 1})
+	require.EqualError(t, err, "node: Config.LogMaxFiles is less than two: the log, and the one before it")
+}
+
+var _ runtime.LogReopener = writes{}
