@@ -90,7 +90,8 @@ func NewLogs(config LogsConfig) (*Logs, error) {
 	return l, nil
 }
 
-// Changed says that a container may have begun to run. It never blocks.
+// Changed says that the picture is another one, and may show a container that runs. It
+// never blocks.
 func (l *Logs) Changed() { l.wake.Signal() }
 
 // Run looks at the logs of running containers every Period until ctx ends, and

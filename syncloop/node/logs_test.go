@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,10 +50,14 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 				config.LogMaxBytes, config.LogMaxFiles = c.maxBytes, c.maxFiles
 				path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
 				if !c.mute {
-					config.Runtime = writes{machine, func() error { return os.WriteFile(path, nil, 0o600) }}
+					config.Runtime = writes{machine, func() error {
+						f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND, 0o600)
+						return errors.Join(err, f.Close())
+					}}
 				}
 				n := run(t, config)
 				require.NoError(t, n.Set(withVolume(pod("web", "serve"))))
+				time.Sleep(time.Second) // Otherwise there would be an attempt before the first (KC-2).
 				d.log("web", "0.log")
 				require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
 				time.Sleep(time.Minute)

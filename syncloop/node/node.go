@@ -184,7 +184,12 @@ func (n *Node) relisted(r pleg.Relisting) {
 }
 
 // inspected follows every inspection of a pod.
-func (n *Node) inspected(i pleg.Inspection) { n.workers.Observed(i.UID, i.Err) }
+func (n *Node) inspected(i pleg.Inspection) {
+	n.workers.Observed(i.UID, i.Err)
+	if n.rotator != nil {
+		n.rotator.Changed()
+	}
+}
 
 // settled: every source and the runtime have been asked once. Whether the
 // runtime could answer does not matter: desire is read in any case.
@@ -275,9 +280,6 @@ func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)
 	n.dead.Changed(s.UID)
-	if n.rotator != nil {
-		n.rotator.Changed()
-	}
 	if n.config.Hooks.Synced != nil {
 		n.config.Hooks.Synced(s)
 	}
