@@ -156,7 +156,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 
 // expire ends a pod whose entry is due, unless its deadline has moved since.
 // From then on the pod has to end, and has no deadline any more: that is said
-// once (AD-2 says it every second).
+// once (AD-2 says it every second), and before what is said of the end.
 func (d *Deadlines) expire(uid types.UID) {
 	pod, at, ok := d.deadline(uid)
 	if !ok {
@@ -167,6 +167,12 @@ func (d *Deadlines) expire(uid types.UID) {
 		d.queue.EnqueueAt(uid, at)
 		return
 	}
+	d.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonDeadlineExceeded, messageDeadlineExceeded)
+	d.end(pod, at)
+}
+
+// end has the workers end a pod.
+func (d *Deadlines) end(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,
 		StartTime:  at,
@@ -178,9 +184,8 @@ func (d *Deadlines) expire(uid types.UID) {
 	switch {
 	case errors.Is(err, podworkers.ErrStopped):
 	case err != nil:
-		d.config.Log.Error("a pod beyond its deadline could not be ended", "pod", podmanager.FullName(pod), "uid", uid, "err", err)
+		d.config.Log.Error("a pod beyond its deadline could not be ended", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	default:
-		d.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonDeadlineExceeded, messageDeadlineExceeded)
-		d.config.Log.Info("a pod is beyond its deadline", "pod", podmanager.FullName(pod), "uid", uid, "since", at)
+		d.config.Log.Info("a pod is beyond its deadline", "pod", podmanager.FullName(pod), "uid", pod.UID, "since", at)
 	}
 }
