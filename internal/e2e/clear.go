@@ -52,14 +52,21 @@ func (c *Containerd) removePods() {
 		c.t.Logf("e2e: %v", err)
 	}
 	for _, s := range list.GetItems() {
-		_, err := client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: s.GetId()})
-		if err == nil {
-			_, err = client.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: s.GetId()})
-		}
-		if err != nil {
+		if err := removePod(ctx, client, s.GetId()); err != nil {
 			c.t.Logf("e2e: %v", err)
 		}
 	}
+}
+
+// removePod takes one away. A shim that hangs does not hold up the others.
+func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if _, err := client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+		return err
+	}
+	_, err := client.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
+	return err
 }
 
 // sweep kills what is left and unmounts what it had.
@@ -70,17 +77,16 @@ func (c *Containerd) sweep() {
 	c.unmount()
 }
 
-// killLeftovers kills shims of ours and all that descends from them, and what has
-// outlived its shim: where containerd is killed amid a start, it can leave a
-// container that nobody knows of.
+// killLeftovers kills shims of ours and all that descends from them, plugins of
+// networks that have outlived containerd, and what has outlived its shim: where
+// containerd is killed amid a start, it can leave a container that nobody knows of.
 func (c *Containerd) killLeftovers() {
 	parents, ours := map[int]int{}, []int{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		parents[pid] = parent(dir)
-		line, _ := os.ReadFile(dir + "/cmdline") // Gone is as good as empty.
-		if slices.Contains(strings.Split(string(line), "\x00"), c.path("c.sock")) || c.isRootOf(dir) {
+		if slices.Contains(words(dir, "cmdline"), c.path("c.sock")) || c.joins(dir) != "" || c.isRootOf(dir) {
 			ours = append(ours, pid)
 		}
 	}
@@ -96,6 +102,13 @@ func (c *Containerd) killLeftovers() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// words are those that a process was started with, by its directory and the name of
+// a list. Gone is as good as none.
+func words(dir, list string) []string {
+	text, _ := os.ReadFile(filepath.Join(dir, list))
+	return strings.Split(string(text), "\x00")
 }
 
 // isRootOf reports whether a process, by its directory, has its root on a layer of

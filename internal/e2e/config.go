@@ -20,7 +20,7 @@ func (c *Containerd) configure() {
 		}
 	}
 	text := strings.NewReplacer(
-		"$DIR", c.Dir, "$CNI", pluginDir, "$PAUSE", c.Registry.Pause(), "$SNAPSHOTTER", snapshotter(c.Dir),
+		"$DIR", c.Dir, "$CNI", c.plugins, "$PAUSE", c.Registry.Pause(), "$SNAPSHOTTER", snapshotter(c.Dir),
 	).Replace(configs[c.Version])
 	c.write("config.toml", text)
 	c.write("cni/10-pods.conflist", c.network())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -54,6 +55,7 @@ type Containerd struct {
 	turn    turn.Turn
 	program program
 	bridge  string
+	plugins string // the directory of those that make networks
 	conn    *grpc.ClientConn
 	process *process // nil: it does not run
 }
@@ -73,7 +75,7 @@ func Start(t T, version Version) *Containerd {
 	}
 	c := &Containerd{
 		Endpoint: "unix://" + filepath.Join(dir, "c.sock"), Dir: dir, Version: version,
-		t: t, turn: turn.Over(clock.RealClock{}), program: p, bridge: "pk" + filepath.Base(dir)[len("podkeel-"):],
+		t: t, turn: turn.Over(clock.RealClock{}), program: p, plugins: pluginDir, bridge: "pk" + filepath.Base(dir)[len("podkeel-"):],
 	}
 	if len(c.bridge) > 15 { // what the kernel takes
 		c.bridge = c.bridge[:15]
@@ -127,6 +129,14 @@ func (c *Containerd) PID() int { return c.process.run.Process.Pid }
 // Prefer has the programs in a directory go before those of the machine, such as
 // runc, from the next Restart on.
 func (c *Containerd) Prefer(dir string) { c.program.path = dir + ":" + c.program.path }
+
+// Plugins has networks made by the programs in a directory, from the next Restart
+// on.
+func (c *Containerd) Plugins(dir string) {
+	c.t.Helper()
+	c.plugins = dir
+	c.configure()
+}
 
 // launch starts the process.
 func (c *Containerd) launch() error {
@@ -184,6 +194,20 @@ func (c *Containerd) end(signal os.Signal) {
 
 // path is that of something in the directory.
 func (c *Containerd) path(name string) string { return filepath.Join(c.Dir, name) }
+
+// Said are the lines of containerd's log in which a word is.
+func (c *Containerd) Said(word string) (lines []string) {
+	text, err := os.ReadFile(c.path("log"))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, word) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
 
 // tail is the end of containerd's log.
 func (c *Containerd) tail() string {

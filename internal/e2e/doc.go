@@ -31,5 +31,11 @@
 // has some is so after their first answer, and then without a break (CS-12, PR-5).
 // A job runs once. It is excused if its very container has run again after
 // containerd died in its start, or if the machine went off in that: the runtime has
-// forgotten the start then, which TestForgotten shows without chance.
+// forgotten the start then, which TestForgotten shows without chance. An address that
+// a plugin has taken after containerd killed it, as the agent had died that wanted the
+// sandbox, is nobody's to give back (TestLease). A sandbox that nobody wants and that is
+// not ended in time is the agent's fault, unless bare calls with no agent alive do not
+// end it either: shims hang, and a container whose start was cut off may be over for
+// CRI and not for containerd. Then its shim is killed and containerd started again, once
+// (TestOwed), and everything has to be as it ought to be after all.
 package e2e

@@ -117,8 +117,14 @@ func isGivenUp(p *v1.Pod) bool {
 	return len(p.Status.ContainerStatuses) > 0
 }
 
-// isLate: a pod was active for too long. It stays wanted, and does not run again.
+// isLate: a pod was active for too long, and nothing of it runs any more: it has
+// failed before it has stopped. It stays wanted, and does not run again.
 func isLate(p *v1.Pod) bool {
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Terminated == nil {
+			return false
+		}
+	}
 	return p.Status.Phase == v1.PodFailed && p.Status.Reason == "DeadlineExceeded"
 }
 

@@ -77,6 +77,7 @@ type restarts struct {
 	number int               // of manifests that were written
 	died   []float64         // when containerd did, by the machine's clock
 	off    []float64         // when the machine was
+	slain  []time.Time       // when the agent was
 }
 
 // wanted is a pod that there ought to be.
@@ -89,7 +90,7 @@ func newRestarts(t *testing.T, c *e2e.Containerd, a *e2e.Agent, seed uint64) *re
 	client := cri.NewRuntimeServiceClient(c.Conn())
 	return &restarts{
 		T: t, c: c, agent: a, cri: client, counts: t.TempDir(), want: map[string]wanted{},
-		watch:  &watch{agent: a, cri: client, wrong: map[string]bool{}, counts: map[string]int32{}, been: map[string]int{}, over: map[string]bool{}, want: map[string]string{}},
+		watch:  &watch{agent: a, cri: client, wrong: map[string]bool{}, counts: map[string]int32{}, been: map[string]int{}, over: map[string]bool{}, want: map[string]string{}, excused: map[string]bool{}, linger: map[string]string{}},
 		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 }
@@ -156,7 +157,7 @@ func (r *restarts) round(name string, crash crash, calm bool) {
 // The crashes. Pods change while something is down, too.
 
 func (r *restarts) killAgent() {
-	r.agent.Kill()
+	r.endAgent()
 	r.churn(200 * time.Millisecond)
 	r.startAgent()
 }
@@ -168,14 +169,14 @@ func (r *restarts) killContainerd() {
 }
 
 func (r *restarts) killBoth() {
-	r.eitherFirst(r.agent.Kill, r.endContainerd)
+	r.eitherFirst(r.endAgent, r.endContainerd)
 	r.churn(200 * time.Millisecond)
 	r.eitherFirst(r.startAgent, r.c.Restart)
 }
 
 func (r *restarts) reboot() {
 	r.watch.settling(true)
-	r.agent.Kill()
+	r.endAgent()
 	r.off = append(r.off, r.uptime())
 	r.c.Reboot()
 	r.churn(200 * time.Millisecond)
@@ -185,6 +186,11 @@ func (r *restarts) reboot() {
 func (r *restarts) endContainerd() {
 	r.died = append(r.died, r.uptime())
 	r.c.Kill()
+}
+
+func (r *restarts) endAgent() {
+	r.slain = append(r.slain, real.Now())
+	r.agent.Kill()
 }
 
 func (r *restarts) startAgent() {
@@ -269,7 +275,7 @@ func (r *restarts) readyAgain(when string) {
 // returns what that had to wait for at last.
 func (r *restarts) converge(when string) []string {
 	r.Helper()
-	return r.await(when+": calm", calm, func(pods map[string]*v1.Pod, t truth) (missing []string) {
+	return r.settle(when+": calm", func(pods map[string]*v1.Pod, t truth) (missing []string) {
 		wanted := map[string]bool{}
 		for name, p := range pods {
 			wanted[string(p.UID)] = true
@@ -286,10 +292,17 @@ func (r *restarts) converge(when string) []string {
 	})
 }
 
-// await waits until nothing is missing, and returns what was missing last.
-func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) []string {
+// await waits until nothing is missing.
+func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) {
 	r.Helper()
-	var last, now []string
+	if _, now := r.try(within, missing); len(now) > 0 {
+		r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(now, "\n"), r.watch.found())
+	}
+}
+
+// try waits until nothing is missing, and returns what was missing last before that,
+// and what still is when there is no more time.
+func (r *restarts) try(within time.Duration, missing func(map[string]*v1.Pod, truth) []string) (last, now []string) {
 	for end := real.Now().Add(within); ; {
 		pods, err := r.agent.Pods()
 		var t truth
@@ -299,13 +312,10 @@ func (r *restarts) await(what string, within time.Duration, missing func(map[str
 		if now = []string{fmt.Sprint(err)}; err == nil {
 			now = missing(pods, t)
 		}
-		if len(now) == 0 {
-			return last
+		if len(now) == 0 || real.Now().After(end) {
+			return last, now
 		}
 		last = now
-		if real.Now().After(end) {
-			r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(last, "\n"), r.watch.found())
-		}
 		_ = real.Sleep(r.Context(), 20*time.Millisecond)
 	}
 }
@@ -316,20 +326,40 @@ func (r *restarts) leave() {
 	for _, name := range slices.Sorted(maps.Keys(r.want)) {
 		r.remove(name)
 	}
-	r.await("the end: nothing is left", calm, func(pods map[string]*v1.Pod, t truth) []string {
+	r.settle("the end: nothing is left", func(pods map[string]*v1.Pod, t truth) []string {
 		left := t.orphans(nil, true)
 		for name := range pods {
 			left = append(left, name)
 		}
-		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.agent.State + "/ended/*", r.c.Dir + "/leases/*/10.*", r.c.Dir + "/state/netns/*"} {
+		_, held := r.leases()
+		left = append(left, held...)
+		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.agent.State + "/ended/*", r.c.Dir + "/state/netns/*"} {
 			found, _ := filepath.Glob(file)
 			left = append(left, found...)
 		}
 		return left
 	})
 	require.Empty(r, r.watch.found(), "the end")
+	nobodys, _ := r.leases()
+	for _, what := range nobodys {
+		r.Log("the agent died while an address was taken, and nobody can give it back: " + what)
+	}
 	r.Logf("what nobody wanted was gone after %s at the latest", r.watch.oldest.Round(time.Millisecond))
 	r.jobs()
+}
+
+// leases are the addresses that are held still: those that are nobody's to give back
+// (TestLease), and the others.
+func (r *restarts) leases() (nobodys, left []string) {
+	for file, id := range leases(r.T, r.c) {
+		what := fmt.Sprintf("%s is held for sandbox %s, of which containerd says:\n%s", file, id, strings.Join(r.c.Said(id), "\n"))
+		if cutOff(r.c, id, r.slain) {
+			nobodys = append(nobodys, what)
+		} else {
+			left = append(left, what)
+		}
+	}
+	return nobodys, left
 }
 
 // told is what people need to know of a pod that is not as it ought to be.

@@ -31,6 +31,8 @@ type watch struct {
 	want    map[string]string    // the word of each pod that there ought to be, by name
 	orphans map[string]time.Time // since when a sandbox of no such pod is there
 	oldest  time.Duration        // that one has become
+	excused map[string]bool      // sandboxes that containerd does not end
+	linger  map[string]string    // what is wrong of sandboxes that are there for too long
 }
 
 // lingers is how long something of a pod that nobody wants may go on, whatever
@@ -42,7 +44,7 @@ func (w *watch) run(ctx context.Context) {
 		w.askAgent()
 		if t, err := look(w.cri); err == nil {
 			w.note(t.doubles()...)
-			w.note(w.linger(t, real.Now())...)
+			w.age(t, real.Now())
 		}
 		_ = real.Sleep(ctx, 50*time.Millisecond)
 	}
@@ -64,29 +66,51 @@ func (w *watch) wants(name, gen string) {
 	w.want[name+"-"+e2e.NodeName] = gen
 }
 
-// linger finds sandboxes of pods that nobody wants, with all that is in them, that
+// wanted reports whether a sandbox is of a pod as it ought to be.
+func (w *watch) wanted(s *cri.PodSandbox) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wantedLocked(s)
+}
+
+func (w *watch) wantedLocked(s *cri.PodSandbox) bool {
+	pod, _ := whose(s.GetLabels())
+	return s.GetLabels()["gen"] == w.want[pod]
+}
+
+// excuse says that sandboxes may be there for however long: containerd does not end
+// them.
+func (w *watch) excuse(ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		w.excused[id] = true
+	}
+}
+
+// age finds sandboxes of pods that nobody wants, with all that is in them, that
 // are there for too long (I34).
-func (w *watch) linger(t truth, now time.Time) (wrong []string) {
+func (w *watch) age(t truth, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := map[string]time.Time{}
 	for _, s := range t.sandboxes {
-		pod, _ := whose(s.GetLabels())
-		if !isUp(s) || s.GetLabels()["gen"] == w.want[pod] {
+		id := s.GetId()
+		if !isUp(s) || w.wantedLocked(s) || w.excused[id] {
 			continue
 		}
-		since, known := w.orphans[s.GetId()]
+		since, known := w.orphans[id]
 		if !known {
 			since = now
 		}
-		seen[s.GetId()] = since
+		seen[id] = since
 		w.oldest = max(w.oldest, now.Sub(since))
 		if now.Sub(since) > lingers {
-			wrong = append(wrong, fmt.Sprintf("sandbox %s of %s, which nobody wants, has been there for more than %s", s.GetId(), pod, lingers))
+			pod, _ := whose(s.GetLabels())
+			w.linger[id] = fmt.Sprintf("sandbox %s of %s, which nobody wants, has been there for more than %s", id, pod, lingers)
 		}
 	}
 	w.orphans = seen
-	return wrong
 }
 
 // started says that another agent runs now. Before it is started this is
@@ -175,6 +199,11 @@ func (w *watch) found() (wrong []string) {
 	defer w.mu.Unlock()
 	for what := range w.wrong {
 		wrong = append(wrong, what)
+	}
+	for id, what := range w.linger {
+		if !w.excused[id] {
+			wrong = append(wrong, what)
+		}
 	}
 	return wrong
 }

@@ -1,0 +1,161 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// What becomes of an address when a plugin is taking it and containerd is killed, or
+// the caller goes. The plugins outlive containerd: the next one shows the sandbox, and
+// gives back what it has by then; what is taken later the plugin itself gives back. A
+// caller that has gone has containerd kill the plugin, but not what that has called.
+// Containerd gives back what there is, and never shows the sandbox: an address that is
+// taken after that is nobody's to give back, which TestRestart excuses.
+func TestLease(t *testing.T) {
+	long(t)
+	for _, version := range e2e.Versions() {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/killed,late=%t", version, late), func(t *testing.T) {
+				s, dir, made, _ := joining(t, version, late)
+				s.c.Kill()
+				require.Error(t, <-made)
+				ids := s.c.Joining()
+				require.Len(t, ids, 1)
+				s.c.Restart()
+				all, err := look(s.cri)
+				require.NoError(t, err)
+				require.Len(t, all.sandboxes, 1)
+				require.Equal(t, ids[0], all.sandboxes[0].Id)
+				require.NoError(t, drop(t.Context(), s.cri, ids[0], soon))
+				assert.Empty(t, leases(t, s.c), "what was taken is given back")
+				s.letGo(dir)
+				assert.Empty(t, leases(t, s.c), "so is what is taken later")
+			})
+		}
+		t.Run(string(version)+"/left", func(t *testing.T) {
+			s, dir, made, leave := joining(t, version, true)
+			ids := s.c.Joining()
+			require.Len(t, ids, 1)
+			gone := real.Now()
+			leave()
+			require.Error(t, <-made)
+			s.wait("containerd has given up", soon, func() bool { return cutOff(s.c, ids[0], []time.Time{gone}) })
+			all, err := look(s.cri)
+			require.NoError(t, err)
+			require.Empty(t, all.sandboxes)
+			require.Empty(t, leases(t, s.c))
+			s.letGo(dir)
+			for _, id := range leases(t, s.c) {
+				assert.Equal(t, ids[0], id)
+			}
+			assert.Len(t, leases(t, s.c), 1)
+			assert.False(t, cutOff(s.c, ids[0], nil), "nobody has gone")
+			assert.False(t, cutOff(s.c, ids[0], []time.Time{gone.Add(-time.Minute)}), "long ago")
+			assert.False(t, cutOff(s.c, "another", []time.Time{gone}))
+		})
+	}
+}
+
+// joining is a containerd that makes a sandbox whose address is being taken. The
+// caller of that can leave.
+func joining(t *testing.T, version e2e.Version, late bool) (s *scene, dir string, made chan error, leave func()) {
+	t.Helper()
+	s = newScene(t, e2e.Start(t, version), &e2e.Agent{})
+	dir = s.slowNetwork(late)
+	ctx, leave := s.bare()
+	t.Cleanup(leave)
+	made = make(chan error, 1)
+	go func() { made <- s.bareSandbox(ctx) }()
+	s.wait("an address is being taken", soon, func() bool { return exist(dir, "asked") })
+	return s, dir, made, leave
+}
+
+// letGo lets the plugin take the address, and waits until it has ended.
+func (s *scene) letGo(dir string) {
+	s.Helper()
+	require.NoError(s, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	s.wait("the address was taken", soon, func() bool { return exist(dir, "done") && len(s.c.Joining()) == 0 })
+}
+
+// cutOff reports whether containerd says that it has killed the plugin which made
+// the network of a sandbox, soon after its caller had gone.
+func cutOff(c *e2e.Containerd, id string, gone []time.Time) bool {
+	for _, line := range c.Said(id) {
+		if !strings.Contains(line, "failed to setup network") || !strings.Contains(line, "failed (add)") || !strings.Contains(line, "signal: killed") {
+			continue
+		}
+		_, at, _ := strings.Cut(line, `time="`)
+		at, _, _ = strings.Cut(at, `"`)
+		said, err := time.Parse(time.RFC3339Nano, at)
+		if err == nil && slices.ContainsFunc(gone, func(at time.Time) bool { return said.After(at) && said.Sub(at) < cut*time.Second }) {
+			return true
+		}
+	}
+	return false
+}
+
+// leases are the sandboxes that addresses are held for, by file.
+func leases(t *testing.T, c *e2e.Containerd) map[string]string {
+	t.Helper()
+	found, err := filepath.Glob(c.Dir + "/leases/*/10.*")
+	require.NoError(t, err)
+	ids := map[string]string{}
+	for _, file := range found {
+		text, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			continue
+		}
+		require.NoError(t, err)
+		id, _, _ := strings.Cut(string(text), "\r\n")
+		ids[file] = id
+	}
+	return ids
+}
+
+// slowNetwork makes sandboxes wait for a file called go in the directory that it
+// returns: late, before an address is taken, or else after that.
+func (s *scene) slowNetwork(late bool) string {
+	s.Helper()
+	const here = "/usr/lib/cni"
+	dir, plugins := s.TempDir(), s.TempDir()
+	for _, name := range []string{"bridge", "loopback", "portmap"} {
+		require.NoError(s, os.Symlink(filepath.Join(here, name), filepath.Join(plugins, name)))
+	}
+	first, second := here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
+	if late {
+		first, second = second, first
+	}
+	script := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\n%s\n%s\ntest $CNI_COMMAND != ADD || touch %s/done\nexit $code\n", first, second, dir)
+	require.NoError(s, os.WriteFile(filepath.Join(plugins, "host-local"), []byte(script), 0o700))
+	s.c.Kill()
+	s.c.Plugins(plugins)
+	s.c.Restart()
+	return dir
+}
+
+// bareSandbox makes a sandbox by a bare call.
+func (s *scene) bareSandbox(ctx context.Context) error {
+	_, err := s.cri.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: &cri.PodSandboxConfig{
+		Metadata: &cri.PodSandboxMetadata{Name: "net", Namespace: "default", Uid: "net"}, Linux: &cri.LinuxPodSandboxConfig{},
+	}})
+	return err
+}
+
+func exist(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}

@@ -1,0 +1,40 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/e2e"
+)
+
+// A sandbox whose shim hangs is ended for no caller. What TestRestart does about
+// that ends it: its shim is killed, and containerd started again.
+func TestOwed(t *testing.T) {
+	long(t)
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			s := newScene(t, e2e.Start(t, version), &e2e.Agent{})
+			require.NoError(t, s.begin(s.bareJob(t.TempDir())))
+			all, err := look(s.cri)
+			require.NoError(t, err)
+			require.Len(t, all.sandboxes, 1)
+			id := all.sandboxes[0].Id
+			require.True(t, s.c.SignalShim(id, syscall.SIGSTOP))
+			require.Error(t, drop(t.Context(), s.cri, id, 5*time.Second))
+			require.True(t, s.c.SignalShim(id, syscall.SIGKILL))
+			s.c.Kill()
+			s.c.Restart()
+			require.NoError(t, drop(t.Context(), s.cri, id, soon))
+			all, err = look(s.cri)
+			require.NoError(t, err)
+			assert.Empty(t, all.sandboxes)
+			assert.Empty(t, all.containers)
+		})
+	}
+}

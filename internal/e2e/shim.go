@@ -1,0 +1,53 @@
+//go:build linux
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Joining are the sandboxes that a plugin is making a network for. Plugins outlive
+// a containerd that is killed, and nobody hears how they end.
+func (c *Containerd) Joining() (ids []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		if id := c.joins(dir); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// joins is the sandbox that a process, by its directory, makes a network of ours
+// for: CNI says in the environment what a plugin is to do. It is empty if it does
+// not.
+func (c *Containerd) joins(dir string) (id string) {
+	env := map[string]string{}
+	for _, word := range words(dir, "environ") {
+		if name, value, _ := strings.Cut(word, "="); strings.HasPrefix(name, "CNI_") {
+			env[name] = value
+		}
+	}
+	if env["CNI_COMMAND"] != "ADD" || !strings.HasPrefix(env["CNI_NETNS"], c.Dir+"/") {
+		return ""
+	}
+	return env["CNI_CONTAINERID"]
+}
+
+// SignalShim sends a signal to the shim of a sandbox, and reports whether there is
+// one.
+func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		said := words(dir, "cmdline")
+		if slices.Contains(said, c.path("c.sock")) && slices.Contains(said, sandbox) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			found = syscall.Kill(pid, signal) == nil || found
+		}
+	}
+	return found
+}
