@@ -63,8 +63,12 @@
 //
 // # Logs
 //
-// ReadLog reads the files that the runtime writes, in CRI's format, over rotation
-// too; so it has to run where the runtime does. A file that is a link is not read.
+// ReadLog reads the files that the runtime writes, in CRI's format; so it has to run
+// where the runtime does. Who follows a log follows it over rotations, of which there
+// are few: two between two of his reads are one file that he misses. What was
+// printed before, the last lines too, is read from the file at the log's path only.
+// ReopenContainerLog is what a rotation needs of a runtime (F95); who rotates is package
+// gc. A file that is a link is not read.
 // Pieces of long lines are put together, those of stdout apart from those of stderr.
 //
 // # Streams

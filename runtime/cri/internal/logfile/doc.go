@@ -9,8 +9,10 @@
 //
 // # Rotation
 //
-// When another file stands at the path, what is left of the old one is read first;
-// when the file has become shorter it is read anew from its beginning. Of files
+// When another file stands at the path, what is left of the old one is read first,
+// until nothing comes any more: a runtime makes the new file before it has written the
+// last lines into the old one. So nothing is lost or doubled. A log that is not there
+// while its container runs is looked for again for a second. When the file has become shorter it is read anew from its beginning. Of files
 // that came and went between two looks nothing is known. Last lines and lines
 // since a time are looked for in the file at the path only, as the kubelet does.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,6 +191,46 @@ func TestRead_FollowUntilTheContextEnds(t *testing.T) {
 		assert.Equal(t, "a\n", f.after())
 		cancel()
 		require.ErrorIs(t, <-f.ended, context.Canceled)
+	})
+}
+
+// F95: a runtime that was told to reopen a log has made the new file, and written to
+// it, before the last lines are in the old one.
+func TestRead_F95_FollowsTheOldFileToItsEnd(t *testing.T) {
+	path := written(t, line("a"))
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t.Context(), path, 0)
+		assert.Equal(t, "a\n", f.after())
+		require.NoError(t, os.Rename(path, path+".1"))
+		add(t, path, line("d")+at+"stdout P half a ")
+		for _, late := range []string{"b", "c"} {
+			time.Sleep(190 * time.Millisecond) // Each comes before the next look.
+			add(t, path+".1", line(late))
+		}
+		f.over.Store(true)
+		require.NoError(t, <-f.ended)
+		assert.Equal(t, "b\nc\nd\nhalf a ", f.after())
+	})
+}
+
+// F95: who asks for a log between the two steps of a rotation gets it a moment later;
+// of what has ended, or is never found, it is not there.
+func TestRead_F95_WhileThereIsNone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.log")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		none := func(over bool) error {
+			return logfile.Read(t.Context(), logfile.Request{Path: path, Over: always(over), Turn: turn.Over(nil)}, io.Discard)
+		}
+		require.ErrorIs(t, none(true), fs.ErrNotExist)
+		assert.Zero(t, time.Since(began))
+		require.ErrorIs(t, none(false), fs.ErrNotExist)
+		assert.Equal(t, time.Second, time.Since(began))
+		go func() {
+			time.Sleep(500 * time.Millisecond)
+			add(t, path, line("a"))
+		}()
+		assert.Equal(t, "a\n", read(t, logfile.Request{Path: path, Over: always(false)}))
 	})
 }
 

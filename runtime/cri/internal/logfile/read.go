@@ -18,6 +18,9 @@ const (
 	blockBytes = 32 << 10
 	// pollPeriod is how often a file is looked at that is followed.
 	pollPeriod = 200 * time.Millisecond
+	// awayLooks is how often a log is looked for that is not there while its container
+	// runs: a rotation takes a moment.
+	awayLooks = 5
 	// askPeriod is how often the runtime is asked whether the container has ended.
 	askPeriod = time.Second
 )
@@ -42,6 +45,12 @@ func Read(ctx context.Context, req Request, w io.Writer) error {
 	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since}, block: make([]byte, blockBytes)}
 	defer r.close()
 	err := r.open(true)
+	for n := 0; n < awayLooks && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.Over(ctx); n++ {
+		if err := req.Turn.Sleep(ctx, pollPeriod); err != nil {
+			return err
+		}
+		err = r.open(true)
+	}
 	if err != nil && !(req.Follow && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
@@ -70,6 +79,7 @@ type reader struct {
 	decoder crilog.Decoder
 	file    *os.File // nil: there has been none yet
 	offset  int64    // how far it is read
+	leaving bool     // another one has taken its place
 	block   []byte
 	out     []byte
 }
@@ -87,7 +97,7 @@ func (r *reader) open(first bool) error {
 		return err
 	}
 	r.close()
-	r.file, r.offset = f, 0
+	r.file, r.offset, r.leaving = f, 0, false
 	if first && r.Tail > 0 {
 		info, err := f.Stat()
 		if err != nil {
@@ -145,9 +155,15 @@ func (r *reader) catchUp(ctx context.Context) (bool, error) {
 	}
 	read := r.offset != before
 	if err != nil || !replaced {
+		r.leaving = false
 		return read, err
 	}
-	// Nobody writes to the old one any more, so it has been read to its end.
+	// The last lines may still be on their way into the old one when the new one is
+	// there: it has been read to its end when nothing has come between two looks.
+	if read || !r.leaving {
+		r.leaving = true
+		return true, nil
+	}
 	switch err := r.open(false); {
 	case errors.Is(err, fs.ErrNotExist):
 		return read, nil // It is being replaced again.
@@ -155,7 +171,7 @@ func (r *reader) catchUp(ctx context.Context) (bool, error) {
 		return read, err
 	}
 	r.decoder.Skip()
-	return true, nil
+	return true, r.readTo(ctx, -1)
 }
 
 // replaced reports whether another file stands at the path. A file that has been
