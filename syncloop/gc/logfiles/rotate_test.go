@@ -220,6 +220,15 @@ func TestRotate_F95_NoRoomToCompress(t *testing.T) {
 `, r.content())
 }
 
+// What was written of a compression that fails is removed.
+func TestRotate_F95_NoRestOfACompression(t *testing.T) {
+	r := newRotation(t, place+"0.log.20260101-000000.gz/d")
+	r.write("0.log.20260101-000000", "old")
+	r.write("0.log", "what there is")
+	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrLeft)
+	assert.Equal(t, []string{"0.log", "0.log.20260101-000000", "0.log.20260101-000000.gz/d", "0.log.20260101-000130"}, tree(t, r.path("")))
+}
+
 // Links are not followed, whoever has planted them: neither to directories nor to
 // files, neither the log nor one that was rotated. What they point to is as it was.
 func TestRotate_F95_Links(t *testing.T) {
