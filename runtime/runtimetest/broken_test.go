@@ -432,12 +432,12 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
 			}
-			time.AfterFunc(time.Second, func() { _ = r.m.StartContainer(context.Background(), req) })
+			time.AfterFunc(1500*time.Millisecond, func() { _ = r.m.StartContainer(context.Background(), req) })
 			return nil
 		}
 	}},
