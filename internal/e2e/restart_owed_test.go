@@ -39,18 +39,25 @@ func (r *restarts) help() bool {
 		return false
 	}
 	var owed []string
+	ended, hangs := map[string]string{}, map[string]bool{} // by UID: a pod's other sandboxes wait for one that is not ended
 	for _, s := range t.sandboxes {
-		pod, _ := whose(s.GetLabels())
+		pod, uid := whose(s.GetLabels())
 		if r.watch.wanted(s) {
 			continue
 		}
 		err := drop(r.Context(), r.cri, s.GetId(), soon)
 		if err == nil {
-			r.Logf("sandbox %s of %s could be ended, and the agent has not", s.GetId(), pod)
-			return false
+			ended[uid] = s.GetId()
+			continue
 		}
 		r.Logf("containerd does not end sandbox %s of %s for a bare call either: %v\n%s", s.GetId(), pod, err, strings.Join(r.c.Said(s.GetId()), "\n"))
-		owed = append(owed, s.GetId())
+		owed, hangs[uid] = append(owed, s.GetId()), true
+	}
+	for uid, id := range ended {
+		if !hangs[uid] {
+			r.Logf("sandbox %s of pod %s could be ended, and the agent has not", id, uid)
+			return false
+		}
 	}
 	if len(owed) == 0 {
 		return false
