@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -15,12 +17,34 @@ type bare struct {
 	w                  *world
 	name               string
 	config             *cri.PodSandboxConfig
+	mounts             []*cri.Mount
 	sandbox, container string
+}
+
+// What every container has that a kubelet, or the agent, makes: paths that it must
+// not see or write, a hosts file and a file for its last words.
+var (
+	masked = []string{
+		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+	}
+	readOnly = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	files    = []string{"/etc/hosts", "/dev/termination-log"}
+)
+
+// mounts are the files of a pod, which are there before its time is taken.
+func (w *world) mounts(pod string) (mounts []*cri.Mount) {
+	for _, path := range files {
+		host := filepath.Join(w.logDir(pod), filepath.Base(path))
+		w.check(os.WriteFile(host, nil, 0o644))
+		mounts = append(mounts, &cri.Mount{ContainerPath: path, HostPath: host})
+	}
+	return mounts
 }
 
 // bare describes a pod as the agent would make it, and makes nothing.
 func (w *world) bare(name string) *bare {
-	return &bare{w: w, name: name, config: &cri.PodSandboxConfig{
+	return &bare{w: w, name: name, mounts: w.mounts(name), config: &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
 		Hostname:     name,
 		LogDirectory: w.logDir(name),
@@ -53,9 +77,13 @@ func (b *bare) start(attempt uint32) error {
 			Command:  []string{"sh", "-c", command},
 			Labels:   b.config.GetLabels(),
 			LogPath:  "main.log",
+			Mounts:   b.mounts,
 			Linux: &cri.LinuxContainerConfig{
-				Resources:       &cri.LinuxContainerResources{},
-				SecurityContext: &cri.LinuxContainerSecurityContext{NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER}},
+				Resources: &cri.LinuxContainerResources{},
+				SecurityContext: &cri.LinuxContainerSecurityContext{
+					NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER},
+					MaskedPaths:      masked, ReadonlyPaths: readOnly,
+				},
 			},
 		},
 	})
