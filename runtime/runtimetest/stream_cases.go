@@ -1,8 +1,9 @@
 package runtimetest
 
 import (
-	"github.com/podkeel/podkeel/runtime"
 	"strings"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 var streamCases = []Case{
@@ -33,8 +34,12 @@ func streamOutput(b *bench) {
 			Stdin: strings.NewReader(""), Stdout: &t, Stderr: &t,
 		})
 	})
-	b.until("the first line comes", func() bool { return t.String() != "" })
-	b.check(!ended.Opened(), "no line came before the end")
+	var first string
+	b.until("the first line comes", func() bool {
+		first = t.String()
+		return first != ""
+	})
+	b.check(first != printedText && !ended.Opened(), "no line came before the end")
 	b.until("ExecStream returns", ended.Opened)
 	b.must(err, "ExecStream")
 	b.check(t.String() == printedText && code == 3, "it printed %q and ended with %d", t.String(), code)
