@@ -149,7 +149,9 @@ func (w *watch) askAgent() {
 	}
 }
 
-// countsLocked: restart counts never fall.
+// countsLocked: restart counts never fall. An end that nobody saw counts before the
+// restart that it leads to: if the agent dies between the two, no record tells the
+// next one of it, and there is no API server that does.
 func (w *watch) countsLocked(name string, p *v1.Pod) {
 	for _, list := range [...][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
@@ -158,9 +160,20 @@ func (w *watch) countsLocked(name string, p *v1.Pod) {
 			if before := w.counts[key]; now < before && list[i].ContainerID != "" {
 				w.wrong[fmt.Sprintf("the restart count of %s/%s fell from %d to %d", name, list[i].Name, before, now)] = true
 			}
-			w.counts[key] = max(now, w.counts[key])
+			if list[i].State.Running != nil || !unseenEnd(&list[i]) {
+				w.counts[key] = max(now, w.counts[key])
+			}
 		}
 	}
+}
+
+// unseenEnd reports whether the newest end of a container is one that nobody saw.
+func unseenEnd(s *v1.ContainerStatus) bool {
+	end := s.State.Terminated
+	if end == nil {
+		end = s.LastTerminationState.Terminated
+	}
+	return end != nil && end.Reason == "ContainerStatusUnknown"
 }
 
 // readyLocked: what nobody touches and was Ready stays so, as long as the agent
