@@ -75,6 +75,18 @@ func TestAdmitOS_AD5(t *testing.T) {
 	}
 }
 
+func TestAdmitNodeName_RefusesThePodOfAnotherNode(t *testing.T) {
+	for assigned, deny := range map[string]string{
+		"":   "",
+		"n1": "",
+		"n2": `NodeName: spec.nodeName is "n2", and this node is "n1"`,
+	} {
+		pod := named("web", "api")
+		pod.Spec.NodeName = assigned
+		assert.Equal(t, deny, verdict(syncloop.AdmitNodeName("n1").Admit(syncloop.PodAdmitAttributes{Pod: pod})), "%q", assigned)
+	}
+}
+
 func TestAdmitGates(t *testing.T) {
 	pod := named("web", "api")
 	assert.Empty(t, verdict(syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})))
@@ -248,4 +260,12 @@ func ExampleAdmitGates() {
 	refused := syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output: SchedulingGated - the pod must not be started before its scheduling gates are removed: quota
+}
+
+func ExampleAdmitNodeName() {
+	pod := named("web", "api")
+	pod.Spec.NodeName = "edge-2"
+	refused := syncloop.AdmitNodeName("edge-1").Admit(syncloop.PodAdmitAttributes{Pod: pod})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: NodeName - spec.nodeName is "edge-2", and this node is "edge-1"
 }

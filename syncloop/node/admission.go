@@ -22,6 +22,7 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		syncloop.AdmitResources(n.config.allocatable()),
 		syncloop.AdmitNodeAffinity(n.config.Name, n.config.Labels),
+		syncloop.AdmitNodeName(n.config.Name),
 		syncloop.AdmitHostPorts(),
 		syncloop.AdmitTaints(n.config.Taints),
 		admitPowers(n.powers(), n.config.Recorder),

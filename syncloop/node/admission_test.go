@@ -52,6 +52,7 @@ func refused() map[string]func(*v1.Pod) {
 		"OutOfmemory": func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"memory": resource.MustParse("5Gi")}
 		},
+		"NodeName":        func(p *v1.Pod) { p.Spec.NodeName = "n2" },
 		"NodeAffinity":    func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "hdd"} },
 		"TaintToleration": func(p *v1.Pod) { p.Spec.Tolerations = nil },
 	}

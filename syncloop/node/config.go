@@ -28,7 +28,8 @@ import (
 // in-memory runtime, pods handed over with Set, the kubelet's numbers.
 type Config struct {
 	// Name is the node's name in lower case, which pods that are Set get as
-	// their spec.nodeName; empty is "localhost".
+	// their spec.nodeName; empty is "localhost". A pod with the spec.nodeName of
+	// another node is refused with reason NodeName.
 	Name string
 	// Runtime runs the containers; nil is a new runtime in memory, with volumes on
 	// paper if none are given.
@@ -107,8 +108,8 @@ type Config struct {
 	// Reserved is how much of Capacity pods do not get.
 	Reserved v1.ResourceList
 	// Admit is asked after the built-in handlers: draining, validity, names, scheduling
-	// gates, operating system, pod count, resources, node affinity, host ports,
-	// taints, fields that the syncer can not honour.
+	// gates, operating system, pod count, resources, node affinity, node name, host
+	// ports, taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
 	// Evictable is asked by Evict whether a pod may be; nil spares static pods
 	// and those of a system-critical priority. It is called by any goroutine.

@@ -1,0 +1,17 @@
+package syncloop
+
+import "fmt"
+
+// AdmitNodeName refuses a pod whose spec.nodeName is that of another node. A pod
+// without one has been placed by its source, and is admitted.
+func AdmitNodeName(name string) PodAdmitHandler {
+	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+		if assigned := attrs.Pod.Spec.NodeName; assigned != "" && assigned != name {
+			return PodAdmitResult{
+				Reason:  "NodeName",
+				Message: fmt.Sprintf("spec.nodeName is %q, and this node is %q", assigned, name),
+			}
+		}
+		return admitted
+	})
+}
