@@ -109,6 +109,7 @@ func Podkeel() House {
 			{"internal/restart", Pure, Floor1b},
 			{"internal/resources", Pure, Floor1b},
 			{"internal/deadline", Pure, Floor1b},
+			{"internal/contain", Quiet, Floor1b},
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1c},

@@ -229,7 +229,7 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 		if p.crashed {
 			return nil, ErrCrashed
 		}
-		panic("turn: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
+		fault("turn: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
 	}
 	var err error
 	if p.crashed || c.p.crashed {
@@ -242,7 +242,7 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 		return c, nil
 	}
 	if c.refused++; c.refused > p.s.limits.refused {
-		panic("turn: a loop ignores the error of its wait: " + err.Error())
+		fault("turn: a loop ignores the error of its wait: " + err.Error())
 	}
 	return c, err
 }
@@ -302,7 +302,7 @@ func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool,
 		return false, err
 	}
 	if e.waiter != nil {
-		panic("turn: two wait for one event")
+		fault("turn: two wait for one event")
 	}
 	if e.set {
 		e.set = false
@@ -368,8 +368,8 @@ const noChannels = "turn: in a bottle nothing waits on a clock's channel"
 func (c processClock) turn() Turn                         { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }
 func (c processClock) Since(t time.Time) time.Duration    { return c.p.s.now.Sub(t) }
-func (processClock) After(time.Duration) <-chan time.Time { panic(noChannels) }
-func (processClock) NewTimer(time.Duration) clock.Timer   { panic(noChannels) }
-func (processClock) Sleep(time.Duration)                  { panic(noChannels) }
-func (processClock) Tick(time.Duration) <-chan time.Time  { panic(noChannels) }
-func (processClock) NewTicker(time.Duration) clock.Ticker { panic(noChannels) }
+func (processClock) After(time.Duration) <-chan time.Time { fault(noChannels); return nil }
+func (processClock) NewTimer(time.Duration) clock.Timer   { fault(noChannels); return nil }
+func (processClock) Sleep(time.Duration)                  { fault(noChannels) }
+func (processClock) Tick(time.Duration) <-chan time.Time  { fault(noChannels); return nil }
+func (processClock) NewTicker(time.Duration) clock.Ticker { fault(noChannels); return nil }

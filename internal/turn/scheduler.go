@@ -62,7 +62,7 @@ func (s *Scheduler) Step() bool {
 		return false
 	}
 	if s.idle++; s.idle > s.limits.idle {
-		panic(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
+		fault(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]

@@ -88,7 +88,7 @@ func (s *Stepper) launch() {
 		DrainTimeout: s.config.DrainTimeout, Log: s.config.Log,
 	})
 	if err != nil {
-		panic(err)
+		panic(&turn.Fault{Err: err})
 	}
 	ctx, stop := turn.WithCancel(context.Background())
 	s.Workers, s.stop, s.ended, s.err = w, stop, false, nil

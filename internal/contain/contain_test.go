@@ -1,0 +1,158 @@
+package contain_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestGuard_APanicIsTheErrorOfTheCall(t *testing.T) {
+	cause := errors.New("boom")
+	var told []string
+	g := contain.New(contain.Config{Told: func(call string, err error) { told = append(told, call+" "+err.Error()) }})
+	err := g.Do("Hooks.Phase", func() { panic(cause) })
+	assert.EqualError(t, err, "Hooks.Phase panicked: boom")
+	assert.ErrorIs(t, err, cause)
+	var p *contain.Panic
+	require.ErrorAs(t, err, &p)
+	assert.Contains(t, string(p.Stack), "TestGuard_APanicIsTheErrorOfTheCall")
+	assert.NoError(t, g.Do("Hooks.Phase", func() {}))
+	assert.Equal(t, []string{"Hooks.Phase Hooks.Phase panicked: boom"}, told)
+}
+
+func TestGuard_HealthyTellsForFiveMinutesAfterTheLastPanic(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(start)
+	g := contain.New(contain.Config{Package: "node", Clock: clk})
+	boom := func() { panic("boom") }
+	assert.NoError(t, g.Healthy())
+	_ = g.Do("B", boom)
+	clk.SetTime(start.Add(4 * time.Minute))
+	_ = g.Do("B", boom)
+	_ = g.Do("A", boom)
+	_ = g.Do("B", func() {}) // A success takes nothing back.
+	assert.EqualError(t, g.Healthy(), "node: A panicked: boom (contained; 1 times, the last time 0s ago)\n"+
+		"node: B panicked: boom (contained; 2 times, the last time 0s ago)")
+	clk.SetTime(start.Add(9*time.Minute - 1))
+	assert.Error(t, g.Healthy())
+	clk.SetTime(start.Add(9 * time.Minute))
+	assert.NoError(t, g.Healthy())
+	_ = g.Do("B", boom)
+	assert.ErrorContains(t, g.Healthy(), "1 times", "a new streak")
+}
+
+func TestGuard_TheStackIsLoggedOnce(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(start)
+	var log bytes.Buffer
+	g := contain.New(contain.Config{Clock: clk, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 1000 {
+		_ = g.Do("A", func() { panic("boom") })
+	}
+	assert.Equal(t, 1, strings.Count(log.String(), "a panic was contained"))
+	assert.Contains(t, log.String(), "TestGuard_TheStackIsLoggedOnce")
+	clk.SetTime(start.Add(contain.Remembered))
+	_ = g.Do("A", func() { panic("boom") })
+	assert.Equal(t, 2, strings.Count(log.String(), "a panic was contained"))
+}
+
+// badHandler panics wherever it is told to.
+type badHandler struct{ where string }
+
+func (h badHandler) at(where string) {
+	if h.where == where {
+		panic("bad log")
+	}
+}
+func (h badHandler) Enabled(context.Context, slog.Level) bool  { h.at("Enabled"); return true }
+func (h badHandler) Handle(context.Context, slog.Record) error { h.at("Handle"); return nil }
+func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.at("WithAttrs"); return h }
+func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup"); return h }
+
+// The report of a panic goes through the handler that panics.
+func TestGuard_ALogHandlerThatPanicsDoesNotEndTheContainment(t *testing.T) {
+	for _, where := range []string{"Enabled", "Handle", "WithAttrs", "WithGroup"} {
+		g := contain.New(contain.Config{Package: "p", Log: slog.New(badHandler{where})})
+		assert.EqualError(t, g.Do("A", func() { panic("boom") }), "A panicked: boom", where)
+		g.Log().With("a", 1).WithGroup("g").Info("hello")
+		assert.ErrorContains(t, g.Healthy(), "p: Log.Handler panicked: bad log", where)
+		assert.Same(t, g.Log(), contain.New(contain.Config{}).Logger(g.Log()), "it is contained once")
+	}
+}
+
+// A test must fail that breaks the rules of the simulation, whatever it does
+// that in.
+func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
+	s := turn.NewScheduler(1, start)
+	p := s.NewProcess()
+	g := contain.New(contain.Config{Clock: p.Clock(), Log: slog.New(badHandler{}), Told: func(string, error) { p.Clock().After(1) }})
+	for name, f := range map[string]func(){
+		"a call":          func() { _ = g.Do("A", func() { p.Clock().After(time.Second) }) },
+		"a call of Each":  func() { _ = g.Do("A", func() { turn.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
+		"who is told":     func() { _ = g.Do("A", func() { panic("boom") }) },
+		"a value of Or":   func() { contain.Or(g, "A", 1, func() int { p.Clock().Sleep(1); return 2 }) },
+		"a deferred call": func() { _ = recovered(g, func() { p.Clock().Sleep(1) }) },
+	} {
+		p.Go(f)
+		var fault *turn.Fault
+		require.ErrorAs(t, panicOf(s.Settle), &fault, name)
+		assert.EqualError(t, fault, "turn: in a bottle nothing waits on a clock's channel", name)
+	}
+}
+
+func recovered(g *contain.Guard, f func()) (err error) {
+	defer g.Recover("A", &err)
+	f()
+	return nil
+}
+
+func panicOf(f func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	f()
+	return nil
+}
+
+func TestGuard_APanicOfWhoIsToldIsDropped(t *testing.T) {
+	g := contain.New(contain.Config{Told: func(string, error) { panic("too") }})
+	assert.EqualError(t, g.Do("A", func() { panic("boom") }), "A panicked: boom")
+}
+
+// A panic that crossed Each keeps the stack of where it began.
+func TestGuard_AStackIsThatOfTheBeginning(t *testing.T) {
+	g := contain.New(contain.Config{})
+	err := g.Do("A", func() { turn.Each(turn.Over(nil), 0, 2, func(int) { deep() }) })
+	var p *contain.Panic
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, "boom", p.Value)
+	assert.Contains(t, string(p.Stack), "contain_test.deep")
+}
+
+func deep() { panic("boom") }
+
+// half is a runtime of which only a part is there.
+type half struct{ runtime.PodLister }
+
+func (half) ListPods(context.Context) ([]runtime.Pod, error) { panic("boom") }
+
+func TestRuntime_HasThePowersOfTheInnerOne(t *testing.T) {
+	g := contain.New(contain.Config{})
+	assert.Nil(t, contain.Power[runtime.Execer](g, half{}))
+	assert.Nil(t, contain.Power[runtime.Execer](g, contain.NewRuntime(g, half{})))
+	lister := contain.Power[runtime.PodLister](g, half{})
+	require.NotNil(t, lister)
+	_, err := lister.ListPods(t.Context())
+	assert.EqualError(t, err, "Runtime.ListPods panicked: boom")
+	assert.Same(t, lister, contain.Power[runtime.PodLister](contain.New(contain.Config{}), lister), "it is contained once")
+}
