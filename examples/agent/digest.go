@@ -16,18 +16,24 @@ const (
 	digestEvents = 100
 )
 
-// event is one event, in the words of the API.
+// event is one event, in the words of the API. uid is that of the pod: a pod
+// that takes the place of another has the same name and a history of its own.
 type event struct {
-	kind, pod, reason, message string
+	kind, pod, uid, reason, message string
 }
 
 // digest decides which events are printed, so that a pod that crashes for a
 // week does not fill a disk. An event that repeats itself is printed the first
 // time, and then when its count has doubled, with the count. Of the others of a
 // pod so many are printed in so much time, and what was left out is counted.
+// Events are counted per UID, not per name.
 type digest struct {
-	pods map[string]*podDigest
+	pods map[podKey]*podDigest
 }
+
+// podKey is what tells one pod from another. Who records an event without the
+// UID of its pod has it counted by the name.
+type podKey struct{ uid, name string }
 
 // podDigest is what is remembered of one pod.
 type podDigest struct {
@@ -39,7 +45,7 @@ type podDigest struct {
 
 // line is the event as it is printed; it is false for one that is not.
 func (d *digest) line(e event, now time.Time) (string, bool) {
-	p := d.pod(e.pod, now)
+	p := d.pod(podKey{e.uid, e.pod}, now)
 	if len(p.seen) >= digestEvents && p.seen[e] == 0 {
 		clear(p.seen)
 	}
@@ -65,14 +71,14 @@ func (d *digest) line(e event, now time.Time) (string, bool) {
 
 // pod is what is remembered of a pod. If there are too many all are forgotten:
 // the worst of it is an event more.
-func (d *digest) pod(name string, now time.Time) *podDigest {
-	if d.pods[name] == nil {
+func (d *digest) pod(key podKey, now time.Time) *podDigest {
+	if d.pods[key] == nil {
 		if d.pods == nil || len(d.pods) >= digestPods {
-			d.pods = make(map[string]*podDigest)
+			d.pods = make(map[podKey]*podDigest)
 		}
-		d.pods[name] = &podDigest{seen: make(map[event]int), tokens: eventBurst, since: now}
+		d.pods[key] = &podDigest{seen: make(map[event]int), tokens: eventBurst, since: now}
 	}
-	return d.pods[name]
+	return d.pods[key]
 }
 
 // take takes one token, if there is one.

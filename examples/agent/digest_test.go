@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestDigest: what repeats itself is printed when its count has doubled.
@@ -14,7 +18,7 @@ func TestDigest(t *testing.T) {
 	var lines []string
 	at := start
 	for range 17 {
-		for _, e := range []event{{"Warning", "default/web", "BackOff", "again"}, {"Normal", "default/job", "Started", "c"}} {
+		for _, e := range []event{{kind: "Warning", pod: "default/web", reason: "BackOff", message: "again"}, {kind: "Normal", pod: "default/job", reason: "Started", message: "c"}} {
 			if line, ok := d.line(e, at); ok {
 				lines = append(lines, line)
 			}
@@ -36,7 +40,7 @@ func TestDigest_Flood(t *testing.T) {
 	var d digest
 	printed := 0
 	say := func(i int, at time.Time) string {
-		line, ok := d.line(event{"Warning", "default/web", "Failed", fmt.Sprint(i)}, at)
+		line, ok := d.line(event{kind: "Warning", pod: "default/web", reason: "Failed", message: fmt.Sprint(i)}, at)
 		if ok {
 			printed++
 		}
@@ -46,7 +50,7 @@ func TestDigest_Flood(t *testing.T) {
 		say(i, start)
 	}
 	assert.Equal(t, eventBurst, printed)
-	_, ok := d.line(event{"Normal", "default/job", "Started", "c"}, start)
+	_, ok := d.line(event{kind: "Normal", pod: "default/job", reason: "Started", message: "c"}, start)
 	assert.True(t, ok)
 	assert.Empty(t, say(500, start.Add(eventPeriod-1)))
 	assert.Equal(t, "00:00:10 Warning Failed pod/default/web: 501 (476 other events of this pod were left out)", say(501, start.Add(eventPeriod)))
@@ -59,12 +63,32 @@ func TestDigest_Bounded(t *testing.T) {
 	var d digest
 	for i := range 3 * digestPods {
 		for j := range 2 {
-			d.line(event{"Normal", fmt.Sprint(i), "Started", fmt.Sprint(j)}, start)
+			d.line(event{kind: "Normal", pod: fmt.Sprint(i), reason: "Started", message: fmt.Sprint(j)}, start)
 		}
 	}
 	assert.LessOrEqual(t, len(d.pods), digestPods)
 	for i := range 3 * digestEvents {
-		d.line(event{"Normal", "one", "Started", fmt.Sprint(i)}, start)
+		d.line(event{kind: "Normal", pod: "one", reason: "Started", message: fmt.Sprint(i)}, start)
 	}
-	assert.LessOrEqual(t, len(d.pods["one"].seen), digestEvents)
+	assert.LessOrEqual(t, len(d.pods[podKey{name: "one"}].seen), digestEvents)
+}
+
+// TestEvents_CountedPerUID: a pod that takes the name of another begins at one,
+// whatever kind of object the recorder gets.
+func TestEvents_CountedPerUID(t *testing.T) {
+	var out strings.Builder
+	e := &events{out: &out, now: func() time.Time { return start }}
+	for _, uid := range []types.UID{"first", "first", "second", "second"} {
+		e.Event(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: uid}}, "Warning", "BackOff", "again")
+		e.Event(&v1.ObjectReference{Namespace: "default", Name: "job", UID: uid}, "Normal", "Started", "c")
+	}
+	assert.Equal(t, `00:00:00 Warning BackOff pod/default/web: again
+00:00:00 Normal Started pod/default/job: c
+00:00:00 Warning BackOff pod/default/web: again (2 times)
+00:00:00 Normal Started pod/default/job: c (2 times)
+00:00:00 Warning BackOff pod/default/web: again
+00:00:00 Normal Started pod/default/job: c
+00:00:00 Warning BackOff pod/default/web: again (2 times)
+00:00:00 Normal Started pod/default/job: c (2 times)
+`, out.String())
 }

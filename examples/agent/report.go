@@ -56,13 +56,13 @@ type events struct {
 
 // Event is the recorder's method.
 func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	name := "?"
+	what := event{kind: eventtype, pod: "?", reason: reason, message: plain(message)}
 	if o, ok := object.(*v1.ObjectReference); ok {
-		name = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+		what.pod, what.uid = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), string(o.UID)
 	} else if o, err := meta.Accessor(object); err == nil {
-		name = o.GetNamespace() + "/" + o.GetName()
+		what.pod, what.uid = o.GetNamespace()+"/"+o.GetName(), string(o.GetUID())
 	}
-	e.print(event{eventtype, name, reason, plain(message)})
+	e.print(what)
 }
 
 // plain is a text on one line, without what a terminal takes for more than text:
