@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -37,7 +37,7 @@ type agent struct {
 	node     *node.Node
 	face     face
 	listener net.Listener // nil without --listen
-	server   *http.Server
+	server   *debug.Server
 	claimed  io.Closer // the state directory; nil without one
 }
 

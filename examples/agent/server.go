@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
@@ -22,6 +19,7 @@ func (a *agent) bind() (err error) {
 		Ready:   a.node.Waiting,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
 		Logs:    a.node,
+		Hosts:   []string{hostOf(a.listen), a.nodeName},
 	}
 	if a.exec {
 		config.Exec = a.node
@@ -33,14 +31,14 @@ func (a *agent) bind() (err error) {
 	if a.listener, err = net.Listen("tcp", a.listen); err != nil {
 		return fmt.Errorf("--listen %q: %w", a.listen, err)
 	}
-	a.server = &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	return nil
+	a.server, err = debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
+	return err
+}
+
+// hostOf leaves the port out.
+func hostOf(address string) string {
+	host, _, _ := net.SplitHostPort(address) // It has been listened at.
+	return host
 }
 
 // serve answers requests until the function it returns is called.
@@ -48,15 +46,16 @@ func (a *agent) serve() (hangUp func()) {
 	if a.server == nil {
 		return func() {}
 	}
+	ctx, end := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := a.server.Run(ctx, a.listener); err != nil {
 			a.log.Error("the debug handler has failed", "err", err)
 		}
 	}()
 	return func() {
-		_ = a.server.Close() // It only reads: nothing is lost.
+		end()
 		<-done
 	}
 }

@@ -26,10 +26,26 @@
 // read and 16 commands run at once; each ends when whoever asked has gone, or has
 // taken nothing for half a minute.
 //
-// It is an http.Handler and nothing more: who listens, and where, is the
-// caller's business. All but /exec only reads (GET and HEAD), asks for no
-// credentials and shows specs with their environment, so listen on loopback unless
-// something in front of it decides who may look. /exec refuses everybody who does
-// not come from a loopback address, or asks for another host than such a one, and
-// every page in a browser.
+// It is an http.Handler; who listens, and where, is the caller's business. All but
+// /exec only reads (GET and HEAD), asks for no credentials and shows specs with
+// their environment, so listen on loopback unless something in front of it decides
+// who may look.
+//
+// # Refusals
+//
+// Every route, those that do not exist included, refuses
+//
+//   - a request whose Host is a name that is neither localhost nor one of
+//     Config.Hosts, with 403: a page can make its own name lead to this machine
+//     (DNS rebinding). IP addresses are fine, and whatever comes over a socket in
+//     the file system
+//   - a request with an Origin, or with a Sec-Fetch-Site other than none, with 403:
+//     it is that of a page in a browser
+//   - a request with a body, with 413: no route reads one
+//
+// /exec refuses besides everybody who does not come from a loopback address, or asks
+// for another host than such a one, and every page in a browser.
+//
+// [Server] serves the handler with timeouts and a bound on connections, so that a
+// client that says nothing holds nothing for long.
 package debug

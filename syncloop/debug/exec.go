@@ -87,10 +87,7 @@ func stranger(r *http.Request) string {
 
 // fromHere: the peer is on a loopback address, or on a socket in the file system.
 func fromHere(r *http.Request) bool {
-	if here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && here.Network() == "unix" {
-		return true
-	}
-	return local(hostOf(r.RemoteAddr))
+	return overSocket(r) || local(hostOf(r.RemoteAddr))
 }
 
 // hostOf leaves a port out.

@@ -32,6 +32,10 @@ type Config struct {
 	// can reach the handler from this machine can do anything in the containers
 	// otherwise.
 	Exec execs
+	// Hosts are the names, without ports, by which the handler may be asked, beside
+	// IP addresses and localhost. A request for any other Host is refused: a page in
+	// a browser can make a name of its own lead to this machine.
+	Hosts []string
 }
 
 // New makes the handler. It starts nothing; the error names what is missing.
@@ -40,21 +44,35 @@ func New(config Config) (http.Handler, error) {
 		return nil, errors.New("debug: Config.Pods, Healthy and Ready are all needed")
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", check(config.Healthy))
-	mux.HandleFunc("GET /readyz", check(config.Ready))
-	mux.HandleFunc("GET /pods", pods(config.Pods))
+	for _, r := range routes(config) {
+		mux.HandleFunc(r.pattern, r.handle)
+	}
+	return guard(config.Hosts, mux), nil
+}
+
+// route is one question that the handler answers.
+type route struct {
+	pattern string // of http.ServeMux
+	handle  http.HandlerFunc
+}
+
+// routes are all routes of a Config. None is registered but through this list,
+// so that a test can ask each of them.
+func routes(config Config) []route {
+	all := []route{
+		{"GET /healthz", check(config.Healthy)},
+		{"GET /readyz", check(config.Ready)},
+		{"GET /pods", pods(config.Pods)},
+	}
 	if config.Explain != nil {
-		mux.HandleFunc("GET /explain/{namespace}/{name}", explain(config.Explain))
+		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config.Explain)})
 	}
 	if config.Logs != nil {
 		read := readLog(config.Logs)
-		mux.HandleFunc("GET /logs/{namespace}/{pod}", read)
-		mux.HandleFunc("GET /logs/{namespace}/{pod}/{container}", read)
+		all = append(all, route{"GET /logs/{namespace}/{pod}", read}, route{"GET /logs/{namespace}/{pod}/{container}", read})
 	}
 	run := exec(config.Exec)
-	mux.HandleFunc("POST /exec/{namespace}/{pod}", run)
-	mux.HandleFunc("POST /exec/{namespace}/{pod}/{container}", run)
-	return mux, nil
+	return append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})
 }
 
 // check answers "ok" or, with a status that a prober understands, the reason.

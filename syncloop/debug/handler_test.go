@@ -20,8 +20,15 @@ import (
 func get(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+	h.ServeHTTP(answer, request(method, path))
 	return answer
+}
+
+// request is one of a client at this machine.
+func request(method, path string) *http.Request {
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = "127.0.0.1:10348"
+	return r
 }
 
 func TestHandler(t *testing.T) {
@@ -85,7 +92,7 @@ func TestExplain(t *testing.T) {
 		"text/html, application/json;q=0.9": `{"sentence":"default/web is Running"}`,
 	} {
 		answer := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/explain/default/web", nil)
+		r := request("GET", "/explain/default/web")
 		r.Header.Set("Accept", accept)
 		h.ServeHTTP(answer, r)
 		assert.Equal(t, 200, answer.Code)
@@ -116,7 +123,7 @@ func ExampleNew() {
 	ok := func() error { return nil }
 	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest("GET", "/healthz", nil))
+	h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/healthz", nil))
 	fmt.Println(answer.Code, answer.Body)
 	// Output: 200 ok
 }

@@ -1,0 +1,14 @@
+//go:build unix
+
+package debug
+
+import "syscall"
+
+// maxFiles is how many files the process may have open; 0 is any number.
+func maxFiles() uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || int64(limit.Cur) < 0 {
+		return 0
+	}
+	return uint64(limit.Cur)
+}

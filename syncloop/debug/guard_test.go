@@ -1,0 +1,132 @@
+package debug_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/debug"
+)
+
+// everything is a Config that has every route.
+func everything() debug.Config {
+	ok := func() error { return nil }
+	p := &people{
+		read: func(context.Context, runtime.ReadLogRequest, io.Writer) error { return nil },
+		exec: func(context.Context, runtime.ExecStreamRequest, runtime.Streams) (int32, error) { return 0, nil },
+	}
+	return debug.Config{
+		Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok, Logs: p, Exec: p, Hosts: []string{"node-1"},
+		Explain: func(string, string) (fmt.Stringer, bool) { return page{"fine"}, true },
+	}
+}
+
+// everyRoute has a method and a path for each route, and for what is none.
+func everyRoute() [][2]string {
+	all := [][2]string{{"GET", "/"}, {"GET", "/nothing"}, {"DELETE", "/pods"}, {"OPTIONS", "/pods"}, {"GET", "//pods"}}
+	for _, pattern := range debug.Patterns(everything()) {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "web")
+		if method == "POST" {
+			path += "?command=true"
+		}
+		all = append(all, [2]string{method, path})
+	}
+	return all
+}
+
+// TestGuard_EveryRoute: neither a page that makes a name of its own lead to this
+// machine nor any other page in a browser gets an answer of any route; whoever
+// asks an address does.
+func TestGuard_EveryRoute(t *testing.T) {
+	h, err := debug.New(everything())
+	require.NoError(t, err)
+	source, err := os.ReadFile("handler.go")
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(source), ".HandleFunc("), "a route that is not in routes()")
+	assert.Zero(t, strings.Count(string(source), ".Handle("), "a route that is not in routes()")
+
+	page := "pages in a browser get no answer\n"
+	for _, route := range everyRoute() {
+		for _, c := range []struct{ host, header, value, want string }{
+			{host: "evil.example:10348", want: "this is not \"evil.example\": ask for an IP address or localhost\n"},
+			{host: "127.0.0.1.evil.example:10348", want: "this is not \"127.0.0.1.evil.example\": ask for an IP address or localhost\n"},
+			{host: "localhost.evil.example", want: "this is not \"localhost.evil.example\": ask for an IP address or localhost\n"},
+			{host: "node-1.evil.example", want: "this is not \"node-1.evil.example\": ask for an IP address or localhost\n"},
+			{"127.0.0.1:10348", "Origin", "https://evil.example", page},
+			{"127.0.0.1:10348", "Origin", "null", page},
+			{"127.0.0.1:10348", "Origin", "", page},
+			{"127.0.0.1:10348", "Sec-Fetch-Site", "cross-site", page},
+			{"127.0.0.1:10348", "Sec-Fetch-Site", "same-site", page},
+			{"127.0.0.1:10348", "Sec-Fetch-Site", "same-origin", page},
+			{"127.0.0.1:10348", "Sec-Fetch-Site", "", page},
+		} {
+			r := httptest.NewRequest(route[0], route[1], nil)
+			r.Host, r.RemoteAddr = c.host, "127.0.0.1:1"
+			if c.header != "" {
+				r.Header[c.header] = []string{c.value}
+			}
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			assert.Equal(t, 403, answer.Code, "%s %+v", route, c)
+			assert.Equal(t, c.want, answer.Body.String(), "%s %+v", route, c)
+		}
+	}
+	for _, route := range everyRoute()[5:] {
+		for _, host := range []string{"127.0.0.1:10348", "localhost:10348", "[::1]:10348", "127.0.0.1", "[::1]"} {
+			r := httptest.NewRequest(route[0], route[1], nil)
+			r.Host, r.RemoteAddr = host, "127.0.0.1:1"
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			assert.Equal(t, 200, answer.Code, "%s %s: %s", route, host, answer.Body)
+		}
+	}
+}
+
+// TestGuard_WhoMayRead: reading is for whoever asks an address, a name that is
+// allowed, or a socket; a page that a person opens himself is one of his.
+func TestGuard_WhoMayRead(t *testing.T) {
+	h, err := debug.New(everything())
+	require.NoError(t, err)
+	for _, host := range []string{"192.0.2.1:10348", "[2001:db8::1]:10348", "node-1:10348", "Node-1", "LOCALHOST", "localhost.:1", ""} {
+		r := httptest.NewRequest("GET", "/pods", nil)
+		r.Host, r.RemoteAddr = host, "192.0.2.9:1"
+		r.Header.Set("Sec-Fetch-Site", "none")
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		assert.Equal(t, 200, answer.Code, "%s: %s", host, answer.Body)
+	}
+	socket := &net.UnixAddr{Name: "/run/agent.sock", Net: "unix"}
+	r := httptest.NewRequest("GET", "/pods", nil)
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(socket)))
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	assert.Equal(t, 200, answer.Code, "a page in a browser reaches no socket in the file system")
+}
+
+// TestGuard_NoBodies: no route has a use for a body, so none is waited for.
+func TestGuard_NoBodies(t *testing.T) {
+	h, err := debug.New(everything())
+	require.NoError(t, err)
+	for _, route := range everyRoute() {
+		r := httptest.NewRequest(route[0], route[1], strings.NewReader("x"))
+		r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		assert.Equal(t, 413, answer.Code, route)
+		assert.Equal(t, "a request has no body here\n", answer.Body.String())
+		assert.Equal(t, "close", answer.Header().Get("Connection"))
+	}
+}

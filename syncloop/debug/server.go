@@ -1,0 +1,107 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// headerTime is how long the header of a request may take to come, readTime
+	// the whole of it, and writeTime the answer, unless it is a stream.
+	headerTime = 5 * time.Second
+	readTime   = 10 * time.Second
+	writeTime  = time.Minute
+	// idleTime is how long a connection may wait for its next request.
+	idleTime = 30 * time.Second
+	// maxHeader bounds the header of a request, in bytes.
+	maxHeader = 16 << 10
+
+	// mostConnections is how many connections are open at once where the process
+	// may open many files.
+	mostConnections = 256
+	// leastConnections are open at once however few files there may be.
+	leastConnections = 4
+	// shareOfFiles is the part of the files of the process that connections may
+	// take: one in so many. The others are for the program's own files.
+	shareOfFiles = 8
+)
+
+// ServerConfig is what a Server is made of; Handler is required.
+type ServerConfig struct {
+	// Handler answers, as that of [New] does.
+	Handler http.Handler
+	// MaxConnections bounds how many connections are open at once. Further ones
+	// wait in the queue of the system until another is closed. 0 is 256, or an
+	// eighth of the files that the process may have open if that is less: so the
+	// program can always open files of its own.
+	MaxConnections int
+	// Log takes what the server complains of, at debug. nil discards.
+	Log *slog.Logger
+}
+
+// Server answers requests with bounds on what a client can hold: the header has to
+// come within 5 seconds and has at most 16 KiB, the request within 10 seconds, an
+// answer is taken within a minute, and a connection waits for half a minute for
+// its next request. Streams of the handler of New (logs that are followed, output
+// of commands) last as long as their client takes what comes.
+type Server struct {
+	http *http.Server
+	most int
+}
+
+// NewServer makes a Server. It starts nothing; the error says what is missing.
+func NewServer(config ServerConfig) (*Server, error) {
+	if config.Handler == nil {
+		return nil, errors.New("debug: ServerConfig.Handler is needed")
+	}
+	if config.MaxConnections < 0 {
+		return nil, errors.New("debug: ServerConfig.MaxConnections is negative")
+	}
+	if config.MaxConnections == 0 {
+		config.MaxConnections = connectionsFor(maxFiles())
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{most: config.MaxConnections, http: &http.Server{
+		Handler:           config.Handler,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       readTime,
+		WriteTimeout:      writeTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+	}}, nil
+}
+
+// connectionsFor leaves most of the files to the rest of the program. 0 files is
+// no bound.
+func connectionsFor(files uint64) int {
+	if files == 0 {
+		return mostConnections
+	}
+	return int(max(leastConnections, min(mostConnections, files/shareOfFiles)))
+}
+
+// Run answers the requests that come to a listener until ctx ends, and returns nil
+// then. It closes the listener and every connection in any case; the context of a
+// request that is being answered ends with its connection. It is called once.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	closed := make(chan struct{})
+	defer func() { cancel(); <-closed }()
+	go func() {
+		defer close(closed)
+		<-ctx.Done()
+		_ = s.http.Close() // It only reads: nothing is lost.
+	}()
+	err := s.http.Serve(newLimited(l, s.most))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
