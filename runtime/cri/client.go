@@ -28,7 +28,7 @@ type Runtime struct {
 	dials   atomic.Uint64 // connections made so far
 	records records
 	making  making
-	stops   pace
+	stops   stopQueue
 
 	mu       sync.Mutex
 	greeting greeting // the last
@@ -60,6 +60,7 @@ func New(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, turn: turn.Over(cfg.Clock)}
 	r.records.known = map[string]record{}
 	r.making.names = map[string]bool{}
+	r.stops.turn = r.turn
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),

@@ -162,13 +162,7 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	if err != nil {
 		return err
 	}
-	if wait := r.stops.wait(known.sandbox, r.turn.Now()); wait > 0 {
-		if err := r.turn.Sleep(ctx, wait); err != nil {
-			return fmt.Errorf("cri: StopContainer: %w", err)
-		}
-	}
-	seconds, limit := r.grace(req.Grace)
-	_, err = call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	err = r.callStop(ctx, known.sandbox, id, req.Grace)
 	if err != nil && undecided(ctx, err) {
 		return err
 	}
@@ -183,6 +177,18 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	case c.GetState() == cri.ContainerState_CONTAINER_EXITED, c.GetState() == cri.ContainerState_CONTAINER_CREATED:
 		return nil
 	}
+	return err
+}
+
+// callStop makes the call when the sandbox of the container has a place for it.
+func (r *Runtime) callStop(ctx context.Context, sandbox, id string, grace time.Duration) error {
+	leave, err := r.stops.enter(ctx, sandbox)
+	if err != nil {
+		return fmt.Errorf("cri: StopContainer: %w", err)
+	}
+	defer leave()
+	seconds, limit := r.grace(grace)
+	_, err = call(ctx, r, "StopContainer", limit, r.runtime.StopContainer, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
 	return err
 }
 

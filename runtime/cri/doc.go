@@ -96,8 +96,8 @@
 //   - CRI reserves a container's name and attempt for the pod, not for the
 //     sandbox: attempts must go on counting in a pod's next sandbox.
 //   - A shim of containerd that signals and reaps too many containers at once takes
-//     minutes for it: of those of a sandbox 8 are stopped at once, and then 20 a
-//     second (F13).
+//     minutes for it: of those of a sandbox 8 are stopped at once, and the next one
+//     when the runtime has answered one of these, or after 0.4 s (F13).
 //   - A stop signal is passed on, and passed over by containerd before 2.1.
 //   - containerd 1.6 lets a command run on whose stream has ended (ExecStream).
 //   - Exec returns stdout before stderr, whatever the order they were written in.

@@ -6,3 +6,10 @@ func (r *Runtime) Known() int {
 	defer r.records.mu.Unlock()
 	return len(r.records.known)
 }
+
+// Lanes is of how many sandboxes stops are remembered.
+func (r *Runtime) Lanes() int {
+	r.stops.mu.Lock()
+	defer r.stops.mu.Unlock()
+	return len(r.stops.mu.lanes)
+}

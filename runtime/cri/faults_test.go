@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -791,45 +792,105 @@ func TestMake_LogDirectories(t *testing.T) {
 	})
 }
 
-// F13: however many containers of a sandbox are to be stopped, the runtime is told
-// of so many at once, and of the others one by one; those of another sandbox do
-// not wait for them. A stop that is not wanted any more does not wait.
-func TestStopContainer_F13_Pace(t *testing.T) {
+// F13: of the containers of one sandbox the runtime is told to stop 8 at once. The next
+// one follows when the runtime has answered, so that a fast runtime sets the pace itself,
+// and after 0.4 s if it has not: a container that uses its grace delays no signal.
+func TestStopContainer_F13_PaceFollowsTheRuntime(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer time.Duration   // how long the runtime takes for each stop
+		calls  []time.Duration // when the calls of each eight reach it
+	}{
+		{"at once", 0, []time.Duration{0, 0, 0, 0, 0}},
+		{"fast", 10 * time.Millisecond, []time.Duration{0, 10, 20, 30, 40}},
+		{"slow", 300 * time.Millisecond, []time.Duration{0, 300, 600, 900, 1200}},
+		{"uses the grace", 30 * time.Second, []time.Duration{0, 400, 800, 1200, 1600}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFake(t)
+				r := s.client("me")
+				ids := crowd(t, r, 40)
+				var began time.Time
+				var mu sync.Mutex
+				var calls []time.Duration
+				s.onInstead(func(_ context.Context, method string, _ any) (any, error) {
+					if method == "StopContainer" {
+						mu.Lock()
+						calls = append(calls, time.Since(began))
+						mu.Unlock()
+						time.Sleep(c.answer)
+					}
+					return nil, nil
+				})
+				began = time.Now()
+				var wg sync.WaitGroup
+				for _, id := range ids {
+					wg.Go(func() { assert.NoError(t, stop(t, r, id, time.Minute)) })
+				}
+				wg.Wait()
+				var want []time.Duration
+				for _, at := range c.calls {
+					want = append(want, slices.Repeat([]time.Duration{at * time.Millisecond}, 8)...)
+				}
+				assert.Equal(t, want, calls)
+				assert.Equal(t, want[39]+c.answer, time.Since(began))
+			})
+		})
+	}
+}
+
+// F13: a stop does not wait for those of another sandbox, and one that is given up while
+// it waits is not sent and lets the next one go on.
+func TestStopContainer_F13_PlacesAreOfOneSandbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
 		r := s.client("me")
-		sandbox, _ := running(t, r, web)
 		_, other := running(t, r, runtime.PodRef{UID: "v", Name: "other"})
-		var ids []string
-		for i := range 40 {
-			create := containerOf(web, sandbox)
-			create.Name = fmt.Sprint("c", i)
-			id, err := r.CreateContainer(t.Context(), create)
-			require.NoError(t, err)
-			require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
-			ids = append(ids, id)
-		}
+		ids := crowd(t, r, 10)
+		s.onInstead(func(_ context.Context, method string, req any) (any, error) {
+			if stop, ok := req.(*criv1.StopContainerRequest); ok && stop.ContainerId != other {
+				time.Sleep(time.Minute)
+			}
+			return nil, nil
+		})
 		began := time.Now()
 		var wg sync.WaitGroup
-		for _, id := range ids {
-			wg.Go(func() { assert.NoError(t, stop(t, r, id, time.Second)) })
+		for _, id := range ids[:8] {
+			wg.Go(func() { assert.NoError(t, stop(t, r, id, time.Hour)) })
 		}
 		synctest.Wait()
-		assert.Equal(t, 8, s.called("StopContainer"))
-		require.NoError(t, stop(t, r, other, time.Second))
-		assert.Zero(t, time.Since(began), "another sandbox")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		require.ErrorIs(t, r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: ids[0]}), context.DeadlineExceeded)
-		assert.Equal(t, 9, s.called("StopContainer"), "neither is it sent")
+		wg.Go(func() {
+			assert.ErrorIs(t, r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: ids[8]}), context.DeadlineExceeded)
+			assert.Equal(t, 10*time.Millisecond, time.Since(began))
+		})
+		synctest.Wait()
+		wg.Go(func() { assert.NoError(t, stop(t, r, ids[9], time.Hour)) })
+		require.NoError(t, stop(t, r, other, time.Hour))
+		assert.Zero(t, time.Since(began), "another sandbox")
+		assert.Equal(t, 9, s.called("StopContainer"))
 		wg.Wait()
-		assert.Equal(t, 32*50*time.Millisecond, time.Since(began))
-		assert.Equal(t, 41, s.called("StopContainer"))
-		time.Sleep(time.Second)
-		began = time.Now()
-		require.NoError(t, stop(t, r, ids[0], time.Second))
-		assert.Zero(t, time.Since(began), "long after")
+		assert.Equal(t, 10, s.called("StopContainer"), "the one that was given up is not sent")
+		assert.Equal(t, time.Minute+400*time.Millisecond, time.Since(began))
+		assert.Zero(t, r.Lanes(), "nothing is kept of it")
 	})
+}
+
+// crowd runs n containers in one sandbox.
+func crowd(t *testing.T, r *cri.Runtime, n int) (ids []string) {
+	t.Helper()
+	sandbox, _ := running(t, r, web)
+	for i := range n {
+		create := containerOf(web, sandbox)
+		create.Name = fmt.Sprint("c", i)
+		id, err := r.CreateContainer(t.Context(), create)
+		require.NoError(t, err)
+		require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // F14: what is longer than any path is not sent to a runtime, which might never

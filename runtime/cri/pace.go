@@ -1,40 +1,159 @@
 package cri
 
 import (
-	"maps"
+	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/podkeel/podkeel/internal/turn"
 )
 
+// All stops of containers in one sandbox go through one shim. The shim of containerd
+// handles one exit a second once 32 exits are in its queue, and each of them waits there
+// for processes whose exit is further behind: stopping 60 containers at once then takes
+// minutes instead of milliseconds. So a stop needs a place in its sandbox. It gives the
+// place back when the runtime has answered: a fast runtime sets the pace itself. A stop
+// that is not answered, since its container uses its grace, gives the place back after
+// held: it must not keep the stops behind it from sending their signal.
 const (
-	// burst is how many containers of a sandbox are stopped at once; after that
-	// each waits for so long after the one before it as between says. All that
-	// happens in a sandbox goes through one shim. That of containerd handles an
-	// exit a second once 32 are in its queue, and waits there for the end of
-	// processes whose exit is further behind: it takes minutes then to stop what
-	// takes milliseconds.
-	burst   = 8
-	between = 50 * time.Millisecond
+	places = 8
+	held   = 400 * time.Millisecond
 )
 
-// pace says when stops may begin.
-type pace struct {
-	mu   sync.Mutex
-	even map[string]time.Time // by sandbox: when its next would, if all came evenly
+// lane is the state of the stops in one sandbox, as a plain value.
+//
+//	arrive ──▶ waiting ──take──▶ placed ──leave, or held is over──▶ (gone)
+type lane struct {
+	placed  []placed
+	waiting []uint64 // in order of arrival
 }
 
-// wait is how long a stop in a sandbox that comes now has to wait.
-func (p *pace) wait(sandbox string, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.even == nil {
-		p.even = map[string]time.Time{}
+// placed is a stop that has a place, until it leaves or until that time.
+type placed struct {
+	stop  uint64
+	until time.Time
+}
+
+// arrive puts a stop at the end of the queue.
+func (l *lane) arrive(stop uint64) { l.waiting = append(l.waiting, stop) }
+
+// take gives a place to a stop if it is the first in the queue and a place is free. If
+// it is the first and no place is free, next is when one will be at the latest.
+func (l *lane) take(stop uint64, now time.Time) (ok bool, next time.Time) {
+	l.placed = slices.DeleteFunc(l.placed, func(p placed) bool { return !p.until.After(now) })
+	switch {
+	case l.waiting[0] != stop:
+		return false, time.Time{}
+	case len(l.placed) == places:
+		return false, slices.MinFunc(l.placed, func(a, b placed) int { return a.until.Compare(b.until) }).until
 	}
-	maps.DeleteFunc(p.even, func(_ string, at time.Time) bool { return !at.After(now) })
-	at, busy := p.even[sandbox]
-	if !busy {
-		at = now
+	l.waiting = l.waiting[1:]
+	l.placed = append(l.placed, placed{stop, now.Add(held)})
+	return true, time.Time{}
+}
+
+// leave removes a stop, wherever it is.
+func (l *lane) leave(stop uint64) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(w uint64) bool { return w == stop })
+	l.placed = slices.DeleteFunc(l.placed, func(p placed) bool { return p.stop == stop })
+}
+
+// idle reports whether nothing waits and nothing has a place.
+func (l *lane) idle() bool { return len(l.waiting)+len(l.placed) == 0 }
+
+// stopQueue is the shell around the lanes of all sandboxes.
+type stopQueue struct {
+	turn turn.Turn
+
+	mu struct {
+		sync.Mutex
+		stops uint64 // so far
+		lanes map[string]*lane
+		wake  map[uint64]turn.Event // of those that wait
 	}
-	p.even[sandbox] = at.Add(between)
-	return max(at.Sub(now)-(burst-1)*between, 0)
+}
+
+// enter waits until a stop in a sandbox may begin. Leave must be called when the runtime
+// has answered; after an error it has been.
+func (q *stopQueue) enter(ctx context.Context, sandbox string) (leave func(), err error) {
+	stop, wake := q.arrive(sandbox)
+	leave = func() { q.leave(sandbox, stop) }
+	for {
+		ok, next := q.take(sandbox, stop)
+		switch {
+		case ok:
+			return leave, nil
+		case next.IsZero():
+			err = wake.Wait(ctx)
+		default:
+			_, err = wake.WaitUntil(ctx, next)
+		}
+		if err != nil {
+			leave()
+			return nil, err
+		}
+	}
+}
+
+func (q *stopQueue) arrive(sandbox string) (stop uint64, wake turn.Event) {
+	wake = q.turn.NewEvent()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.lanes == nil {
+		q.mu.lanes, q.mu.wake = map[string]*lane{}, map[uint64]turn.Event{}
+	}
+	if q.mu.lanes[sandbox] == nil {
+		q.mu.lanes[sandbox] = new(lane)
+	}
+	stop = q.mu.stops
+	q.mu.stops++
+	q.mu.wake[stop] = wake
+	q.mu.lanes[sandbox].arrive(stop)
+	return stop, wake
+}
+
+func (q *stopQueue) take(sandbox string, stop uint64) (ok bool, next time.Time) {
+	now := q.turn.Now()
+	q.mu.Lock()
+	l := q.mu.lanes[sandbox]
+	ok, next = l.take(stop, now)
+	var first turn.Event
+	if ok {
+		delete(q.mu.wake, stop)
+		first = q.firstLocked(l)
+	}
+	q.mu.Unlock()
+	signal(first)
+	return ok, next
+}
+
+func (q *stopQueue) leave(sandbox string, stop uint64) {
+	q.mu.Lock()
+	var first turn.Event
+	delete(q.mu.wake, stop)
+	if l := q.mu.lanes[sandbox]; l != nil { // A lane of which all places have lapsed may be gone.
+		l.leave(stop)
+		first = q.firstLocked(l)
+		if l.idle() {
+			delete(q.mu.lanes, sandbox)
+		}
+	}
+	q.mu.Unlock()
+	signal(first)
+}
+
+// firstLocked is how to wake the first stop in the queue, nil if none waits.
+func (q *stopQueue) firstLocked(l *lane) turn.Event {
+	if len(l.waiting) == 0 {
+		return nil
+	}
+	return q.mu.wake[l.waiting[0]]
+}
+
+// signal wakes a stop, if there is one.
+func signal(e turn.Event) {
+	if e != nil {
+		e.Signal()
+	}
 }
