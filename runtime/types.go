@@ -270,19 +270,23 @@ type UserNamespace struct{ UIDs, GIDs []IDMapping }
 // IDMapping is a range of IDs of the host under other numbers.
 type IDMapping struct{ ContainerID, HostID, Length uint32 }
 
-// Resources are a container's shares in the units of the kernel. Zero fields
-// ask for nothing.
+// Unlimited, or any other negative number, removes a limit of Resources.
+const Unlimited = -1
+
+// Resources are a container's shares in the units of the kernel. A zero field asks for
+// nothing: a new container gets the runtime's default, and an update leaves unchanged
+// what is there. In the fields that say so a negative value means no limit.
 type Resources struct {
 	CPUShares   uint64
 	CPUPeriod   time.Duration
-	CPUQuota    time.Duration
-	MemoryBytes uint64
-	SwapBytes   uint64 // beyond MemoryBytes
+	CPUQuota    time.Duration // per CPUPeriod; negative: no limit
+	MemoryBytes int64         // negative: no limit
+	SwapBytes   int64         // beyond MemoryBytes; negative: no limit
 	CPUSet      string
 	MemorySet   string
 	OOMScoreAdj int
-	HugePages   map[string]uint64 // bytes by page size
-	PIDs        int64
+	HugePages   map[string]uint64 // bytes by page size; zero bytes: none at all
+	PIDs        int64             // processes and threads; negative: no limit
 }
 
 // Security is a resolved security context.

@@ -57,7 +57,7 @@ func podResources(pod *v1.Pod) runtime.Resources {
 func kernel(requests, limits v1.ResourceList) runtime.Resources {
 	r := runtime.Resources{
 		CPUShares:   shares(milli(requests[v1.ResourceCPU])),
-		MemoryBytes: uint64(max(limits.Memory().Value(), 0)),
+		MemoryBytes: max(limits.Memory().Value(), 0),
 	}
 	if limit := milli(limits[v1.ResourceCPU]); limit > 0 {
 		r.CPUPeriod = quotaFrame

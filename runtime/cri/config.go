@@ -27,6 +27,9 @@ type Config struct {
 	MaxMessageBytes int
 	// Parallel is how many statuses of one pod are asked for at once. Zero is 8.
 	Parallel int
+	// CgroupVersion is that of the machine whose containers the runtime runs: 1, also
+	// where both are mounted, or 2. Zero is that of the machine of this process.
+	CgroupVersion int
 	// Clock is for deadlines. Nil is the real one.
 	Clock clock.Clock
 	// Log gets what people should know. Nil discards.
@@ -93,6 +96,9 @@ func (c *Config) complete() error {
 	if c.Parallel < 0 {
 		wrong = append(wrong, errors.New("cri: Config.Parallel is negative"))
 	}
+	if c.CgroupVersion < 0 || c.CgroupVersion > 2 {
+		wrong = append(wrong, fmt.Errorf("cri: Config.CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
+	}
 	c.fill()
 	return errors.Join(wrong...)
 }
@@ -141,6 +147,9 @@ func (c *Config) fill() {
 	}
 	if c.Parallel == 0 {
 		c.Parallel = 8
+	}
+	if c.CgroupVersion == 0 {
+		c.CgroupVersion = cgroupVersion(cgroupRoot)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -5,10 +5,13 @@ package cri_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
@@ -24,6 +27,49 @@ func TestConformance_Containerd(t *testing.T) {
 			t.Parallel()
 			c := e2e.Start(t, version)
 			runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return real(t, c) })
+		})
+	}
+}
+
+// A container with a limit of processes starts whatever the cgroups of the host are, and
+// limits can be changed and removed while it runs.
+func TestContainerd_LimitsAreSetAndRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this takes seconds of real time")
+	}
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			c := e2e.Start(t, version)
+			r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "limits"})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, r.Close()) })
+			_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: c.Registry.Image()})
+			require.NoError(t, err)
+			run := sandboxOf(web)
+			run.LogDir = t.TempDir()
+			sandbox, err := r.RunSandbox(t.Context(), run)
+			require.NoError(t, err)
+			create := containerOf(web, sandbox)
+			create.Image, create.Command, create.LogPath = c.Registry.Image(), []string{"sleep", "3600"}, "0.log"
+			create.Resources = runtime.Resources{PIDs: 20, MemoryBytes: 64 << 20, CPUPeriod: 100 * time.Millisecond, CPUQuota: 50 * time.Millisecond}
+			id, err := r.CreateContainer(t.Context(), create)
+			require.NoError(t, err)
+			require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+			limit := func(v1, v2 string) string {
+				res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, OutputLimit: 1 << 10,
+					Command: []string{"sh", "-c", "cat /sys/fs/cgroup/" + v2 + " 2>/dev/null || cat /sys/fs/cgroup/" + v1}})
+				require.NoError(t, err)
+				return strings.TrimSpace(string(res.Output))
+			}
+			assert.Equal(t, "67108864", limit("memory/memory.limit_in_bytes", "memory.max"))
+			require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{
+				MemoryBytes: runtime.Unlimited, CPUQuota: runtime.Unlimited, PIDs: runtime.Unlimited,
+			}}))
+			assert.Contains(t, []string{"max", "9223372036854771712"}, limit("memory/memory.limit_in_bytes", "memory.max"))
+			assert.Contains(t, []string{"-1", "max 100000"}, limit("cpu/cpu.cfs_quota_us", "cpu.max"))
+			assert.Contains(t, []string{"max"}, limit("pids/pids.max", "pids.max"))
+			require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox}))
+			require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: sandbox}))
 		})
 	}
 }

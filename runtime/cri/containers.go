@@ -40,6 +40,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 			return "", err
 		}
 	}
+	req.Resources = r.fitting(req.Resources, "uid", req.Pod.UID, "container", req.Name)
 	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.CreateContainer,
 		convert.CreateContainer(req, sandbox.place, sandbox.attempt, r.cfg.Owner))
 	switch {

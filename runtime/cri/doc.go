@@ -98,6 +98,9 @@
 //   - A shim of containerd that signals and reaps too many containers at once takes
 //     minutes for it: of those of a sandbox 8 are stopped at once, and the next one
 //     when the runtime has answered one of these, or after 0.4 s (F13).
+//   - CRI has no field for a limit of processes but the settings of cgroup v2. On a host
+//     with cgroup v1, or with both, a container runs without it and the log tells so.
+//     The kubelet limits the processes of a pod by a cgroup of its own.
 //   - A stop signal is passed on, and passed over by containerd before 2.1.
 //   - containerd 1.6 lets a command run on whose stream has ended (ExecStream).
 //   - Exec returns stdout before stderr, whatever the order they were written in.

@@ -30,6 +30,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	if err := makeLogDir(req.LogDir); err != nil {
 		return "", err
 	}
+	req.Resources = r.fitting(req.Resources, "uid", req.Pod.UID)
 	asked := convert.RunSandbox(req, r.cfg.Owner)
 	res, err := call(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.RunPodSandbox, asked)
 	switch {

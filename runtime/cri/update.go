@@ -15,7 +15,7 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 	if _, err := r.container(ctx, req.ContainerID); err != nil {
 		return err
 	}
-	resources := convert.Resources(req.Resources)
+	resources := convert.Resources(r.fitting(req.Resources, "id", req.ContainerID))
 	if resources == nil {
 		_, err := r.askContainer(ctx, req.ContainerID)
 		return err

@@ -17,7 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Every field of an update holds, and each that is zero asks for nothing.
+// Every field of an update holds, and each that is zero asks for nothing. A size of pages
+// that is named is a limit, if it is none.
 func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -43,14 +44,19 @@ func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
 			}
 		}
 		update(one)
-		update(runtime.Resources{HugePages: map[string]uint64{"2Mi": 0}})
+		update(runtime.Resources{})
 		got, ok := r.Resources(id)
 		require.True(t, ok)
-		if got.HugePages != nil && len(got.HugePages) == 0 {
-			got.HugePages = nil
-		}
 		require.Equal(t, want, got)
 	}
+	update(runtime.Resources{HugePages: map[string]uint64{"1Gi": 0}})
+	want.HugePages = map[string]uint64{"2Mi": 1 << 21, "1Gi": 0}
+	all, _ := r.Resources(id)
+	require.Equal(t, want, all)
+	update(runtime.Resources{MemoryBytes: runtime.Unlimited, PIDs: runtime.Unlimited})
+	all, _ = r.Resources(id)
+	want.MemoryBytes, want.PIDs = runtime.Unlimited, runtime.Unlimited
+	require.Equal(t, want, all, "a limit can be removed")
 	got, _ := r.Resources(id)
 	got.HugePages["2Mi"] = 7
 	again, _ := r.Resources(id)

@@ -73,9 +73,7 @@ func apply(have *runtime.Resources, want runtime.Resources) {
 		if have.HugePages == nil {
 			have.HugePages = map[string]uint64{}
 		}
-		if bytes > 0 {
-			have.HugePages[size] = bytes
-		}
+		have.HugePages[size] = bytes
 	}
 }
 
@@ -109,7 +107,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) ([]runtime.Containe
 func (c *container) stats(now time.Time) runtime.ContainerStats {
 	memory := uint64(16 << 20)
 	if limit := c.req.Resources.MemoryBytes; limit > 0 {
-		memory = min(memory, limit)
+		memory = min(memory, uint64(limit))
 	}
 	return runtime.ContainerStats{ContainerID: c.id, Name: c.req.Name, At: now, CPU: now.Sub(c.start) / 100, MemoryBytes: memory}
 }

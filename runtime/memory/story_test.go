@@ -301,7 +301,7 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 		var memory int
 		d.MaybeScanArgs(t, "memory", &memory)
 		d.MaybeScanArgs(t, "cpuset", &res.CPUSet)
-		res.MemoryBytes = uint64(memory)
+		res.MemoryBytes = int64(memory)
 		return within(func(ctx context.Context) error {
 			return w.rt.UpdateContainer(ctx, runtime.UpdateContainerRequest{ContainerID: id(key), Resources: res})
 		})

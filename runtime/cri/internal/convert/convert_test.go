@@ -3,6 +3,7 @@ package convert
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -322,7 +323,25 @@ func TestResources(t *testing.T) {
 		[]any{r.CpuShares, r.CpuPeriod, r.CpuQuota, r.MemoryLimitInBytes, r.MemorySwapLimitInBytes, r.CpusetCpus, r.CpusetMems, r.OomScoreAdj})
 	assert.Equal(t, "1GB", r.HugepageLimits[0].PageSize)
 	assert.Equal(t, map[string]string{"pids.max": "9"}, r.Unified)
-	assert.Positive(t, Resources(runtime.Resources{MemoryBytes: 1 << 63}).MemoryLimitInBytes)
+	assert.Equal(t, int64(math.MaxInt64), Resources(runtime.Resources{MemoryBytes: math.MaxInt64, SwapBytes: math.MaxInt64}).MemorySwapLimitInBytes)
+}
+
+// Any negative number is no limit, and no limit of memory is none of memory and swap.
+func TestResources_Unlimited(t *testing.T) {
+	for _, n := range []int64{runtime.Unlimited, -1000, math.MinInt64} {
+		for _, c := range []struct {
+			asked runtime.Resources
+			want  *cri.LinuxContainerResources
+		}{
+			{runtime.Resources{CPUQuota: time.Duration(n)}, &cri.LinuxContainerResources{CpuQuota: -1}},
+			{runtime.Resources{MemoryBytes: n}, &cri.LinuxContainerResources{MemoryLimitInBytes: -1}},
+			{runtime.Resources{MemoryBytes: n, SwapBytes: 5}, &cri.LinuxContainerResources{MemoryLimitInBytes: -1, MemorySwapLimitInBytes: -1}},
+			{runtime.Resources{MemoryBytes: 7, SwapBytes: n}, &cri.LinuxContainerResources{MemoryLimitInBytes: 7, MemorySwapLimitInBytes: -1}},
+			{runtime.Resources{PIDs: n}, &cri.LinuxContainerResources{Unified: map[string]string{"pids.max": "max"}}},
+		} {
+			assert.Equal(t, c.want.String(), Resources(c.asked).String(), "%+v", c.asked)
+		}
+	}
 }
 
 func TestStopSignal(t *testing.T) {

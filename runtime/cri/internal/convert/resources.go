@@ -23,21 +23,41 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 		CpuShares:          bounded(r.CPUShares),
 		CpuPeriod:          int64(r.CPUPeriod / time.Microsecond),
 		CpuQuota:           int64(r.CPUQuota / time.Microsecond),
-		MemoryLimitInBytes: bounded(r.MemoryBytes),
+		MemoryLimitInBytes: max(r.MemoryBytes, runtime.Unlimited),
 		CpusetCpus:         r.CPUSet,
 		CpusetMems:         r.MemorySet,
 		OomScoreAdj:        int64(r.OOMScoreAdj),
 	}
-	if r.SwapBytes > 0 { // CRI counts both together.
-		out.MemorySwapLimitInBytes = bounded(r.MemoryBytes + r.SwapBytes)
+	if r.CPUQuota < 0 {
+		out.CpuQuota = runtime.Unlimited
 	}
+	out.MemorySwapLimitInBytes = memoryAndSwap(r.MemoryBytes, r.SwapBytes)
 	for _, size := range slices.Sorted(maps.Keys(r.HugePages)) {
 		out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size), Limit: r.HugePages[size]})
 	}
-	if r.PIDs > 0 {
-		out.Unified = map[string]string{"pids.max": strconv.FormatInt(r.PIDs, 10)}
+	if r.PIDs != 0 {
+		out.Unified = map[string]string{"pids.max": pids(r.PIDs)}
 	}
 	return out
+}
+
+// memoryAndSwap is the limit of both together, which is how CRI counts swap.
+func memoryAndSwap(memory, swap int64) int64 {
+	switch {
+	case swap == 0:
+		return 0
+	case swap < 0, memory < 0:
+		return runtime.Unlimited
+	}
+	return bounded(uint64(memory) + uint64(swap))
+}
+
+// pids is a limit as the kernel writes it.
+func pids(n int64) string {
+	if n < 0 {
+		return "max"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // pageSize is a size as the kernel names its files: 2MB for the 2Mi of a pod, or
