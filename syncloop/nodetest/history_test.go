@@ -1,10 +1,12 @@
 package nodetest_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 var (
 	histories = flag.Int("nodetest.histories", 30, "how many random histories to live through")
 	firstSeed = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
+	details   = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
 )
 
 // TestHistories_I41_I52 lives through random histories: pods of all shapes that
@@ -58,6 +61,7 @@ type history struct {
 	crowded bool
 	names   int // how many pods have been made up
 	wanted  []*wish
+	done    strings.Builder // what was done, for people
 }
 
 // wish is a pod that is wanted.
@@ -70,7 +74,7 @@ func live(t *testing.T, seed uint64) string {
 	t.Helper()
 	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
 	h.ledger = newLedger(paper.New(paper.Config{Objects: h.objects}))
-	config := nodetest.Config{Seed: seed, Node: node.Config{Objects: h.objects, Volumes: h.ledger, Files: h.ledger}}
+	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Objects: h.objects, Volumes: h.ledger, Files: h.ledger}}
 	if seed%2 == 0 {
 		faults, err := faulty.New(faulty.Config{})
 		require.NoError(t, err)
@@ -90,7 +94,24 @@ func live(t *testing.T, seed uint64) string {
 		h.end()
 	}
 	h.b.Stop()
-	return h.b.Transcript()
+	return h.done.String() + h.b.Transcript()
+}
+
+// note writes down what is done to the node and to the machine, if somebody wants
+// to know.
+func (h *history) note(format string, args ...any) {
+	if *details {
+		fmt.Fprintf(&h.done, "%10s  %s\n", h.b.Now().Sub(nodetest.Epoch), fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *history) noteSpec(p *v1.Pod) {
+	if !*details {
+		return
+	}
+	spec, err := json.Marshal(p.Spec)
+	require.NoError(h.t, err)
+	h.note("set %s %s %s %v", p.Name, p.UID, spec, p.Annotations)
 }
 
 // quiet ends all trouble, and gives everybody time.
@@ -157,6 +178,7 @@ func (h *history) set() {
 func (h *history) want(p *v1.Pod) *wish {
 	w := &wish{pod: p}
 	h.wanted = append(h.wanted, w)
+	h.noteSpec(p)
 	h.b.Set(p)
 	return w
 }
@@ -173,6 +195,7 @@ func (h *history) any() (int, *wish, bool) {
 func (h *history) drop() {
 	if i, w, ok := h.any(); ok {
 		h.wanted = slices.Delete(h.wanted, i, i+1)
+		h.note("drop %s", w.pod.UID)
 		h.b.Drop(w.pod.UID)
 	}
 }
@@ -185,6 +208,7 @@ func (h *history) again() {
 		return
 	}
 	h.wanted = slices.Delete(h.wanted, i, i+1)
+	h.note("drop %s, and want its name again", w.pod.UID)
 	h.b.Drop(w.pod.UID)
 	h.b.Run(time.Duration(h.random.IntN(2)*h.random.IntN(8000)) * time.Millisecond)
 	p := randomPod(h.random, w.pod.Name)
@@ -212,6 +236,7 @@ func (h *history) change() {
 		p.Spec.Containers[h.random.IntN(len(p.Spec.Containers))].Image += "0"
 	}
 	w.pod = p
+	h.noteSpec(p)
 	h.b.Set(p)
 }
 
@@ -228,6 +253,7 @@ func (h *history) evict() {
 		assert.ErrorIs(h.t, err, node.ErrUnknownPod)
 		return
 	}
+	h.note("evict %s", w.pod.UID)
 	w.evicted, w.forgot = true, false
 }
 
@@ -254,15 +280,19 @@ func (h *history) kill() {
 		for _, c := range p.Containers {
 			switch running := c.State == runtime.StateRunning; {
 			case running && h.random.IntN(2) == 0:
+				h.note("exit %s %s attempt %d", p.Name, c.Name, c.Attempt)
 				require.NoError(h.t, m.ExitContainer(c.ID, []int32{0, 1, 2, 42}[h.random.IntN(4)]))
 			case h.random.IntN(8) == 0:
+				h.note("lose %s %s attempt %d, %s", p.Name, c.Name, c.Attempt, c.State)
 				require.NoError(h.t, m.LoseContainer(c.ID))
 			}
 		}
 		for _, s := range p.Sandboxes {
 			if s.Ready && h.random.IntN(4) == 0 {
+				h.note("kill the sandbox of %s, attempt %d", p.Name, s.Attempt)
 				require.NoError(h.t, m.KillSandbox(s.ID))
 			} else if h.random.IntN(12) == 0 {
+				h.note("lose the sandbox of %s, attempt %d", p.Name, s.Attempt)
 				require.NoError(h.t, m.LoseSandbox(s.ID))
 			}
 		}
@@ -294,6 +324,7 @@ func (h *history) trouble() {
 	case 6:
 		rule.Verb, rule.Do = faulty.Answer, faulty.Lie
 	}
+	h.note("fault %+v", rule)
 	_, err := h.faults.Add(rule)
 	require.NoError(h.t, err)
 }
@@ -303,6 +334,7 @@ func (h *history) crash() {
 	for range h.random.IntN(60) {
 		h.b.Step()
 	}
+	h.note("crash")
 	h.b.Crash()
 	for _, w := range h.wanted {
 		w.forgot = true

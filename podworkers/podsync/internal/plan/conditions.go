@@ -7,6 +7,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/conditions"
 	rules "github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // owned are the conditions that we write; all others belong to somebody else.
@@ -107,12 +108,23 @@ func restartingAll(in *StatusInput) bool {
 		if rec == nil || rec.SandboxID != in.place.current.ID {
 			continue
 		}
-		if restartsAll(containerAt(&in.Pod.Spec, i), rec) {
+		if c := containerAt(&in.Pod.Spec, i); restartsAll(c, rec) && !in.isOutdated(c.Name, rec) {
 			return true
 		}
 		any = true
 	}
 	return !any && conditions.IsTrue(in.Old.Conditions, v1.AllContainersRestarting)
+}
+
+// isOutdated reports whether the newest record of a container is that of an older
+// attempt than was published.
+func (in *StatusInput) isOutdated(name string, newest *runtime.ContainerStatus) bool {
+	for _, list := range [...][]v1.ContainerStatus{in.Old.InitContainerStatuses, in.Old.ContainerStatuses} {
+		if old := findAt(list, name, 0); old != nil {
+			return isLost(newest, old)
+		}
+	}
+	return false
 }
 
 // containerAt is the container at a place of the spec, ephemeral ones apart.

@@ -108,16 +108,14 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 	s.specified(&in.Pod.Spec, x, place)
 	is, before := x.at(place)
 	switch {
-	case is != nil && s.lost(is):
+	case is == nil && in.anew && s.ran():
+		s.beginsAnew()
+	case s.role == ordinaryInit && !s.justEnded(in, is) && x.passed(in, place) && !succeeded(s.old):
+		s.mustHaveSucceeded(in, is)
+	case is != nil && s.old != nil && isLost(is, s.old):
 		s.missing(in)
 	case is != nil:
 		s.observed(in, is, before)
-	case in.anew && s.ran():
-		s.beginsAnew()
-	case s.role == ordinaryInit && x.laterExists(place) && !succeeded(s.old):
-		// It must have succeeded: what comes after it was created.
-		s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
-		s.carry()
 	case s.role == sidecar && x.laterExists(place) && !s.ran():
 		// It must have started, for the same reason, and has vanished.
 		s.missing(in)
@@ -148,17 +146,6 @@ func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
 	s.image = s.spec.Image
 }
 
-// lost reports whether the newest record of a container is that of an older
-// attempt than was published, running, ended or vanished: how that one ended is
-// not how this one did.
-func (s *described) lost(newest *runtime.ContainerStatus) bool {
-	old := s.old
-	if old == nil || newest.State != runtime.StateExited || !outrun(newest, old) {
-		return false
-	}
-	return old.State.Waiting == nil || old.ContainerID == "" || currentEnd(old) != nil
-}
-
 // observed describes a container from its record and from the one before it.
 func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStatus) {
 	s.id, s.imageID = s.idOf(in, rec), rec.ImageRef
@@ -181,6 +168,23 @@ func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStat
 		if before.State == runtime.StateExited {
 			s.lastEnd(terminated(before, s.idOf(in, before)))
 		}
+	}
+	s.carry()
+}
+
+// justEnded reports whether a record is of what was published as running.
+func (s *described) justEnded(in *StatusInput, rec *runtime.ContainerStatus) bool {
+	return rec != nil && s.old != nil && s.old.State.Running != nil && in.isID(s.old.ContainerID, rec.ID)
+}
+
+// mustHaveSucceeded describes an ordinary init container of which no record says
+// that it has succeeded, though what comes after it was created. If there is one, it
+// is that of an attempt before.
+func (s *described) mustHaveSucceeded(in *StatusInput, before *runtime.ContainerStatus) {
+	s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
+	if before != nil {
+		s.restarts = oneMore(count(before.Attempt))
+		s.lastEnd(terminated(before, s.idOf(in, before)))
 	}
 	s.carry()
 }
@@ -271,9 +275,8 @@ func (s *described) missing(in *StatusInput) {
 	if in.Pod.DeletionTimestamp == nil {
 		s.restarts = oneMore(s.restarts)
 	}
-	if !s.wasOver {
-		s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
-	}
+	// How the attempt before it ended is not how this one did.
+	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
 }
 
 // keep describes a container as it was published, except for what is said of all:

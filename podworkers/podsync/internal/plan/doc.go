@@ -77,7 +77,8 @@
 //     restart of a container that vanished counts whether or not it had ended
 //     before (CS-5).
 //   - An init container without a record has succeeded if any container after it
-//     was made, not only a regular one (CS-7).
+//     was made, not only a regular one; so has one whose last record is that of an
+//     attempt that failed, in that sandbox or before it (CS-7).
 //   - An end of unknown kind, once published, stays an end (CS-4).
 //   - The end of an exited container has a beginning, and not after it.
 //   - A container without a hash, or with one of an unknown version, is not
@@ -95,6 +96,8 @@
 //     other; there, it stays created for ever (CA-6).
 //   - A container is not what an older attempt's record says, if the record of the
 //     one that was published is gone: that has vanished, or has ended as was said.
+//     So it is for Decide, too: an older success does not keep it from running again.
+//     The last end of one that vanished is not that of the attempt before it (CS-5).
 //   - An ephemeral container that was not made yet waits as ContainerCreating,
 //     since it does not wait for the pod to be initialized (CS-2, CA-6).
 //   - Ephemeral statuses are in the order of the spec (CS-10).

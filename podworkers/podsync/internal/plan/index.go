@@ -22,8 +22,8 @@ type index struct {
 	follow     [2 * few]int32
 	followMany []int32 // for more records
 	records    []runtime.ContainerStatus
-	// spent says that something has run that may not run again.
-	spent bool
+	// strange says that something has run in this life that is not in the spec.
+	strange bool
 	// reset says that all containers were being made to begin anew, by what was
 	// published: the ends of those without a record count for nothing.
 	reset bool
@@ -41,6 +41,9 @@ type entry struct {
 	first, last int32                    // the records, as positions plus one
 	created     bool                     // one of them was only created
 	published   *v1.ContainerStatus
+	// gone says that the newest record is that of an older attempt than was
+	// published: how that one ended is not how this one did.
+	gone bool
 }
 
 // read goes through the records of a pod, once. Those of one life and sandbox
@@ -51,18 +54,16 @@ func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox st
 		x.followMany = make([]int32, len(x.records))
 	}
 	x.enter(&pod.Spec)
-	strange := false
 	for i := range x.records {
 		rec := &x.records[i]
 		e := x.of(rec.Name)
 		if e == nil {
-			strange = strange || rec.Incarnation == life && rec.State != runtime.StateCreated
+			x.strange = x.strange || rec.Incarnation == life && rec.State != runtime.StateCreated
 			continue
 		}
 		x.link(e, i)
 		e.note(rec, life, sandbox)
 	}
-	x.spent = strange && pod.Spec.RestartPolicy == v1.RestartPolicyNever || x.anySpent(pod)
 }
 
 // enter makes an entry for each container in the spec.
@@ -163,15 +164,30 @@ func later(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
 	}
 }
 
-// anySpent reports whether something of the spec has run that may not run again.
+// anySpent reports whether something has run that may not run again.
 func (x *index) anySpent(pod *v1.Pod) bool {
+	if x.strange && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+		return true
+	}
 	for i := range x.count {
-		e := x.place(i)
-		if e.spec != nil && e.ran != nil && !mayRestart(pod, e.spec, lastCode(e.ran)) {
+		switch e := x.place(i); {
+		case e.spec == nil:
+		case e.record() == nil && !x.reset && e.saidDone(pod, e.spec):
+			return true
+		case e.ran != nil && !e.gone && !mayRestart(pod, e.spec, lastCode(e.ran)):
 			return true
 		}
 	}
 	return false
+}
+
+// record is the newest of this life. Nil: there is none, or only of older attempts
+// than was published.
+func (e *entry) record() *runtime.ContainerStatus {
+	if e.gone {
+		return nil
+	}
+	return e.newest
 }
 
 // lastCode is the exit code of a record, or of what becomes of one that may
@@ -191,6 +207,7 @@ func (x *index) publish(s *v1.PodStatus) {
 		for i := range statuses {
 			if e := x.of(statuses[i].Name); e != nil && e.published == nil {
 				e.published = &statuses[i]
+				e.gone = e.newest != nil && isLost(e.newest, e.published)
 			}
 		}
 	}

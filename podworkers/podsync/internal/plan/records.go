@@ -117,6 +117,17 @@ func outrun(rec *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
+// isLost reports whether the newest record of a container is that of an older
+// attempt than was published, running, ended or vanished, so that it does not tell
+// what became of that. One that was only created had not run: the end before it
+// is still the last.
+func isLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
+	if newest.State != runtime.StateExited || !outrun(newest, published) {
+		return false
+	}
+	return published.State.Waiting == nil || published.ContainerID == "" || currentEnd(published) != nil
+}
+
 // NewestLife is the highest incarnation that any record of the pod carries; 0
 // if there are none.
 func NewestLife(st *runtime.PodStatus) uint64 {

@@ -41,14 +41,17 @@ func (d *decision) replaceSandbox() {
 //     containers were about to begin anew, or if there is a new sandbox for the
 //     sake of another, it is started all the same.
 func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
+	spent := x.anySpent(pod)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		e := x.at(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.newest == nil && !x.reset && e.saidDone(pod, c):
+		case e.record() == nil && !x.reset && e.saidDone(pod, c):
 			continue
+		case e.gone:
+			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
-			worthwhile = worthwhile || !x.spent || policyOf(pod, c) != v1.RestartPolicyNever || x.reset || e.saidRestarting()
+			worthwhile = worthwhile || !spent || policyOf(pod, c) != v1.RestartPolicyNever || x.reset || e.saidRestarting()
 		case !mayRestart(pod, c, lastCode(e.newest)):
 			continue
 		default:
@@ -69,7 +72,7 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 		d.recall()
 	}
 	switch {
-	case rec == nil || rec.State == runtime.StateExited && e.published != nil && outrun(rec, e.published) && lastEnd(e.published) != nil:
+	case e.record() == nil:
 		return !d.reset && e.saidDone(d.Pod, c)
 	case rec.State == runtime.StateExited:
 		return !mayRestart(d.Pod, c, rec.ExitCode)
@@ -82,8 +85,11 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 
 // saidDone is done by the published status.
 func (e *entry) saidDone(pod *v1.Pod, c *v1.Container) bool {
-	if e.published == nil || e.saidRestarting() {
+	switch {
+	case e.published == nil || e.saidRestarting():
 		return false
+	case e.published.State.Running != nil:
+		return !mayRestart(pod, c, exitUnknown) // It has vanished.
 	}
 	end := lastEnd(e.published)
 	return end != nil && !mayRestart(pod, c, end.ExitCode)

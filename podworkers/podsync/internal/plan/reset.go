@@ -43,7 +43,11 @@ func (d *decision) resetOne(e *entry, causes []Kill) []Kill {
 // isCause reports whether the newest attempt at a container ended, in the
 // current sandbox, in a way that makes all containers begin anew.
 func (d *decision) isCause(e *entry) bool {
-	return e.spec != nil && e.running == nil && e.here == e.newest && restartsAll(e.spec, e.newest)
+	if e.spec == nil || e.running != nil || e.here != e.newest || !restartsAll(e.spec, e.newest) {
+		return false
+	}
+	d.recall()
+	return !e.gone
 }
 
 func (d *decision) anyCause() bool {

@@ -79,6 +79,27 @@ func (x *sightings) at(i int) (is, before *runtime.ContainerStatus) {
 	return s.is, s.before
 }
 
+// passed reports whether the pod has passed an ordinary init container, though no
+// record says that it has succeeded: a container that is started only after it has
+// one, of the sandbox in which the last attempt that there is of it failed, or of
+// the current one.
+func (x *sightings) passed(in *StatusInput, init int) bool {
+	is, _ := x.at(init)
+	if is == nil {
+		return x.laterExists(init)
+	}
+	if is.State != runtime.StateExited || is.ExitCode == 0 {
+		return false
+	}
+	for i := init + 1; i < x.ephemeral; i++ {
+		later, _ := x.at(i)
+		if later != nil && (later.SandboxID == is.SandboxID || in.place.current != nil && later.SandboxID == in.place.current.ID) {
+			return true
+		}
+	}
+	return false
+}
+
 // laterExists reports whether a container that is started only after an init
 // container has a record in this life: a later one of them, or a regular one.
 func (x *sightings) laterExists(init int) bool {
