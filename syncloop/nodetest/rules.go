@@ -20,7 +20,8 @@ type rules struct {
 	specs map[types.UID][]*v1.Pod // every shape in which a UID was wanted
 	ran   map[life]time.Time      // when last
 	hooks map[string]bool         // by container ID: its PreStop hook has been called
-	stops map[string]bool         // by container ID: it has been told to stop
+	stops map[string]bool         // by container ID: it has been told to stop, by the node that runs now
+	ended map[string]bool         // by container ID: it has been told to stop, by any node
 	made  map[life]uint32         // the newest attempt that was made
 	crash time.Time               // when the last node crashed
 
@@ -31,7 +32,7 @@ type rules struct {
 func newRules() rules {
 	return rules{
 		specs: map[types.UID][]*v1.Pod{}, ran: map[life]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
-		refused: map[types.UID]bool{}, made: map[life]uint32{},
+		ended: map[string]bool{}, refused: map[types.UID]bool{}, made: map[life]uint32{},
 	}
 }
 
@@ -148,7 +149,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
-		r.stops[q.ContainerID] = true
+		r.stops[q.ContainerID], r.ended[q.ContainerID] = true, true
 		if r.strict != nil {
 			err = r.strict.stopped(pod, about, c, q.Grace, q.ContainerID, seen)
 		}
@@ -203,9 +204,10 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
 	// Init containers run again in a new sandbox. What was told to stop did not end
-	// by itself, whatever its code.
+	// by itself, whatever its code; an agent that crashes does not take that back: the
+	// next one finds the attempt made that its predecessor was about to start.
 	regular := init == len(pod.Spec.InitContainers)
-	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stops[last.ID] && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
+	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.ended[last.ID] && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {

@@ -109,9 +109,16 @@ func (t *tally) countStopped(status *v1.ContainerStatus, pod *v1.Pod, c *v1.Cont
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if mayRunAgain(pod, c, end) {
+	if mayRunAgain(pod, c, end) || isMade(status, end) {
 		t.willRunAgain++
 	}
+}
+
+// isMade reports whether the next attempt at a container that ended has a record:
+// it was decided to start that, so it is started, whatever the policy says of the
+// end, which may have been brought about for its sake.
+func isMade(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
+	return status.State.Waiting != nil && status.ContainerID != "" && status.ContainerID != end.ContainerID
 }
 
 // lastEnd is how a container that does not run ended last. Nil: it never ran.

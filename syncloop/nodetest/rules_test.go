@@ -1,0 +1,93 @@
+package nodetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// onFailure is a pod with one container that runs again only after a failure.
+func onFailure(script string) *v1.Pod {
+	p := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyOnFailure, Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	p.UID, p.Name, p.Namespace = "a", "web", "default"
+	p.Annotations = map[string]string{"memory.podkeel.dev/c": script}
+	return p
+}
+
+// attempt is the container of the pod that was made as that attempt, if any.
+func attempt(b *Bottle, number uint32) *runtime.ContainerStatus {
+	for _, c := range b.Machine().LookInto("a").Containers {
+		if c.Attempt == number {
+			return &c
+		}
+	}
+	return nil
+}
+
+// TestRules_I30_StoppedBeforeACrash: an agent kills a container whose startup probe
+// has failed, makes the next attempt, and crashes before that starts. The container
+// ended with 0, but not by itself: the next agent starts what it finds made, and no
+// rule is broken.
+func TestRules_I30_StoppedBeforeACrash(t *testing.T) {
+	p := onFailure("run=forever exit=0")
+	p.Annotations["memory.podkeel.dev/c.startup"] = "fail for=4s; ok"
+	p.Spec.Containers[0].StartupProbe = &v1.Probe{
+		PeriodSeconds: 3, FailureThreshold: 2, ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}},
+	}
+	for _, more := range []int{0, 2} { // It has been told that the attempt is made, or not.
+		b := New(t, Config{})
+		b.Set(p)
+		for attempt(b, 1) == nil {
+			require.True(t, b.Step())
+		}
+		for range more {
+			b.Step()
+		}
+		require.Equal(t, runtime.StateCreated, attempt(b, 1).State)
+		require.Equal(t, int32(0), attempt(b, 0).ExitCode)
+		b.Crash()
+		require.Equal(t, runtime.StateCreated, attempt(b, 1).State)
+		b.Start()
+		b.Run(time.Second)
+		if assert.NotNil(t, attempt(b, 1), b.Transcript()) {
+			assert.Equal(t, runtime.StateRunning, attempt(b, 1).State)
+		}
+		b.Stop()
+	}
+}
+
+// TestRules_I30_EndedByItself: what ended well by itself is not to run again, before a
+// crash or after it.
+func TestRules_I30_EndedByItself(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		failed := &recording{TB: t}
+		b := New(failed, Config{})
+		b.Set(onFailure("run=1s exit=0"))
+		b.Run(10 * time.Second)
+		require.Empty(t, failed.failures)
+		first := attempt(b, 0)
+		require.Equal(t, runtime.StateExited, first.State)
+		if crash {
+			b.Crash()
+		}
+		ctx := context.Background()
+		ref := runtime.PodRef{UID: "a", Name: "web", Namespace: "default", Incarnation: first.Incarnation}
+		box, err := b.Machine().RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Attempt: 7})
+		require.NoError(t, err)
+		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
+		require.NoError(t, err)
+		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+		assert.Equal(t, []string{"nodetest: at 10s: pod default/web: container c runs again after a success"}, failed.failures)
+		if crash {
+			b.Start()
+		}
+		b.Stop()
+	}
+}
