@@ -78,7 +78,9 @@ type Containers interface {
 	RemoveContainer(ctx context.Context, req RemoveContainerRequest) error
 }
 
-// Images are what containers are made of.
+// Images are what containers are made of. A runtime without images takes every
+// name for one that is present: PullImage returns the name as the reference,
+// ImageStatus an image of that ID, ListImages nothing, and RemoveImage nil.
 type Images interface {
 	// PullImage fetches an image and returns the reference to create
 	// containers with. ErrImage: the image cannot be had; where it is known why,

@@ -35,11 +35,13 @@ func (s State) String() string {
 }
 
 // Pod is the shallow view of a pod's records: enough to see that something
-// changed.
+// changed. A field that "echoes" a field of a request has the value of the
+// request that made the record, for as long as the record exists; callers
+// compare the two, and replace what differs.
 type Pod struct {
-	UID        types.UID
-	Name       string
-	Namespace  string
+	UID        types.UID // echoes PodRef.UID
+	Name       string    // echoes PodRef.Name
+	Namespace  string    // echoes PodRef.Namespace
 	Sandboxes  []Sandbox
 	Containers []Container
 }
@@ -47,29 +49,29 @@ type Pod struct {
 // Sandbox is a sandbox record.
 type Sandbox struct {
 	ID          string
-	Attempt     uint32 // 0 for a pod's first sandbox
-	Incarnation uint64 // which life of the UID it was made for
+	Attempt     uint32 // echoes RunSandboxRequest.Attempt; 0 for a pod's first sandbox
+	Incarnation uint64 // echoes PodRef.Incarnation: which life of the UID it was made for
 	Ready       bool
 	CreatedAt   time.Time
-	Annotations map[string]string // those of the request that made it; shared, read only
+	Annotations map[string]string // echoes RunSandboxRequest.Annotations, perhaps with others; shared, read only
 }
 
 // Container is a container record.
 type Container struct {
 	ID          string
-	Name        string
-	SandboxID   string
-	Attempt     uint32 // how often the container was started before
-	Incarnation uint64
+	Name        string // echoes CreateContainerRequest.Name
+	SandboxID   string // echoes CreateContainerRequest.SandboxID
+	Attempt     uint32 // echoes CreateContainerRequest.Attempt: how often the container was started before
+	Incarnation uint64 // echoes PodRef.Incarnation
 	State       State
 }
 
 // PodStatus is all that the runtime knows of one pod. Whoever receives one
 // only reads it: several may share it.
 type PodStatus struct {
-	UID        types.UID
-	Name       string
-	Namespace  string
+	UID        types.UID         // echoes PodRef.UID, and the argument of PodStatus
+	Name       string            // echoes PodRef.Name
+	Namespace  string            // echoes PodRef.Namespace
 	Sandboxes  []SandboxStatus   // newest attempt first
 	Containers []ContainerStatus // newest attempt first, of each name
 }
@@ -78,21 +80,21 @@ type PodStatus struct {
 type SandboxStatus struct {
 	Sandbox
 	IPs         []string // the pod's addresses, primary first; empty for a host-network pod
-	HostNetwork bool
+	HostNetwork bool     // echoes Namespaces.HostNetwork; a sandbox with another value is replaced
 }
 
 // ContainerStatus is a container in full.
 type ContainerStatus struct {
 	Container
-	Image       string // as asked for
-	ImageRef    string // as resolved
+	Image       string // echoes CreateContainerRequest.Image
+	ImageRef    string // as resolved by the runtime
 	CreatedAt   time.Time
 	StartedAt   time.Time // zero: it never ran
 	FinishedAt  time.Time // zero: it has not ended
 	ExitCode    int32
 	Reason      string // a word, as "Completed", "Error", "OOMKilled"; may be empty
 	Message     string
-	Annotations map[string]string // those of the request that created it
+	Annotations map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
 }
 
 // PodRef names the pod for which something is made.

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
@@ -14,9 +15,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // The suite over gRPC, in virtual time: only what connects the two is real.
 func TestConformance_InProcess(t *testing.T) {
 	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness {
+		f := newFake(t)
 		return runtimetest.Harness{
-			Runtime: newFake(t).client("me"), Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Second,
+			Runtime: f.client("me"), Image: "busybox", MissingImage: "nowhere.invalid/none", Slack: time.Second,
 			LogDir: t.TempDir(),
+			Reopen: func(meanwhile func()) (runtime.Runtime, error) {
+				meanwhile()
+				return f.client("me"), nil
+			},
 		}
 	})
 }

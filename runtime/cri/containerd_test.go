@@ -78,11 +78,14 @@ func real(t *testing.T, c *e2e.Containerd) runtimetest.Harness {
 	if !strings.HasSuffix(t.Name(), "/image/remove") {
 		t.Parallel()
 	}
-	r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "conformance"})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	r := agent(t, c)
 	h := runtimetest.Harness{
 		Runtime: r, Image: c.Registry.Image(), MissingImage: c.Registry.MissingImage(), LogDir: t.TempDir(), StreamsApart: true,
+		Reopen: func(meanwhile func()) (runtime.Runtime, error) {
+			require.NoError(t, r.Close())
+			meanwhile()
+			return agent(t, c), nil
+		},
 	}
 	if c.Version == e2e.Containerd16 {
 		h.Skip = map[string]string{
@@ -91,4 +94,12 @@ func real(t *testing.T, c *e2e.Containerd) runtimetest.Harness {
 		}
 	}
 	return h
+}
+
+// agent is a client of a containerd, as an agent has one for as long as it lives.
+func agent(t *testing.T, c *e2e.Containerd) *cri.Runtime {
+	r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "conformance"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Close() }) // It may be closed already.
+	return r
 }

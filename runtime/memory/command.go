@@ -49,6 +49,8 @@ func shellRun(text string) (run Run, whole bool) {
 		case argv[0] == "trap" && ignoresTerm(argv[1:]):
 			run.IgnoreTerm = true
 			continue
+		case argv[0] == "trap" && endsOnTerm(argv[1:]):
+			continue // As every container here does.
 		}
 		if !run.then(argv) {
 			return run, false
@@ -138,11 +140,14 @@ func (r Run) exit(args []string) Run {
 	return r
 }
 
-func ignoresTerm(args []string) bool {
-	if len(args) < 2 || args[0] != "" {
-		return false
-	}
-	for _, signal := range args[1:] {
+func ignoresTerm(args []string) bool { return len(args) > 1 && args[0] == "" && namesTerm(args[1:]) }
+
+func endsOnTerm(args []string) bool {
+	return len(args) == 2 && args[0] == "exit 143" && namesTerm(args[1:])
+}
+
+func namesTerm(signals []string) bool {
+	for _, signal := range signals {
 		if signal == "TERM" || signal == "SIGTERM" || signal == "15" {
 			return true
 		}

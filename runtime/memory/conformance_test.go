@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
@@ -22,6 +23,10 @@ func harness(clk clock.Clock) runtimetest.Harness {
 		Answers: map[string]string{
 			memory.AnnotationPrefix + "main.liveness":  "fail",
 			memory.AnnotationPrefix + "main.readiness": "hang",
+		},
+		Reopen: func(meanwhile func()) (runtime.Runtime, error) {
+			meanwhile()
+			return r.On(clk), nil
 		},
 	}
 }

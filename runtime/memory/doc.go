@@ -26,7 +26,7 @@
 //	memory.podkeel.dev/job: 'print=working run=10s exit=137 reason=OOMKilled message="used 2 GiB"'
 //
 // Without a script the command decides: true, false, echo, sleep N, and a shell
-// with these, exit N and trap ” TERM in a row. Anything else runs until it is
+// with these, exit N, trap ” TERM and trap 'exit 143' TERM in a row. Anything else runs until it is
 // stopped. A container ends with 143 on TERM and with 137 when it is killed;
 // with a grace of zero there is no TERM.
 //

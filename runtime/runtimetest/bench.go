@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,27 +19,37 @@ import (
 type bench struct {
 	T
 	h      Harness
-	rt     runtime.Runtime
+	rt     *watched
 	turn   turn.Turn
 	ctx    context.Context
 	cancel context.CancelFunc
 	others *turn.Group
 	name   string
+	// promise is what the case checks.
+	promise string
+	// head is how long a container gets to set its traps where nothing tells
+	// that it has; unsure: for some container nothing did.
+	head   time.Duration
+	unsure atomic.Bool
 	pods   []types.UID
 }
 
-func newBench(t T, name string, h Harness) *bench {
-	h.complete()
-	b := &bench{T: t, h: h, rt: h.Runtime, turn: turn.Over(h.Clock), name: strings.ReplaceAll(name, "/", "-")}
+func newBench(t T, c Case, h Harness, head time.Duration) *bench {
+	b := &bench{T: t, h: h, turn: turn.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), promise: c.Promise, head: head}
+	b.rt = &watched{inner: h.Runtime, turn: b.turn, timeout: h.CallTimeout}
 	b.ctx, b.cancel = b.turn.WithDeadline(context.Background(), b.turn.Now().Add(20*h.Patience))
 	b.others = turn.NewGroup(b.turn)
 	return b
 }
 
-// clear removes the case's pods. Whether that works is for the cases to say.
+// clear removes the case's pods. Whether that works is for the cases to say. A
+// runtime that has blocked a call is asked for nothing more.
 func (b *bench) clear() {
 	b.cancel()
 	b.others.Wait()
+	if b.rt.trouble() != "" {
+		return
+	}
 	ctx, cancel := b.turn.WithDeadline(context.Background(), b.turn.Now().Add(b.h.Patience))
 	defer cancel()
 	for _, uid := range b.pods {
@@ -77,10 +88,24 @@ func (b *bench) check(ok bool, format string, args ...any) {
 	}
 }
 
+// fatalf ends the case. The message says what was promised, and what has become
+// of a call that was blocked, as that may be the reason.
 func (b *bench) fatalf(format string, args ...any) {
 	b.Helper()
-	b.Errorf(format, args...)
+	message := fmt.Sprintf(format, args...)
+	if trouble := b.rt.trouble(); trouble != "" && !strings.Contains(message, trouble) {
+		message += "\n" + trouble
+	}
+	b.Errorf("%s\npromise: %s", message, b.promise)
 	b.FailNow()
+}
+
+// nothingBlocked ends the case if a call was blocked and the case did not mind.
+func (b *bench) nothingBlocked() {
+	b.Helper()
+	if trouble := b.rt.trouble(); trouble != "" {
+		b.fatalf("%s", trouble)
+	}
 }
 
 // until waits for what must come.

@@ -251,7 +251,7 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"the host's network is not known as such", []string{"sandbox/address"}, func(r *tampered) {
+	{"the host's network is not known as such", []string{"status/shape", "sandbox/address"}, func(r *tampered) {
 		statusThrough(r, func(st *rt.PodStatus) {
 			for i := range st.Sandboxes {
 				st.Sandboxes[i].HostNetwork = false
@@ -432,7 +432,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/term", "stop/kill", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
@@ -577,7 +577,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StopContainer(ctx, req), rt.ErrNotFound, nil)
 		}
 	}},
-	{"a second stop only joins the first", []string{"stop/shorter-grace"}, func(r *tampered) {
+	{"a second stop only joins the first", []string{"stop/shorter-grace", "context/ends-a-stop"}, func(r *tampered) {
 		first := map[string]time.Duration{}
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			r.mu.Lock()

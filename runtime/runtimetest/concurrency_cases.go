@@ -55,7 +55,7 @@ func concurrencyContainer(b *bench) {
 }
 
 func concurrencyStop(b *bench) {
-	ref, sandbox, id := b.run(b.h.Deaf)
+	ref, sandbox, id := b.runDeaf()
 	errs := make([]error, many)
 	turn.Each(b.turn, 0, many, func(i int) {
 		if errs[i] = b.stop(id, time.Second); i%2 == 0 {
@@ -111,6 +111,9 @@ func (b *bench) lifeOfContainer(ref runtime.PodRef, sandbox string, attempt uint
 	}
 	if _, err := b.rt.ListPods(b.ctx); err != nil {
 		return fmt.Errorf("ListPods: %w", err)
+	}
+	if err := b.awaitReady(id, b.h.scriptedForever); err != nil {
+		return fmt.Errorf("waiting for the container: %w", err)
 	}
 	if err := b.stop(id, time.Minute); err != nil {
 		return fmt.Errorf("StopContainer: %w", err)

@@ -62,7 +62,7 @@ func contextNoShortAnswer(b *bench) {
 }
 
 func contextEndsAStop(b *bench) {
-	ref, _, id := b.run(b.h.Deaf)
+	ref, _, id := b.runDeaf()
 	ctx, cancel := b.turn.WithDeadline(b.ctx, b.turn.Now().Add(time.Second))
 	defer cancel()
 	var err error

@@ -13,6 +13,14 @@
 // it in testing/synctest bubbles, and a Case can be run as a coroutine of a
 // node in a bottle.
 //
+// No case accuses a correct runtime of being slow. A container that is sent TERM
+// has said before that it listens: see Harness.Ready for how, and for what
+// happens where a runtime shows neither logs nor files. A call that does not
+// return fails its case after Harness.CallTimeout, with its method, request and
+// time; it is left behind, and so are the pods of that case. In a synctest bubble
+// that ends with the bubble's own complaint about a goroutine that is left. Every
+// failure says which promise is broken.
+//
 // Every case makes pods of its own, with UIDs that nobody else uses, and
 // removes them at its end. It looks at no other pod, so the machine under the
 // runtime may be in use. Images are the exception: image/remove removes the
@@ -24,6 +32,8 @@
 //
 // Not checked, because it cannot be seen from outside or not on every machine:
 // that calls are quick, that resources, mounts, security and DNS of a request
-// are obeyed, and what happens while a runtime is down. The cases of a power that
-// the runtime lacks are skipped.
+// are obeyed, and what happens while a runtime is down. Labels are not checked
+// either, as no record shows them. The cases of a power that the runtime lacks are
+// skipped, and so are those that need what the harness does not have: Answers, or
+// a way to end the agent (Reopen).
 package runtimetest

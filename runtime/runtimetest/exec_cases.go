@@ -17,10 +17,12 @@ var execCases = []Case{
 
 // power finds an optional power of the runtime, or skips the case.
 func power[P any](b *bench, name string) (P, bool) {
-	p, ok := b.rt.(P)
-	if !ok {
+	var p P
+	if _, ok := b.rt.inner.(P); !ok {
 		b.Skipf("the runtime is no %s", name)
+		return p, false
 	}
+	p, ok := any(b.rt).(P)
 	return p, ok
 }
 

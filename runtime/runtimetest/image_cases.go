@@ -13,6 +13,26 @@ var imageCases = []Case{
 	{"image/not-found", "an image that is not present is ErrNotFound", imageNotFound},
 	{"image/remove", "a removed image is not found any more, and can be pulled again", imageRemove},
 	{"image/remove-unknown", "removing an unknown image is no error", imageRemoveUnknown},
+	{caseNoImages, "a runtime without images takes every name for one that is present", imageNone},
+}
+
+// caseNoImages is the one case about images for a runtime that has none.
+const caseNoImages = "image/none"
+
+func imageNone(b *bench) {
+	for _, name := range []string{b.h.Image, b.name + "-any-name"} {
+		ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: name})
+		b.must(err, "PullImage")
+		b.check(ref != "", "the reference is empty")
+		image, err := b.imageStatus(name)
+		b.must(err, "ImageStatus")
+		b.check(image.ID != "", "the image has no ID")
+		b.must(b.rt.RemoveImage(b.ctx, runtime.RemoveImageRequest{Image: name}), "RemoveImage")
+		_, err = b.rt.ListImages(b.ctx)
+		b.must(err, "ListImages")
+	}
+	ref, _, id := b.run(b.h.Forever)
+	b.check(b.container(ref, id).State == runtime.StateRunning, "a container does not run")
 }
 
 func imagePull(b *bench) {

@@ -1,7 +1,6 @@
 package runtimetest
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -29,21 +28,47 @@ func statusUnknown(b *bench) {
 		"the status of a pod without records is %+v", *st)
 }
 
+// request is what one pod is made by.
+type request struct {
+	sandbox   runtime.RunSandboxRequest
+	container runtime.CreateContainerRequest
+}
+
+// requests are two of them that have no value in common, so that no field can
+// be right by chance.
+func (b *bench) requests() [2]request {
+	var two [2]request
+	for i := range two {
+		r := &two[i]
+		ref := b.pod()
+		ref.Incarnation += uint64(i)
+		ref.Namespace += []string{"", "-other"}[i]
+		r.sandbox = b.sandboxRequest(ref, []uint32{3, 0}[i])
+		r.sandbox.Namespaces.HostNetwork = i == 1
+		r.container = b.containerRequest(ref, "", []string{"main", "other"}[i], []uint32{5, 0}[i], b.h.Forever)
+	}
+	two[1].sandbox.Annotations = map[string]string{"runtimetest.podkeel.dev/other": "too"}
+	return two
+}
+
 func statusShape(b *bench) {
-	ref := b.pod()
-	sandbox := b.sandbox(ref, 3)
-	id := b.create(ref, sandbox, "main", 5, b.h.Forever)
-	st := b.status(ref)
-	b.check(st.UID == ref.UID && st.Name == ref.Name && st.Namespace == ref.Namespace, "the pod is %s %s/%s", st.UID, st.Namespace, st.Name)
-	b.check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
-	s, c := st.Sandboxes[0], st.Containers[0]
-	b.check(s.ID == sandbox && s.Attempt == 3 && s.Incarnation == ref.Incarnation && s.Ready, "the sandbox is %+v", s)
-	b.check(!s.CreatedAt.IsZero(), "the sandbox has no time")
-	b.check(contains(s.Annotations, b.sandboxRequest(ref, 3).Annotations), "the sandbox's annotations are %v", s.Annotations)
-	b.check(c.ID == id && c.SandboxID == sandbox && c.Name == "main" && c.Attempt == 5 && c.Incarnation == ref.Incarnation, "the container is %+v", c)
-	b.check(contains(c.Annotations, map[string]string{"runtimetest.podkeel.dev/container": "main"}), "the container's annotations are %v", c.Annotations)
-	b.check(c.Image == b.h.Image, "the image is %q", c.Image)
-	b.check(c.ImageRef != "", "the image reference is empty")
+	for _, r := range b.requests() {
+		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
+		b.must(err, "RunSandbox")
+		r.container.SandboxID = sandbox
+		id, err := b.rt.CreateContainer(b.ctx, r.container)
+		b.must(err, "CreateContainer")
+		st := b.status(r.sandbox.Pod)
+		b.check(len(st.Sandboxes) == 1 && len(st.Containers) == 1, "%d sandboxes and %d containers, not one of each", len(st.Sandboxes), len(st.Containers))
+		s, c := st.Sandboxes[0], st.Containers[0]
+		repeats(b, podEchoes, st, &r.sandbox.Pod)
+		repeats(b, sandboxEchoes, &s.Sandbox, &r.sandbox)
+		repeats(b, sandboxStatusEchoes, &s, &r.sandbox)
+		repeats(b, containerEchoes, &c.Container, &r.container)
+		repeats(b, containerStatusEchoes, &c, &r.container)
+		b.check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+		b.check(c.ID == id && c.ImageRef != "", "the container is %+v", c)
+	}
 }
 
 func statusNewestFirst(b *bench) {
@@ -91,28 +116,31 @@ func statusNotChangedLater(b *bench) {
 }
 
 func listShape(b *bench) {
-	ref := b.pod()
-	sandbox := b.sandbox(ref, 2)
-	created := b.create(ref, sandbox, "created", 0, b.h.Forever)
-	running := b.create(ref, sandbox, "running", 4, b.h.Forever)
-	b.start(running)
-	want := map[string]runtime.Container{
-		created: {ID: created, Name: "created", SandboxID: sandbox, Incarnation: ref.Incarnation, State: runtime.StateCreated},
-		running: {ID: running, Name: "running", SandboxID: sandbox, Attempt: 4, Incarnation: ref.Incarnation, State: runtime.StateRunning},
-	}
-	var got runtime.Pod
-	b.until("the list shows a sandbox and two containers as they are", func() bool {
-		got, _ = b.listed(ref)
+	for _, r := range b.requests() {
+		ref := r.sandbox.Pod
+		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
+		b.must(err, "RunSandbox")
+		r.container.SandboxID = sandbox
+		created, err := b.rt.CreateContainer(b.ctx, r.container)
+		b.must(err, "CreateContainer")
+		running := b.create(ref, sandbox, "running", 4, b.h.Forever)
+		b.start(running)
 		records := map[string]runtime.Container{}
-		for _, c := range got.Containers {
-			records[c.ID] = c
-		}
-		return len(got.Sandboxes) == 1 && len(got.Containers) == 2 && maps.Equal(records, want)
-	})
-	s := got.Sandboxes[0]
-	b.check(got.Name == ref.Name && got.Namespace == ref.Namespace, "the pod is %s/%s", got.Namespace, got.Name)
-	b.check(s.ID == sandbox && s.Attempt == 2 && s.Incarnation == ref.Incarnation && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
-	b.check(contains(s.Annotations, b.sandboxRequest(ref, 2).Annotations), "the sandbox's annotations are %v", s.Annotations)
+		var got runtime.Pod
+		b.until("the list shows a sandbox and two containers as they are", func() bool {
+			got, _ = b.listed(ref)
+			for _, c := range got.Containers {
+				records[c.ID] = c
+			}
+			return len(got.Sandboxes) == 1 && len(got.Containers) == 2 &&
+				records[created].State == runtime.StateCreated && records[running].State == runtime.StateRunning
+		})
+		s, c := got.Sandboxes[0], records[created]
+		repeats(b, podEchoes, &runtime.PodStatus{UID: got.UID, Name: got.Name, Namespace: got.Namespace}, &ref)
+		repeats(b, sandboxEchoes, &s, &r.sandbox)
+		repeats(b, containerEchoes, &c, &r.container)
+		b.check(s.ID == sandbox && s.Ready && !s.CreatedAt.IsZero(), "the sandbox is %+v", s)
+	}
 }
 
 func listExited(b *bench) {

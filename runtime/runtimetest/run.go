@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Case is one promise and the code that checks it.
@@ -35,19 +36,45 @@ func RunInBubble(t *testing.T, factory func(t *testing.T) Harness) {
 
 // Cases returns all cases, for who runs them in a way of his own.
 func Cases() []Case {
-	return slices.Concat(listCases, sandboxCases, containerCases, stopCases, imageCases, contextCases, optionalCases,
+	return slices.Concat(listCases, sandboxCases, containerCases, stopCases, imageCases, contextCases, optionalCases, reopenCases,
 		execCases, streamCases, logCases, resourceCases, answerCases, concurrencyCases)
 }
 
 // Run checks the promise on one runtime. It returns when everything that it
-// started has ended, its pods included.
+// started has ended, its pods included; a call that is blocked is left behind.
+// What is wrong with the harness fails the case.
 func (c Case) Run(t T, h Harness) {
 	t.Helper()
-	if reason, skip := h.Skip[c.Name]; skip {
+	h.complete()
+	if err := h.check(); err != nil {
+		t.Errorf("%v", err)
+		t.FailNow()
+		return
+	}
+	if reason := h.skips(c.Name); reason != "" {
 		t.Skipf("%s: %s", c.Name, reason)
 		return
 	}
-	b := newBench(t, c.Name, h)
+	for head := h.HeadStart; c.try(t, h, head); head *= 2 {
+	}
+}
+
+// try runs the case once. It is to be run again if a container had no time to
+// set its traps.
+func (c Case) try(t T, h Harness, head time.Duration) (again bool) {
+	t.Helper()
+	b := newBench(t, c, h, head)
 	defer b.clear()
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case tooEarly:
+			again = true
+		default:
+			panic(v)
+		}
+	}()
 	c.run(b)
+	b.nothingBlocked()
+	return false
 }

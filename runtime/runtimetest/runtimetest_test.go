@@ -39,28 +39,81 @@ func harness(r *tampered) runtimetest.Harness {
 	}
 }
 
-// verdict runs one case against one runtime, in a bubble of its own.
-func verdict(t *testing.T, c runtimetest.Case, tamper func(*tampered)) *recorder {
+// reopening is a harness whose agent can be ended.
+func reopening(r *tampered) runtimetest.Harness {
+	h := harness(r)
+	h.Reopen = func(meanwhile func()) (rt.Runtime, error) {
+		meanwhile()
+		r.reopened()
+		return r, nil
+	}
+	return h
+}
+
+// imageless is a harness of a runtime that has no images.
+func imageless(r *tampered) runtimetest.Harness {
+	h := harness(r)
+	h.Image, h.MissingImage, h.NoImages = "", "", true
+	hasNoImages(r)
+	return h
+}
+
+// run runs one case in a goroutine of its own, which FailNow ends.
+func run(c runtimetest.Case, h runtimetest.Harness) *recorder {
 	rec := &recorder{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Run(rec, h)
+	}()
+	<-done
+	return rec
+}
+
+// verdict runs one case against one runtime, in a bubble of its own.
+func verdict(t *testing.T, c runtimetest.Case, harness func(*tampered) runtimetest.Harness, tamper func(*tampered)) (rec *recorder) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTampered(machine())
+		h := harness(r)
 		if tamper != nil {
 			tamper(r)
 		}
-		done := make(chan struct{})
-		go func() { // FailNow ends the goroutine.
-			defer close(done)
-			c.Run(rec, harness(r))
-		}()
-		<-done
+		rec = run(c, h)
+		time.Sleep(48 * time.Hour) // Calls that were blocked come to an end.
 	})
 	return rec
 }
 
+// kinds are the harnesses under which runtimes are broken, with those that are.
+var kinds = []struct {
+	name    string
+	harness func(*tampered) runtimetest.Harness
+	broken  []broken
+}{
+	{"plain", harness, slices.Concat(brokenRuntimes, brokenPowers, brokenStreams)},
+	{"reopening", reopening, brokenSurvival},
+	{"without images", imageless, brokenImageless},
+}
+
+// skips are the cases that a harness does not have run on a whole runtime.
+func skips(c runtimetest.Case, kind string) bool {
+	group, _, _ := strings.Cut(c.Name, "/")
+	switch {
+	case c.Name == "image/none":
+		return kind != "without images"
+	case group == "image" || c.Name == "container/no-image" || c.Name == "disk/pull":
+		return kind == "without images"
+	}
+	return group == "reopen" && kind != "reopening"
+}
+
 func TestCases_PassOnAWholeRuntime(t *testing.T) {
-	for _, c := range runtimetest.Cases() {
-		rec := verdict(t, c, nil)
-		assert.False(t, rec.failed || rec.skipped, c.Name)
+	for _, kind := range kinds {
+		for _, c := range runtimetest.Cases() {
+			rec := verdict(t, c, kind.harness, nil)
+			assert.False(t, rec.failed, "%s: %s: %s", kind.name, c.Name, rec.said)
+			assert.Equal(t, skips(c, kind.name), rec.skipped, "%s: %s", kind.name, c.Name)
+		}
 	}
 }
 
@@ -68,17 +121,22 @@ func TestCases_PassOnAWholeRuntime(t *testing.T) {
 // other; and each case is failed by some runtime.
 func TestCases_FailOnABrokenRuntime(t *testing.T) {
 	noticed := map[string]bool{}
-	for _, b := range slices.Concat(brokenRuntimes, brokenPowers, brokenStreams) {
-		t.Run(b.how, func(t *testing.T) {
-			var failed []string
-			for _, c := range runtimetest.Cases() {
-				if verdict(t, c, b.tamper).failed {
+	for _, kind := range kinds {
+		for _, b := range kind.broken {
+			t.Run(b.how, func(t *testing.T) {
+				var failed []string
+				for _, c := range runtimetest.Cases() {
+					rec := verdict(t, c, kind.harness, b.tamper)
+					if !rec.failed {
+						continue
+					}
 					failed = append(failed, c.Name)
 					noticed[c.Name] = true
+					assert.Contains(t, rec.said, "promise: "+c.Promise)
 				}
-			}
-			assert.Equal(t, b.cases, failed)
-		})
+				assert.Equal(t, b.cases, failed)
+			})
+		}
 	}
 	for _, c := range runtimetest.Cases() {
 		assert.True(t, noticed[c.Name], "no broken runtime fails %s", c.Name)
@@ -97,35 +155,41 @@ func TestCases_AreNamedAndSayWhatTheyPromise(t *testing.T) {
 
 // A runtime without a power is asked for nothing of it, and told so.
 func TestCases_SkipWhatTheRuntimeCannotDo(t *testing.T) {
+	optional := []string{"events", "report", "exec", "exec-stream", "log", "stats", "disk", "update", "answer", "reopen"}
 	for _, c := range runtimetest.Cases() {
-		rec := &recorder{}
-		synctest.Test(t, func(*testing.T) {
-			h := harness(newTampered(machine()))
+		rec := verdict(t, c, func(r *tampered) runtimetest.Harness {
+			h := harness(r)
 			h.Runtime = struct{ rt.Runtime }{h.Runtime}
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				c.Run(rec, h)
-			}()
-			<-done
-		})
+			return h
+		}, nil)
 		group, _, _ := strings.Cut(c.Name, "/")
-		optional := slices.Contains([]string{"events", "report", "exec", "exec-stream", "log", "stats", "disk", "update", "answer"}, group)
-		assert.Equal(t, optional, rec.skipped, c.Name)
-		assert.False(t, rec.failed, c.Name)
+		assert.Equal(t, slices.Contains(optional, group) || c.Name == "image/none", rec.skipped, c.Name)
+		assert.False(t, rec.failed, "%s: %s", c.Name, rec.said)
 	}
 }
 
 func TestSkip_NamesTheReason(t *testing.T) {
-	rec := &recorder{}
 	h := harness(newTampered(machine()))
 	h.Skip = map[string]string{runtimetest.Cases()[0].Name: "because"}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtimetest.Cases()[0].Run(rec, h)
-	}()
-	<-done
+	rec := run(runtimetest.Cases()[0], h)
 	require.True(t, rec.skipped)
 	require.False(t, rec.failed)
+	require.Equal(t, runtimetest.Cases()[0].Name+": because", rec.said)
+}
+
+// A name that no case has skips nothing, and whoever wrote it believes that it
+// does.
+func TestSkip_AnUnknownNameIsAnError(t *testing.T) {
+	h := harness(newTampered(machine()))
+	h.Skip = map[string]string{"container/exists": "because", "container/exist": "a typing error"}
+	rec := run(runtimetest.Cases()[0], h)
+	require.True(t, rec.failed)
+	require.Equal(t, `runtimetest: Harness.Skip names "container/exist", and no case has that name`, rec.said)
+}
+
+func TestHarness_SaysAllThatIsMissing(t *testing.T) {
+	rec := run(runtimetest.Cases()[0], runtimetest.Harness{})
+	require.True(t, rec.failed)
+	require.Equal(t, "runtimetest: Harness.Runtime is nil\n"+
+		"runtimetest: Harness.Image and MissingImage are required; a runtime without images sets NoImages", rec.said)
 }

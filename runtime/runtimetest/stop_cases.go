@@ -17,25 +17,17 @@ var stopCases = []Case{
 	{"stop/longer-grace", "a second stop with a longer grace changes nothing", stopLongerGrace},
 }
 
-// stopTerm gives the container a while until it listens, as nobody can see that it
-// does, and a second one a longer while if the first was too slow for that.
 func stopTerm(b *bench) {
-	for _, head := range []time.Duration{time.Second, 5 * time.Second} {
-		ref, _, id := b.run(b.h.Forever)
-		b.sleep(head)
-		took := b.timed(func() { b.must(b.stop(id, b.h.Patience), "StopContainer") })
-		c := b.container(ref, id)
-		if c.ExitCode == 137 && head == time.Second {
-			continue
-		}
-		b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)
-		b.check(took <= b.h.Slack, "it took %s", took)
-		return
-	}
+	ref, _, id := b.runForever()
+	took := b.timed(func() { b.must(b.stop(id, b.h.Patience), "StopContainer") })
+	c := b.container(ref, id)
+	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)
+	b.check(took <= b.h.Slack, "it took %s", took)
 }
 
 func stopKill(b *bench) {
-	ref, _, id := b.run(b.h.Deaf)
+	ref, _, id := b.runDeaf()
 	const grace = 2 * time.Second
 	took := b.timed(func() { b.must(b.stop(id, grace), "StopContainer") })
 	b.killed(ref, id)
@@ -71,7 +63,7 @@ func stopUnknown(b *bench) {
 }
 
 func stopShorterGrace(b *bench) {
-	ref, _, id := b.run(b.h.Deaf)
+	ref, _, id := b.runDeaf()
 	first := b.stopping(id, time.Hour)
 	took := b.timed(func() { b.must(b.stop(id, time.Second), "the second StopContainer") })
 	b.killed(ref, id)
@@ -81,7 +73,7 @@ func stopShorterGrace(b *bench) {
 }
 
 func stopLongerGrace(b *bench) {
-	ref, _, id := b.run(b.h.Deaf)
+	ref, _, id := b.runDeaf()
 	const grace = 4 * time.Second
 	var first *stopping
 	took := b.timed(func() {
@@ -101,9 +93,10 @@ func (b *bench) timed(f func()) time.Duration {
 	return b.turn.Now().Sub(began)
 }
 
-// killed checks that a container was.
+// killed checks that a container that runs Deaf was.
 func (b *bench) killed(ref runtime.PodRef, id string) {
 	b.Helper()
 	c := b.container(ref, id)
+	b.early(c.State == runtime.StateExited && c.ExitCode != 137)
 	b.check(c.State == runtime.StateExited && c.ExitCode == 137, "it is %s with code %d", c.State, c.ExitCode)
 }

@@ -2,6 +2,7 @@ package runtimetest_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -41,12 +42,16 @@ type tampered struct {
 	answer          func(context.Context, rt.AnswerRequest) (rt.AnswerResult, error)
 	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
 
+	// reopened is called when the agent has ended, before there is another.
+	reopened func()
+
 	mu sync.Mutex // for the tamperers' own notes
 }
 
 func newTampered(m *memory.Runtime) *tampered {
 	r := &tampered{
 		m:        m,
+		reopened: func() {},
 		listPods: m.ListPods, podStatus: m.PodStatus,
 		runSandbox: m.RunSandbox, stopSandbox: m.StopSandbox, removeSandbox: m.RemoveSandbox,
 		createContainer: m.CreateContainer, startContainer: m.StartContainer,
@@ -149,9 +154,15 @@ func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {
 // recorder is a T that notes what would have happened to the test.
 type recorder struct {
 	failed, skipped bool
+	said            string // last
 }
 
-func (*recorder) Helper()                 {}
-func (r *recorder) Errorf(string, ...any) { r.failed = true }
-func (r *recorder) FailNow()              { r.failed = true; runtime.Goexit() }
-func (r *recorder) Skipf(string, ...any)  { r.skipped = true; runtime.Goexit() }
+func (*recorder) Helper()    {}
+func (r *recorder) FailNow() { r.failed = true; runtime.Goexit() }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failed, r.said = true, fmt.Sprintf(format, args...)
+}
+func (r *recorder) Skipf(format string, args ...any) {
+	r.skipped, r.said = true, fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
