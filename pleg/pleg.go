@@ -184,9 +184,10 @@ func New(cfg Config) (*PLEG, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	p := &PLEG{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	p := &PLEG{turn: turn.Over(cfg.Clock)}
 	p.wake = p.turn.NewEvent()
-	p.stream, _ = cfg.Runtime.(runtime.EventSource)
+	p.stream = cfg.contain()
+	p.cfg = cfg
 	p.mu.table = table{
 		records:  make(map[types.UID]*record),
 		limit:    cfg.MaxInspections,

@@ -61,6 +61,9 @@ type Hooks struct {
 	// Synced: a call of the syncer has returned. latency is the time since
 	// UpdatePodOptions.StartTime, zero without one.
 	Synced func(s Synced)
+	// Panicked: a panic of the syncer, the cache, the recorder, the log or another
+	// hook was contained. call names the call.
+	Panicked func(call string, err error)
 }
 
 // Synced describes one call of a PodSyncer.

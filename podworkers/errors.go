@@ -2,7 +2,6 @@ package podworkers
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -111,23 +110,6 @@ func every(err error, marked func(error) bool) bool {
 		return len(parts) > 0
 	}
 	return false
-}
-
-// panicError is a panic of a PodSyncer. It is an error of that pod alone.
-type panicError struct {
-	kind  lifecycle.Kind
-	value any
-	stack string // for the log
-}
-
-func (e *panicError) Error() string {
-	return fmt.Sprintf("podworkers: %s panicked: %v", e.kind, e.value)
-}
-
-// Unwrap gives the value, if that is an error.
-func (e *panicError) Unwrap() error {
-	err, _ := e.value.(error)
-	return err
 }
 
 // retryAt is the earliest time that any error in the tree asks for (B-101).

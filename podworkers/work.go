@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -131,7 +130,7 @@ func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
 	}
-	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
+	status, err := w.newerThan(j.ctx, j)
 	if err != nil {
 		return w.blind(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
@@ -149,8 +148,7 @@ func (w *Workers) blind(j *job, err error) (*runtime.PodStatus, error) {
 	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
 	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
-		status, _ := w.config.Cache.Get(j.UID)
-		return orEmpty(status, j), nil
+		return orEmpty(w.get(j), j), nil
 	}
 	return nil, err
 }
@@ -194,7 +192,7 @@ func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err
 func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			terminal, err = false, &panicError{kind: j.Kind, value: v, stack: string(debug.Stack())}
+			terminal, err = false, w.guard.Caught("PodSyncer."+j.Kind.String(), v)
 		}
 	}()
 	switch j.Kind {
@@ -214,14 +212,11 @@ func (w *Workers) complain(j *job, err error) {
 	if j.interrupted(err) {
 		return
 	}
-	log, level := w.config.Log, slog.LevelError
-	if p := (*panicError)(nil); errors.As(err, &p) {
-		log = log.With("stack", p.stack)
-	}
+	level := slog.LevelError
 	if isWait(err) {
 		level = slog.LevelDebug
 	}
-	log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 }
 
 // report tells the hook of a call.
@@ -268,7 +263,7 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}
 	if j.called {
-		j.mark = w.config.Cache.Mark()
+		j.mark = w.markAfter(j)
 	}
 	w.mu.Lock()
 	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {

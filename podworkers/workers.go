@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/workqueue"
@@ -19,6 +20,7 @@ import (
 // one goroutine per pod and none for an idle one, and one timer for all retries.
 type Workers struct {
 	config       Config
+	guard        *contain.Guard
 	turn         turn.Turn
 	queue        *workqueue.Queue
 	syncs        *slots
@@ -58,8 +60,10 @@ func New(config Config) (*Workers, error) {
 		return nil, err
 	}
 	t := turn.Over(config.Clock)
+	guard := config.contain()
 	w := &Workers{
 		config:       config,
+		guard:        guard,
 		turn:         t,
 		syncs:        newSlots(t, config.MaxSyncs),
 		terminations: newSlots(t, config.MaxTerminations),

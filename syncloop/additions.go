@@ -12,53 +12,117 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): what runs
-// already first, then the oldest; each into the manager before anything else,
-// then mirror pairing or admission, then the worker.
-func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
-	others, running, left := h.activeBut(pods), h.running(), h.leftBehind()
-	for _, pod := range h.inOrder(pods, running) {
-		pod = h.asItEnded(pod)
+// HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): all into the
+// manager before anything is called out; then what runs already first, then the
+// oldest: mirror pairing or admission, then the worker.
+func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addAll(pods) }
+
+// addAll adds pods. What cannot be had of one of them because of a panic (how it has
+// ended before, what an admission handler says) is asked again by the next
+// housekeeping, once.
+func (h *Handlers) addAll(pods []*v1.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	a := &addition{others: h.activeBut(pods), running: h.running(), left: h.leftBehind()}
+	ordered := h.inOrder(pods, a.running)
+	for _, pod := range ordered {
 		h.config.Manager.AddPod(pod)
+	}
+	var mirrors []*v1.Pod
+	for _, pod := range ordered {
 		if podmanager.IsMirrorPod(pod) {
-			h.updateByMirror(pod)
+			mirrors = append(mirrors, pod)
 			continue
 		}
-		h.add(pod, others, running, left[pod.UID])
-		if h.active(pod) && !(left[pod.UID] && !running[pod.UID]) {
-			others = append(others, pod)
-		}
+		h.addOne(pod, a)
 	}
+	h.each(mirrors, h.updateByMirror)
+}
+
+// addition is what one call of HandlePodAdditions goes by.
+type addition struct {
+	others        []*v1.Pod // that take up room
+	running, left map[types.UID]bool
+}
+
+// addOne adds a pod. The first panic puts that off until the next housekeeping. After
+// a second one a pod that an agent before this one has run goes on, as it was admitted
+// there, and any other is refused: nobody knows whether it may run.
+func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
+	second := h.again[pod.UID]
+	delete(h.again, pod.UID)
+	var err error
+	if panicked := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); panicked != nil {
+		err = panicked
+	}
+	switch {
+	case err == nil:
+	case !second:
+		h.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		h.again[pod.UID] = true
+	case a.left[pod.UID] || h.ranBefore(pod, a.running):
+		h.start(pod)
+	default:
+		h.reject(pod, PodAdmitResult{Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"})
+	}
+	if h.active(pod) && !(a.left[pod.UID] && !a.running[pod.UID]) {
+		a.others = append(a.others, pod)
+	}
+}
+
+// try makes the addition, and returns the pod as it had ended. Its error is a panic
+// of one who was asked.
+func (h *Handlers) try(pod *v1.Pod, a *addition) (*v1.Pod, error) {
+	pod, err := h.asItEnded(pod)
+	if err != nil {
+		return pod, err
+	}
+	if now, _ := h.config.Manager.GetPodByUID(pod.UID); now != pod {
+		h.config.Manager.AddPod(pod)
+	}
+	return pod, h.add(pod, a)
 }
 
 // asItEnded is the pod with how it had ended before this process, if that is known
 // and the source does not say so itself. It is terminal then, as one of an API
 // server that keeps statuses, and does not run again.
-func (h *Handlers) asItEnded(pod *v1.Pod) *v1.Pod {
-	if podmanager.IsMirrorPod(pod) {
-		return pod
-	}
-	status, ok := h.config.Ended(pod)
-	if !ok || conditions.IsTerminal(pod.Status.Phase) {
-		return pod
+func (h *Handlers) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
+	status, ok, err := h.ended(pod)
+	if err != nil || !ok || conditions.IsTerminal(pod.Status.Phase) {
+		return pod, err
 	}
 	ended := *pod // What is shared is only read.
 	ended.Status = status
-	return &ended
+	return &ended, nil
+}
+
+func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
+	defer h.guard.Recover("Ended", &err)
+	status, ok = h.config.Ended(pod)
+	return status, ok, nil
 }
 
 // add gives a pod a worker, unless it is refused. Each addition is a new
 // question, whatever became of the UID before under this agent. A pod that ran
 // under another one, and has left something behind, was admitted there: whether
 // it is over is not for admission to say (AD-8, I42).
-func (h *Handlers) add(pod *v1.Pod, others []*v1.Pod, running map[types.UID]bool, left bool) {
+func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 	delete(h.rejected, pod.UID)
-	if mustAdmit(pod) && h.closed(pod, running) {
-		return
+	if mustAdmit(pod) && h.closed(pod, a.running) {
+		return nil
 	}
-	if mustAdmit(pod) && !left && !h.ranBefore(pod, running) && !h.admit(pod, others) {
-		return
+	if mustAdmit(pod) && !a.left[pod.UID] && !h.ranBefore(pod, a.running) {
+		if admitted, err := h.admit(pod, a.others); err != nil || !admitted {
+			return err
+		}
 	}
+	h.start(pod)
+	return nil
+}
+
+// start gives a pod a worker.
+func (h *Handlers) start(pod *v1.Pod) {
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.update(podworkers.SyncPodCreate, pod, mirror)
 }
@@ -74,22 +138,19 @@ func mustAdmit(pod *v1.Pod) bool {
 // updateByMirror tells a static pod's worker that its mirror has changed. A
 // mirror without a static pod is an orphan, which housekeeping finds.
 func (h *Handlers) updateByMirror(mirror *v1.Pod) {
-	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.rejected[pod.UID] {
+	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.rejected[pod.UID] && !h.unsure(pod.UID) {
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	}
 }
 
 // admit asks the chain. A refused pod stays in the manager and gets no worker
-// (SL-19).
-func (h *Handlers) admit(pod *v1.Pod, others []*v1.Pod) bool {
-	result, fault := admit(h.config.Admit, PodAdmitAttributes{Pod: pod, OtherPods: others})
-	if fault != nil {
-		h.config.Log.Error("an admission handler panicked", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", fault)
-	}
-	if !result.Admit {
+// (SL-19). The error is a panic of a handler.
+func (h *Handlers) admit(pod *v1.Pod, others []*v1.Pod) (bool, error) {
+	result, err := h.ask(PodAdmitAttributes{Pod: pod, OtherPods: others})
+	if err == nil && !result.Admit {
 		h.reject(pod, result)
 	}
-	return result.Admit
+	return result.Admit, err
 }
 
 // reject latches the refusal and says so once (SL-20): the status is new, none

@@ -8,8 +8,9 @@ import (
 // the loop, by one goroutine, and must not block.
 type PodAdmitHandler interface {
 	// Admit is asked once about every pod that a source has begun to want,
-	// unless a handler before it in the chain has refused. A panic counts as
-	// a refusal.
+	// unless a handler before it in the chain has refused. If it panics the pod
+	// waits, and the whole chain is asked again by the next housekeeping; a second
+	// panic counts as a refusal, with the reason UnexpectedAdmissionError.
 	Admit(attrs PodAdmitAttributes) PodAdmitResult
 }
 
@@ -42,15 +43,12 @@ type PodAdmitResult struct {
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// admit asks the chain in its order; the first refusal wins (AD-3). A handler
-// that panics has admitted nothing; what it has to say is for the log.
-func admit(chain []PodAdmitHandler, attrs PodAdmitAttributes) (result PodAdmitResult, fault error) {
-	for _, h := range chain {
-		if fault = contain(func() { result = h.Admit(attrs) }); fault != nil {
-			return PodAdmitResult{
-				Reason:  "UnexpectedAdmissionError",
-				Message: "an admission handler failed; the node's log has the details",
-			}, fault
+// ask asks the chain in its order; the first refusal wins (AD-3). A handler that
+// panics has admitted nothing, and is the error.
+func (h *Handlers) ask(attrs PodAdmitAttributes) (result PodAdmitResult, err error) {
+	for _, handler := range h.config.Admit {
+		if err := h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) }); err != nil {
+			return PodAdmitResult{}, err
 		}
 		if !result.Admit {
 			return result, nil

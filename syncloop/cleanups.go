@@ -22,6 +22,7 @@ const orphanGrace = 1
 // orphan (HC-10). It decides on what is known now and performs no IO: what runs
 // was gathered by the PLEG, and what must go is handed to Discard.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
+	h.repeat()
 	generation := h.config.Workers.Generation()
 	running := h.config.Runtime.Pods()
 	pods, mirrors, orphanedMirrors := h.config.Manager.GetPodsAndMirrorPods()
@@ -71,7 +72,7 @@ func (h *Handlers) dropMirrors(fullNames []string) {
 	}
 	for _, fullName := range fullNames {
 		if !h.config.Workers.IsPodForMirrorPodTerminatingByFullName(fullName) {
-			h.config.Mirrors.DeleteMirrorPod(fullName)
+			_ = h.guard.Do("Mirrors.DeleteMirrorPod", func() { h.config.Mirrors.DeleteMirrorPod(fullName) })
 		}
 	}
 }
@@ -80,11 +81,10 @@ func (h *Handlers) dropMirrors(fullNames []string) {
 func (h *Handlers) restartMissing(pods []*v1.Pod, known map[types.UID]podworkers.PodWorkerSync) {
 	running := h.running()
 	for _, pod := range pods {
-		if _, ok := known[pod.UID]; ok || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
+		if _, ok := known[pod.UID]; ok || h.again[pod.UID] || !h.active(pod) || mustAdmit(pod) && h.closed(pod, running) {
 			continue
 		}
-		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.update(podworkers.SyncPodCreate, pod, mirror)
+		h.start(pod)
 	}
 }
 

@@ -68,6 +68,9 @@ type Config struct {
 type Hooks struct {
 	// Cleanup is called after each housekeeping, with how long it took.
 	Cleanup func(took time.Duration, err error)
+	// Panicked is called after each panic of the handler, the log or another hook that
+	// was contained, with the name of the call. Healthy tells of it too.
+	Panicked func(call string, err error)
 }
 
 type updates interface {

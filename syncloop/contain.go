@@ -1,24 +1,65 @@
 package syncloop
 
 import (
-	"fmt"
-	"runtime/debug"
-
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
 )
 
-// contain calls code that may not be ours and turns a panic of it into an error
-// with the stack: one bad handler must not end what all pods need (I50).
-func contain(f func()) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("syncloop: panic: %v\n%s", v, debug.Stack())
+// contain wraps whatever the handlers call that others have written: a panic there is
+// the error of that call and of one pod (I50).
+func (c *HandlersConfig) contain() *contain.Guard {
+	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, Told: c.Panicked})
+	c.Log = g.Log()
+	c.Recorder = contain.NewRecorder(g, c.Recorder)
+	c.Discard = contain.Hook1(g, "Discard", c.Discard)
+	closed := c.Closed
+	c.Closed = func() bool { return contain.Or(g, "Closed", false, closed) }
+	return g
+}
+
+// each does something about each pod. A panic concerns that pod only; the next
+// housekeeping repeats what there was to do (repeat).
+func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
+	for _, pod := range pods {
+		if err := h.guard.Do("SyncHandler", func() { f(pod) }); err != nil {
+			h.config.Log.Error("a change of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+			h.again[pod.UID] = true
 		}
-	}()
-	f()
-	return nil
+	}
+}
+
+// unsure: the pod has no worker because its addition panicked. Housekeeping adds it.
+func (h *Handlers) unsure(uid types.UID) bool {
+	return h.again[uid] && !h.config.Workers.View(uid).Known()
+}
+
+// repeat does once more, before anything else in housekeeping, what has panicked.
+func (h *Handlers) repeat() {
+	if len(h.again) == 0 {
+		return
+	}
+	var added []*v1.Pod
+	for _, pod := range h.config.Manager.GetPods() {
+		switch {
+		case !h.again[pod.UID]:
+		case h.unsure(pod.UID):
+			added = append(added, pod)
+		default:
+			delete(h.again, pod.UID)
+			mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
+			_ = h.guard.Do("SyncHandler", func() { h.update(podworkers.SyncPodUpdate, pod, mirror) })
+		}
+	}
+	h.addAll(added)
+	for uid := range h.again {
+		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted {
+			delete(h.again, uid)
+		}
+	}
 }
 
 func fullNames(pods []*v1.Pod) []string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager"
@@ -39,6 +40,9 @@ type DeadlinesConfig struct {
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what Deadlines call that was contained,
+	// with the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type killer interface {
@@ -58,6 +62,7 @@ type started interface {
 // hears of new statuses.
 type Deadlines struct {
 	config DeadlinesConfig
+	guard  *contain.Guard
 	noted  *dirty.Set[struct{}]
 	queue  *workqueue.Queue
 	epoch  time.Time // a reading with which due times are compared
@@ -73,7 +78,9 @@ func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	d := &Deadlines{config: config, wake: func() {}}
+	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, Told: config.Panicked})
+	config.Log, config.Recorder = guard.Log(), contain.NewRecorder(guard, config.Recorder)
+	d := &Deadlines{config: config, guard: guard, wake: func() {}}
 	d.noted = dirty.New[struct{}](nil, func() { d.wake() })
 	d.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
 	d.epoch = config.Clock.Now()
@@ -112,6 +119,9 @@ func (d *Deadlines) Note(uid types.UID) {
 	d.noted.Add(uid, struct{}{})
 }
 
+// repeatExpiry is how long after a panic a pod that is due is looked at again.
+const repeatExpiry = 10 * time.Second
+
 // step looks at what was noted, ends what is due, and says when the next pod
 // is. It is called by the loop.
 func (d *Deadlines) step() (next time.Time, timed bool) {
@@ -121,7 +131,9 @@ func (d *Deadlines) step() (next time.Time, timed bool) {
 	}
 	d.due = d.queue.AppendWork(d.due[:0])
 	for _, uid := range d.due {
-		d.expire(uid)
+		if err := d.guard.Do("Deadlines", func() { d.expire(uid) }); err != nil {
+			d.queue.Enqueue(uid, repeatExpiry)
+		}
 	}
 	return d.queue.Next()
 }

@@ -14,9 +14,9 @@
 // the loop takes when it comes to it. Nothing can be lost, nobody who brings
 // something is ever blocked, and a loop with nothing to do does nothing, for
 // hours. All handlers run on the loop's goroutine, in the fixed order of Step.
-// One that panics loses that call; the loop goes on, and housekeeping, which
-// compares the whole picture, makes it good. An admission handler that panics
-// has refused.
+// A panic in what they call costs one pod one call, and housekeeping repeats it. An
+// admission handler that panics is asked once more by the next housekeeping; if it
+// panics again it has refused.
 //
 // # Housekeeping
 //

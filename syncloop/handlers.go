@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
@@ -50,6 +51,9 @@ type HandlersConfig struct {
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what the handlers call that was
+	// contained, with the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 // MirrorClient removes the API's reflections of static pods.
@@ -89,6 +93,9 @@ type Handlers struct {
 	// worked are the pods that had a worker of this process and that the
 	// runtime may still have records of.
 	worked map[types.UID]bool
+	// again are the pods whose change has panicked, for the next housekeeping.
+	again map[types.UID]bool
+	guard *contain.Guard
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -96,7 +103,8 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	return &Handlers{config: config, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool)}, nil
+	guard := config.contain()
+	return &Handlers{config: config, guard: guard, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool)}, nil
 }
 
 func (c *HandlersConfig) complete() error {
@@ -158,7 +166,7 @@ func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) {
 			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
-		if h.rejected[pod.UID] {
+		if h.rejected[pod.UID] || h.unsure(pod.UID) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/pleg"
@@ -21,6 +22,7 @@ import (
 // nothing can be lost while it is busy and nothing runs while it is idle.
 type Loop struct {
 	config  Config
+	guard   *contain.Guard
 	turn    turn.Turn
 	wake    turn.Event
 	changes *pleg.Subscription
@@ -51,7 +53,10 @@ func New(config Config) (*Loop, error) {
 		return nil, err
 	}
 	t := turn.Over(config.Clock)
-	l := &Loop{config: config, turn: t, wake: t.NewEvent()}
+	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, Told: config.Hooks.Panicked})
+	config.Log = guard.Log()
+	config.Hooks.Cleanup = contain.Hook2(guard, "Hooks.Cleanup", config.Hooks.Cleanup)
+	l := &Loop{config: config, guard: guard, turn: t, wake: t.NewEvent()}
 	l.pokes = dirty.New[struct{}](nil, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
@@ -118,10 +123,7 @@ func (l *Loop) expire() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
 	}
-	if err := contain(func() { next, timed = l.config.Deadlines.step() }); err != nil {
-		l.config.Log.Error("a deadline could not be kept", "err", err)
-	}
-	return next, timed
+	return l.config.Deadlines.step()
 }
 
 // Poke asks for a pod to be looked at soon. It never blocks and may be called
@@ -146,17 +148,18 @@ func (l *Loop) note() {
 	l.mu.Unlock()
 }
 
-// Healthy fails while one step has been going on for longer than StuckAfter.
-// A loop that has nothing to do is healthy, however long that lasts.
+// Healthy fails while one step has been going on for longer than StuckAfter, and
+// for five minutes after each panic of a handler, which it names. A loop that has
+// nothing to do is healthy, however long that lasts.
 func (l *Loop) Healthy() error {
 	now := l.turn.Now()
 	l.mu.Lock()
 	entered := l.mu.entered
 	l.mu.Unlock()
 	if !entered.IsZero() && now.Sub(entered) > l.config.StuckAfter {
-		return fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered))
+		return errors.Join(fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered)), l.guard.Healthy())
 	}
-	return nil
+	return l.guard.Healthy()
 }
 
 // enter notes that a step begins, and for whom.
@@ -236,19 +239,19 @@ func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
 	for _, u := range updates {
 		switch u.Op {
 		case source.REMOVE:
-			l.handle(ctx, l.config.Handler.HandlePodRemoves, u.Pods)
+			l.handle(ctx, "HandlePodRemoves", l.config.Handler.HandlePodRemoves, u.Pods)
 		case source.ADD:
 			added = append(added, u.Pods...)
 		}
 	}
-	l.handle(ctx, l.config.Handler.HandlePodAdditions, added)
+	l.handle(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
 	for _, u := range updates {
 		switch u.Op {
 		case source.REMOVE, source.ADD:
 		case source.UPDATE, source.DELETE:
-			l.handle(ctx, l.config.Handler.HandlePodUpdates, u.Pods)
+			l.handle(ctx, "HandlePodUpdates", l.config.Handler.HandlePodUpdates, u.Pods)
 		case source.RECONCILE:
-			l.handle(ctx, l.config.Handler.HandlePodReconcile, u.Pods)
+			l.handle(ctx, "HandlePodReconcile", l.config.Handler.HandlePodReconcile, u.Pods)
 		default:
 			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
 		}
@@ -269,11 +272,11 @@ func (l *Loop) deadlines(updates []source.PodUpdate) {
 
 // handle calls a handler. If that panics the call is lost, and housekeeping,
 // which compares the whole picture, is asked to make it good.
-func (l *Loop) handle(ctx context.Context, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
+func (l *Loop) handle(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return // A source has spoken, and that is all.
 	}
-	if err := contain(func() { handler(ctx, pods) }); err != nil {
+	if err := l.guard.Do("SyncHandler."+call, func() { handler(ctx, pods) }); err != nil {
 		l.config.Log.Error("a handler panicked", "pods", fullNames(pods), "err", err)
 		l.note()
 	}
@@ -292,7 +295,7 @@ func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
 
 func (l *Loop) sync(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
-		l.handle(ctx, l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
+		l.handle(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
 	}
 }
 
@@ -312,10 +315,7 @@ func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 	l.mu.Lock()
 	l.mu.touched = time.Time{}
 	l.mu.Unlock()
-	var err error
-	if panicked := contain(func() { err = l.config.Handler.HandlePodCleanups(ctx) }); panicked != nil {
-		err = panicked
-	}
+	err := l.cleanUp(ctx)
 	done := l.turn.Now()
 	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
 	l.config.Hooks.Cleanup(done.Sub(now), err)
@@ -324,6 +324,11 @@ func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 		l.note()
 	}
 	return l.cleanDue()
+}
+
+func (l *Loop) cleanUp(ctx context.Context) (err error) {
+	defer l.guard.Recover("SyncHandler.HandlePodCleanups", &err)
+	return l.config.Handler.HandlePodCleanups(ctx)
 }
 
 // cleanDue says whether and when housekeeping is due.

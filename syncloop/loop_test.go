@@ -391,7 +391,7 @@ func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 	b.at(10)
 	assert.Equal(t, []string{
 		"0.1 cleanups", "0.1 cleanup failed after 0s: no",
-		"2.1 cleanups", "2.1 cleanup failed after 0s: syncloop: panic: oh",
+		"2.1 cleanups", "2.1 cleanup failed after 0s: SyncHandler.HandlePodCleanups panicked: oh",
 		"4.1 cleanups",
 	}, b.transcript())
 }

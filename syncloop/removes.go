@@ -15,14 +15,17 @@ import (
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
+		delete(h.again, pod.UID)
+	}
+	h.each(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
-			continue
+			return
 		}
 		if h.rejected[pod.UID] {
 			delete(h.rejected, pod.UID)
-			continue // It never had a worker: there is nothing to end.
+			return // It never had a worker: there is nothing to end.
 		}
 		h.update(podworkers.SyncPodKill, pod, nil)
-	}
+	})
 }

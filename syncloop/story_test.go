@@ -54,7 +54,7 @@ func TestStories(t *testing.T) {
 //	source NAME unseen|incomplete|complete       how a source is
 //	status UID PHASE                             a sync has stored a status
 //	max N                                        admission: so many pods
-//	panic                                        admission: a handler is broken
+//	panic admit|ended UID [N]                    who is asked about the pod panics, N times
 func (w *world) command(t *testing.T, words []string) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -108,7 +108,11 @@ func (w *world) command(t *testing.T, words []string) []string {
 		}
 		w.chain = append(w.chain, syncloop.AdmitPodCount(n))
 	case "panic":
-		w.chain = append(w.chain, syncloop.PodAdmitFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult { panic("oh") }))
+		times := 1000
+		if len(args) > 2 {
+			times, _ = strconv.Atoi(args[2])
+		}
+		w.broken[args[0]+" "+args[1]] = times
 	default:
 		t.Fatalf("unknown command %q", verb)
 	}

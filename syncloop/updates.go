@@ -15,16 +15,18 @@ import (
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.UpdatePod(pod)
+	}
+	h.each(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
-			continue
+			return
 		}
-		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil {
-			continue
+		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil || h.unsure(pod.UID) {
+			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
-	}
+	})
 }
 
 // HandlePodReconcile implements SyncHandler (B-218, SL-25). A foreign condition
@@ -33,10 +35,12 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.UpdatePod(pod)
-		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.rejected[pod.UID] {
-			continue
+	}
+	h.each(pods, func(pod *v1.Pod) {
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.rejected[pod.UID] || h.unsure(pod.UID) {
+			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.update(podworkers.SyncPodSync, pod, mirror)
-	}
+	})
 }

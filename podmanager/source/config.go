@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/contain"
 )
 
 // ErrConfig is what every fault of a Config is.
@@ -42,6 +44,22 @@ type Hooks struct {
 	// Failed is called when a source has failed with an error it has not
 	// failed with since it last ran well. Its last snapshot stays.
 	Failed func(source string, err error)
+	// Panicked is called after each panic of a source, the recorder, the log or
+	// another hook that was contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps whatever a Mux calls that others have written: a panic there is the
+// error of that call.
+func (c *Config) contain() *contain.Guard {
+	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	if c.Recorder != nil {
+		c.Recorder = contain.NewRecorder(g, c.Recorder)
+	}
+	c.Hooks.Rejected = contain.Hook3(g, "Hooks.Rejected", c.Hooks.Rejected)
+	c.Hooks.Failed = contain.Hook2(g, "Hooks.Failed", c.Hooks.Failed)
+	return g
 }
 
 // recorder is the half of client-go's EventRecorder that is needed.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
@@ -15,6 +16,7 @@ import (
 // takes what is new. Its methods are safe for concurrent use.
 type Mux struct {
 	cfg     Config
+	guard   *contain.Guard
 	turn    turn.Turn
 	inboxes []*inbox // by name
 
@@ -33,7 +35,8 @@ func New(cfg Config) (*Mux, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	m := &Mux{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	m := &Mux{guard: cfg.contain(), turn: turn.Over(cfg.Clock)}
+	m.cfg = cfg
 	m.mu.wake = cfg.Wake
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
 		m.inboxes = append(m.inboxes, &inbox{mux: m, name: name, src: cfg.Sources[name]})

@@ -247,7 +247,7 @@ func TestRun_I50_PanicOfASourceIsContained(t *testing.T) {
 		other.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v1")}})
 		assert.Equal(t, []string{"file ADD a"}, told(m.Take()))
 		require.ErrorIs(t, failed, source.ErrPanicked)
-		assert.EqualError(t, failed, "source: panicked: boo")
+		assert.EqualError(t, failed, `source: panicked: Sources["bad"].Run panicked: boo`)
 		assert.Contains(t, log.String(), "mux_test.go", "the log says where")
 	})
 }

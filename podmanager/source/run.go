@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/podkeel/podkeel/internal/turn"
@@ -48,7 +48,7 @@ func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {
 		began := m.turn.Now()
-		err := runOnce(ctx, in)
+		err := m.runOnce(ctx, in)
 		if err == nil || ctx.Err() != nil || errors.Is(err, turn.ErrCrashed) {
 			return
 		}
@@ -67,13 +67,9 @@ func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 	}
 }
 
-// tell says that a source has failed, and of a panic where.
+// tell says that a source has failed.
 func (m *Mux) tell(name string, err error) {
-	attrs := []any{"source", name, "err", err}
-	if p := (*panicked)(nil); errors.As(err, &p) {
-		attrs = append(attrs, "stack", string(p.stack))
-	}
-	m.cfg.Log.Error("A source failed and keeps its last state", attrs...)
+	m.cfg.Log.Error("A source failed and keeps its last state", "source", name, "err", err)
 	m.cfg.Hooks.Failed(name, err)
 }
 
@@ -81,22 +77,11 @@ func (m *Mux) tell(name string, err error) {
 var ErrPanicked = errors.New("source: panicked")
 
 // runOnce contains a source's panic: it is one source's trouble only.
-func runOnce(ctx context.Context, in *inbox) (err error) {
+func (m *Mux) runOnce(ctx context.Context, in *inbox) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicked{v, debug.Stack()}
+			err = fmt.Errorf("%w: %w", ErrPanicked, m.guard.Caught("Sources["+strconv.Quote(in.name)+"].Run", v))
 		}
 	}()
 	return in.src.Run(ctx, in)
 }
-
-// panicked keeps the stack out of the message, where the same panic would be a
-// different text every time.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("%v: %v", ErrPanicked, p.value) }
-
-func (p *panicked) Unwrap() error { return ErrPanicked }

@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -130,11 +129,7 @@ func (s *Sender) hold(u *Update, known told) bool {
 func (s *Sender) call(ctx context.Context, u Update) (err error) {
 	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(s.cfg.Timeout))
 	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("status: the sink panicked: %v", v)
-		}
-	}()
+	defer s.guard.Recover("Sink.Send", &err)
 	return s.cfg.Sink.Send(ctx, u)
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
@@ -85,6 +86,27 @@ type SenderHooks struct {
 	Sent func(u Update, took time.Duration)
 	// Failed is called when one has not, and will be sent again after a pause.
 	Failed func(u Update, err error, pause time.Duration)
+	// Panicked is called after each panic of the sink, the log or another hook that
+	// was contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps whatever a Sender calls that others have written, but for the sink:
+// a panic there is the error of that call.
+func (c *SenderConfig) contain() *contain.Guard {
+	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	retry := c.Retry
+	c.Retry = func(failures int) time.Duration {
+		return contain.Or(g, "Retry", defaultRetry(failures), func() time.Duration { return retry(failures) })
+	}
+	c.Hooks.Sent = contain.Hook2(g, "Hooks.Sent", c.Hooks.Sent)
+	c.Hooks.Failed = contain.Hook3(g, "Hooks.Failed", c.Hooks.Failed)
+	return g
+}
+
+func defaultRetry(failures int) time.Duration {
+	return min(time.Second<<min(failures-1, 6), time.Minute)
 }
 
 func (c *SenderConfig) complete() error {
@@ -108,7 +130,7 @@ func (c *SenderConfig) complete() error {
 		c.Drain = DefaultSendDrain
 	}
 	if c.Retry == nil {
-		c.Retry = func(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), time.Minute) }
+		c.Retry = defaultRetry
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -122,9 +144,10 @@ func (c *SenderConfig) complete() error {
 // Sender sends the newest status of every pod that has changed to a Sink. A pod
 // of which nothing is to be sent has no goroutine. Make one with NewSender.
 type Sender struct {
-	cfg  SenderConfig
-	turn turn.Turn
-	wake turn.Event
+	cfg   SenderConfig
+	guard *contain.Guard
+	turn  turn.Turn
+	wake  turn.Event
 
 	mu struct {
 		sync.Mutex
@@ -151,7 +174,8 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Sender{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	s := &Sender{guard: cfg.contain(), turn: turn.Over(cfg.Clock)}
+	s.cfg = cfg
 	s.wake = s.turn.NewEvent()
 	s.mu.box = outbox.New[Update]()
 	s.mu.told = make(map[types.UID]*told)

@@ -323,7 +323,7 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 	s.latency = 20 * time.Millisecond
 	s.SetPodStatus(newPod("q"), phase(v1.PodRunning))
 	s.at(4 * time.Second)
-	assert.Equal(t, []string{"p: status: the sink panicked: no such sink", "h: context deadline exceeded"}, failures)
+	assert.Equal(t, []string{"p: Sink.Send panicked: no such sink", "h: context deadline exceeded"}, failures)
 	assert.Equal(t, "1020ms q v1 Running\n1040ms p v1 Running\n2070ms h v1 Running", s.heard())
 	require.NoError(t, s.end(0))
 }

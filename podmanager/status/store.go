@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
 )
@@ -45,6 +46,19 @@ type Hooks struct {
 	// Refused is called for each status that was dropped because it cannot be
 	// true after the one before, with the reason.
 	Refused func(uid types.UID, reason error)
+	// Panicked is called after each panic of the log or another hook that was
+	// contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps what a Store calls that others have written: a panic there keeps
+// nobody from hearing of a status.
+func (c *Config) contain() {
+	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	c.Hooks.Accepted = contain.Hook2(g, "Hooks.Accepted", c.Hooks.Accepted)
+	c.Hooks.Unchanged = contain.Hook1(g, "Hooks.Unchanged", c.Hooks.Unchanged)
+	c.Hooks.Refused = contain.Hook2(g, "Hooks.Refused", c.Hooks.Refused)
 }
 
 // Store holds the newest status of every pod. All methods may be called from
@@ -84,9 +98,7 @@ func New(cfg Config) *Store {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.contain()
 	s := &Store{translator: cfg.Translator, clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
 	s.mu.entries = make(map[types.UID]*entry)
 	return s

@@ -159,6 +159,9 @@ type Hooks struct {
 	// Held is called for each container that is to be started again and is not
 	// yet, since it is in its crash loop.
 	Held func(Hold)
+	// Panicked is called after each panic that was contained: of the runtime, a hook,
+	// or whatever else in Config others have written. call names the call.
+	Panicked func(call string, err error)
 }
 
 // Hold is a container that must wait.

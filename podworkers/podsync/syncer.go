@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
@@ -42,16 +43,19 @@ func New(cfg Config) (*Syncer, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Syncer{cfg: cfg, turn: turn.Over(cfg.Clock)}
-	s.reporter, _ = cfg.Runtime.(runtime.StatusReporter)
-	s.execer, _ = cfg.Runtime.(runtime.Execer)
-	s.answerer, _ = cfg.Runtime.(runtime.Answerer)
-	s.logs, _ = cfg.Runtime.(runtime.LogReader)
+	g := cfg.guard()
+	s := &Syncer{turn: turn.Over(cfg.Clock)}
+	s.reporter = contain.Power[runtime.StatusReporter](g, cfg.Runtime)
+	s.execer = contain.Power[runtime.Execer](g, cfg.Runtime)
+	s.answerer = contain.Power[runtime.Answerer](g, cfg.Runtime)
+	s.logs = contain.Power[runtime.LogReader](g, cfg.Runtime)
+	cfg.contain(g)
+	s.cfg = cfg
 	s.statuses, _ = cfg.Status.(statusReader)
 	s.mu.lives = make(map[types.UID]*life)
 	if s.images = cfg.Images; s.images == nil {
 		var err error
-		s.images, err = images.New(images.Config{Images: cfg.Runtime, PullTimeout: cfg.PullTimeout, CallTimeout: cfg.CallTimeout, Clock: cfg.Clock})
+		s.images, err = images.New(images.Config{Images: cfg.Runtime, PullTimeout: cfg.PullTimeout, CallTimeout: cfg.CallTimeout, Clock: cfg.Clock, Log: cfg.Log})
 		if err != nil {
 			return nil, fmt.Errorf("podsync: %w", err)
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
@@ -103,10 +103,7 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			// What is told to everybody is not where in the program it happened.
-			p.cfg.Log.Error("a check panicked", "uid", a.request.UID, "container", a.request.Container,
-				"panic", v, "stack", string(debug.Stack()))
-			ans, panicked = answer{err: fmt.Errorf("prober: the check panicked: %v", v)}, true
+			ans, panicked = answer{err: p.guard.Caught("Checker.Check", v)}, true
 		}
 	}()
 	outcome, message, err := p.cfg.Check.Check(ctx, a.request)
@@ -115,7 +112,8 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	case err != nil && late && a.ctx.Err() == nil:
 		return answer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
 	case err != nil:
-		return answer{err: err}, false
+		p := (*contain.Panic)(nil) // Of a runtime below the checker.
+		return answer{err: err}, errors.As(err, &p)
 	case outcome < Passed || outcome > Failed:
 		return answer{err: errNothing}, false
 	}

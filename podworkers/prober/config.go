@@ -10,6 +10,8 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/contain"
 )
 
 // DefaultMaxProbes is how many checks are made at once if nothing is said.
@@ -58,6 +60,22 @@ type Hooks struct {
 	// Resumed is called when the process is found to have been stopped for
 	// about this long.
 	Resumed func(gap time.Duration)
+	// Panicked is called after each panic of the checker, the recorder, the log,
+	// Config.Result or another hook that was contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps whatever a Prober calls that others have written, but for the
+// checker: a panic there is the error of that call (I50).
+func (c *Config) contain() *contain.Guard {
+	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	c.Recorder = contain.NewRecorder(g, c.Recorder)
+	c.Jitter = contain.Jitter(g, c.Jitter)
+	c.Result = contain.Hook1(g, "Result", c.Result)
+	c.Hooks.Probed = contain.Hook1(g, "Hooks.Probed", c.Hooks.Probed)
+	c.Hooks.Resumed = contain.Hook1(g, "Hooks.Resumed", c.Hooks.Resumed)
+	return g
 }
 
 // Attempt is one tick of one probe: up to three checks.

@@ -1,9 +1,6 @@
 package prober
 
-import (
-	"runtime/debug"
-	"sync"
-)
+import "sync"
 
 // outbox hands results over, in order and one at a time, without a lock held
 // and without a goroutine of its own: whoever finds nobody at it delivers, also
@@ -56,14 +53,7 @@ func (o *outbox) next(mine bool) (Result, bool) {
 // tell gives one result to whoever wants it. A panic there concerns this result
 // only (I50).
 func (p *Prober) tell(r Result) {
-	if p.cfg.Result == nil {
-		return
+	if p.cfg.Result != nil {
+		p.cfg.Result(r)
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			p.cfg.Log.Error("taking a probe's result panicked", "uid", r.UID, "container", r.Container,
-				"probe", r.Kind.String(), "err", v, "stack", string(debug.Stack()))
-		}
-	}()
-	p.cfg.Result(r)
 }

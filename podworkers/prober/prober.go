@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
 )
@@ -27,6 +28,7 @@ var ErrNotDrained = errors.New("prober: checks ignore that their context has end
 // They are legal before Run and after it has ended.
 type Prober struct {
 	cfg   Config
+	guard *contain.Guard
 	turn  turn.Turn
 	start time.Time
 	wake  turn.Event // of Run's loop
@@ -56,7 +58,8 @@ func New(cfg Config) (*Prober, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	p := &Prober{cfg: cfg, turn: turn.Over(cfg.Clock), start: cfg.Clock.Now()}
+	p := &Prober{guard: cfg.contain(), turn: turn.Over(cfg.Clock), start: cfg.Clock.Now()}
+	p.cfg = cfg
 	p.wake = p.turn.NewEvent()
 	p.mu.pods, p.mu.attempts = make(map[types.UID]*pod), make(map[*attempt]struct{})
 	return p, nil

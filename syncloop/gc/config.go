@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -53,6 +54,13 @@ func (c *completion) outside(clk *clock.Clock, log **slog.Logger) {
 	if *log == nil {
 		*log = slog.New(slog.DiscardHandler)
 	}
+}
+
+// guard contains what a collector calls that others have written, its log first.
+func guard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
+	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, Told: panicked})
+	*log = g.Log()
+	return g
 }
 
 func (c *completion) err() error { return errors.Join(c.errs...) }

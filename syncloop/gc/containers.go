@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
@@ -58,6 +59,9 @@ type ContainersConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what this calls that was contained, with
+	// the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type containerRemover interface {
@@ -89,7 +93,11 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	g := guard(config.Clock, &config.Log, config.Panicked)
+	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	config.Removed = contain.Hook1(g, "Removed", config.Removed)
+	tries.guard, tries.call = g, "gc of containers"
 	tries.what = "what is dead of a pod could not be removed and will be tried again"
 	tries.delay = config.Delay
 	return &Containers{config: config, turn: tries.turn, tries: tries}, nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 )
 
@@ -45,6 +46,9 @@ type DirectoriesConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what this calls that was contained, with
+	// the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type directories interface {
@@ -70,7 +74,10 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	g := guard(config.Clock, &config.Log, config.Panicked)
+	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	tries.guard, tries.call = g, "gc of directories"
 	tries.what = "directories of pods that are gone could not be removed and will be tried again"
 	tries.delay = config.Delay
 	return &Directories{config: config, turn: tries.turn, tries: tries}, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
@@ -67,6 +68,9 @@ type ImagesConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what this calls that was contained, with
+	// the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type imageRuntime interface {
@@ -82,6 +86,7 @@ type eventer interface {
 // concurrently, and before Run as well.
 type Images struct {
 	config ImagesConfig
+	guard  *contain.Guard
 	turn   turn.Turn
 	disk   runtime.ImageFilesystem // nil: the runtime is none
 	wake   turn.Event
@@ -102,8 +107,11 @@ func NewImages(config ImagesConfig) (*Images, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	i := &Images{config: config, turn: turn.Over(config.Clock)}
-	i.disk, _ = config.Runtime.(runtime.ImageFilesystem)
+	g := guard(config.Clock, &config.Log, config.Panicked)
+	i := &Images{guard: g, turn: turn.Over(config.Clock)}
+	i.disk = contain.Power[runtime.ImageFilesystem](g, config.Runtime)
+	config.Runtime = contain.NewRuntime(g, config.Runtime)
+	i.config = config
 	i.wake = i.turn.NewEvent()
 	i.mu.known = make(map[string]record)
 	return i, nil
@@ -217,8 +225,10 @@ func (i *Images) tell(tooMuch, freed uint64) {
 	i.mu.full = freed < tooMuch
 	i.mu.Unlock()
 	if news && i.config.Recorder != nil {
-		i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed",
-			fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", tooMuch, freed))
+		message := fmt.Sprintf("Too few images can be removed: %d bytes should be freed, %d were.", tooMuch, freed)
+		_ = i.guard.Do("Recorder.Event", func() {
+			i.config.Recorder.Event(i.config.Node, v1.EventTypeWarning, "FreeDiskSpaceFailed", message)
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
@@ -50,6 +51,9 @@ type LogsConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what this calls that was contained, with
+	// the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type logStore interface {
@@ -63,6 +67,7 @@ type logStore interface {
 // anywhere, before Run and after it as well.
 type Logs struct {
 	config LogsConfig
+	guard  *contain.Guard
 	turn   turn.Turn
 	wake   turn.Event
 	group  *turn.Group
@@ -84,7 +89,9 @@ func NewLogs(config LogsConfig) (*Logs, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	l := &Logs{config: config, turn: turn.Over(config.Clock)}
+	g := guard(config.Clock, &config.Log, config.Panicked)
+	config.Runtime = contain.NewRuntime(g, config.Runtime)
+	l := &Logs{config: config, guard: g, turn: turn.Over(config.Clock)}
 	l.wake, l.group = l.turn.NewEvent(), turn.NewGroup(l.turn)
 	l.mu.logs = make(map[string]rotating)
 	return l, nil
@@ -139,7 +146,7 @@ func (l *Logs) Step(ctx context.Context) bool {
 
 // look begins to rotate a log that is due, if there is room.
 func (l *Logs) look(ctx context.Context, id string, log logfiles.Log, now time.Time) {
-	due, err := l.config.Store.Due(log, l.config.Policy.MaxBytes)
+	due, err := contain.Value(l.guard, "Store.Due", func() (bool, error) { return l.config.Store.Due(log, l.config.Policy.MaxBytes) })
 	switch {
 	case err != nil:
 		l.tell(ctx, id, log, err)
@@ -152,7 +159,8 @@ func (l *Logs) look(ctx context.Context, id string, log logfiles.Log, now time.T
 	}
 }
 
-func (l *Logs) rotate(ctx context.Context, id string, log logfiles.Log, now time.Time) error {
+func (l *Logs) rotate(ctx context.Context, id string, log logfiles.Log, now time.Time) (err error) {
+	defer l.guard.Recover("Store.Rotate", &err)
 	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
 		ctx, cancel := l.turn.WithDeadline(ctx, l.turn.Now().Add(l.config.CallTimeout))
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -37,6 +38,9 @@ type PodsConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
+	// Panicked is called after each panic of what this calls that was contained, with
+	// the name of the call; nil is nobody.
+	Panicked func(call string, err error)
 }
 
 type looker interface {
@@ -61,7 +65,11 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	g := guard(config.Clock, &config.Log, config.Panicked)
+	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
+	config.Removed = contain.Hook1(g, "Removed", config.Removed)
+	tries.guard, tries.call = g, "gc of pods"
 	tries.what = "what is left of a pod could not be removed and will be tried again"
 	return &Pods{config: config, turn: tries.turn, tries: tries}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -21,6 +22,8 @@ type tries struct {
 	queue *workqueue.Queue
 	retry workqueue.ImagePull
 	log   *slog.Logger
+	guard *contain.Guard
+	call  string        // is the name of a try that panics
 	what  string        // is told of a try that failed
 	delay time.Duration // between the handing over and the try
 	mu    struct {
@@ -102,10 +105,16 @@ func (t *tries) step(ctx context.Context, limit int, do func(context.Context, ty
 			return
 		}
 		t.begin(due[i])
-		if o := do(ctx, due[i]); ctx.Err() == nil { // Otherwise there will be no later.
+		if o := t.contained(ctx, due[i], do); ctx.Err() == nil { // Otherwise there will be no later.
 			t.end(ctx, due[i], o)
 		}
 	})
+}
+
+// contained makes one try; a panic in it is its error.
+func (t *tries) contained(ctx context.Context, uid types.UID, do func(context.Context, types.UID) outcome) (o outcome) {
+	defer t.guard.Recover(t.call, &o.err)
+	return do(ctx, uid)
 }
 
 func (t *tries) begin(uid types.UID) {

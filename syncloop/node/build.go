@@ -38,13 +38,15 @@ func (n *Node) buildDesire() (err error) {
 		sources = make(map[string]source.Source, 1)
 	}
 	sources[hostSource] = n.held
-	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder})
+	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
+		Hooks: source.Hooks{Panicked: n.guard.Note},
+	})
 	if err != nil {
 		return err
 	}
 	n.manager = podmanager.New()
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
-		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.histories.agrees, Refused: n.refused},
+		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.histories.agrees, Refused: n.refused, Panicked: n.guard.Note},
 	})
 	return n.buildSender()
 }
@@ -56,7 +58,7 @@ func (n *Node) buildTruth() (err error) {
 		Clock:        n.config.Clock,
 		RelistPeriod: n.config.Relist,
 		Log:          n.config.Log,
-		Hooks:        pleg.Hooks{Relisted: n.relisted, Inspected: n.inspected},
+		Hooks:        pleg.Hooks{Relisted: n.relisted, Inspected: n.inspected, Panicked: n.guard.Note},
 	})
 	return err
 }
@@ -69,8 +71,8 @@ func (n *Node) buildWork() (err error) {
 	n.images, err = images.New(images.Config{
 		Images:   n.config.Runtime,
 		MaxPulls: n.config.MaxPulls, MaxPullsPerRegistry: n.config.MaxPullsPerRegistry,
-		Clock: n.config.Clock,
-		Hooks: images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }},
+		Clock: n.config.Clock, Log: n.config.Log,
+		Hooks: images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }, Panicked: n.guard.Note},
 	})
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func (n *Node) buildWork() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced},
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced, Panicked: n.guard.Note},
 	})
 	return err
 }
@@ -109,7 +111,7 @@ func (n *Node) buildSyncer() (err error) {
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
-		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds},
+		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds, Panicked: n.guard.Note},
 	}
 	if n.logs != nil {
 		config.Logs = n.logs
@@ -126,18 +128,20 @@ func (n *Node) buildCollectors() (err error) {
 		Removed:   n.emptied,
 		Clock:     n.config.Clock,
 		Log:       n.config.Log,
+		Panicked:  n.guard.Note,
 	})
 	if err != nil {
 		return err
 	}
 	containers := gc.ContainersConfig{
-		Runtime: n.config.Runtime,
-		Seen:    n.pleg,
-		Living:  n.living,
-		Removed: n.cleared,
-		Policy:  n.config.GC,
-		Clock:   n.config.Clock,
-		Log:     n.config.Log,
+		Runtime:  n.config.Runtime,
+		Seen:     n.pleg,
+		Living:   n.living,
+		Removed:  n.cleared,
+		Policy:   n.config.GC,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Panicked: n.guard.Note,
 	}
 	if n.logs != nil {
 		containers.Logs = n.logs
@@ -155,6 +159,7 @@ func (n *Node) buildCollectors() (err error) {
 		Node:     &v1.ObjectReference{Kind: "Node", Name: n.config.Name, UID: types.UID(n.config.Name)},
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
+		Panicked: n.guard.Note,
 	})
 	return err
 }
@@ -173,6 +178,7 @@ func (n *Node) buildLoop() (err error) {
 		Recorder: n.config.Recorder,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
+		Panicked: n.guard.Note,
 	}
 	if n.config.Endings != nil {
 		handlers.Ended = n.config.Endings.Take
@@ -182,7 +188,7 @@ func (n *Node) buildLoop() (err error) {
 	}
 	n.limits, err = syncloop.NewDeadlines(syncloop.DeadlinesConfig{
 		Desired: n.manager, Workers: n.workers, Status: n.status,
-		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log,
+		Recorder: n.config.Recorder, Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.Note,
 	})
 	if err != nil {
 		return err

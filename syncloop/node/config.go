@@ -112,7 +112,8 @@ type Config struct {
 	// ports, taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
 	// Evictable is asked by Evict whether a pod may be; nil spares static pods
-	// and those of a system-critical priority. It is called by any goroutine.
+	// and those of a system-critical priority. It is called by any goroutine. A
+	// panic counts as no.
 	Evictable func(pod *v1.Pod) bool
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int
@@ -151,7 +152,8 @@ type Config struct {
 	// them. client-go's recorder fits.
 	Recorder recorder
 	// Hooks are those of the workers; each is called after the node has seen
-	// to the same thing itself.
+	// to the same thing itself. Panicked is called for each contained panic of
+	// whatever is in this Config: see the package comment.
 	Hooks podworkers.Hooks
 }
 
@@ -214,9 +216,6 @@ func (c *Config) complete() error {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
-	}
-	if c.Recorder != nil {
-		c.Recorder = brief{c.Recorder}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -36,7 +37,7 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 	}
 	var missing error
 	for _, uid := range uids {
-		status, err := n.config.Runtime.PodStatus(ctx, uid)
+		status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
 		if err != nil {
 			return "", err
 		}
@@ -134,8 +135,8 @@ func list(names []string) string {
 // ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
 // error wraps runtime.ErrUnsupported.
 func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	logs, ok := n.config.Runtime.(runtime.LogReader)
-	if !ok {
+	logs := power[runtime.LogReader](n)
+	if logs == nil {
 		return fmt.Errorf("node: the runtime keeps no logs: %w", runtime.ErrUnsupported)
 	}
 	return logs.ReadLog(ctx, req, w)
@@ -146,11 +147,11 @@ func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Wri
 // than a mebibyte, and there is no input. Otherwise the error wraps
 // runtime.ErrUnsupported.
 func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	if streamer, ok := n.config.Runtime.(runtime.ExecStreamer); ok {
+	if streamer := power[runtime.ExecStreamer](n); streamer != nil {
 		return streamer.ExecStream(ctx, req, streams)
 	}
-	execer, ok := n.config.Runtime.(runtime.Execer)
-	if !ok || req.TTY || streams.Stdin != nil {
+	execer := power[runtime.Execer](n)
+	if execer == nil || req.TTY || streams.Stdin != nil {
 		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
 	}
 	result, err := execer.Exec(ctx, runtime.ExecRequest{ContainerID: req.ContainerID, Command: req.Command, OutputLimit: execOutput})

@@ -38,6 +38,7 @@ func (n *Node) buildDirectories() (err error) {
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: n.config.Runtime, Gone: n.gone, Clock: n.config.Clock, Log: n.config.Log,
+			Panicked: n.guard.Note,
 		})
 		if err != nil {
 			return err

@@ -44,6 +44,14 @@
 // Config.DrainTimeout and a moment: what is left behind is named in Run's error, by
 // pod, by probe, or by part.
 //
+// # Panics
+//
+// A panic in anything that Config brings is the error of that one call: the other pods,
+// and the process, go on. Its stack is in the log once. Healthy names the call for five
+// minutes after its last panic, and Config.Hooks.Panicked is told of each. A log
+// handler that panics loses its line. The clock is the exception, and so is a
+// goroutine that such code starts by itself.
+//
 // # Evictions
 //
 // Whether and whom to evict is the host program's to decide; Evict does it, with

@@ -9,12 +9,13 @@ import (
 // that we know, or the runtime cannot be told that one was put away.
 func (n *Node) buildLogs() (err error) {
 	policy := gc.LogPolicy{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
-	reopener, ok := n.config.Runtime.(runtime.LogReopener)
-	if n.logs == nil || !ok || policy.Never() {
+	reopener := power[runtime.LogReopener](n)
+	if n.logs == nil || reopener == nil || policy.Never() {
 		return nil
 	}
 	n.rotator, err = gc.NewLogs(gc.LogsConfig{
 		Store: n.logs, Runtime: reopener, Seen: n.pleg, Policy: policy, Clock: n.config.Clock, Log: n.config.Log,
+		Panicked: n.guard.Note,
 	})
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
@@ -29,6 +30,7 @@ import (
 // concurrent use.
 type Node struct {
 	config   Config
+	guard    *contain.Guard
 	turn     turn.Turn
 	host     *source.Handle
 	held     *held
@@ -91,7 +93,8 @@ func New(config Config) (*Node, error) {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
 		config.onPaper()
 	}
-	n := &Node{config: config, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
+	guard := config.contain()
+	n := &Node{config: config, guard: guard, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -146,10 +149,12 @@ func (n *Node) Err() error {
 	return n.mu.err
 }
 
-// Healthy returns nil, or everything that is wrong with the node now.
+// Healthy returns nil, or everything that is wrong with the node now. A panic in
+// what Config has brought (a hook, a recorder, a runtime ...) costs one call, and is
+// named here for five minutes after the last one of that call, however many succeed.
 func (n *Node) Healthy() error {
 	_, err := n.pleg.Healthy()
-	return errors.Join(n.loop.Healthy(), err)
+	return errors.Join(n.loop.Healthy(), err, n.guard.Healthy())
 }
 
 // Waiting returns nil for a ready node, or what it still waits for.

@@ -22,7 +22,7 @@ func (n *Node) buildProbes() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        prober.Hooks{Probed: n.checked},
+		Hooks:        prober.Hooks{Probed: n.checked, Panicked: n.guard.Note},
 	})
 	return err
 }
@@ -33,17 +33,16 @@ func (n *Node) checker() prober.Checker {
 	if n.config.Check != nil {
 		return n.config.Check
 	}
-	if answerer, ok := n.config.Runtime.(runtime.Answerer); ok {
+	if answerer := power[runtime.Answerer](n); answerer != nil {
 		return answered{answerer}
 	}
-	execer, _ := n.config.Runtime.(runtime.Execer)
-	return check.New(check.Config{Exec: execer, GRPC: n.config.GRPCProbes})
+	return check.New(check.Config{Exec: power[runtime.Execer](n), GRPC: n.config.GRPCProbes})
 }
 
 // powers are those of the syncer, as far as the checks go along.
 func (n *Node) powers() podsync.Powers {
 	powers := n.syncer.Powers()
-	_, answers := n.config.Runtime.(runtime.Answerer)
+	answers := power[runtime.Answerer](n) != nil
 	powers.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
 	powers.Deadlines = true
 	return powers

@@ -39,6 +39,7 @@ func (n *Node) buildSender() (err error) {
 		CouldRun: n.couldRun,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
+		Hooks:    status.SenderHooks{Panicked: n.guard.Note},
 	})
 	return err
 }

@@ -5,11 +5,13 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
@@ -44,6 +46,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
+	// Log receives the stacks of contained panics; nil discards them.
+	Log *slog.Logger
 	// Hooks observe.
 	Hooks Hooks
 }
@@ -53,6 +57,17 @@ type Config struct {
 type Hooks struct {
 	// Pulled is called after each pull, before those who wait for it go on.
 	Pulled func(Pull)
+	// Panicked is called after each panic of the runtime or another hook that was
+	// contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps whatever a Manager calls that others have written: a panic there is
+// the error of that call.
+func (c *Config) contain() {
+	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Images = contain.NewRuntime(g, c.Images)
+	c.Hooks.Pulled = contain.Hook1(g, "Hooks.Pulled", c.Hooks.Pulled)
 }
 
 // Pull is a pull that was made.
@@ -83,6 +98,7 @@ func New(config Config) (*Manager, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	config.contain()
 	m := &Manager{config: config, turn: turn.Over(config.Clock)}
 	m.mu.flights, m.mu.of = make(map[string][]*flight), make(map[string]int)
 	m.mu.leases, m.mu.sweeps = make(map[*Lease]struct{}), make(map[*Sweep]struct{})

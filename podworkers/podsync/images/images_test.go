@@ -300,7 +300,8 @@ func TestPull_PanicWakesTheNext(t *testing.T) {
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		all.Go(func() {
-			assert.PanicsWithValue(t, "odd", func() { _, _ = m.Pull(t.Context(), images.PullRequest{Image: "img:1"}) })
+			_, err := m.Pull(t.Context(), images.PullRequest{Image: "img:1"})
+			assert.EqualError(t, err, "Runtime.PullImage panicked: odd")
 		})
 		synctest.Wait()
 		all.Go(func() {

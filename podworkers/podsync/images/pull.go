@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
@@ -65,7 +66,9 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 			result.Waited = m.turn.Now().Sub(came)
 			return result, f.err
 		case pulls:
-			m.pull(ctx, f, req)
+			if err := m.pull(ctx, f, req); err != nil {
+				return Pulled{}, err // The next in order takes over.
+			}
 			if err := ctx.Err(); err != nil && !m.answered(f) {
 				return Pulled{}, err // The next in order takes over.
 			}
@@ -126,19 +129,24 @@ func (m *Manager) answered(f *flight) bool {
 }
 
 // pull makes the calls. One that fails because its caller has left is no
-// answer for the others.
-func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) {
+// answer for the others; nor is a panic of the runtime, which is the error of its
+// caller alone.
+func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 	bounded, cancel := m.turn.WithDeadline(ctx, m.turn.Now().Add(m.config.PullTimeout))
 	defer cancel()
 	ref, err := m.try(bounded, req)
 	if err != nil && ctx.Err() != nil {
-		return
+		return nil
+	}
+	if p := (*contain.Panic)(nil); errors.As(err, &p) {
+		return err
 	}
 	took := m.turn.Now().Sub(f.begun)
 	if m.config.Hooks.Pulled != nil {
 		m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
 	}
 	m.finish(f, Pulled{Ref: ref, Took: took}, err)
+	return nil
 }
 
 // try pulls with each credential until one is good.

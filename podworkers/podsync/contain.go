@@ -1,0 +1,150 @@
+package podsync
+
+import (
+	"context"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+func (c *Config) guard() *contain.Guard {
+	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+}
+
+// contain wraps whatever a Syncer calls that others have written: a panic there is
+// the error of that call, so that the sync goes on as after any other error. (A
+// panic that ended the sync anywhere would lose what the sync has to remember.)
+func (c *Config) contain(g *contain.Guard) {
+	c.Log = g.Log()
+	c.Runtime = contain.NewRuntime(g, c.Runtime)
+	c.Recorder = contain.NewRecorder(g, c.Recorder)
+	c.Keyring = guardedKeyring{c.Keyring, g}
+	c.Changed = contain.Hook1(g, "Changed", c.Changed)
+	c.Hooks.Did = contain.Hook1(g, "Hooks.Did", c.Hooks.Did)
+	c.Hooks.Held = contain.Hook1(g, "Hooks.Held", c.Hooks.Held)
+	if c.Volumes != nil {
+		c.Volumes = guardedVolumes{c.Volumes, g}
+	}
+	if c.Files != nil {
+		c.Files = guardedFiles{c.Files, g}
+	}
+	if c.Objects != nil {
+		c.Objects = guardedObjects{c.Objects, g}
+	}
+	if c.Endings != nil {
+		c.Endings = guardedEndings{c.Endings, g}
+	}
+	if c.HTTP != nil {
+		c.HTTP = guardedHTTP{c.HTTP, g}
+	}
+	if c.Logs != nil {
+		c.Logs = guardedLogs{c.Logs, g}
+	}
+}
+
+// guardedVolumes contains Volumes. Problems is asked by an admission handler, which
+// has to know of a panic; whoever asks contains that.
+type guardedVolumes struct {
+	Volumes
+	guard *contain.Guard
+}
+
+func (v guardedVolumes) SetUp(ctx context.Context, pod *v1.Pod) (err error) {
+	defer v.guard.Recover("Volumes.SetUp", &err)
+	return v.Volumes.SetUp(ctx, pod)
+}
+
+func (v guardedVolumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) (mounts []runtime.Mount, err error) {
+	defer v.guard.Recover("Volumes.Mounts", &err)
+	return v.Volumes.Mounts(ctx, pod, c, expand)
+}
+
+func (v guardedVolumes) TearDown(ctx context.Context, uid types.UID) (err error) {
+	defer v.guard.Recover("Volumes.TearDown", &err)
+	return v.Volumes.TearDown(ctx, uid)
+}
+
+type guardedFiles struct {
+	inner Files
+	guard *contain.Guard
+}
+
+func (f guardedFiles) Hosts(pod *v1.Pod, ips, names []string) (path string, err error) {
+	defer f.guard.Recover("Files.Hosts", &err)
+	return f.inner.Hosts(pod, ips, names)
+}
+
+func (f guardedFiles) TerminationLog(pod *v1.Pod, container string, attempt uint32) (path string, err error) {
+	defer f.guard.Recover("Files.TerminationLog", &err)
+	return f.inner.TerminationLog(pod, container, attempt)
+}
+
+func (f guardedFiles) ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) (text []byte, err error) {
+	defer f.guard.Recover("Files.ReadTerminationLog", &err)
+	return f.inner.ReadTerminationLog(uid, container, attempt, limit)
+}
+
+type guardedObjects struct {
+	inner Objects
+	guard *contain.Guard
+}
+
+func (o guardedObjects) ConfigMap(ctx context.Context, namespace, name string) (found *v1.ConfigMap, err error) {
+	defer o.guard.Recover("Objects.ConfigMap", &err)
+	return o.inner.ConfigMap(ctx, namespace, name)
+}
+
+func (o guardedObjects) Secret(ctx context.Context, namespace, name string) (found *v1.Secret, err error) {
+	defer o.guard.Recover("Objects.Secret", &err)
+	return o.inner.Secret(ctx, namespace, name)
+}
+
+type guardedEndings struct {
+	inner Endings
+	guard *contain.Guard
+}
+
+func (e guardedEndings) Save(pod *v1.Pod, status *v1.PodStatus) (err error) {
+	defer e.guard.Recover("Endings.Save", &err)
+	return e.inner.Save(pod, status)
+}
+
+func (e guardedEndings) Drop(uid types.UID) (err error) {
+	defer e.guard.Recover("Endings.Drop", &err)
+	return e.inner.Drop(uid)
+}
+
+type guardedHTTP struct {
+	inner HTTPGetter
+	guard *contain.Guard
+}
+
+func (h guardedHTTP) Get(ctx context.Context, url string, header http.Header) (err error) {
+	defer h.guard.Recover("HTTP.Get", &err)
+	return h.inner.Get(ctx, url, header)
+}
+
+type guardedKeyring struct {
+	inner images.Keyring
+	guard *contain.Guard
+}
+
+func (k guardedKeyring) Credentials(ctx context.Context, image string, pod *v1.Pod, pullSecrets []v1.Secret) (auths []runtime.Auth, err error) {
+	defer k.guard.Recover("Keyring.Credentials", &err)
+	return k.inner.Credentials(ctx, image, pod, pullSecrets)
+}
+
+type guardedLogs struct {
+	inner attemptLogs
+	guard *contain.Guard
+}
+
+func (l guardedLogs) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
+	defer l.guard.Recover("Logs.NextAttempt", &err)
+	return l.inner.NextAttempt(pod, container)
+}
