@@ -11,8 +11,11 @@
 //     with the UID of its mirror and are translated. [ST-1]
 //   - What is handed in is copied, and what is handed out is a copy. A pod with
 //     a deletion timestamp is updated even if nothing changed. [ST-2]
-//   - A status that says nothing new is dropped. Conditions of others do not
-//     count as new, and neither do times of conditions. [ST-3]
+//   - A status that says nothing new is dropped. Conditions and fields of others
+//     (claims of resources, the nominated node) do not count as new, and neither do
+//     times of conditions. [ST-3]
+//   - The fields of others are those that came with the pod, whoever hands in a
+//     status; Merge keeps what is newest of them where it is stored. [ST-16]
 //   - Each status that is accepted has the version after that of the one
 //     before. [ST-4]
 //   - StartTime is set once. The LastTransitionTime of a condition of ours
@@ -24,7 +27,8 @@
 //     exactly this ID, and nothing else that is not its consequence. [ST-8]
 //   - TerminatePod says that nothing of the pod runs any more: containers whose
 //     end was not seen get one, a pod that is not static has Failed unless it
-//     was over before, and the status is Finished. [ST-9, ST-10]
+//     was over before, whatever its phase was (none and Unknown, too), and the
+//     status is Finished. [ST-9, ST-10]
 //   - Finished never goes back, except for a static pod. [ST-11]
 //   - A terminal phase is never Ready. [ST-18]
 //   - A status in which a container that has ended has not is refused as a whole,
@@ -33,7 +37,7 @@
 //     over. As long as the runtime shows it so, it is refused again: nothing here
 //     can tell which of the two is wrong. Hooks.Refused is told each time; a node
 //     has an event for it, and Explain says it first. [ST-6]
-//   - A terminal phase stays, with its reason. [PH-9]
+//   - A terminal phase stays, with its first reason, also if that is none. [PH-9]
 //   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.
 //   - RemoveOrphanedStatuses drops what nobody knows. [ST-21]

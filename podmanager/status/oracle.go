@@ -24,26 +24,25 @@ import (
 //   - One that runs again is another attempt: its restart count has risen, unless
 //     its end was one that nobody saw, which was counted then.
 //   - As long as a sidecar is in its first run and has not started, nothing after
-//     it runs for the first time.
+//     it runs for the first time; nor does anything after an init container that
+//     has never run.
 //   - A terminal phase stays. The start time stays, and the transition time of
 //     a condition stays with its status.
 //   - A container that has a finish time has a start time, and not after it.
-//   - As long as an init container has never run, no container after it has.
 //
-// The last two are checked of new alone. Which init container is a sidecar, and
-// how far a running one has come, needs the pod: that is CheckStatus.
+// The last is checked of new alone. Which init container is a sidecar, and how far
+// a running one has come, needs the pod: that is CheckStatus.
 func CheckTransition(old, new *v1.PodStatus) error {
 	var faults []error
 	for _, list := range listsOf(new) {
 		faults = append(faults, checkTimes(list))
 	}
-	faults = append(faults, checkInitOrder(new, neverRan))
 	if old != nil {
 		oldLists := listsOf(old)
 		for i, list := range listsOf(new) {
 			faults = append(faults, checkContainers(oldLists[i], list))
 		}
-		faults = append(faults, checkSidecars(old, new))
+		faults = append(faults, checkTurns(old, new))
 		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
 	}
 	return verdict(faults...)
@@ -57,14 +56,15 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //   - A container that is ready runs and is not known not to have started; an
 //     ordinary init container has succeeded; an ephemeral one is never asked.
 //   - A container that may not start yet, because an ordinary init container
-//     before it has not succeeded or a sidecar before it was never started, has
-//     not: it is Waiting, without a last termination, and not Started.
+//     before it has not succeeded, has not: it is Waiting, without a last
+//     termination, and not Started. A sidecar without a trace proves nothing: its
+//     records may be lost (CS-2).
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return verdict(
 		checkReady(pod, status),
 		checkReadiness(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
-			return neverRan(c) || firstRunOf(pod, c)
+			return neverRan(c) && !isSidecar(pod, c) || firstRunOf(pod, c)
 		}),
 	)
 }
@@ -157,6 +157,11 @@ func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	return false
 }
 
+func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
+	spec := containers.Init(pod, c.Name)
+	return spec != nil && containers.IsSidecar(spec)
+}
+
 func checkContainers(old, new []v1.ContainerStatus) error {
 	var faults []error
 	for i := range old {
@@ -189,23 +194,28 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 // unseenEnd is the reason of an end that nobody saw.
 const unseenEnd = "ContainerStatusUnknown"
 
-// checkSidecars checks that nothing ran for the first time behind a container in
-// its first run that had not started before and has not now. That is a sidecar:
-// behind an ordinary init container that runs nothing ever does.
-func checkSidecars(old, new *v1.PodStatus) error {
+// checkTurns checks that nothing ran for the first time behind an init container
+// that had never run and has not now, or behind a container in its first run that
+// had not started before and has not now. The latter is a sidecar: behind an
+// ordinary init container that runs nothing ever does.
+func checkTurns(old, new *v1.PodStatus) error {
 	var faults []error
-	blocker := ""
+	blocker, without := "", ""
 	check := func(list []v1.ContainerStatus, c *v1.ContainerStatus) {
-		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && !neverRan(c) {
-			faults = append(faults, fmt.Errorf("container %s has run before sidecar %s had started", c.Name, blocker))
+		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && (!neverRan(c) || c.State.Waiting == nil) {
+			faults = append(faults, fmt.Errorf("container %s has run before %s %s", c.Name, blocker, without))
 		}
 	}
 	for i := range new.InitContainerStatuses {
 		c := &new.InitContainerStatuses[i]
 		check(old.InitContainerStatuses, c)
 		before := named(old.InitContainerStatuses, c.Name)
-		if blocker == "" && before != nil && isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID {
-			blocker = c.Name
+		switch {
+		case blocker != "" || before == nil:
+		case isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID:
+			blocker, without = "sidecar "+c.Name, "had started"
+		case neverRan(before) && neverRan(c):
+			blocker, without = "init container "+c.Name, "let it"
 		}
 	}
 	for i := range new.ContainerStatuses {

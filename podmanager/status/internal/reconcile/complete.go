@@ -10,22 +10,30 @@ import (
 )
 
 // Complete turns a status that is handed in for the pod into the one that
-// comes after old: with its times, with the end that was said before, with what
+// comes after old: with the fields of others as they came with the pod, with its times, with the end that was said before, with what
 // a terminal phase means for the conditions, and in the normal form in which statuses are compared.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
-	keepEnd(old, status)
+	copyForeign(status, &pod.Status)
+	keepEnd(pod, old, status)
 	endReadiness(status)
 	keepTransitionTimes(old, status, now)
 	keepStartTime(old, status, now)
 	normalize(pod, status)
 }
 
-// keepEnd lets a terminal phase stand for ever, with the reason of it: what was
-// an end is not taken back, and no failure turns into a success. [PH-9]
-func keepEnd(old, status *v1.PodStatus) {
-	if conditions.IsTerminal(old.Phase) && status.Phase != old.Phase {
-		status.Phase, status.Reason, status.Message = old.Phase, old.Reason, old.Message
+// keepEnd lets a terminal phase stand for ever, with the reason that was said
+// first: what was an end is not taken back, no failure turns into a success, and
+// nothing that comes after an end is a reason of it. The API's reason fills in
+// where none was said. [PH-9, PH-10]
+func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
+	if !conditions.IsTerminal(old.Phase) {
+		return
 	}
+	from := old
+	if api := &pod.Status; old.Reason == "" && old.Message == "" && api.Phase == old.Phase {
+		from = api
+	}
+	status.Phase, status.Reason, status.Message = old.Phase, from.Reason, from.Message
 }
 
 // endReadiness makes sure that a pod that is over is not ready. [ST-18]

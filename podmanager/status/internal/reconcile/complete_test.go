@@ -236,7 +236,7 @@ func TestComplete_PH9_AnEndStays(t *testing.T) {
 	}
 	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Other"}
 	Complete(podWith(), old, status, now)
-	assert.Equal(t, "Other", status.Reason, "it may be explained")
+	assert.Equal(t, "Evicted", status.Reason, "the first reason is the reason")
 	status = &v1.PodStatus{Phase: v1.PodFailed}
 	Complete(podWith(), &v1.PodStatus{Phase: v1.PodRunning, Reason: "r"}, status, now)
 	assert.Equal(t, v1.PodFailed, status.Phase)

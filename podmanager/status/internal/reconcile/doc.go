@@ -21,6 +21,11 @@
 //     gives an end, and sets the pod's conditions accordingly: Ready means
 //     running (I28).
 //   - A late readiness result is not taken for a container that does not run.
+//   - The first reason of a terminal phase stays, whatever phase and reason are
+//     handed in later (PH-9, PH-10); the kubelet lets a later eviction replace it.
+//   - The fields that others write are those of the pod in every status that is
+//     stored, also in that of a pod which was rejected; the kubelet keeps them only
+//     where it sends.
 //   - The conditions of a terminal phase (ST-18) are set when a status is
 //     accepted and not only when it is sent, so that every reader sees them.
 package reconcile

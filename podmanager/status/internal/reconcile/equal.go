@@ -10,15 +10,16 @@ import (
 )
 
 // Equal reports whether two complete statuses say the same: conditions of ours
-// by status, reason and message, in any order; conditions of others not at
-// all; everything else in depth. [ST-3]
+// by status, reason and message, in any order; conditions and fields of others not
+// at all; everything else in depth. [ST-3]
 func Equal(a, b *v1.PodStatus) bool {
 	if !sameConditions(a, b) || !sameConditions(b, a) {
 		return false
 	}
-	withoutConditions := *a
-	withoutConditions.Conditions = b.Conditions
-	return sameBytes(&withoutConditions, b) || equality.Semantic.DeepEqual(&withoutConditions, b)
+	ours := *a
+	ours.Conditions = b.Conditions
+	takeForeign(&ours, b)
+	return sameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
 }
 
 // sameBytes settles the usual case, that nothing has changed, for a fraction of

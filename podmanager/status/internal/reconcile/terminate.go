@@ -24,7 +24,7 @@ func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	}
 	endAll(startedInit(status.InitContainerStatuses))
 	endRunning(status.EphemeralContainerStatuses)
-	if !static && (status.Phase == v1.PodPending || status.Phase == v1.PodRunning) {
+	if !static && !conditions.IsTerminal(status.Phase) {
 		status.Phase = v1.PodFailed
 	}
 	judgeReadiness(pod, status) // also of a static pod, whose phase stays

@@ -97,6 +97,9 @@ func TestTerminate_ST10_Phase(t *testing.T) {
 	}{
 		{v1.PodPending, false, v1.PodFailed, "PodFailed"},
 		{v1.PodRunning, false, v1.PodFailed, "PodFailed"},
+		{"", false, v1.PodFailed, "PodFailed"},
+		{v1.PodUnknown, false, v1.PodFailed, "PodFailed"},
+		{"", true, "", "ContainersNotReady"},
 		{v1.PodFailed, false, v1.PodFailed, "PodFailed"},
 		{v1.PodSucceeded, false, v1.PodSucceeded, "PodCompleted"},
 		{v1.PodPending, true, v1.PodPending, "ContainersNotReady"},
