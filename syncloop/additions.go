@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 )
@@ -166,7 +167,7 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	}
 	publish(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
-		QOSClass: pod.Status.QOSClass,
+		QOSClass: resources.QOSClass(pod),
 		Reason:   result.Reason,
 		Message:  "Pod was rejected: " + result.Message,
 	})

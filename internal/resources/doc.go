@@ -11,7 +11,8 @@
 // # Statements kept
 //
 // AD-5 and AD-10 as far as a pod's side of the comparison is concerned. A request
-// that is left out is the limit, as the API server would have filled it in.
+// that is left out is the limit, as the API server would have filled it in. PH-15:
+// QOSClass is what the pod amounts to, whatever its status says.
 //
 // # Differences from the kubelet
 //

@@ -11,7 +11,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	podresources "github.com/podkeel/podkeel/internal/resources"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -105,7 +104,7 @@ func times(d time.Duration, n int64) time.Duration {
 // oomScore ranks a container: Guaranteed ones go last, BestEffort ones first,
 // and in between those that ask for the smaller share of the node's memory.
 func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
-	switch plan.QOSClass(pod) {
+	switch podresources.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return scoreGuaranteed
 	case v1.PodQOSBestEffort:

@@ -69,6 +69,7 @@ type visit struct {
 	life   *life
 	status *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
 	after  *runtime.PodStatus // what it showed after a kill
+	ending bool               // the pod is being ended, or has been
 	// explained says that a container waits for another reason than published.
 	explained bool
 	starting  []plan.Start // regular containers that are being started

@@ -19,6 +19,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	v := s.visit(ctx, pod, podStatus)
+	v.ending = true
 	s.publish(ctx, v, false, podStatusFn)
 	defer s.changed(v)
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)

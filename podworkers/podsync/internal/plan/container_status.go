@@ -116,11 +116,6 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 		s.missing(in)
 	case is != nil:
 		s.observed(in, is, before)
-	case s.role == sidecar && x.laterExists(place) && !s.ran():
-		// It must have started, for the same reason, and has vanished.
-		s.missing(in)
-		s.restarts = oneMore(s.restarts)
-		s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
 	default:
 		s.missing(in)
 	}
@@ -149,6 +144,7 @@ func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
 // observed describes a container from its record and from the one before it.
 func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStatus) {
 	s.id, s.imageID = s.idOf(in, rec), rec.ImageRef
+	s.away = in.place.replace == "" && rec.SandboxID != in.place.current.ID
 	if rec.Image != "" {
 		s.image = rec.Image
 	}
@@ -166,7 +162,7 @@ func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStat
 	if before != nil {
 		s.restarts = max(s.restarts, count(before.Attempt))
 		if before.State == runtime.StateExited {
-			s.lastEnd(terminated(before, s.idOf(in, before)))
+			s.lastEnd(s.laterEnd(before, terminated(before, s.idOf(in, before))))
 		}
 	}
 	s.carry()
@@ -187,6 +183,26 @@ func (s *described) mustHaveSucceeded(in *StatusInput, before *runtime.Container
 		s.lastEnd(terminated(before, s.idOf(in, before)))
 	}
 	s.carry()
+}
+
+// laterEnd is the end of the attempt before, or the published end of an attempt
+// that was later than that and has no record any more.
+func (s *described) laterEnd(before *runtime.ContainerStatus, end v1.ContainerStateTerminated) v1.ContainerStateTerminated {
+	old := s.old
+	if old == nil || !outrun(before, old) {
+		return end
+	}
+	if t := old.State.Terminated; t != nil && old.ContainerID != s.id {
+		return *t
+	}
+	t := old.LastTerminationState.Terminated
+	switch {
+	case t == nil, t.ContainerID == s.id && s.state == isOver, t.ContainerID == end.ContainerID:
+		return end
+	case !t.FinishedAt.IsZero() && t.FinishedAt.Before(&end.FinishedAt):
+		return end
+	}
+	return *t
 }
 
 // count is the restart count after that many attempts before.
@@ -375,14 +391,15 @@ func (s *described) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 // runs; one with them stays what was published of it, as long as it is the same
 // one that runs (CS-12), and whoever asks the probes may say otherwise. An
 // ordinary init container is ready when it is done; an ephemeral one is never
-// asked.
+// asked. One that runs in an older sandbox than the pod's is not reached by the
+// pod's address, so it is not ready.
 func (s *described) readiness() {
 	if s.role == ephemeral {
 		return
 	}
 	same := s.old != nil && s.old.ContainerID == s.id
 	s.started = s.state == isRunning && (s.spec.StartupProbe == nil || same && s.old.Started != nil && *s.old.Started)
-	s.ready = s.started && (s.spec.ReadinessProbe == nil || same && s.old.Ready)
+	s.ready = s.started && !s.away && (s.spec.ReadinessProbe == nil || same && s.old.Ready)
 	if s.role == ordinaryInit {
 		s.ready = s.succeeded()
 	}

@@ -68,7 +68,10 @@
 //     be mistaken, and they carry the attempt number.
 //   - A published terminal phase stays even if another terminal one is computed
 //     (PH-9 asks for less): an evicted pod whose containers end with 0 has not
-//     succeeded (58711, 88440, 90636).
+//     succeeded (58711, 88440, 90636). Its first reason stays with it. SandboxLost
+//     is no reason of a pod that this node ends: it stops the sandbox itself.
+//   - The last end of a container is never older than one that was published,
+//     though the record of that is gone and an older one is not.
 //   - When a pod is over no container waits for a reason (CS-8): one that was in
 //     CrashLoopBackOff shows how it ended.
 //   - What the runtime has lost is not forgotten (F67): attempts go on from the
@@ -88,7 +91,11 @@
 //   - The start time of a pod that nobody remembers is that of the oldest sandbox
 //     of its life, so that a deadline does not begin anew with the agent (ST-5).
 //   - A sidecar that never ran holds a pod up only before a regular container
-//     has run: the pod is not Pending again (PH-3, PH-8).
+//     has run in the same sandbox: the pod is not Pending again (PH-3, PH-8).
+//   - In a new sandbox a pod is Pending until its init containers have done their
+//     part there, whatever their records of the sandbox before say. What still
+//     runs in an older sandbox counts neither as running nor as ready. The kubelet
+//     goes by the newest record of a container, wherever that ran (PH-5).
 //   - A container with a probe is started, or ready, as far as that was published
 //     of the same container, until the probes are asked; the kubelet carries
 //     Started alone (CS-12).

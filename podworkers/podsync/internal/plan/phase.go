@@ -8,22 +8,31 @@ import (
 
 // tally counts the containers of a pod by what they mean for its phase.
 type tally struct {
+	in *StatusInput
+	// x has the records if some of them are not in the current sandbox of the pod.
+	// Nil: all are, or there is no sandbox.
+	x *sightings
+	// reached is the last place of the spec that has a record in the current
+	// sandbox, or -1; of all containers before it initialization is past.
+	reached                          int
 	initPending, initFailed          int // initFailed: for good
 	sidecarPending                   int
 	unknown, running, waiting        int
 	stopped, succeeded, willRunAgain int
 }
 
-// phase decides the phase from the container statuses alone. A sidecar that
-// starts again holds nothing up once the pod was initialized (PH-8).
+// phase decides the phase from the container statuses, and from the records that
+// tell in which sandbox a container is. A sidecar that starts again holds nothing
+// up once the pod was initialized in its sandbox (PH-8).
 func phase(s *v1.PodStatus, in *StatusInput) v1.PodPhase {
-	var t tally
+	t := tally{in: in}
+	t.locate()
 	t.countInit(s, in.Pod)
 	t.countRegular(s, in.Pod)
 	switch {
 	case t.initFailed > 0:
 		return v1.PodFailed
-	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !conditions.AnyRan(s.ContainerStatuses):
+	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !t.initialized(s):
 		return v1.PodPending
 	case t.unknown > 0:
 		return v1.PodPending
@@ -33,6 +42,63 @@ func phase(s *v1.PodStatus, in *StatusInput) v1.PodPhase {
 		return t.ended(in.Terminal && !in.Static)
 	}
 	return v1.PodPending
+}
+
+// scattered reports whether a record of this incarnation is not in the current
+// sandbox.
+func (in *StatusInput) scattered() bool {
+	for i := range in.Runtime.Containers {
+		c := &in.Runtime.Containers[i]
+		if c.Incarnation == in.Incarnation && c.SandboxID != in.place.current.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// locate finds out how far the containers are in the current sandbox.
+func (t *tally) locate() {
+	if t.in.place.current == nil || !t.in.scattered() {
+		return
+	}
+	t.x, t.reached = new(sightings), -1
+	t.x.read(t.in)
+	for i := range t.x.ephemeral {
+		if t.here(i) {
+			t.reached = i
+		}
+	}
+	if t.in.Initialized == t.in.place.current.ID {
+		t.reached = max(t.reached, t.x.regular)
+	}
+}
+
+// here reports whether the container at a place of the spec is, by its record,
+// in the current sandbox.
+func (t *tally) here(place int) bool {
+	is, _ := t.x.at(place)
+	return is != nil && is.SandboxID == t.in.place.current.ID
+}
+
+// initialized reports whether the pod was initialized in its current sandbox:
+// what ran in an older one does not count.
+func (t *tally) initialized(s *v1.PodStatus) bool {
+	if t.x == nil {
+		return conditions.AnyRan(s.ContainerStatuses)
+	}
+	return t.reached >= t.x.regular
+}
+
+// ahead reports whether the container at a place of the spec has to run in the
+// current sandbox before the pod is initialized there, and has not.
+func (t *tally) ahead(place int) bool {
+	return t.x != nil && t.in.place.replace == "" && place > t.reached
+}
+
+// elsewhere reports whether the container at a place of the spec is, by its
+// record, in an older sandbox than the current one, which is fit to be used.
+func (t *tally) elsewhere(place int) bool {
+	return t.x != nil && t.in.place.replace == "" && !t.here(place)
 }
 
 // ended is the phase of a pod of which every container has run and none runs.
@@ -51,10 +117,10 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 		c := &pod.Spec.InitContainers[i]
 		status := findAt(s.InitContainerStatuses, c.Name, i)
 		if isSidecar(c) {
-			t.countSidecar(status)
+			t.countSidecar(status, t.elsewhere(i))
 			continue
 		}
-		if status == nil {
+		if status == nil || t.ahead(i) {
 			t.initPending++
 			continue
 		}
@@ -70,10 +136,12 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 
 // countSidecar counts one that is on or was never on. One that has ended means
 // nothing for the phase. (PH-3)
-func (t *tally) countSidecar(status *v1.ContainerStatus) {
+func (t *tally) countSidecar(status *v1.ContainerStatus, elsewhere bool) {
 	switch {
 	case status == nil:
 		t.unknown++
+	case status.State.Running != nil && elsewhere:
+		t.sidecarPending++
 	case status.State.Running != nil:
 		t.running++
 		if status.Started == nil || !*status.Started {
@@ -94,10 +162,10 @@ func (t *tally) countRegular(s *v1.PodStatus, pod *v1.Pod) {
 		}
 		end := lastEnd(status)
 		switch {
+		case status.State.Running != nil && t.elsewhere(len(pod.Spec.InitContainers)+i), status.State.Running == nil && end == nil:
+			t.waiting++
 		case status.State.Running != nil:
 			t.running++
-		case end == nil:
-			t.waiting++
 		default:
 			t.countStopped(status, pod, c, end)
 		}

@@ -91,41 +91,6 @@ func TestIsAnothers(t *testing.T) {
 	assert.False(t, plan.IsAnothers(w.st, 3, w.pod), "no sandbox of that life")
 }
 
-func TestQOSClass_PH15(t *testing.T) {
-	resources := func(requests, limits string) v1.ResourceRequirements {
-		parse := func(text string) v1.ResourceList {
-			l := v1.ResourceList{}
-			for pair := range strings.SplitSeq(text, ",") {
-				if name, q, ok := strings.Cut(pair, "="); ok {
-					l[v1.ResourceName(name)] = resource.MustParse(q)
-				}
-			}
-			return l
-		}
-		return v1.ResourceRequirements{Requests: parse(requests), Limits: parse(limits)}
-	}
-	for name, tc := range map[string]struct {
-		init, main v1.ResourceRequirements
-		want       v1.PodQOSClass
-	}{
-		"nothing":           {resources("", ""), resources("", ""), v1.PodQOSBestEffort},
-		"zero":              {resources("", ""), resources("cpu=0", "memory=0"), v1.PodQOSBestEffort},
-		"another resource":  {resources("", ""), resources("", "ephemeral-storage=1Gi"), v1.PodQOSBestEffort},
-		"limits only":       {resources("", "cpu=1,memory=1Gi"), resources("", "cpu=1,memory=1Gi"), v1.PodQOSGuaranteed},
-		"equal":             {resources("", "cpu=1,memory=1Gi"), resources("cpu=1000m", "cpu=1,memory=1Gi"), v1.PodQOSGuaranteed},
-		"less requested":    {resources("", "cpu=1,memory=1Gi"), resources("cpu=1m", "cpu=1,memory=1Gi"), v1.PodQOSBurstable},
-		"one limit only":    {resources("", ""), resources("", "cpu=1"), v1.PodQOSBurstable},
-		"init asks nothing": {resources("", ""), resources("", "cpu=1,memory=1Gi"), v1.PodQOSBurstable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := &v1.Pod{Spec: v1.PodSpec{
-				InitContainers: []v1.Container{{Resources: tc.init}}, Containers: []v1.Container{{Resources: tc.main}},
-			}}
-			assert.Equal(t, tc.want, plan.QOSClass(pod))
-		})
-	}
-}
-
 // PH-14: at most one address of a family, the node's family first.
 func TestStatus_PH14_Addresses(t *testing.T) {
 	w := newWorld(t, "sandbox 0 ready")
@@ -137,6 +102,35 @@ func TestStatus_PH14_Addresses(t *testing.T) {
 	assert.Equal(t, "fd00::1", s.PodIP)
 	assert.Equal(t, "fd00::99", s.HostIP)
 	assert.Len(t, s.HostIPs, 2)
+}
+
+// As long as the family of the node is not known, IPv4 comes first, as in the kubelet.
+func TestStatus_PH14_NoHostIPs(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready")
+	w.st.Sandboxes[0].IPs = []string{"fd00::1", "10.0.0.1", "10.0.0.2"}
+	in := w.statusInput(false)
+	in.HostIPs = nil
+	s := plan.Status(in)
+	assert.Equal(t, []v1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}, s.PodIPs)
+	assert.Equal(t, "10.0.0.1", s.PodIP)
+}
+
+// What others write to a status, besides conditions, passes through.
+func TestStatus_FieldsOfOthers(t *testing.T) {
+	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	claim := "claim"
+	theirs := v1.PodStatus{
+		NominatedNodeName:                    "n",
+		ResourceClaimStatuses:                []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}},
+		ExtendedResourceClaimStatus:          &v1.PodExtendedResourceClaimStatus{ResourceClaimName: claim},
+		NodeAllocatableResourceClaimStatuses: []v1.NodeAllocatableResourceClaimStatus{{ResourceClaimName: claim}},
+	}
+	w.pod.Status = theirs
+	s := plan.Status(w.statusInput(false))
+	assert.Equal(t, theirs, v1.PodStatus{
+		NominatedNodeName: s.NominatedNodeName, ResourceClaimStatuses: s.ResourceClaimStatuses,
+		ExtendedResourceClaimStatus: s.ExtendedResourceClaimStatus, NodeAllocatableResourceClaimStatuses: s.NodeAllocatableResourceClaimStatuses,
+	})
 }
 
 // A second family may be added to a host-network pod, the first address stays.

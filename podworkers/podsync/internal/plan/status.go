@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -25,6 +26,12 @@ type StatusInput struct {
 	Old *v1.PodStatus
 	// Terminal says that nothing of the pod runs any more, or ever will.
 	Terminal bool
+	// Ending says that the pod is being ended on request, so that a sandbox which
+	// is not ready was stopped by this node. Terminal and a deleted Pod imply it.
+	Ending bool
+	// Initialized is the ID of the sandbox in which the pod is known to have been
+	// initialized, as in Input. Empty: the records decide.
+	Initialized string
 	// Static says that the pod does not come from the API.
 	Static bool
 	// Reasons holds, by container name, why the last start failed.
@@ -65,13 +72,22 @@ func Containers(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
-		QOSClass:           QOSClass(in.Pod),
-		NominatedNodeName:  in.Pod.Status.NominatedNodeName,
+		QOSClass:           resources.QOSClass(in.Pod),
 	}
+	passThrough(&s, &in.Pod.Status)
 	setContainers(&s, &in)
 	setStart(&s, &in)
 	setAddresses(&s, &in)
 	return s
+}
+
+// passThrough takes over what others write to the status of a pod: the node
+// only hands it on.
+func passThrough(s, theirs *v1.PodStatus) {
+	s.NominatedNodeName = theirs.NominatedNodeName
+	s.ResourceClaimStatuses = theirs.ResourceClaimStatuses
+	s.ExtendedResourceClaimStatus = theirs.ExtendedResourceClaimStatus
+	s.NodeAllocatableResourceClaimStatuses = theirs.NodeAllocatableResourceClaimStatuses
 }
 
 // Conclude is the second half of Status: what follows from the containers for
@@ -115,18 +131,17 @@ func setStart(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// setPhase computes the phase and holds on to a terminal one.
+// setPhase computes the phase and holds on to a terminal one and its reason.
 func setPhase(s *v1.PodStatus, in *StatusInput) {
 	s.Phase = phase(s, in)
-	if s.Phase == v1.PodPending && stranded(in) {
+	if s.Phase == v1.PodPending && !in.isEnding() && stranded(in) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, reasonSandboxLost, messageSandboxLost
 	}
-	// What was published as the end stays the end, the API's word first.
+	// What was published as the end stays the end, the API's word first. What is
+	// computed after it, as of what the kill has left, is no reason of it.
 	for _, former := range [...]*v1.PodStatus{&in.Pod.Status, in.Old} {
 		if IsTerminal(former.Phase) {
-			if s.Phase != former.Phase {
-				s.Phase, s.Reason, s.Message = former.Phase, "", ""
-			}
+			s.Phase, s.Reason, s.Message = former.Phase, "", ""
 			break
 		}
 	}
@@ -139,6 +154,11 @@ func setPhase(s *v1.PodStatus, in *StatusInput) {
 			return
 		}
 	}
+}
+
+// isEnding reports whether this node ends the pod, or has.
+func (in *StatusInput) isEnding() bool {
+	return in.Ending || in.Terminal || in.Pod.DeletionTimestamp != nil
 }
 
 // IsTerminal reports whether a phase is an end.
@@ -227,11 +247,13 @@ func addresses(ips []v1.PodIP) []string {
 	return out
 }
 
+// nodeFamilyFirst puts the addresses of the node's family first: IPv4 if the
+// node's is not known.
 func nodeFamilyFirst(ips, node []string) []string {
-	if len(node) == 0 || len(ips) < 2 {
+	if len(ips) < 2 {
 		return ips
 	}
-	six := isIPv6(node[0])
+	six := len(node) > 0 && isIPv6(node[0])
 	ips = slices.Clone(ips)
 	slices.SortStableFunc(ips, func(a, b string) int {
 		return rank(isIPv6(a) != six) - rank(isIPv6(b) != six)

@@ -23,7 +23,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // goes on with lines that describe the world:
 //
 //	decide [initialized]          what to do (and whether it is initialized now);
-//	                              or: status [terminal], what to say
+//	                              or: status [terminal|ending], what to say
 //	pod policy=Never init=i1,s1* main=a,b ephemeral=e [host] [deleted] [static] [api=Failed/Why]
 //	                              an init container with a star is a sidecar
 //	spec a policy=Never rule=Restart/In/1,2 rule=Restart startup=5 liveness readiness
@@ -56,6 +56,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	case "decide":
 		return w.decide(d.HasArg("initialized"))
 	case "status":
+		w.ending = d.HasArg("ending")
 		return w.status(d.HasArg("terminal"))
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
@@ -69,6 +70,7 @@ type world struct {
 	st      *runtime.PodStatus
 	old     *v1.PodStatus
 	static  bool
+	ending  bool
 	held    map[string]time.Time
 	reasons map[string]plan.Reason
 	probed  map[string]plan.Probed
@@ -517,7 +519,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Start) {
 func (w *world) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
-		Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Ending: w.ending, Initialized: w.initialized, Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 

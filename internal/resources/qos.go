@@ -1,10 +1,6 @@
-package plan
+package resources
 
-import (
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/resources"
-)
+import v1 "k8s.io/api/core/v1"
 
 // QOSClass is the quality of service that a pod's cpu and memory amount to:
 // Guaranteed if every container limits both and requests no less, BestEffort
@@ -14,7 +10,7 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	anything, everything := false, true
 	if r := pod.Spec.Resources; r != nil {
 		if some, _ := service(r); some {
-			return classOf(service(whole(pod)))
+			return classOf(service(askedAsWhole(pod)))
 		}
 	}
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -27,12 +23,12 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	return classOf(anything, everything)
 }
 
-// whole is what a pod asks for and may take as a whole, without what its sandbox
+// askedAsWhole is what a pod asks for and may take as a whole, without what its sandbox
 // costs.
-func whole(pod *v1.Pod) *v1.ResourceRequirements {
+func askedAsWhole(pod *v1.Pod) *v1.ResourceRequirements {
 	bare := *pod
 	bare.Spec.Overhead = nil
-	return &v1.ResourceRequirements{Requests: resources.Requests(&bare), Limits: pod.Spec.Resources.Limits}
+	return &v1.ResourceRequirements{Requests: Requests(&bare), Limits: pod.Spec.Resources.Limits}
 }
 
 func classOf(anything, everything bool) v1.PodQOSClass {

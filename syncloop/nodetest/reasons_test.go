@@ -1,0 +1,95 @@
+package nodetest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// A Never pod that this node ends before all of its containers have run loses its
+// sandbox to the kill. That is not why it has failed.
+func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deadline int64
+		end      func(t *testing.T, b *nodetest.Bottle, p *v1.Pod)
+		want     string
+	}{
+		"evicted": {want: "Failed Evicted", end: func(t *testing.T, b *nodetest.Bottle, p *v1.Pod) {
+			_, err := b.Node().Evict(p.UID, node.Eviction{})
+			require.NoError(t, err)
+		}},
+		"deadline": {want: "Failed DeadlineExceeded", deadline: 5, end: func(*testing.T, *nodetest.Bottle, *v1.Pod) {}},
+		"deleted": {want: "Failed ", end: func(_ *testing.T, b *nodetest.Bottle, p *v1.Pod) {
+			deleted := p.DeepCopy()
+			deleted.DeletionTimestamp = &metav1.Time{Time: b.Now()}
+			b.Set(deleted)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := nodetest.New(t, nodetest.Config{Seed: 1})
+			p := pod("p", []string{"true"}, []string{"serve"})
+			p.Spec.RestartPolicy = v1.RestartPolicyNever
+			p.Spec.Containers[1].Image = "missing:1"
+			if tc.deadline > 0 {
+				p.Spec.ActiveDeadlineSeconds = &tc.deadline
+			}
+			b.Machine().FailPulls("missing:1", errors.New("no such image"))
+			b.Set(p)
+			var said []string
+			b.Run(5 * time.Second)
+			tc.end(t, b, p)
+			for range 30 {
+				b.Run(200 * time.Millisecond)
+				for _, p := range b.Node().Pods() {
+					if s := string(p.Status.Phase) + " " + p.Status.Reason; len(said) == 0 || said[len(said)-1] != s {
+						said = append(said, s)
+					}
+				}
+			}
+			b.Stop()
+			assert.Equal(t, []string{tc.want}, said[len(said)-1:], "all that was said: %q", said)
+			assert.NotContains(t, said, "Failed SandboxLost")
+		})
+	}
+}
+
+// A pod that admission rejects has the quality of service that it would have had,
+// also if its source does not say so, and the fields of others (PH-15).
+func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	b.Set(pod("first", []string{"serve"}))
+	b.Run(time.Second)
+	both := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	for _, tc := range []struct {
+		name             string
+		requests, limits v1.ResourceList
+		want             v1.PodQOSClass
+	}{
+		{"guaranteed", both, both, v1.PodQOSGuaranteed},
+		{"burstable", both, nil, v1.PodQOSBurstable},
+		{"best-effort", nil, nil, v1.PodQOSBestEffort},
+	} {
+		p := pod(tc.name, []string{"serve"})
+		p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: tc.requests, Limits: tc.limits}
+		p.Status.NominatedNodeName = "elsewhere"
+		b.Set(p)
+		b.Run(time.Second)
+		for _, is := range b.Node().Pods() {
+			if is.UID == p.UID {
+				assert.Equal(t, "OutOfpods", is.Status.Reason)
+				assert.Equal(t, tc.want, is.Status.QOSClass, tc.name)
+				assert.Equal(t, "elsewhere", is.Status.NominatedNodeName)
+			}
+		}
+	}
+	b.Stop()
+}
