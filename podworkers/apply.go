@@ -27,8 +27,9 @@ type action struct {
 	start       func()            // OpWake
 	cancel      *syncContext      // OpCancel
 	resolve     *Completion       // OpResolve
-	uid         types.UID         // OpPhase, OpForget
-	incarnation uint64            // OpPhase
+	uid         types.UID         // OpPhase, OpForget, OpCompare
+	incarnation uint64            // OpPhase, OpCompare
+	ref         lifecycle.Ref     // OpCompare
 }
 
 // add makes room for one more action, to be filled in.
@@ -88,6 +89,9 @@ func (w *Workers) effectLocked(act *actions, e *lifecycle.Effect) {
 		w.recordLocked(e.Ref).next = nil
 	case lifecycle.OpForget:
 		w.forgetLocked(act, e)
+	case lifecycle.OpCompare:
+		a := act.add(e.Op)
+		a.ref, a.uid, a.incarnation = e.Ref, e.UID, e.Incarnation
 	}
 }
 
@@ -120,7 +124,8 @@ func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
 	if e.Class == lifecycle.Away && !v.at.IsZero() {
 		how = workqueue.BackedOff
 	}
-	due := v.now.Add(w.config.Retry.Delay(how, v.now, v.at, v.random))
+	retry := w.config.Retry.Rising(w.recordLocked(e.Ref).transients - 1)
+	due := v.now.Add(retry.Delay(how, v.now, v.at, v.random))
 	w.queue.EnqueueAt(e.UID, due)
 	if w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due
@@ -191,5 +196,7 @@ func (w *Workers) perform(a *action) {
 		w.config.Hooks.Phase(a.uid, a.incarnation, a.phase)
 	case lifecycle.OpForget:
 		w.config.Hooks.Forgotten(a.uid)
+	case lifecycle.OpCompare:
+		w.compare(a.uid, a.ref, a.incarnation)
 	}
 }

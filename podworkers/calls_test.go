@@ -68,13 +68,66 @@ func TestRetry_TerminalAndRetryAfterKeepNil(t *testing.T) {
 }
 
 // A time that is past, or now, asks for a retry at once, for ever. That would
-// spin: it is a second.
+// spin: it is a second, then two, four, eight and ten.
 func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 	node := bottle(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("boom"), time.Unix(0, 0))})
 	node.Create(Pod("a"))
-	node.Advance(10 * time.Second)
-	assert.Len(t, uidsOf(node), 11)
+	for i, at := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
+		node.Advance(at*time.Second - 1)
+		assert.Len(t, uidsOf(node), i+1)
+		node.Advance(1)
+		assert.Len(t, uidsOf(node), i+2)
+	}
+}
+
+// A desired state that changes may go well at once: the short delay begins anew.
+func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Err: runtime.ErrNetworkNotReady})
+	node.Create(Pod("a"))
+	node.Advance(7 * time.Second) // 0, 1, 3, 7
+	require.Len(t, uidsOf(node), 4)
+	node.Update(Pod("a"))
+	node.Advance(3 * time.Second) // 7, 8, 10
+	assert.Len(t, uidsOf(node), 7)
+}
+
+// What a failed call has left behind is no reason to make it again before its backoff
+// is over. What is more than that is, and so is a change of desired state.
+func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
+	node := bottle(t, Config{})
+	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
+	node.Create(Pod("a"))
+	node.Settle()
+	shows := func(containers ...runtime.ContainerStatus) {
+		node.Cache.Set(&runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}}, Containers: containers})
+		require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: true, Pod: Pod("a")}))
+		node.Settle()
+	}
+	record := func(state runtime.State) runtime.ContainerStatus {
+		return runtime.ContainerStatus{Container: runtime.Container{ID: "c", Name: "c", State: state}}
+	}
+	shows(record(runtime.StateCreated))
+	shows()
+	shows(record(runtime.StateCreated))
+	assert.Len(t, uidsOf(node), 1, "records of the failed call")
+	shows(record(runtime.StateRunning))
+	assert.Len(t, uidsOf(node), 2, "it runs after all")
+	shows(record(runtime.StateRunning))
+	assert.Len(t, uidsOf(node), 2, "that is known")
+	shows(record(runtime.StateExited))
+	assert.Len(t, uidsOf(node), 3, "it has ended")
+	node.Advance(10*time.Second - 1)
+	assert.Len(t, uidsOf(node), 3)
+	node.Advance(1)
+	assert.Len(t, uidsOf(node), 4, "the backoff is over")
+	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: Pod("a")}))
+	node.Settle()
+	assert.Len(t, uidsOf(node), 5, "somebody asked")
+	node.Kill(Pod("a"))
+	node.Settle()
+	assert.Contains(t, node.Transcript(), "SyncTerminatingPod", "an end does not wait")
 }
 
 func TestRetry_I17_JitterOnlyAdds(t *testing.T) {

@@ -81,8 +81,9 @@ type Synced struct {
 // and never with a lock held. A nil status is an empty one.
 type statusCache interface {
 	// Get returns what was observed last, without waiting. It is called for a
-	// pod first seen in a terminal phase, and for one that is to be stopped
-	// while NewerThan fails.
+	// pod first seen in a terminal phase, for one that is to be stopped while
+	// NewerThan fails, and for one whose last call has failed when the runtime
+	// shows a change of it.
 	Get(uid types.UID) (*runtime.PodStatus, error)
 	// Mark is the number of the newest observation that has begun. It is asked
 	// for after every call of the syncer.

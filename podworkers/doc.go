@@ -106,6 +106,12 @@
 //     (runtime.ErrExists) is asked again after the transient backoff: an agent that
 //     was started again meets the calls of the one before. The kubelet comes back
 //     after ten seconds. [B-100]
+//   - An error that tends to be over soon is retried after 1, 2, 4, 8 and 10 seconds,
+//     as often as it comes in a row. The kubelet retries each second. [B-100]
+//   - A change that the runtime shows ends the backoff of a failed sync only if it is
+//     more than the echo of that (UpdatePodOptions.Observation): a record that a failing
+//     attempt leaves behind would bring about the next one, without end. Updates,
+//     kills and requests end it always. The kubelet syncs at once. [B-104]
 //   - A pod that failed because the runtime could not be asked
 //     (runtime.ErrNotReady) is woken as soon as that answers about the pod, if
 //     somebody tells so: Observed. To ask with a sync each second instead would

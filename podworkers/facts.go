@@ -15,7 +15,7 @@ import (
 // is in a terminal phase already, or what somebody started before. The answer
 // must not wait (B-005, B-010).
 func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
-	u.Type = o.UpdateType
+	u.Type, u.Observation = o.UpdateType, o.Observation
 	switch {
 	case o.Pod != nil: // It wins (B-002).
 		u.UID, u.Subject = o.Pod.UID, lifecycle.ConfigPod

@@ -19,6 +19,10 @@ type record struct {
 	// mark is the newest observation that was begun when the last call of the
 	// syncer ended: a later one is fresh.
 	mark uint64
+	// seen is what the last call was shown, if that has failed; transients counts the
+	// calls in a row that have failed for a reason that passes soon.
+	seen       *runtime.PodStatus
+	transients int
 	// running is the work that is being done, nil without any.
 	running *job
 	// run is this record's runner, made once and started whenever there is
@@ -80,6 +84,9 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	if !r.sealed {
 		r.renew(o)
 	}
+	if o.UpdateType != SyncPodSync {
+		r.transients = 0 // What is desired now may go well at once.
+	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
 		r.amend = o.KillPodOptions.PodStatusFunc
 		if r.next != nil { // If it is still there after this, it is evicted as well.
@@ -98,6 +105,7 @@ func bornEnded(o *UpdatePodOptions) bool {
 func (r *record) promote() {
 	r.content = *r.next
 	r.next, r.sealed = nil, false
+	r.seen, r.transients = nil, 0
 }
 
 // records are kept in chunks, so that a pointer into one stays valid while the

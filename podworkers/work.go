@@ -27,8 +27,9 @@ type job struct {
 	amend      PodStatusFunc
 	mark       uint64
 	since      time.Time
-	called     bool          // the syncer was called
-	step       atomic.Uint32 // a Step: others ask
+	status     *runtime.PodStatus // what the syncer is shown
+	called     bool               // the syncer was called
+	step       atomic.Uint32      // a Step: others ask
 
 	verdict verdict // of done
 	act     actions // of done
@@ -113,6 +114,7 @@ type outcome struct {
 func (w *Workers) sync(j *job) outcome {
 	j.step.Store(uint32(Looking))
 	status, err := w.observe(j)
+	j.status = status
 	if err == nil {
 		j.step.Store(uint32(AwaitingSlot))
 		err = j.ctx.slot.begin(j.ctx)
@@ -270,6 +272,7 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 		r := w.recordLocked(j.Ref)
 		r.running = nil
 		r.mark = j.mark
+		r.ended(j, o.result)
 	}
 	more = w.againLocked(j.Ref)
 	w.applyLocked(&j.act, &j.verdict)

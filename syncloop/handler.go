@@ -28,3 +28,12 @@ type SyncHandler interface {
 	// at most once per housekeeping period; again after a period if it fails.
 	HandlePodCleanups(ctx context.Context) error
 }
+
+// ChangeHandler is a SyncHandler that tells what the runtime shows from other reasons
+// to look at a pod again. A handler without it is told of all of them with
+// HandlePodSyncs.
+type ChangeHandler interface {
+	// HandlePodChanges is called, in place of HandlePodSyncs, with pods of which the
+	// runtime shows a change. After a failed sync that may be its own echo.
+	HandlePodChanges(ctx context.Context, pods []*v1.Pod)
+}

@@ -144,23 +144,29 @@ func (c *HandlersConfig) complete() error {
 // program: it is said, and the pod stays as it is. Nothing has to be said of
 // workers that have stopped, since the loop is about to.
 func (h *Handlers) update(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
-	if kind != podworkers.SyncPodKill && h.held(pod) {
+	h.send(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
+}
+
+func (h *Handlers) send(options podworkers.UpdatePodOptions) {
+	pod := options.Pod
+	if options.UpdateType != podworkers.SyncPodKill && h.held(pod) {
 		return
 	}
 	h.worked[pod.UID] = true
-	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
-		UpdateType: kind,
-		StartTime:  h.config.Clock.Now(),
-		Pod:        pod,
-		MirrorPod:  mirror,
-	})
+	options.StartTime = h.config.Clock.Now()
+	err := h.config.Workers.UpdatePod(options)
 	if err != nil && !errors.Is(err, podworkers.ErrStopped) {
 		h.config.Log.Error("a pod could not be handed to its worker", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	}
 }
 
 // HandlePodSyncs implements SyncHandler (B-142, SL-26).
-func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) {
+func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }
+
+// HandlePodChanges implements ChangeHandler.
+func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncs(pods, true) }
+
+func (h *Handlers) syncs(pods []*v1.Pod, observation bool) {
 	for _, pod := range pods {
 		if podmanager.IsMirrorPod(pod) {
 			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
@@ -170,8 +176,11 @@ func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.update(podworkers.SyncPodSync, pod, mirror)
+		h.send(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: observation, Pod: pod, MirrorPod: mirror})
 	}
 }
 
-var _ SyncHandler = (*Handlers)(nil)
+var (
+	_ SyncHandler   = (*Handlers)(nil)
+	_ ChangeHandler = (*Handlers)(nil)
+)

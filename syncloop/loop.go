@@ -28,6 +28,8 @@ type Loop struct {
 	changes *pleg.Subscription
 	pokes   *dirty.Set[struct{}]
 	probes  probeResults
+	// onChange is the handler's method for what the runtime shows.
+	onChange func(ctx context.Context, pods []*v1.Pod)
 	// cleanAt is the earliest time for the next cleanup; used by Step only.
 	cleanAt time.Time
 
@@ -57,6 +59,10 @@ func New(config Config) (*Loop, error) {
 	config.Log = guard.Log()
 	config.Hooks.Cleanup = contain.Hook2(guard, "Hooks.Cleanup", config.Hooks.Cleanup)
 	l := &Loop{config: config, guard: guard, turn: t, wake: t.NewEvent()}
+	l.onChange = config.Handler.HandlePodSyncs
+	if h, ok := config.Handler.(ChangeHandler); ok {
+		l.onChange = h.HandlePodChanges
+	}
 	l.pokes = dirty.New[struct{}](nil, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
@@ -287,8 +293,8 @@ func (l *Loop) handle(ctx context.Context, call string, handler func(context.Con
 func (l *Loop) observe(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
 		l.note()
-		if c.Events != pleg.ContainerRemoved {
-			l.sync(ctx, c.UID)
+		if pod, ok := l.config.Desired.GetPodByUID(c.UID); ok && c.Events != pleg.ContainerRemoved {
+			l.handle(ctx, "HandlePodChanges", l.onChange, []*v1.Pod{pod})
 		}
 	}
 }

@@ -54,8 +54,8 @@ const (
 )
 
 // Policy says how long after a sync a pod is looked at again. A field of zero
-// or less has the kubelet's value, so the zero Policy is the kubelet's. The
-// delays do not grow: there is no count of attempts (B-106).
+// or less has the kubelet's value, so the zero Policy is the kubelet's. Delays do
+// not grow by themselves (B-106); see Rising.
 type Policy struct {
 	// Resync is the delay after a success, and the longest that an error may
 	// ask for. Default one minute.
@@ -68,6 +68,22 @@ type Policy struct {
 	// JitterFactor is the largest part of a delay that chance adds to it.
 	// Default one half.
 	JitterFactor float64
+}
+
+// Rising is the policy after so many errors in a row that tend to be over soon, apart
+// from the last: their delay has doubled as often, up to Backoff. What seems to pass
+// soon and does not is asked less and less.
+func (p Policy) Rising(before int) Policy {
+	if before <= 0 {
+		return p
+	}
+	d := orDefault(p.Transient, DefaultTransient)
+	limit := max(d, orDefault(p.Backoff, DefaultBackoff))
+	for ; before > 0 && d < limit; before-- {
+		d = addSaturated(d, d)
+	}
+	p.Transient = min(d, limit)
+	return p
 }
 
 // Delay is how long to wait after a sync that ended in outcome at now. at is

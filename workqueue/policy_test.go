@@ -106,3 +106,21 @@ func TestOutcome_NamesAreDistinct(t *testing.T) {
 		seen[o.String()] = true
 	}
 }
+
+// TestPolicy_Rising: the delay of what seems to pass soon doubles up to the backoff;
+// no other delay changes.
+func TestPolicy_Rising(t *testing.T) {
+	delays := func(p workqueue.Policy, outcome workqueue.Outcome) (all []time.Duration) {
+		for before := range 6 {
+			all = append(all, p.Rising(before).Delay(outcome, time.Time{}, time.Time{}, 0)/time.Second)
+		}
+		return all
+	}
+	assert.Equal(t, []time.Duration{1, 2, 4, 8, 10, 10}, delays(workqueue.Policy{}, workqueue.FailedTransiently))
+	assert.Equal(t, []time.Duration{10, 10, 10, 10, 10, 10}, delays(workqueue.Policy{}, workqueue.Failed))
+	assert.Equal(t, []time.Duration{60, 60, 60, 60, 60, 60}, delays(workqueue.Policy{}, workqueue.Succeeded))
+	assert.Equal(t, []time.Duration{3, 6, 7, 7, 7, 7}, delays(workqueue.Policy{Transient: 3 * time.Second, Backoff: 7 * time.Second}, workqueue.FailedTransiently))
+	long := workqueue.Policy{Transient: 20 * time.Second}
+	assert.Equal(t, []time.Duration{20, 20, 20, 20, 20, 20}, delays(long, workqueue.FailedTransiently), "longer than the backoff")
+	assert.Equal(t, workqueue.Policy{}, workqueue.Policy{}.Rising(-1))
+}

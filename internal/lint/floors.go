@@ -113,6 +113,7 @@ func Podkeel() House {
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1c},
+			{"podworkers/internal/echo", Pure, Floor1c},
 			{"podworkers/podsync/internal/plan", Pure, Floor1c},
 			{"podworkers/podsync/internal/environ", Pure, Floor1c},
 			{"podworkers/podsync/internal/volume", Pure, Floor1c},

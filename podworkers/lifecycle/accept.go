@@ -124,7 +124,7 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 	if u.ends() {
 		t.move(r, asked, out)
 	}
-	t.note(r, u)
+	t.note(r, u, wanted && u.ends())
 	c := change{verdict: Current}
 	if r.stage.ending() {
 		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
@@ -146,10 +146,15 @@ func (r *record) latch(u *Update) {
 	}
 }
 
-// note makes u the newest content.
-func (t *Table) note(r *record, u *Update) {
+// note makes u the newest content. news: it wants the end of a pod that was wanted.
+func (t *Table) note(r *record, u *Update, news bool) {
 	t.generation++
-	r.generation, r.reason, r.pending = t.generation, u.Type, true
+	r.generation = t.generation
+	if u.Observation && u.Type == SyncPodSync && !news && r.mayEcho() {
+		r.shown = true
+	} else {
+		r.reason, r.pending = u.Type, true
+	}
 	if u.Subject == ConfigPod {
 		r.latches |= config
 		t.learn(r, &u.Facts)
@@ -212,5 +217,7 @@ func (t *Table) schedule(r *record, cut bool, out *Effects) {
 		}
 	case r.pending && t.mayRun(r):
 		t.wake(r, out)
+	default:
+		t.compare(r, out)
 	}
 }

@@ -46,6 +46,10 @@ func (t *Table) fault(r *record, inLine bool) string {
 		return "I3: work is left after the end"
 	case r.stranded && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
 		return "it waits for the runtime and does not wait"
+	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
+		return "it waits after a failure and does not wait"
+	case r.shown && !r.activity.isRunning():
+		return "what the runtime has shown was not compared"
 	case r.activity.isRunning() && !r.stage.allows(r.activity.kind()):
 		return "I2, I4: " + r.activity.kind().String() + " runs"
 	case r.activity.isRunning() && !has(started):

@@ -116,6 +116,9 @@
 //     begun by an agent before this one, and gets its SyncTerminatingPod even if
 //     it has to end before its first sync.
 //   - FailedFinally: an error that no retry mends; the kubelet has none such.
+//   - B-104: an observation (Update.Observation) of a pod whose work has failed, or fails
+//     after it, does not end the backoff: OpCompare asks whether it is more than the
+//     echo of that work, and Changed says that it is. The kubelet syncs at once.
 //   - B-102: a pod that failed because the runtime could not be asked (FailedAway)
 //     has the backoff of any failure, but is woken as soon as the runtime answers
 //     about it (Answered): once per silence, so that a runtime which shows the pod,

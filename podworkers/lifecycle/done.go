@@ -20,14 +20,18 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	if result.ok() && t.advance(r, kind, result, out) {
 		return true
 	}
-	if r.pending || r.stage != before {
+	if r.pending || r.stage != before || r.shown && !result.failed() {
 		t.wake(r, out)
-	} else {
-		t.requeue(r, result.class(kind), out)
-		r.stranded = result == FailedAway
+		return true
 	}
+	t.requeue(r, result.class(kind), out)
+	r.stranded, r.failed = result == FailedAway, result.failed()
+	t.compare(r, out)
 	return true
 }
+
+// failed is true if the work did not do what it was to do, and was not cut short.
+func (r Result) failed() bool { return !r.ok() && r != Cancelled }
 
 func (r Result) ok() bool { return r == Succeeded || r == Completed }
 
@@ -107,6 +111,7 @@ func (t *Table) vanish(r *record, out *Effects) {
 func (t *Table) finish(r *record, e event, out *Effects) {
 	t.move(r, e, out)
 	r.activity, r.pending = idle, false
+	r.failed, r.shown = false, false
 	t.unqueue(r, out)
 	t.resolve(r, NeverStarted, out)
 	t.leave(r, out)

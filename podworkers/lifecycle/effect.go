@@ -28,11 +28,15 @@ const (
 	OpDiscard
 	// OpForget: the record is gone; Ref is not valid any more.
 	OpForget
+	// OpCompare: the runtime shows a change of a pod whose last work has failed.
+	// Compare what it shows with what that work was shown, and call Changed if
+	// there is more to see than what the work itself has left behind.
+	OpCompare
 )
 
 var opNames = [...]string{
 	OpWake: "wake", OpCancel: "cancel", OpRequeue: "requeue", OpUnqueue: "unqueue", OpResolve: "resolve",
-	OpPhase: "phase", OpPromote: "promote", OpDiscard: "discard", OpForget: "forget",
+	OpPhase: "phase", OpPromote: "promote", OpDiscard: "discard", OpForget: "forget", OpCompare: "compare",
 }
 
 // String returns the effect's name.

@@ -32,6 +32,8 @@ type record struct {
 	pending     bool        // an update has not been taken yet
 	queued      bool        // it has an entry in the work queue
 	implicit    bool        // grace is what the content says anyway: pass none
+	failed      bool        // its last work has failed, and it waits until that is tried again
+	shown       bool        // the runtime has shown a change since, or while it works: perhaps an echo
 	stranded    bool        // it waits because the runtime could not be asked
 	roused      bool        // an answer has cut its wait short, and nothing else has come of it since
 }

@@ -121,7 +121,7 @@ func (t *Table) origin(of string) uint32 {
 // wake asks for a runner, unless one is there or was asked for.
 func (t *Table) wake(r *record, out *Effects) {
 	if r.activity == idle {
-		r.activity = ready
+		r.activity, r.failed, r.shown = ready, false, false
 		emit(out, OpWake, r)
 	}
 }

@@ -100,6 +100,10 @@ type Update struct {
 	// by somebody before, and there is something to stop if it has to end
 	// before its first sync.
 	Running bool
+	// Observation: the runtime shows a change of the pod, and that is all that the
+	// update says. It counts for the Type SyncPodSync only. Where the last work of
+	// the pod has failed, whether the pod is looked at for it is for Changed to say.
+	Observation bool
 	// AsOf, for a RuntimePod, is Table.Generation as it was before the runtime
 	// was observed. A pod that was updated later is spared.
 	AsOf uint64

@@ -74,7 +74,7 @@ func TestSyncPodType_String(t *testing.T) {
 func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
 	distinct(t, lifecycle.Ignored, lifecycle.Queued+1)
-	distinct(t, lifecycle.OpWake, lifecycle.OpForget+1)
+	distinct(t, lifecycle.OpWake, lifecycle.OpCompare+1)
 	distinct(t, lifecycle.Resync, lifecycle.Away+1)
 	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
 	distinct(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)

@@ -22,6 +22,7 @@ import (
 //	mark                                         remember Generation for the next two
 //	known [POD...] [asof=mark] [spare=O] [partial]
 //	silent POD      answered POD                 the runtime was asked about it
+//	show POD        changed POD                  it shows a change, and that is no echo
 //	view POD        owner NAME        shutdown        drain
 type world struct {
 	t     *lifecycle.Table
@@ -84,12 +85,12 @@ func (c command) grace(key string) lifecycle.Grace {
 }
 
 var updateTypes = map[string]lifecycle.SyncPodType{
-	"create": lifecycle.SyncPodCreate, "update": lifecycle.SyncPodUpdate, "sync": lifecycle.SyncPodSync, "kill": lifecycle.SyncPodKill,
+	"create": lifecycle.SyncPodCreate, "update": lifecycle.SyncPodUpdate, "sync": lifecycle.SyncPodSync, "kill": lifecycle.SyncPodKill, "show": lifecycle.SyncPodSync,
 }
 
 func (c command) update(mark, now uint64) lifecycle.Update {
 	u := lifecycle.Update{
-		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Quiet: c.has("quiet"), AsOf: now,
+		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", Quiet: c.has("quiet"), AsOf: now,
 		Kill: lifecycle.KillOptions{Evict: c.has("evict"), Amends: c.has("amends"), Grace: c.grace("override")},
 		Facts: lifecycle.Facts{
 			FullName: c.args["static"], Static: c.args["static"] != "", Origin: c.args["origin"],
@@ -159,7 +160,7 @@ func (w *world) before(uids ...types.UID) map[types.UID]lifecycle.View {
 
 func (w *world) dispatch(c command) (string, error) {
 	switch c.verb {
-	case "create", "update", "sync", "kill", "orphan":
+	case "create", "update", "sync", "show", "kill", "orphan":
 		return w.accept(c)
 	case "take":
 		return w.take(c.uid())
@@ -174,6 +175,11 @@ func (w *world) dispatch(c command) (string, error) {
 		return "", nil
 	case "answered":
 		w.t.Answered(c.uid(), &w.out)
+		return "", w.h.effects(nil, w.out)
+	case "changed":
+		if p := w.h.pod(c.uid()); p.ref != (lifecycle.Ref{}) {
+			w.t.Changed(p.ref, p.number, &w.out)
+		}
 		return "", w.h.effects(nil, w.out)
 	case "mark":
 		w.mark = w.t.Generation()

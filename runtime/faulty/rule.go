@@ -132,6 +132,10 @@ var (
 	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version}
 )
 
+// Verbs returns the names of all verbs that a rule can name, for tests that go
+// through all of them. The slice is the caller's.
+func Verbs() []string { return slices.Clone(verbs) }
+
 // check names everything that is wrong with a rule.
 func (r Rule) check() error {
 	var errs []error

@@ -74,7 +74,7 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 	b.Machine().FailPulls("web:1", errors.New("no such image"))
 	b.Set(pod("web", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: container "c0" waits: ImagePullBackOff, next try in 9s: back-off pulling image "web:1": memory: image web:1: runtime: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: memory: image web:1: runtime: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
 	b.Run(20 * time.Second)
 	e, _ := b.Node().Explain("uid-web")
 	assert.Equal(t, `image pull back-off of container "c0" is over`, e.Next.Why)
@@ -186,7 +186,7 @@ func TestExplain_Node(t *testing.T) {
 	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: its sandbox has yet to be made, next try in 1s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: its sandbox has yet to be made, next try in 2s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	slow := pod("slow", []string{"serve"})
 	slow.Annotations = map[string]string{"memory.podkeel.dev/c0": "start-delay=30s"}

@@ -59,7 +59,7 @@ func TestLarge_AnswerOfARegistry(t *testing.T) {
 	for _, text := range append(events, status.ContainerStatuses[0].State.Waiting.Message) {
 		assert.True(t, utf8.ValidString(text))
 	}
-	assert.Equal(t, "ImagePullBackOff", status.ContainerStatuses[0].State.Waiting.Reason)
+	assert.Equal(t, "ErrImagePull", status.ContainerStatuses[0].State.Waiting.Reason)
 	assert.InDelta(t, 1024, len(status.ContainerStatuses[0].State.Waiting.Message), 2)
 	n.end(t, "bad")
 }
