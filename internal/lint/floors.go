@@ -109,6 +109,7 @@ func Podkeel() House {
 			{"internal/restart", Pure, Floor1b},
 			{"internal/resources", Pure, Floor1b},
 			{"internal/deadline", Pure, Floor1b},
+			{"internal/document", Quiet, Floor1b},
 			{"internal/contain", Quiet, Floor1b},
 
 			// The decisions. Time comes as an argument, effects go as data.
@@ -184,8 +185,8 @@ func Podkeel() House {
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},
-			{"sigs.k8s.io/yaml", []string{"podmanager/source/manifest", "podworkers/podsync/objects"}},
-			{"go.yaml.in/yaml/v3", []string{"podmanager/source/manifest"}},
+			{"sigs.k8s.io/yaml", []string{"test"}},
+			{"go.yaml.in/yaml/v3", []string{"internal/document"}},
 			{"golang.org/x/term", []string{"examples/agent"}},
 			{"github.com/stretchr/testify", []string{"test"}},
 			{"github.com/cockroachdb/datadriven", []string{"test"}},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/document"
 )
 
 // ErrConfig is what every fault of a Config is.
@@ -41,6 +43,9 @@ type Config struct {
 	// MaxFiles bounds how many names a directory may have, of all kinds. One
 	// with more cannot be listed, so nothing changes. 0 is 10,000.
 	MaxFiles int
+	// MaxMemory bounds what the pods of all files take together, in bytes. A file
+	// for which there is no room is a bad one, until there is. 0 is 256 MiB.
+	MaxMemory int64
 	// Clock is for the period and the pauses. nil is the real one. The
 	// system's reads are timed by the real one always.
 	Clock clock.Clock
@@ -62,7 +67,7 @@ func (c *Config) complete() error {
 	if c.NodeName == "" {
 		fault("NodeName is empty")
 	} else if len(dnsSubdomain.complaints(c.NodeName)) > 0 {
-		fault("NodeName %s: expected %s", quote(c.NodeName), dnsSubdomain.expected)
+		fault("NodeName %s: expected %s", document.Quote(c.NodeName), dnsSubdomain.expected)
 	}
 	if err := c.completePath(); err != nil {
 		fault("%v", err)
@@ -81,6 +86,10 @@ func (c *Config) complete() error {
 		fault("MaxFiles is negative")
 	}
 	orDefault(&c.MaxFiles, 10_000)
+	if c.MaxMemory < 0 {
+		fault("MaxMemory is negative")
+	}
+	orDefault(&c.MaxMemory, 256<<20)
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
@@ -100,7 +109,7 @@ func (c *Config) completePath() error {
 	if c.FS != nil {
 		c.Path = path.Clean(filepath.ToSlash(c.Path))
 		if !fs.ValidPath(c.Path) {
-			return fmt.Errorf("Path %s is not a path in an fs.FS", quote(c.Path))
+			return fmt.Errorf("Path %s is not a path in an fs.FS", document.Quote(c.Path))
 		}
 		return nil
 	}

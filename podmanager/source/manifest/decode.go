@@ -1,30 +1,41 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/internal/document"
 )
+
+// MaxFileSize is the most a manifest file may hold, in bytes: 10 MiB, as in the
+// kubelet. Aliases count as what they stand for.
+const MaxFileSize = 10 << 20
+
+// maxMemory is what the pods of one file may take.
+const maxMemory = 32 << 20
 
 // Decode reads all pods of a manifest: YAML or JSON, any number of documents,
 // each a Pod, a PodList or a List of pods. They get the defaults of [Default]
 // and are checked by [Validate]. One fault rejects everything, and the error is
 // [Faults] with all of them, or ErrEmpty if there is no document. It keeps
 // nothing and may be called from anywhere, also by those who hand the pods over
-// to somebody else than this source.
+// to somebody else than this source. The bounds of a file are those of the source.
 func Decode(data []byte) ([]*v1.Pod, error) {
-	docs, err := decode(data)
+	docs, _, faults, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
 	pods := make([]*v1.Pod, 0, len(docs))
-	var faults Faults
 	for _, d := range docs {
+		if len(faults) >= maxListed {
+			break // Nobody reads more.
+		}
 		Default(d.pod)
-		faults = append(faults, d.located(validate(d.pod))...)
+		faults = faults.and(d.located(validate(d.pod)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -33,30 +44,34 @@ func Decode(data []byte) ([]*v1.Pod, error) {
 	return pods, nil
 }
 
-// document is one pod of a file as it was written.
-type document struct {
+// written is one pod of a file as it was written.
+type written struct {
 	pod *v1.Pod
-	raw *value
+	raw *document.Value
+	// missing are the values that the pod lacks since they are faults themselves.
+	missing []*document.Path
 }
 
-// decode reads the pods of a file as they are written.
-func decode(data []byte) ([]document, error) {
-	values, faults := readDocuments(data)
-	if len(faults) > 0 {
-		return nil, faults.inOrder()
+// decode reads the pods of a file as they are written, and says what they take in
+// memory. With faults there are the pods that can be checked further in spite of
+// them; the error says that there is none.
+func decode(data []byte) (docs []written, memory int64, faults Faults, err error) {
+	file, found := document.Read(data, document.Bounds{Bytes: MaxFileSize, Memory: maxMemory})
+	faults = faultsOf(found, "")
+	if len(file.Documents) == 0 {
+		if len(faults) > 0 {
+			return nil, 0, nil, faults.inOrder()
+		}
+		return nil, 0, nil, ErrEmpty
 	}
-	if len(values) == 0 {
-		return nil, ErrEmpty
+	for _, v := range file.Documents {
+		if len(faults) >= maxListed || file.Full() {
+			break // Nobody reads more.
+		}
+		pods, more := podsOf(file, v)
+		docs, faults = append(docs, pods...), faults.and(more)
 	}
-	var docs []document
-	for _, v := range values {
-		found, more := podsOf(v)
-		docs, faults = append(docs, found...), append(faults, more...)
-	}
-	if len(faults) > 0 {
-		return nil, faults.inOrder()
-	}
-	return docs, nil
+	return docs, file.Memory(), faults, nil
 }
 
 // typeMeta is what tells one kind of document from another.
@@ -73,96 +88,99 @@ type listMeta struct {
 }
 
 // podsOf reads the pods of one document.
-func podsOf(doc *value) ([]document, Faults) {
-	if doc.kind != object {
-		return nil, Faults{{Line: doc.line, Reason: doc.describe() + ": expected a Pod, a PodList or a List of pods"}}
+func podsOf(file *document.File, doc *document.Value) ([]written, Faults) {
+	if doc.Kind != document.Object {
+		return nil, Faults{{Line: doc.Line, Reason: doc.Describe() + ": expected a Pod, a PodList or a List of pods"}}
 	}
-	kind := doc.get("kind")
-	if kind == nil || kind.text != "List" && kind.text != "PodList" {
-		d, faults := podOf(doc, true)
-		return []document{d}, faults
+	kind := doc.Get("kind")
+	if kind == nil || kind.Text != "List" && kind.Text != "PodList" {
+		return podOf(file, doc, true)
 	}
-	s := newSchema(doc)
-	s.checkVersion()
-	s.check(doc, reflect.TypeFor[listMeta](), nil)
-	items, docs := doc.get("items"), []document(nil)
-	if items == nil || items.kind != list {
-		return nil, s.faults
+	faults := faultsOf(append(checkVersion(doc), file.Check(doc, reflect.TypeFor[listMeta]())...), "")
+	items := doc.Get("items")
+	if items == nil || items.Kind != document.List {
+		return nil, faults
 	}
-	for i, item := range items.items {
-		if item.kind != object {
-			s.expected((*fieldPath)(nil).field("items").at(i), item, "a Pod")
+	var docs []written
+	for i, item := range items.Items {
+		if len(faults) >= maxListed || file.Full() {
+			break // Nobody reads more.
+		}
+		if item.Kind != document.Object {
+			at := (*document.Path)(nil).Field("items").At(i)
+			faults = append(faults, Fault{Line: at.Line(doc), Field: at.String(), Reason: item.Describe() + ": expected a Pod"})
 			continue
 		}
-		d, faults := podOf(item, kind.text == "List")
-		docs = append(docs, d)
-		s.faults = append(s.faults, faults...)
+		pods, more := podOf(file, item, kind.Text == "List")
+		docs = append(docs, pods...)
+		faults = faults.and(more)
 	}
-	return docs, s.faults
+	return docs, faults
 }
 
 // checkVersion looks at apiVersion: there has only ever been one for pods.
-func (s *schema) checkVersion() {
-	at := (*fieldPath)(nil).field("apiVersion")
-	switch v := s.doc.get("apiVersion"); {
-	case v == nil || v.kind == null:
-		s.fault(at, "missing: expected v1")
-	case v.kind != text || v.text != "v1":
-		s.fault(at, "%s: expected v1", v.show())
-	}
+func checkVersion(doc *document.Value) document.Faults {
+	return checkWord(doc, "apiVersion", "v1", "v1")
 }
 
-func (s *schema) checkKind() {
-	at := (*fieldPath)(nil).field("kind")
-	switch v := s.doc.get("kind"); {
-	case v == nil || v.kind == null:
-		s.fault(at, "missing: expected Pod, PodList or List")
-	case v.kind != text || v.text != "Pod":
-		s.fault(at, "%s: expected Pod, PodList or List", v.show())
+// checkKind looks at the kind of what is no list.
+func checkKind(doc *document.Value) document.Faults {
+	return checkWord(doc, "kind", "Pod", "Pod, PodList or List")
+}
+
+// checkWord wants one word in a field.
+func checkWord(doc *document.Value, field, word, expected string) document.Faults {
+	at := (*document.Path)(nil).Field(field)
+	reason := "missing"
+	switch v := doc.Get(field); {
+	case v == nil || v.Kind == document.Null:
+	case v.Kind != document.Text || v.Text != word:
+		reason = v.Show()
+	default:
+		return nil
 	}
+	return document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: reason + ": expected " + expected}}
 }
 
 // podOf reads one pod. Only in a PodList may it leave out what it is.
-func podOf(doc *value, typed bool) (document, Faults) {
-	s := newSchema(doc)
-	if typed || doc.get("apiVersion") != nil {
-		s.checkVersion()
+func podOf(file *document.File, doc *document.Value, typed bool) ([]written, Faults) {
+	var faults document.Faults
+	if typed || doc.Get("apiVersion") != nil {
+		faults = append(faults, checkVersion(doc)...)
 	}
-	if typed || doc.get("kind") != nil {
-		s.checkKind()
+	if typed || doc.Get("kind") != nil {
+		faults = append(faults, checkKind(doc)...)
 	}
-	if len(s.faults) > 0 {
-		return document{}, s.faults // The fields of something else say nothing.
-	}
-	s.check(doc, reflect.TypeFor[v1.Pod](), nil)
-	if len(s.faults) > 0 {
-		return document{}, s.named()
+	if len(faults) > 0 {
+		return nil, faultsOf(faults, "") // The fields of something else say nothing.
 	}
 	pod := &v1.Pod{}
-	if err := json.Unmarshal(doc.appendJSON(nil), pod); err != nil {
-		s.fault(nil, "%v", err) // The check above leaves nothing for this, as far as the fuzzer knows.
-		return document{}, s.named()
-	}
+	missing, faults := file.Decode(doc, pod)
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	return document{pod, doc}, nil
+	return []written{{pod, doc, missing}}, faultsOf(faults, nameOf(doc))
 }
 
-// named stamps the name of the pod on its faults, if it has one that is text.
-func (s *schema) named() Faults {
-	if name := s.doc.get("metadata").get("name"); name != nil && name.kind == text {
-		for i := range s.faults {
-			s.faults[i].Pod = shorten(name.text)
-		}
+// nameOf is the name of a pod as it is written, if that is text.
+func nameOf(doc *document.Value) string {
+	if name := doc.Get("metadata").Get("name"); name != nil && name.Kind == document.Text {
+		return document.Shorten(name.Text)
 	}
-	return s.faults
+	return ""
 }
 
-// located turns what a check of the pod found into faults with lines.
-func (d document) located(found []finding) Faults {
-	faults := make(Faults, 0, len(found))
+// located turns what a check of the pod found into faults with lines. What was
+// found only because something else is a fault is left out.
+func (d written) located(found []finding) Faults {
+	faults := make(Faults, 0, min(len(found), maxListed))
 	for _, f := range found {
+		if f.follows(d.missing) {
+			continue
+		}
+		if len(faults) == maxListed {
+			break // Nobody reads as many.
+		}
 		faults = append(faults, Fault{
-			Line: f.at.line(d.raw), Pod: shorten(d.pod.Name), Field: f.at.String(), Reason: f.reason,
+			Line: f.at.Line(d.raw), Pod: document.Shorten(d.pod.Name), Field: f.at.String(), Reason: f.reason,
 		})
 	}
 	return faults
@@ -171,13 +189,35 @@ func (d document) located(found []finding) Faults {
 // finding is something wrong with a pod, before it is known where that is in
 // the file.
 type finding struct {
-	at     *fieldPath
+	at     *document.Path
 	reason string
+	needs  []*document.Path // other values that it was judged by
 }
+
+// follows reports that the finding could be one only because of what is missing.
+func (f *finding) follows(missing []*document.Path) bool {
+	for _, m := range missing {
+		if f.at.Within(m) || m.Within(f.at) || slices.ContainsFunc(f.needs, m.Within) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxListed bounds what is gathered of one pod or list, far above what is shown.
+const maxListed = 1000
 
 // findings gathers what is wrong.
 type findings []finding
 
-func (f *findings) add(at *fieldPath, format string, args ...any) {
-	*f = append(*f, finding{at, fmt.Sprintf(format, args...)})
+// add adds a finding that was judged by the value at a path, and by those of needs.
+func (f *findings) add(at *document.Path, format string, args ...any) {
+	f.addFor(nil, at, format, args...)
+}
+
+// addFor is add for what was judged by other values too.
+func (f *findings) addFor(needs []*document.Path, at *document.Path, format string, args ...any) {
+	if len(*f) < maxListed {
+		*f = append(*f, finding{at, fmt.Sprintf(format, args...), needs})
+	}
 }

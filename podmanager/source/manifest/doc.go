@@ -34,8 +34,10 @@
 //
 // # Bounds
 //
-// A file has at most 10 MiB, 200,000 values (aliases written out) and 100 levels; a
-// directory 10,000 names ([Config.MaxFiles]); a read takes at most five seconds
+// A file has at most 10 MiB, 200,000 values and 100 levels, all with aliases and merge
+// keys written out, which is found before anything is; its pods take at most 32 MiB
+// of memory, and those of all files 256 MiB ([Config.MaxMemory]). A
+// directory has at most 10,000 names ([Config.MaxFiles]); a read takes at most five seconds
 // ([Config.ReadTimeout]), and eight are under way at once. Beyond a bound it is
 // an error, with the consequences above. The files of a directory are hashed at every
 // scan and parsed only when the hash is new. Scans come after changes, a few
@@ -63,7 +65,8 @@
 //     anything (kubernetes/kubernetes#67537, #104712). The order and style of
 //     writing do not matter. The path in it is absolute.
 //   - Several documents and Lists in a file, and all faults of a file at once,
-//     with lines.
+//     with lines: those of the text, unknown fields and values of a wrong kind,
+//     and what is wrong with the pods.
 //   - Unknown and duplicate fields are errors, as a half-understood pod is none.
 //   - A status in a manifest is dropped; a deletion timestamp is an error, since
 //     the pod of a file ends when the file goes.

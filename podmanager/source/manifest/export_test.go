@@ -1,12 +1,18 @@
 package manifest
 
-import "github.com/fsnotify/fsnotify"
+import (
+	"github.com/fsnotify/fsnotify"
+	v1 "k8s.io/api/core/v1"
+)
 
 // Load is how the source reads a file: Decode, and then some.
-var Load = load
+func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
+	pods, _, err := load(data, node, path, objects)
+	return pods, err
+}
 
-// OpenFile opens what may have become a pipe.
-var OpenFile = openFile
+// OpenFile opens what may have become a pipe, OpenDir only a directory.
+var OpenFile, OpenDir = openFile, openDir
 
 // News is what a test puts in the place of the system's watch.
 type News struct {

@@ -20,6 +20,9 @@ type file struct {
 	broken bool
 	// known is the version last looked at; one like it is not parsed again.
 	known sum
+	// memory is what pods take, need what those of the known version would, if there
+	// was no room for them.
+	memory, need int64
 	// told is the trouble last reported, so that it is reported once.
 	told string
 }
@@ -32,20 +35,25 @@ type sum [sha256.Size]byte
 func (f *file) blind() bool { return f.broken && f.good == sum{} }
 
 // look takes in the content of the file, and returns what people should be told.
-func (f *file) look(data []byte, node string, objects bool) *Problem {
+// room is what its pods may take.
+func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	version := sum(sha256.Sum256(data))
-	switch version {
-	case f.good: // Also after trouble: the pods are the very same.
-		f.known, f.broken, f.told = version, false, ""
+	switch {
+	case version == f.good: // Also after trouble: the pods are the very same.
+		f.known, f.broken, f.told, f.need = version, false, "", 0
 		return nil
-	case f.known:
+	case version == f.known && (f.need == 0 || f.need > room):
 		return nil
 	}
-	f.known = version
-	pods, err := load(data, node, f.path, objects)
+	f.known, f.need = version, 0
+	pods, memory, err := load(data, c.NodeName, f.path, c.Objects)
+	if err == nil && memory > room {
+		f.need = memory
+		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}
+	}
 	switch {
 	case err == nil:
-		f.pods, f.good, f.broken, f.told = pods, version, false, ""
+		f.pods, f.memory, f.good, f.broken, f.told = pods, memory, version, false, ""
 		return nil
 	case errors.Is(err, ErrEmpty) && len(f.pods) == 0:
 		// It holds no pod and never has, so nothing is missing (F1).

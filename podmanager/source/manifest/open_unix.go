@@ -12,3 +12,9 @@ import (
 func openFile(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 }
+
+// openDir opens a directory, and nothing else: a device that took its place is not
+// opened.
+func openDir(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+}

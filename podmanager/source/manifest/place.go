@@ -62,7 +62,7 @@ type osPlace struct{ path string }
 func (p osPlace) stat() (fs.FileInfo, error) { return os.Stat(p.path) }
 
 func (p osPlace) names(limit int) ([]string, error) {
-	dir, err := openFile(p.path) // It may have become a pipe since it was looked at.
+	dir, err := openDir(p.path) // It may have become a pipe or a device since it was looked at.
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,13 @@ func (p osPlace) gone() bool {
 	if !p.vanished(p.path) {
 		return false
 	}
-	_, err := os.ReadDir(filepath.Dir(p.path))
-	return err == nil
+	dir, err := openDir(filepath.Dir(p.path))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	_, err = dir.ReadDir(1)
+	return err == nil || errors.Is(err, io.EOF)
 }
 
 func (p osPlace) file(name string) string { return filepath.Join(p.path, name) }
@@ -138,6 +143,11 @@ type fsPlace struct {
 func (p fsPlace) stat() (fs.FileInfo, error) { return fs.Stat(p.fs, p.path) }
 
 func (p fsPlace) names(limit int) ([]string, error) {
+	if info, err := p.stat(); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s: not a directory", p.path)
+	}
 	f, err := p.fs.Open(p.path)
 	if err != nil {
 		return nil, err
@@ -165,7 +175,16 @@ func (p fsPlace) gone() bool {
 
 func (p fsPlace) file(name string) string { return path.Join(p.path, name) }
 
+// read looks before it opens: the file system may be a directory of the operating
+// system (os.DirFS), where opening a pipe waits.
 func (p fsPlace) read(file string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(p.fs, file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notFile(info)
+	}
 	f, err := p.fs.Open(file)
 	if err != nil {
 		return nil, err

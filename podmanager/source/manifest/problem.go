@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/podkeel/podkeel/internal/document"
 )
 
 // What a Problem or a decoding error can be.
@@ -78,23 +80,26 @@ type Fault struct {
 
 // String is the fault as one sentence.
 func (f Fault) String() string {
-	var s strings.Builder
-	if f.Line > 0 {
-		fmt.Fprintf(&s, "line %d: ", f.Line)
-	}
-	if f.Field != "" {
-		s.WriteString(f.Field + ": ")
-	}
-	s.WriteString(f.Reason)
-	return s.String()
+	return document.Fault{Line: f.Line, Field: f.Field, Reason: f.Reason}.String()
 }
 
 // Faults is everything wrong in one manifest, as an error. It is ErrSyntax if
 // the text could not be read, and ErrInvalid otherwise.
 type Faults []Fault
 
-// maxFaults bounds how many faults of one file are listed.
-const maxFaults = 50
+// faultsOf are the faults of a document, or of a pod with a name.
+func faultsOf(found document.Faults, pod string) Faults {
+	faults := make(Faults, 0, len(found))
+	for _, f := range found {
+		faults = append(faults, Fault{Line: f.Line, Pod: pod, Field: f.Field, Reason: f.Reason, syntax: f.Syntax})
+	}
+	return faults
+}
+
+// and appends faults as long as anybody could read them.
+func (f Faults) and(more Faults) Faults {
+	return append(f, more[:min(len(more), max(0, maxListed-len(f)))]...)
+}
 
 // Error has one line for each fault.
 func (f Faults) Error() string {
@@ -114,8 +119,8 @@ func (f Faults) Is(target error) bool {
 // inOrder sorts faults by line and bounds their number.
 func (f Faults) inOrder() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
-	if more := len(f) - maxFaults; more > 0 {
-		f = append(f[:maxFaults:maxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax})
+	if more := len(f) - document.MaxFaults; more > 0 {
+		f = append(f[:document.MaxFaults:document.MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax})
 	}
 	return f
 }

@@ -1,6 +1,10 @@
 package manifest
 
-import "k8s.io/apimachinery/pkg/util/validation"
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/internal/document"
+)
 
 // rule is what a name of some kind has to be: the test is the library's, the
 // sentence ours, since people read it.
@@ -27,7 +31,7 @@ var (
 )
 
 // named wants a name that keeps a rule.
-func (f *findings) named(at *fieldPath, name string, r rule) {
+func (f *findings) named(at *document.Path, name string, r rule) {
 	if name == "" {
 		f.add(at, "missing: expected a name")
 		return
@@ -36,8 +40,8 @@ func (f *findings) named(at *fieldPath, name string, r rule) {
 }
 
 // keeps wants a text that keeps a rule.
-func (f *findings) keeps(at *fieldPath, s string, r rule) {
+func (f *findings) keeps(at *document.Path, s string, r rule) {
 	if len(r.complaints(s)) > 0 {
-		f.add(at, "%s: expected %s", quote(s), r.expected)
+		f.add(at, "%s: expected %s", document.Quote(s), r.expected)
 	}
 }

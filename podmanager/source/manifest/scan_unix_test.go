@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,24 @@ func TestOpen_F31_DoesNotWait(t *testing.T) {
 	f, err := manifest.OpenFile(d.file("fifo"))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
+	_, err = manifest.OpenDir(d.file("fifo"))
+	assert.ErrorIs(t, err, syscall.ENOTDIR)
+	_, err = manifest.OpenDir(os.DevNull)
+	assert.ErrorIs(t, err, syscall.ENOTDIR, "a device is not opened")
+}
+
+// TestScan_F31_DirFS: a pipe in a file system that somebody gave us is not waited
+// for either.
+func TestScan_F31_DirFS(t *testing.T) {
+	d := newDir(t)
+	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
+	d.write("a", podYAML("a", "i"))
+	d.open(manifest.Config{Path: ".", FS: os.DirFS(d.path), ReadTimeout: time.Hour})
+	snapshot, err := d.source.Scan(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a-n1"}, names(snapshot))
+	require.Len(t, d.problems, 1)
+	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a pipe")
 }
 
 // TestScan_F30_Links: followed to regular files wherever they are; one that

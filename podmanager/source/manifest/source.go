@@ -24,9 +24,10 @@ type Source struct {
 	slow  *patience
 	kind  kindOfPath // what the path was when first seen
 
-	files map[string]*file // by path
-	last  source.Snapshot
-	told  told
+	files  map[string]*file // by path
+	memory int64            // of all of their pods
+	last   source.Snapshot
+	told   told
 
 	settled time.Time // when the end of changes was last waited for; zero is never
 
@@ -102,7 +103,9 @@ func (s *Source) look(path string, data any, err error) {
 	if err != nil {
 		p = f.trouble(err)
 	} else {
-		p = f.look(data.([]byte), s.cfg.NodeName, s.cfg.Objects)
+		others := s.memory - f.memory
+		p = f.look(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
+		s.memory = others + f.memory
 	}
 	if p != nil {
 		s.tell(*p)
@@ -114,6 +117,7 @@ func (s *Source) look(path string, data any, err error) {
 func (s *Source) forget(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
+			s.memory -= s.files[path].memory
 			delete(s.files, path)
 		}
 	}

@@ -7,44 +7,50 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/podmanager"
 )
 
 // maxName is the longest name of a pod: it is a file name, and a DNS name.
 const maxName = 253
 
-// load reads a manifest file as the static pods of a node. path is part of
-// their identity; objects says that they may refer to config maps and secrets.
-func load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
-	docs, err := decode(data)
+// load reads a manifest file as the static pods of a node, and says what they take
+// in memory. path is part of their identity; objects says that they may refer to
+// config maps and secrets.
+func load(data []byte, node, path string, objects bool) ([]*v1.Pod, int64, error) {
+	docs, memory, faults, err := decode(data)
 	if err != nil {
-		return nil, err
+		return nil, memory, err
 	}
-	var faults Faults
 	var distinct sameness
 	pods := make([]*v1.Pod, 0, len(docs))
 	for _, d := range docs {
+		if len(faults) >= maxListed {
+			break // Nobody reads more.
+		}
 		Default(d.pod)
 		found := validate(d.pod)
 		found = append(found, references(d.pod, objects)...)
 		if full := len(d.pod.Name) + 1 + len(node); full > maxName && len(d.pod.Name) <= maxName {
-			found.add((*fieldPath)(nil).fields("metadata", "name"), "%s: %d characters with the node's name: expected at most %d", quote(d.pod.Name), full, maxName)
+			found.add((*document.Path)(nil).Fields("metadata", "name"), "%s: %d characters with the node's name: expected at most %d", document.Quote(d.pod.Name), full, maxName)
 		}
-		faults = append(faults, d.located(append(found, distinct.check(d)...))...)
-		identify(d, node, path)
+		faults = faults.and(d.located(append(found, distinct.check(d)...)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
-		return nil, faults.inOrder()
+		return nil, memory, faults.inOrder()
 	}
-	return pods, nil
+	for _, d := range docs {
+		identify(d, node, path)
+	}
+	return pods, memory, nil
 }
 
 // identify makes a pod of a manifest the static pod of a node (CF-10 to CF-12).
-func identify(d document, node, path string) {
+func identify(d written, node, path string) {
 	pod := d.pod
 	if pod.UID == "" {
-		pod.UID = staticUID(d.raw.appendJSON(nil), node, path)
+		pod.UID = staticUID(d.raw.AppendJSON(nil), node, path)
 	}
 	pod.Name += "-" + node
 	pod.Spec.NodeName = node
@@ -76,21 +82,21 @@ type sameness struct {
 }
 
 // check adds a document to those known, or says which one it repeats.
-func (s *sameness) check(d document) (f findings) {
+func (s *sameness) check(d written) (f findings) {
 	if s.names == nil {
 		s.names, s.uids = map[types.NamespacedName]int{}, map[types.UID]int{}
 	}
-	meta := (*fieldPath)(nil).field("metadata")
+	meta := (*document.Path)(nil).Field("metadata")
 	name := types.NamespacedName{Namespace: d.pod.Namespace, Name: d.pod.Name}
 	if line, ok := s.names[name]; ok {
-		f.add(meta.field("name"), "%s: the pod on line %d has the same name", quote(d.pod.Name), line)
+		f.add(meta.Field("name"), "%s: the pod on line %d has the same name", document.Quote(d.pod.Name), line)
 	} else {
-		s.names[name] = d.raw.line
+		s.names[name] = d.raw.Line
 	}
 	if line, ok := s.uids[d.pod.UID]; ok && d.pod.UID != "" {
-		f.add(meta.field("uid"), "%s: the pod on line %d has the same UID", quote(string(d.pod.UID)), line)
+		f.add(meta.Field("uid"), "%s: the pod on line %d has the same UID", document.Quote(string(d.pod.UID)), line)
 	} else {
-		s.uids[d.pod.UID] = d.raw.line
+		s.uids[d.pod.UID] = d.raw.Line
 	}
 	return f
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/document"
 )
 
 // What a pod can tell its own containers: the fields that an environment
@@ -19,12 +21,12 @@ var (
 )
 
 // fieldRef wants a field that can be told in one of the two ways.
-func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *fieldPath, allowed []string) {
+func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *document.Path, allowed []string) {
 	if ref == nil {
 		return
 	}
 	if ref.APIVersion != "v1" {
-		f.add(at.field("apiVersion"), "%s: expected v1", quote(ref.APIVersion))
+		f.add(at.Field("apiVersion"), "%s: expected v1", document.Quote(ref.APIVersion))
 	}
 	name, rest, keyed := strings.Cut(ref.FieldPath, "['")
 	if keyed {
@@ -35,20 +37,20 @@ func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *fieldPath, allowed 
 	} else if slices.Contains(allowed, ref.FieldPath) {
 		return
 	}
-	f.add(at.field("fieldPath"), "%s: expected one of %s, metadata.labels['key'], metadata.annotations['key']",
-		quote(ref.FieldPath), strings.Join(allowed, ", "))
+	f.add(at.Field("fieldPath"), "%s: expected one of %s, metadata.labels['key'], metadata.annotations['key']",
+		document.Quote(ref.FieldPath), strings.Join(allowed, ", "))
 }
 
 // resourceFields are the resources that can be told, as limits and requests.
 var resourceFields = []string{"cpu", "memory", "ephemeral-storage"}
 
-func (f *findings) resourceFieldRef(ref *v1.ResourceFieldSelector, at *fieldPath) {
+func (f *findings) resourceFieldRef(ref *v1.ResourceFieldSelector, at *document.Path) {
 	if ref == nil {
 		return
 	}
 	kind, name, _ := strings.Cut(ref.Resource, ".")
 	if kind != "limits" && kind != "requests" || !slices.Contains(resourceFields, name) && !hugePages(v1.ResourceName(name)) {
-		f.add(at.field("resource"), "%s: expected limits. or requests. and one of %s, hugepages-...",
-			quote(ref.Resource), strings.Join(resourceFields, ", "))
+		f.add(at.Field("resource"), "%s: expected limits. or requests. and one of %s, hugepages-...",
+			document.Quote(ref.Resource), strings.Join(resourceFields, ", "))
 	}
 }

@@ -20,6 +20,8 @@
 // directory not being there is another error, from which nothing follows (I47).
 //
 // Links are followed as long as they stay in the directory, as those of a mounted
-// ConfigMap do. Only regular files are read, nothing is waited for (F28, F31), and
-// an object has at most MaxBytes, as in an API server (F14).
+// ConfigMap do. Only regular files and directories are opened, nothing is waited for
+// (F28, F31), and an object has at most MaxBytes, as in an API server (F14). A manifest
+// is read strictly, with all of its faults and their lines in one error; aliases count
+// as what they stand for.
 package objects

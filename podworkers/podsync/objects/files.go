@@ -13,7 +13,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -23,9 +22,7 @@ import (
 const (
 	// MaxBytes bounds its values.
 	MaxBytes = 1 << 20
-	// maxManifest bounds its manifest: binary values are a third longer there.
-	maxManifest = 2 * MaxBytes
-	maxKeys     = 10_000
+	maxKeys  = 10_000
 )
 
 // Files finds objects in the files of a directory.
@@ -46,7 +43,7 @@ func (f *Files) ConfigMap(ctx context.Context, namespace, name string) (*v1.Conf
 	m := &v1.ConfigMap{}
 	data, err := f.find(ctx, "configmaps", namespace, name, m)
 	if err == nil && data == nil {
-		err = fits(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name)
+		err = fitsConfigMap(m, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: ConfigMap %s/%s: %w", namespace, name, err)
@@ -66,7 +63,7 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 	s := &v1.Secret{}
 	data, err := f.find(ctx, "secrets", namespace, name, s)
 	if err == nil && data == nil {
-		err = fits(s.Kind, "Secret", s.Namespace, namespace, s.Name, name)
+		err = fitsSecret(s, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: Secret %s/%s: %w", namespace, name, err)
@@ -78,16 +75,6 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 	return s, nil
 }
 
-// fits wants the manifest to be of what its path says.
-func fits(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
-	for _, pair := range [...][3]string{{"kind", kind, wantKind}, {"namespace", namespace, wantNamespace}, {"name", name, wantName}} {
-		if pair[1] != "" && pair[1] != pair[2] {
-			return fmt.Errorf("the manifest has the %s %q", pair[0], pair[1])
-		}
-	}
-	return nil
-}
-
 // find reads a manifest into an object, or returns the files of a directory.
 func (f *Files) find(ctx context.Context, kind, namespace, name string, into any) (map[string][]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -96,7 +83,7 @@ func (f *Files) find(ctx context.Context, kind, namespace, name string, into any
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, fmt.Errorf("no object can have that name: %w", runtime.ErrNotFound)
 	}
-	root, err := os.OpenRoot(f.dir)
+	root, err := openRoot(f.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +95,7 @@ func (f *Files) find(ctx context.Context, kind, namespace, name string, into any
 			continue
 		}
 		if err == nil {
-			err = yaml.UnmarshalStrict(text, into)
+			err = decode(text, into)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at+ending, err)
@@ -124,12 +111,7 @@ func (f *Files) find(ctx context.Context, kind, namespace, name string, into any
 
 // keys reads a directory with a file for each key.
 func keys(root *os.Root, at string) (map[string][]byte, error) {
-	dir, err := root.OpenRoot(at)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	names, err := list(dir)
+	names, err := list(root, at)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +143,9 @@ func lasting(err error) error {
 	return err
 }
 
-func list(dir *os.Root) ([]string, error) {
-	f, err := dir.Open(".")
+// list lists a directory.
+func list(root *os.Root, at string) ([]string, error) {
+	f, err := openDirectory(root, at)
 	if err != nil {
 		return nil, err
 	}
@@ -177,26 +160,75 @@ func list(dir *os.Root) ([]string, error) {
 	return names, err
 }
 
-// read reads a regular file, if it has no more than so many bytes.
-func read(root *os.Root, name string, limit int64) ([]byte, error) {
-	info, err := root.Stat(name)
+// openDirectory looks before it opens, since opening a device can do things, and
+// opens nothing but a directory, since it may be something else by then.
+func openDirectory(root *os.Root, at string) (*os.File, error) {
+	info, err := root.Stat(at)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("no regular file: %s", info.Mode().Type())
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, whatIs(info))
+	}
+	return root.OpenFile(at, os.O_RDONLY|nonBlocking|onlyDirectory, 0)
+}
+
+// openFile is openDirectory for a regular file.
+func openFile(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, err
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err = f.Stat(); err != nil {
+	if info, err = f.Stat(); err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		_ = f.Close() // It was not read.
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("no regular file: %s", info.Mode().Type())
+	return f, nil
+}
+
+func regular(info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
 	}
+	return fmt.Errorf("%s: expected a regular file", whatIs(info))
+}
+
+// whatIs names the kind of a file.
+func whatIs(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return "a regular file"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// read reads a regular file, if it has no more than so many bytes.
+func read(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := openFile(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readUpTo(f, limit)
+}
+
+func readUpTo(f io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("it has more than the %d bytes that are left", limit)

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 )
 
 // Load puts in the manifests of a file system that is laid out as the directory
@@ -31,7 +30,7 @@ func (m *Map) Load(from fs.FS) error {
 }
 
 func (m *Map) loadOne(from fs.FS, file string) error {
-	text, err := fs.ReadFile(from, file)
+	text, err := readFrom(from, file)
 	if err != nil {
 		return err
 	}
@@ -41,10 +40,10 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 	}
 	if strings.HasPrefix(file, "secrets/") {
 		var o v1.Secret
-		if err := yaml.UnmarshalStrict(text, &o); err != nil {
+		if err := decode(text, &o); err != nil {
 			return err
 		}
-		if err := fits(o.Kind, "Secret", o.Namespace, namespace, o.Name, name); err != nil {
+		if err := fitsSecret(&o, namespace, name); err != nil {
 			return err
 		}
 		o.Namespace, o.Name = namespace, name
@@ -52,13 +51,31 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 		return nil
 	}
 	var o v1.ConfigMap
-	if err := yaml.UnmarshalStrict(text, &o); err != nil {
+	if err := decode(text, &o); err != nil {
 		return err
 	}
-	if err := fits(o.Kind, "ConfigMap", o.Namespace, namespace, o.Name, name); err != nil {
+	if err := fitsConfigMap(&o, namespace, name); err != nil {
 		return err
 	}
 	o.Namespace, o.Name = namespace, name
 	m.SetConfigMap(&o)
 	return nil
+}
+
+// readFrom reads a regular file up to the bound. It looks before it opens: the file
+// system may be a directory of the operating system, with pipes in it.
+func readFrom(from fs.FS, file string) ([]byte, error) {
+	info, err := fs.Stat(from, file)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := from.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readUpTo(f, maxManifest)
 }

@@ -99,8 +99,8 @@ func TestFiles_Bad(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "configmaps/ns/dangling"), 0o755))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "configmaps/ns/dangling/x")))
 	for name, want := range map[string]string{
-		"typo": "unknown field", "other": `the manifest has the name "another"`, "kind": `the manifest has the kind "Secret"`, "broken": "yaml",
-		"large": "it has more than the", "key": `"a b" is no key`, "dir": "no regular file: d", "huge": "it has more than the 2097152 bytes", "out": "escapes",
+		"typo": "unknown field", "other": `the manifest has the name "another"`, "kind": `the manifest has the kind "Secret"`, "broken": "configmaps/ns/broken.yaml: line 1: not JSON: unexpected EOF",
+		"large": "it has more than the", "key": `"a b" is no key`, "dir": `key "sub": a directory: expected a regular file`, "huge": "it has more than the 2097152 bytes", "out": "escapes",
 		"dangling": `key "x"`,
 	} {
 		_, err := f.ConfigMap(background, "ns", name)

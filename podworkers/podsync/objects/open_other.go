@@ -2,5 +2,10 @@
 
 package objects
 
-// nonBlocking is nothing where files of other kinds are not opened by name.
-const nonBlocking = 0
+import "os"
+
+// Nothing where files of other kinds are not opened by name.
+const nonBlocking, onlyDirectory = 0, 0
+
+// openRoot opens a directory.
+func openRoot(dir string) (*os.Root, error) { return os.OpenRoot(dir) }

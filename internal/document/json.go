@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // readJSON makes a value of every document of a JSON stream. JSON is read as
 // such, not as YAML, which does not know all of its escapes.
-func readJSON(data []byte) (docs []*value, faults Faults) {
+func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
 	for {
@@ -20,12 +20,13 @@ func readJSON(data []byte) (docs []*value, faults Faults) {
 			return docs, r.faults
 		}
 		if err == nil {
-			err = v.bounded()
+			r.bytes += v.bytes
+			_, err = b.passed(v, r.nodes, r.bytes)
 		}
 		if err != nil {
-			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), syntax: true})
+			return nil, append(r.faults, Fault{Line: r.errorLine(err), Reason: "not JSON: " + err.Error(), Syntax: true})
 		}
-		if v.kind != null {
+		if v.Kind != Null {
 			docs = append(docs, v)
 		}
 	}
@@ -38,10 +39,11 @@ type jsonReader struct {
 	at     int64 // offset up to which lines are counted
 	line   int
 	nodes  int
+	bytes  int64 // of texts and names
 	faults Faults
 }
 
-func (r *jsonReader) read(depth int) (*value, error) {
+func (r *jsonReader) read(depth int) (*Value, error) {
 	token, err := r.dec.Token()
 	if err != nil {
 		return nil, err
@@ -50,10 +52,10 @@ func (r *jsonReader) read(depth int) (*value, error) {
 }
 
 // value reads the rest of the value that begins with token.
-func (r *jsonReader) value(token json.Token, depth int) (*value, error) {
-	v := &value{line: r.lineAt(r.dec.InputOffset())}
-	if r.nodes++; r.nodes > maxNodes {
-		return nil, fmt.Errorf("more than %d values", maxNodes)
+func (r *jsonReader) value(token json.Token, depth int) (*Value, error) {
+	v := &Value{Line: r.lineAt(r.dec.InputOffset())}
+	if r.nodes++; r.nodes > maxValues {
+		return nil, fmt.Errorf("more than %d values", maxValues)
 	}
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
@@ -62,37 +64,37 @@ func (r *jsonReader) value(token json.Token, depth int) (*value, error) {
 	switch t := token.(type) {
 	case nil:
 	case bool:
-		v.kind, v.text = boolean, strconv.FormatBool(t)
+		v.Kind, v.Text = Boolean, strconv.FormatBool(t)
 	case string:
-		v.kind, v.text = text, t
+		v.Kind, v.Text = Text, t
 	case json.Number:
-		v.kind = number
-		v.text, err = canonicalNumber(string(t))
+		v.Kind = Number
+		v.Text, err = canonicalNumber(string(t))
 	case json.Delim:
 		if t == '[' {
-			v.kind = list
+			v.Kind = List
 			err = r.list(v, depth)
 		} else {
-			v.kind = object
+			v.Kind = Object
 			err = r.object(v, depth)
 		}
 	}
 	return v.seal(), err
 }
 
-func (r *jsonReader) list(v *value, depth int) error {
+func (r *jsonReader) list(v *Value, depth int) error {
 	for r.dec.More() {
 		item, err := r.read(depth + 1)
 		if err != nil {
 			return unexpectedEnd(err)
 		}
-		v.items = append(v.items, item)
+		v.Items = append(v.Items, item)
 	}
 	_, err := r.dec.Token()
 	return unexpectedEnd(err)
 }
 
-func (r *jsonReader) object(v *value, depth int) error {
+func (r *jsonReader) object(v *Value, depth int) error {
 	seen := map[string]int{}
 	for r.dec.More() {
 		key, err := r.dec.Token()
@@ -109,16 +111,16 @@ func (r *jsonReader) object(v *value, depth int) error {
 			continue
 		}
 		seen[name] = line
-		v.fields = append(v.fields, field{name, line, child})
+		v.Fields = append(v.Fields, Field{name, line, child})
 	}
 	_, err := r.dec.Token()
 	return unexpectedEnd(err)
 }
 
 func (r *jsonReader) duplicate(name string, line, first int) {
-	if len(r.faults) <= maxFaults {
-		reason := fmt.Sprintf("duplicate field %s (first on line %d)", quote(name), first)
-		r.faults = append(r.faults, Fault{Line: line, Reason: reason, syntax: true})
+	if len(r.faults) <= MaxFaults {
+		reason := fmt.Sprintf("duplicate field %s (first on line %d)", Quote(name), first)
+		r.faults = append(r.faults, Fault{Line: line, Reason: reason, Syntax: true})
 	}
 }
 

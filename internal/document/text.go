@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"bytes"
@@ -6,43 +6,39 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFileSize is the most a manifest file may hold, in bytes: 10 MiB, as in
-// the kubelet.
-const MaxFileSize = 10 << 20
-
 // maxMarks bounds the characters that can begin a value, before anything is
 // parsed: a file of commas is a tree of a hundred times its size.
-const maxMarks = maxNodes
+const maxMarks = maxValues
 
 // readDocuments makes a value of every document in the text of a file.
-func readDocuments(data []byte) ([]*value, Faults) {
-	data, faults := checkText(data)
+func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
+	data, faults := checkText(data, b)
 	if faults != nil {
 		return nil, faults
 	}
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
-		return readYAML(data)
+		return readYAML(data, b)
 	}
-	docs, jsonFaults := readJSON(data)
+	docs, jsonFaults := readJSON(data, b)
 	if jsonFaults == nil {
 		return docs, nil
 	}
 	// It may be YAML in flow style. If it is neither, it was meant as JSON.
-	if docs, faults := readYAML(data); faults == nil {
-		return docs, nil
+	if flow, faults := readYAML(data, b); faults == nil {
+		return flow, nil
 	}
-	return nil, jsonFaults
+	return docs, jsonFaults
 }
 
 // checkText says why bytes cannot be a manifest (F3, F4, F5), and takes off a
 // byte order mark.
-func checkText(data []byte) ([]byte, Faults) {
+func checkText(data []byte, b Bounds) ([]byte, Faults) {
 	bad := func(line int, format string, args ...any) ([]byte, Faults) {
-		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), syntax: true}}
+		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), Syntax: true}}
 	}
-	if len(data) > MaxFileSize {
-		return bad(0, "larger than %d MiB", MaxFileSize>>20)
+	if int64(len(data)) > b.Bytes {
+		return bad(0, "larger than %s", size(b.Bytes))
 	}
 	if bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE}) {
 		return bad(1, "UTF-16 text; a manifest is UTF-8")

@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"bytes"
@@ -14,25 +14,25 @@ import (
 )
 
 // readYAML makes a value of every document of a YAML stream. Empty documents
-// are left out. Duplicate keys and the like are gathered as faults; a syntax
-// error ends the stream.
-func readYAML(data []byte) (docs []*value, faults Faults) {
+// are left out. Duplicate keys and the like are gathered as faults, and what can be
+// read is there all the same; a syntax error, or a bound that is passed, ends the
+// stream, and there are no documents.
+func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
+	r := yamlReader{bounds: b}
 	for {
 		var node yaml.Node
 		if err := decodeYAML(dec, &node); errors.Is(err, io.EOF) {
-			return docs, faults
+			return docs, r.faults
 		} else if err != nil {
-			return nil, append(faults, syntaxFault(err))
+			return nil, append(r.faults, syntaxFault(err))
 		}
-		r := yamlReader{anchors: map[*yaml.Node]*value{}}
-		doc := r.document(&node)
-		faults = append(faults, r.faults...)
-		if doc != nil && doc.kind != null {
+		doc, ok := r.document(&node)
+		if !ok || len(r.faults) > MaxFaults {
+			return nil, r.faults
+		}
+		if doc != nil && doc.Kind != Null {
 			docs = append(docs, doc)
-		}
-		if len(faults) > maxFaults {
-			return nil, faults
 		}
 	}
 }
@@ -52,7 +52,7 @@ func decodeYAML(dec *yaml.Decoder, node *yaml.Node) (err error) {
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
 func syntaxFault(err error) Fault {
-	f := Fault{Reason: err.Error(), syntax: true}
+	f := Fault{Reason: err.Error(), Syntax: true}
 	if m := yamlLine.FindStringSubmatch(f.Reason); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
 		f.Reason = "not YAML: " + m[2]
@@ -60,37 +60,47 @@ func syntaxFault(err error) Fault {
 	return f
 }
 
-// yamlReader turns one document's nodes into values.
+// yamlReader turns the nodes of all documents of a file into values.
 type yamlReader struct {
-	anchors map[*yaml.Node]*value // nil while the anchored node is being read
-	merged  int                   // fields that merge keys have brought in so far
+	anchors map[*yaml.Node]*Value // of this document; nil while the anchored node is being read
+	bounds  Bounds
+	size    int   // of the documents so far, with aliases written out
+	bytes   int64 // likewise
+	merged  int   // fields that merge keys have brought in so far
 	faults  Faults
 }
 
 func (r *yamlReader) fault(n *yaml.Node, format string, args ...any) {
-	if len(r.faults) <= maxFaults {
-		r.faults = append(r.faults, Fault{Line: n.Line, Reason: fmt.Sprintf(format, args...), syntax: true})
+	if len(r.faults) <= MaxFaults {
+		r.faults = append(r.faults, Fault{Line: n.Line, Reason: fmt.Sprintf(format, args...), Syntax: true})
 	}
 }
 
-func (r *yamlReader) document(n *yaml.Node) *value {
+// document reads one document. It is not ok if a bound is passed.
+func (r *yamlReader) document(n *yaml.Node) (v *Value, ok bool) {
 	if n.Kind == yaml.DocumentNode {
 		if len(n.Content) == 0 {
-			return nil
+			return nil, true
 		}
 		n = n.Content[0]
 	}
-	v := r.read(n, 1)
-	if err := v.bounded(); err != nil {
-		r.fault(n, "%v", err)
+	r.anchors = map[*yaml.Node]*Value{}
+	v = r.read(n, 1)
+	if r.merged > maxValues {
+		return nil, false
 	}
-	return v
+	r.size, r.bytes = r.size+v.size, r.bytes+v.bytes
+	if line, err := r.bounds.passed(v, r.size, r.bytes); err != nil {
+		r.faults = append(r.faults, Fault{Line: line, Reason: err.Error(), Syntax: true})
+		return nil, false
+	}
+	return v, true
 }
 
-// read never fails: what is wrong becomes a fault and a null.
-func (r *yamlReader) read(n *yaml.Node, depth int) *value {
+// read never fails: what is wrong becomes a fault and a null that is bad.
+func (r *yamlReader) read(n *yaml.Node, depth int) *Value {
 	if depth > maxDepth+1 {
-		return (&value{line: n.Line, height: maxDepth + 1, size: 1})
+		return (&Value{Line: n.Line, height: maxDepth + 1, size: 1})
 	}
 	if n.Kind == yaml.AliasNode {
 		return r.alias(n)
@@ -98,17 +108,17 @@ func (r *yamlReader) read(n *yaml.Node, depth int) *value {
 	if n.Anchor != "" {
 		r.anchors[n] = nil
 	}
-	v := &value{line: n.Line}
+	v := &Value{Line: n.Line}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		r.scalar(n, v)
 	case yaml.SequenceNode:
-		v.kind = list
+		v.Kind = List
 		for _, item := range n.Content {
-			v.items = append(v.items, r.read(item, depth+1))
+			v.Items = append(v.Items, r.read(item, depth+1))
 		}
 	case yaml.MappingNode:
-		v.kind = object
+		v.Kind = Object
 		r.mapping(n, v, depth)
 	}
 	v.seal()
@@ -118,19 +128,19 @@ func (r *yamlReader) read(n *yaml.Node, depth int) *value {
 	return v
 }
 
-func (r *yamlReader) alias(n *yaml.Node) *value {
+func (r *yamlReader) alias(n *yaml.Node) *Value {
 	if v := r.anchors[n.Alias]; v != nil {
 		return v
 	}
 	r.fault(n, "alias *%s is inside what it stands for", n.Value)
-	return (&value{line: n.Line}).seal()
+	return (&Value{Line: n.Line, bad: true}).seal()
 }
 
 // mapping reads the fields of an object. What a merge key brings in gives way
 // to what is written beside it, and earlier ones to later ones.
-func (r *yamlReader) mapping(n *yaml.Node, v *value, depth int) {
+func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
 	seen := make(map[string]int, len(n.Content)/2)
-	var merged []*value
+	var merged []*Value
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, child := n.Content[i], r.read(n.Content[i+1], depth+1)
 		switch {
@@ -139,75 +149,82 @@ func (r *yamlReader) mapping(n *yaml.Node, v *value, depth int) {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, r.mergeable(key, child)...)
 		case seen[key.Value] > 0:
-			r.fault(key, "duplicate field %s (first on line %d)", quote(key.Value), seen[key.Value])
+			r.fault(key, "duplicate field %s (first on line %d)", Quote(key.Value), seen[key.Value])
 		default:
 			seen[key.Value] = key.Line
-			v.fields = append(v.fields, field{key.Value, key.Line, child})
+			v.Fields = append(v.Fields, Field{key.Value, key.Line, child})
 		}
 	}
 	for _, m := range merged {
-		if r.merged += len(m.fields); r.merged > maxNodes {
-			r.fault(n, "more than %d fields from merge keys", maxNodes)
+		if r.merged > maxValues {
 			return
 		}
-		for _, f := range m.fields {
-			if seen[f.name] == 0 {
-				seen[f.name] = f.line
-				v.fields = append(v.fields, f)
+		if r.merged += len(m.Fields); r.merged > maxValues {
+			r.fault(n, "more than %d fields from merge keys", maxValues)
+			return
+		}
+		for _, f := range m.Fields {
+			if seen[f.Name] == 0 {
+				seen[f.Name] = f.Line
+				v.Fields = append(v.Fields, f)
 			}
 		}
 	}
 }
 
 // mergeable is what a merge key brings in: an object, or a list of them.
-func (r *yamlReader) mergeable(key *yaml.Node, v *value) []*value {
-	candidates := []*value{v}
-	if v.kind == list {
-		candidates = v.items
+func (r *yamlReader) mergeable(key *yaml.Node, v *Value) []*Value {
+	candidates := []*Value{v}
+	if v.Kind == List {
+		candidates = v.Items
 	}
 	for _, c := range candidates {
-		if c.kind != object {
-			r.fault(key, "a merge key needs an object or a list of objects, not %s", c.kind)
+		if c.Kind != Object {
+			r.fault(key, "a merge key needs an object or a list of objects, not %s", c.Kind)
 			return nil
 		}
 	}
 	return candidates
 }
 
-func (r *yamlReader) scalar(n *yaml.Node, v *value) {
+func (r *yamlReader) scalar(n *yaml.Node, v *Value) {
 	switch tag := n.ShortTag(); tag {
 	case "!!null":
-		v.kind = null
+		v.Kind = Null
 	case "!!bool", "!!int", "!!float":
 		r.typed(n, v)
 	case "!!str", "!!timestamp", "!!merge":
-		v.kind, v.text = text, n.Value
+		v.Kind, v.Text = Text, n.Value
 		if b, ok := oldBoolean[n.Value]; ok && n.Style == 0 && tag == "!!str" {
-			v.kind, v.text = boolean, strconv.FormatBool(b)
+			v.Kind, v.Text = Boolean, strconv.FormatBool(b)
 		}
 	default:
-		r.fault(n, "tag %s has no meaning in a manifest", quote(tag))
+		r.fault(n, "tag %s has no meaning in a manifest", Quote(tag))
+		v.bad = true
 	}
 }
 
 // typed reads a boolean or a number.
-func (r *yamlReader) typed(n *yaml.Node, v *value) {
+func (r *yamlReader) typed(n *yaml.Node, v *Value) {
 	var decoded any
 	if err := n.Decode(&decoded); err != nil {
-		r.fault(n, "%s is not %s", quote(n.Value), strings.TrimPrefix(n.ShortTag(), "!!"))
+		r.fault(n, "%s is not %s", Quote(n.Value), strings.TrimPrefix(n.ShortTag(), "!!"))
+		v.bad = true
 		return
 	}
-	v.kind = number
+	v.Kind = Number
 	switch d := decoded.(type) {
 	case bool:
-		v.kind, v.text = boolean, strconv.FormatBool(d)
+		v.Kind, v.Text = Boolean, strconv.FormatBool(d)
 	case float64:
 		if math.IsNaN(d) || math.IsInf(d, 0) {
-			r.fault(n, "%s is not a number", quote(n.Value))
+			r.fault(n, "%s is not a number", Quote(n.Value))
+			v.Kind, v.bad = Null, true
+			return
 		}
-		v.text = strconv.FormatFloat(d, 'g', -1, 64)
+		v.Text = strconv.FormatFloat(d, 'g', -1, 64)
 	default: // some width of integer
-		v.text = fmt.Sprint(d)
+		v.Text = fmt.Sprint(d)
 	}
 }
 
