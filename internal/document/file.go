@@ -10,6 +10,10 @@ type File struct {
 	// Documents are those that are not empty, in order.
 	Documents []*Value
 
+	// Loose takes numbers and booleans for their canonical text where a text is
+	// expected. It is set before Decode.
+	Loose bool
+
 	bounds Bounds
 	types  map[reflect.Type]map[string]reflect.Type // fields of the structs met so far
 	memory int64                                    // of what was decoded so far

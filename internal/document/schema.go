@@ -244,6 +244,9 @@ func (s *schema) checkText(v *Value, at *Path) *Value {
 	case Text:
 		return v
 	case Boolean, Number:
+		if s.file.Loose {
+			return (&Value{Kind: Text, Line: v.Line, Text: v.Text}).seal()
+		}
 		return s.expected(at, v, "a string (put it in quotes)")
 	}
 	return s.expected(at, v, "a string")

@@ -57,12 +57,19 @@ func repeated(line string, n int) string {
 	return s.String()
 }
 
+// TestFiles_Scalars are texts where texts are expected.
+func TestFiles_Scalars(t *testing.T) {
+	f, _ := files(t, map[string]string{"configmaps/ns/x.yaml": "data: {int: 8080, hex: 0x10, float: 1.50, bool: yes, text: '1.50'}\n"})
+	m, err := f.ConfigMap(background, "ns", "x")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"int": "8080", "hex": "16", "float": "1.5", "bool": "true", "text": "1.50"}, m.Data)
+}
+
 // TestFiles_AllFaults of a manifest are told at once, with lines.
 func TestFiles_AllFaults(t *testing.T) {
-	f, _ := files(t, map[string]string{"configmaps/ns/x.yaml": "kind: ConfigMap\nDATA: {}\ndata:\n  port: 8080\n  on: yes\n  a: b\n  a: c\n"})
+	f, _ := files(t, map[string]string{"configmaps/ns/x.yaml": "kind: ConfigMap\nDATA: {}\ndata:\n  port: [8080]\n  a: b\n  a: c\n"})
 	_, err := f.ConfigMap(background, "ns", "x")
 	assert.EqualError(t, err, `objects: ConfigMap ns/x: configmaps/ns/x.yaml: line 2: DATA: unknown field (did you mean "data"?)
-line 4: data[port]: 8080 is a number: expected a string (put it in quotes)
-line 5: data[on]: true is a boolean: expected a string (put it in quotes)
-line 7: duplicate field "a" (first on line 6)`)
+line 4: data[port]: a list: expected a string
+line 6: duplicate field "a" (first on line 5)`)
 }

@@ -17,10 +17,11 @@ const (
 	maxMemory = 4 * MaxBytes
 )
 
-// decode reads the manifest of one object, strictly. The error has a line for each
-// fault.
+// decode reads the manifest of one object, strictly but for numbers and booleans that
+// are to be texts. The error has a line for each fault.
 func decode(text []byte, into any) error {
 	file, faults := document.Read(text, document.Bounds{Bytes: maxManifest, Memory: maxMemory})
+	file.Loose = true
 	switch docs := file.Documents; {
 	case len(docs) > 1:
 		faults = append(faults, document.Fault{Line: docs[1].Line, Reason: "another document: expected one object in a file"})

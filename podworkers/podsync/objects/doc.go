@@ -22,6 +22,7 @@
 // Links are followed as long as they stay in the directory, as those of a mounted
 // ConfigMap do. Only regular files and directories are opened, nothing is waited for
 // (F28, F31), and an object has at most MaxBytes, as in an API server (F14). A manifest
-// is read strictly, with all of its faults and their lines in one error; aliases count
-// as what they stand for.
+// is read strictly, with all of its faults and their lines in one error; only numbers
+// and booleans are taken for texts, in canonical form (0x10 is "16"). Aliases count as
+// what they stand for.
 package objects
