@@ -2,7 +2,6 @@ package syncloop
 
 import (
 	"context"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +24,13 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
 	}
-	a := &addition{others: h.activeBut(pods), running: h.running(), left: h.leftBehind()}
+	for _, pod := range pods {
+		h.places.undecided[pod.UID] = true
+	}
+	defer clear(h.places.undecided)
+	h.look(h.config.Runtime.Pods())
+	h.heed()
+	a := &addition{running: h.running(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
 		h.config.Manager.AddPod(pod)
@@ -42,10 +47,7 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 }
 
 // addition is what one call of HandlePodAdditions goes by.
-type addition struct {
-	others        []*v1.Pod // that take up room
-	running, left map[types.UID]bool
-}
+type addition struct{ running, left map[types.UID]bool }
 
 // addOne adds a pod. The first panic puts that off until the next housekeeping. After
 // a second one a pod that an agent before this one has run goes on, as it was admitted
@@ -53,6 +55,9 @@ type addition struct {
 func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
 	second := h.again[pod.UID]
 	delete(h.again, pod.UID)
+	if !a.left[pod.UID] || a.running[pod.UID] {
+		delete(h.places.undecided, pod.UID) // Of any other a sync has to find whether it is over.
+	}
 	var err error
 	if panicked := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); panicked != nil {
 		err = panicked
@@ -62,13 +67,11 @@ func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
 	case !second:
 		h.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		h.again[pod.UID] = true
+		h.place(pod.UID)
 	case a.left[pod.UID] || h.ranBefore(pod, a.running):
 		h.start(pod)
 	default:
-		h.reject(pod, PodAdmitResult{Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"})
-	}
-	if h.active(pod) && !(a.left[pod.UID] && !a.running[pod.UID]) {
-		a.others = append(a.others, pod)
+		h.reject(pod, panicked)
 	}
 }
 
@@ -104,17 +107,18 @@ func (h *Handlers) ended(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) 
 	return status, ok, nil
 }
 
-// add gives a pod a worker, unless it is refused. Each addition is a new
+// add gives a pod a worker, unless it is refused, or has to wait. Each addition is a new
 // question, whatever became of the UID before under this agent. A pod that ran
 // under another one, and has left something behind, was admitted there: whether
 // it is over is not for admission to say (AD-8, I42).
 func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 	delete(h.rejected, pod.UID)
+	h.waitsNoLonger(pod.UID)
 	if mustAdmit(pod) && h.closed(pod, a.running) {
 		return nil
 	}
 	if mustAdmit(pod) && !a.left[pod.UID] && !h.ranBefore(pod, a.running) {
-		if admitted, err := h.admit(pod, a.others); err != nil || !admitted {
+		if admitted, err := h.admit(pod); err != nil || !admitted {
 			return err
 		}
 	}
@@ -139,19 +143,9 @@ func mustAdmit(pod *v1.Pod) bool {
 // updateByMirror tells a static pod's worker that its mirror has changed. A
 // mirror without a static pod is an orphan, which housekeeping finds.
 func (h *Handlers) updateByMirror(mirror *v1.Pod) {
-	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.rejected[pod.UID] && !h.unsure(pod.UID) {
+	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.idle(pod.UID) && !h.unsure(pod.UID) {
 		h.update(podworkers.SyncPodUpdate, pod, mirror)
 	}
-}
-
-// admit asks the chain. A refused pod stays in the manager and gets no worker
-// (SL-19). The error is a panic of a handler.
-func (h *Handlers) admit(pod *v1.Pod, others []*v1.Pod) (bool, error) {
-	result, err := h.ask(PodAdmitAttributes{Pod: pod, OtherPods: others})
-	if err == nil && !result.Admit {
-		h.reject(pod, result)
-	}
-	return result.Admit, err
 }
 
 // reject latches the refusal and says so once (SL-20): the status is new, none
@@ -159,10 +153,13 @@ func (h *Handlers) admit(pod *v1.Pod, others []*v1.Pod) (bool, error) {
 // stored already was said of an earlier life of the UID and binds this one to
 // nothing.
 func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
+	waited := h.waiting[pod.UID]
+	h.waitsNoLonger(pod.UID)
 	h.rejected[pod.UID] = true
+	defer h.place(pod.UID)
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
 	publish := h.config.Status.SetPodStatus
-	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier {
+	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (waited == nil || !waited.published) {
 		publish = h.config.Status.ReplacePodStatus
 	}
 	publish(pod, v1.PodStatus{
@@ -174,23 +171,12 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
 }
 
-// activeBut lists the pods that take up room on the node, without some (AD-3).
-func (h *Handlers) activeBut(pods []*v1.Pod) []*v1.Pod {
-	without := make(map[types.UID]bool, len(pods))
-	for _, pod := range pods {
-		without[pod.UID] = true
-	}
-	return slices.DeleteFunc(h.config.Manager.GetPods(), func(other *v1.Pod) bool {
-		return without[other.UID] || !h.active(other)
-	})
-}
-
-// active: the pod takes up room, or has a right to (HC-7). A rejected one has
-// none. Of a pod that has a worker only that knows: a stored status that says
+// active: the pod runs, or is to run (HC-7). A rejected one is not, nor is one that
+// waits. Of a pod that has a worker only that knows: a stored status that says
 // terminal may be that of an earlier life, and a pod that waits for the end of
 // that life has been admitted.
 func (h *Handlers) active(pod *v1.Pod) bool {
-	if h.rejected[pod.UID] {
+	if h.idle(pod.UID) {
 		return false
 	}
 	view := h.config.Workers.View(pod.UID)

@@ -18,7 +18,7 @@ import (
 // placed.
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {
 	node := place{name: name, labels: maps.Clone(nodeLabels)}
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		spec := &attrs.Pod.Spec
 		if key, wrong := node.lacks(spec.NodeSelector); wrong {
 			return elsewhere(fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], node.says(key)))

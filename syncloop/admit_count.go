@@ -11,13 +11,14 @@ func AdmitPodCount(max int) PodAdmitHandler {
 	if max == 0 {
 		max = DefaultMaxPods
 	}
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		if len(attrs.OtherPods) < max {
+	return bySums(func(_ PodAdmitAttributes, others sums) PodAdmitResult {
+		n := others.count()
+		if n < max {
 			return admitted
 		}
 		return PodAdmitResult{
 			Reason:  "OutOfpods",
-			Message: fmt.Sprintf("the node runs %d pods and takes at most %d", len(attrs.OtherPods), max),
+			Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
 		}
 	})
 }

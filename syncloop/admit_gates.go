@@ -9,7 +9,7 @@ import (
 // AdmitGates refuses a pod that still has scheduling gates: whoever set them
 // does not want it to run yet, on this node or any other.
 func AdmitGates() PodAdmitHandler {
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {
 			return PodAdmitResult{
 				Reason:  v1.PodReasonSchedulingGated,

@@ -3,9 +3,8 @@ package syncloop
 import (
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
 // AdmitNames refuses a static pod that has the full name of an active pod that
@@ -13,12 +12,12 @@ import (
 // static pods of one name take turns, which is the workers' business, and of
 // two others the source delivers only one.
 func AdmitNames() PodAdmitHandler {
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		for _, other := range attrs.OtherPods {
-			if other.Name == attrs.Pod.Name && other.Namespace == attrs.Pod.Namespace &&
-				podmanager.IsStaticPod(other) != podmanager.IsStaticPod(attrs.Pod) {
+	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
+		static := podmanager.IsStaticPod(attrs.Pod)
+		for _, other := range others.named(attrs.Pod.Namespace, attrs.Pod.Name) {
+			if other.Static != static {
 				return PodAdmitResult{
-					Reason:  "NameConflict",
+					Reason:  reasonName,
 					Message: fmt.Sprintf("the name %s/%s is taken by a pod of %s", other.Namespace, other.Name, origin(other)),
 				}
 			}
@@ -27,10 +26,12 @@ func AdmitNames() PodAdmitHandler {
 	})
 }
 
-func origin(pod *v1.Pod) string {
-	source, err := podmanager.PodSource(pod)
-	if err != nil {
+// reasonName is that of a refusal because of a full name.
+const reasonName = "NameConflict"
+
+func origin(item usage.Item) string {
+	if item.Source == "" {
 		return "unknown source"
 	}
-	return fmt.Sprintf("source %q", source)
+	return fmt.Sprintf("source %q", item.Source)
 }

@@ -5,7 +5,7 @@ import "fmt"
 // AdmitNodeName refuses a pod whose spec.nodeName is that of another node. A pod
 // without one has been placed by its source, and is admitted.
 func AdmitNodeName(name string) PodAdmitHandler {
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if assigned := attrs.Pod.Spec.NodeName; assigned != "" && assigned != name {
 			return PodAdmitResult{
 				Reason:  "NodeName",

@@ -9,7 +9,7 @@ import (
 // AdmitOS refuses a pod that was written for another operating system than the
 // node's, as its spec.os or its label kubernetes.io/os says (AD-5).
 func AdmitOS(os string) PodAdmitHandler {
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		pod := attrs.Pod
 		if label, ok := pod.Labels[v1.LabelOSStable]; ok && label != os {
 			return PodAdmitResult{

@@ -18,18 +18,14 @@ import (
 func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	allocatable = allocatable.DeepCopy()
 	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		wanted := claims(attrs.Pod)
-		var used v1.ResourceList
+	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
+		wanted := resources.ClaimOf(attrs.Pod).Requests
 		for _, name := range order {
 			want, ok := wanted[name]
 			if !ok || want.Sign() <= 0 {
 				continue
 			}
-			if used == nil {
-				used = sumOfClaims(attrs.OtherPods)
-			}
-			if r := fit(name, want, used[name], allocatable[name]); !r.Admit {
+			if r := fit(name, want, others.requested(name), allocatable[name]); !r.Admit {
 				return r
 			}
 		}
@@ -49,25 +45,6 @@ func fit(name v1.ResourceName, want, used, capacity resource.Quantity) PodAdmitR
 		Message: fmt.Sprintf("the node has not enough %s: requested %s, used %s, capacity %s",
 			name, want.String(), used.String(), capacity.String()),
 	}
-}
-
-// claims is what a pod takes of a node: what it requests, and one place.
-func claims(pod *v1.Pod) v1.ResourceList {
-	list := resources.Requests(pod)
-	list[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	return list
-}
-
-func sumOfClaims(pods []*v1.Pod) v1.ResourceList {
-	sum := v1.ResourceList{}
-	for _, pod := range pods {
-		for name, q := range claims(pod) {
-			have := sum[name] // Of a list of its own: the addition is in place.
-			have.Add(q)
-			sum[name] = have
-		}
-	}
-	return sum
 }
 
 // byImportance orders resources as the kubelet looks at them: the first that

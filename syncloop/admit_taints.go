@@ -16,7 +16,7 @@ import (
 // effects are a scheduler's business, which has placed the pod here.
 func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 	taints = slices.Clone(taints)
-	return PodAdmitFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
+	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if podmanager.IsStaticPod(attrs.Pod) {
 			return admitted
 		}

@@ -128,11 +128,15 @@ func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
 		if err != nil {
 			return // The workers have stopped.
 		}
+		h.place(p.UID)
 		h.config.Log.Info("ending a static pod that runs while another one has its full name; it waits for that", "pod", podmanager.FullName(wanted), "uid", p.UID)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(wanted)
 		h.update(podworkers.SyncPodCreate, wanted, mirror)
 	}
 }
+
+// shutdown is the refusal of a node that is Closed.
+var shutdown = PodAdmitResult{Reason: "NodeShutdown", Message: "the node takes no new pods"}
 
 // closed: the node takes no pod any more. One that runs all the same, because it
 // ran before, gets a worker that ends it, with its own grace; any other is
@@ -142,7 +146,7 @@ func (h *Handlers) closed(pod *v1.Pod, running map[types.UID]bool) bool {
 		return false
 	}
 	if !h.ranBefore(pod, running) {
-		h.reject(pod, PodAdmitResult{Reason: "NodeShutdown", Message: "the node takes no new pods"})
+		h.reject(pod, shutdown)
 		return true
 	}
 	h.update(podworkers.SyncPodCreate, pod, nil)

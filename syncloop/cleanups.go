@@ -25,6 +25,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.repeat()
 	generation := h.config.Workers.Generation()
 	running := h.config.Runtime.Pods()
+	h.look(running)
 	pods, mirrors, orphanedMirrors := h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
 	known := h.config.Workers.SyncKnownPods(podworkers.KnownPods{
@@ -38,12 +39,18 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		h.dropMirrors(orphanedMirrors)
 	}
 	h.restartMissing(pods, known)
+	h.adoptWaiting(running)
 	h.finishDeleted(pods, known, running)
 	h.killOrphans(running)
 	h.endOutOfLine(running, generation)
 	h.forgetWorked(running)
 	if all {
 		h.discard(running)
+	}
+	h.placeAll(pods)
+	h.askAgain()
+	if h.places.ledger.Due() {
+		h.wake()
 	}
 	return nil
 }
@@ -135,6 +142,7 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	if errors.Is(err, podworkers.ErrStopped) {
 		return
 	}
+	h.place(orphan.UID)
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return

@@ -16,6 +16,10 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Discard = contain.Hook1(g, "Discard", c.Discard)
+	fromAPIServer := c.FromAPIServer
+	c.FromAPIServer = func(pod *v1.Pod) bool {
+		return contain.Or(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })
+	}
 	closed := c.Closed
 	c.Closed = func() bool { return contain.Or(g, "Closed", false, closed) }
 	return g

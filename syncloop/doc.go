@@ -40,6 +40,22 @@
 // left of a pod goes when both are given, since a source with a broken file is
 // heard, and the pod in that file must not run a second time.
 //
+// # Pods that are ending, and pods that wait for them
+//
+// What a pod takes of the node (its requests, its host ports, its name) counts from
+// its admission until its containers have stopped: also of a pod that has left the
+// configuration, has a deletion timestamp, was evicted, was refused though it ran, or
+// is known to the runtime only. Of the last kind the sandbox tells what it takes.
+//
+// A new pod that admission refuses is asked about again, without the pods that are
+// ending. If it is admitted then, it waits: it is Pending with reason
+// AdmissionDeferred, and its message names the pods that have to end. Pods wait in
+// order of arrival. One that waits counts like one that runs, so no later pod takes
+// what it needs. A pod of an API server (HandlersConfig.FromAPIServer) waits for the
+// longest grace of those pods and 30 s more, and is rejected then; any other waits
+// for as long as it takes. Handlers.Note has to be called when the workers know
+// something new; without it pods wait for the next housekeeping.
+//
 // # Rejected pods
 //
 // A refusal is latched: neither an update, nor a sync, nor housekeeping starts
@@ -89,7 +105,7 @@
 //     not even one that was let in before and had to wait for its name; what it
 //     still finds running is adopted and ended with its own grace.
 //   - The order within a step is fixed: desire, changes of the runtime, probe
-//     results, pokes, housekeeping. The kubelet's is random (B-136, SL-6).
+//     results, pokes, deadlines, pods that wait, housekeeping. The kubelet's is random (B-136, SL-6).
 //   - A sick runtime never stops the loop from reading desire (B-137, SL-2):
 //     starts fail by themselves and are retried by their workers, kills go on.
 //   - There is no sync tick and no work queue here (B-144, SL-11): the workers
@@ -115,6 +131,11 @@
 //     orphan but for the source, as it is for the kubelet (B-132, not HC-9).
 //   - A verdict on readiness or startup is written down for a pod that has left
 //     the configuration and still runs; only the sync is left out (SL-13).
+//   - A pod waits for others that are ending, before it is refused; the kubelet
+//     counts only what is in its configuration, and refuses at once: a pod that was
+//     removed and still runs takes nothing there, and one with a deletion timestamp
+//     has the next one rejected for good.
+//   - Admission handlers are asked any number of times about a pod that waits.
 //   - A full name is not both a static pod's and another's at once (F19):
 //     AdmitNames refuses the later one. The kubelet runs both.
 //   - In the host's network every port of a container counts, of ordinary init

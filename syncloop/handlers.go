@@ -30,6 +30,11 @@ type HandlersConfig struct {
 	Sources sources
 	// Admit is asked in order for every new pod; nil admits all.
 	Admit []PodAdmitHandler
+	// FromAPIServer says whether a pod is an API server's, which has another one made
+	// elsewhere if this one is rejected. Such a pod waits for others to end for their
+	// grace and 30 s more; any other waits for as long as it takes. It is called on
+	// the loop and must not block. nil: no pod is.
+	FromAPIServer func(pod *v1.Pod) bool
 	// Ended returns how a pod had ended under an agent before this one, as far as
 	// that is not in the pod. It is called on the loop when a source has begun to
 	// want the pod, and must not block. nil: nothing is known.
@@ -96,6 +101,12 @@ type Handlers struct {
 	// again are the pods whose change has panicked, for the next housekeeping.
 	again map[types.UID]bool
 	guard *contain.Guard
+	// wake wakes the loop.
+	wake   func()
+	places places
+	// waiting are the pods that wait, and deferred is what is to be told of that.
+	waiting  map[types.UID]*waiter
+	deferred deferred
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -104,7 +115,12 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 		return nil, err
 	}
 	guard := config.contain()
-	return &Handlers{config: config, guard: guard, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool)}, nil
+	h := &Handlers{
+		config: config, guard: guard, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
+		wake: func() {}, waiting: make(map[types.UID]*waiter),
+	}
+	h.places = newPlaces(func() { h.wake() })
+	return h, nil
 }
 
 func (c *HandlersConfig) complete() error {
@@ -121,6 +137,9 @@ func (c *HandlersConfig) complete() error {
 	missing(c.Sources == nil, "Sources")
 	if c.Ended == nil {
 		c.Ended = func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+	}
+	if c.FromAPIServer == nil {
+		c.FromAPIServer = func(*v1.Pod) bool { return false }
 	}
 	if c.Closed == nil {
 		c.Closed = func() bool { return false }
@@ -153,12 +172,21 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 		return
 	}
 	h.worked[pod.UID] = true
+	defer h.place(pod.UID)
+	if options.UpdateType != podworkers.SyncPodKill {
+		h.place(pod.UID) // What ends under the UID is what was given before.
+		h.places.given[pod.UID] = pod
+	}
 	options.StartTime = h.config.Clock.Now()
 	err := h.config.Workers.UpdatePod(options)
 	if err != nil && !errors.Is(err, podworkers.ErrStopped) {
 		h.config.Log.Error("a pod could not be handed to its worker", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 	}
 }
+
+// idle: the pod was refused, or waits. It has no worker, and gets none by being
+// looked at.
+func (h *Handlers) idle(uid types.UID) bool { return h.rejected[uid] || h.waiting[uid] != nil }
 
 // HandlePodSyncs implements SyncHandler (B-142, SL-26).
 func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }
@@ -172,7 +200,7 @@ func (h *Handlers) syncs(pods []*v1.Pod, observation bool) {
 			h.config.Log.Error("a mirror pod can not be synced", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
-		if h.rejected[pod.UID] || h.unsure(pod.UID) {
+		if h.idle(pod.UID) || h.unsure(pod.UID) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -30,6 +30,7 @@ type Loop struct {
 	probes  probeResults
 	// onChange is the handler's method for what the runtime shows.
 	onChange func(ctx context.Context, pods []*v1.Pod)
+	waiting  WaitingHandler // nil: the handler is none
 	// cleanAt is the earliest time for the next cleanup; used by Step only.
 	cleanAt time.Time
 
@@ -72,6 +73,9 @@ func New(config Config) (*Loop, error) {
 	if config.Deadlines != nil {
 		config.Deadlines.wake = l.wake.Signal
 	}
+	if l.waiting, _ = config.Handler.(WaitingHandler); l.waiting != nil {
+		l.waiting.SetWake(l.wake.Signal)
+	}
 	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
 }
@@ -103,7 +107,7 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 }
 
 // Step does all that is to be done now, in a fixed order: desire, changes in
-// the runtime, probe results, pokes, deadlines, housekeeping. It returns when the
+// the runtime, probe results, pokes, deadlines, pods that wait, housekeeping. It returns when the
 // next step is due even if nothing happens; false if that is never. It is for those
 // who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
@@ -118,6 +122,9 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 		l.sync(ctx, poke.UID)
 	}
 	next, timed = l.expire()
+	if at, due := l.wait(ctx); due && (!timed || at.Before(next)) {
+		next, timed = at, true
+	}
 	if at, wanted := l.clean(ctx); wanted && (!timed || at.Before(next)) {
 		next, timed = at, true
 	}
@@ -130,6 +137,18 @@ func (l *Loop) expire() (next time.Time, timed bool) {
 		return time.Time{}, false
 	}
 	return l.config.Deadlines.step()
+}
+
+// wait has the handler see to pods that wait, and says when it should again.
+func (l *Loop) wait(ctx context.Context) (next time.Time, timed bool) {
+	if l.waiting == nil {
+		return time.Time{}, false
+	}
+	if err := l.guard.Do("SyncHandler.HandleWaiting", func() { next, timed = l.waiting.HandleWaiting(ctx) }); err != nil {
+		l.config.Log.Error("pods that wait could not be seen to", "err", err)
+		l.note()
+	}
+	return next, timed
 }
 
 // Poke asks for a pod to be looked at soon. It never blocks and may be called

@@ -22,8 +22,10 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 			h.updateByMirror(pod)
 			return
 		}
-		if h.rejected[pod.UID] {
+		waited := h.waitsNoLonger(pod.UID)
+		if h.rejected[pod.UID] || waited {
 			delete(h.rejected, pod.UID)
+			h.place(pod.UID)
 			return // It never had a worker: there is nothing to end.
 		}
 		h.update(podworkers.SyncPodKill, pod, nil)

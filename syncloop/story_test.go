@@ -22,7 +22,8 @@ import (
 )
 
 // TestStories runs testdata. Each block is a story of Handlers in a world of
-// their own, a command a line; below each stands all that they did. See
+// their own, a command a line; below each stands all that they did, and what they
+// did about pods that wait, as in each step of the loop. See
 // command for the words.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -32,7 +33,9 @@ func TestStories(t *testing.T) {
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
 				fmt.Fprintln(&b, strings.Join(words, " "))
-				for _, note := range append(w.command(t, words), w.took()...) {
+				told := w.command(t, words)
+				w.handlers.HandleWaiting(t.Context())
+				for _, note := range append(told, w.took()...) {
 					fmt.Fprintln(&b, "  "+note)
 				}
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 // HandlePodUpdates implements SyncHandler (B-140, SL-23). There is no second
-// admission. A rejected pod has no worker to update, until it is deleted: then
-// it gets one, which finds nothing to stop and lets it go.
+// admission. A rejected pod, and one that waits, has no worker to update, until it
+// is deleted: then it gets one, which finds nothing to stop and lets it go.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.UpdatePod(pod)
@@ -21,6 +21,11 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 			h.updateByMirror(pod)
 			return
 		}
+		if h.waiting[pod.UID] != nil && pod.DeletionTimestamp == nil {
+			h.waitsAs(pod)
+			return
+		}
+		h.waitsNoLonger(pod.UID)
 		if h.rejected[pod.UID] && pod.DeletionTimestamp == nil || h.unsure(pod.UID) {
 			return
 		}
@@ -37,7 +42,7 @@ func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
 		h.config.Manager.UpdatePod(pod)
 	}
 	h.each(pods, func(pod *v1.Pod) {
-		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.rejected[pod.UID] || h.unsure(pod.UID) {
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.idle(pod.UID) || h.unsure(pod.UID) {
 			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -217,6 +217,7 @@ func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 		return "idle"
 	}
 	w.table.Done(work.Ref, work.Incarnation, result, &w.out)
+	w.handlers.Note(uid)
 	return work.Kind.String()
 }
 

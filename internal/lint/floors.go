@@ -127,6 +127,8 @@ func Podkeel() House {
 			{"pleg/internal/diff", Pure, Floor1c},
 			{"runtime/cri/internal/convert", Pure, Floor1c},
 			{"syncloop/node/internal/explain", Pure, Floor1c},
+			{"syncloop/internal/usage", Pure, Floor1c},
+			{"syncloop/internal/waiting", Pure, Floor1c},
 			{"runtime/cri/internal/crilog", Pure, Floor1c},
 
 			// State behind a mutex that starts nothing by itself.
@@ -175,6 +177,7 @@ func Podkeel() House {
 		},
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
+			{"syncloop/internal/waiting", "syncloop/internal/usage", "who waits is decided by what pods take together"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
 			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	podresources "github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -34,6 +35,9 @@ const (
 	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
 	// change during the life of the pod it was made for.
 	AnnotationPodHash = plan.PodHashAnnotation
+	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
+	// included, as JSON: an agent that does not know the pod counts it by that.
+	AnnotationClaim = podresources.ClaimAnnotation
 	// AnnotationSpecHash, on a container, is the versioned hash of what forces
 	// a restart when it changes.
 	AnnotationSpecHash = plan.HashAnnotation
@@ -81,6 +85,7 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		LogDir:      s.logDir(v.pod),
 	}
 	req.Annotations[AnnotationPodHash] = plan.PodHash(v.pod)
+	req.Annotations[AnnotationClaim] = claim(v.pod)
 	if class := spec.RuntimeClassName; class != nil {
 		req.Handler = s.cfg.Handlers[*class]
 	}
@@ -93,6 +98,16 @@ func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxReq
 		}
 	}
 	return req, nil
+}
+
+// claim is what the pod takes of its node. One that is too long for an annotation
+// is left out: it counts as one pod then.
+func claim(pod *v1.Pod) string {
+	text := podresources.ClaimOf(pod).Text()
+	if len(text) > stopAnnotationLimit {
+		return ""
+	}
+	return text
 }
 
 // containerRequest is what the runtime is told of a container. Its error says

@@ -12,14 +12,14 @@ import (
 
 // admitPowers refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
-// event, once per admission.
+// event, for each admission once.
 func admitPowers(powers podsync.Powers, events recorder) syncloop.PodAdmitHandler {
-	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, powers)
 		if len(rejected) > 0 {
 			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
 		}
-		if len(ignored) > 0 && events != nil {
+		if len(ignored) > 0 && events != nil && !attrs.Trial {
 			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+sentence(ignored))
 		}
 		return syncloop.PodAdmitResult{Admit: true}

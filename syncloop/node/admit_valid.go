@@ -17,7 +17,7 @@ const reasonInvalid = "FailedValidation"
 // not looked: names that lead out of a directory, rules that mean nothing,
 // numbers below zero.
 func admitValid() syncloop.PodAdmitHandler {
-	return syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource {
 			return syncloop.PodAdmitResult{Admit: true} // Set has looked.
 		}

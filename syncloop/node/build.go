@@ -180,6 +180,9 @@ func (n *Node) buildLoop() (err error) {
 		Log:      n.config.Log,
 		Panicked: n.guard.Note,
 	}
+	if n.config.FromAPIServer {
+		handlers.FromAPIServer = func(pod *v1.Pod) bool { return !podmanager.IsStaticPod(pod) }
+	}
 	if n.config.Endings != nil {
 		handlers.Ended = n.config.Endings.Take
 	}

@@ -41,6 +41,12 @@ type Config struct {
 	// not Set until SetComplete is called. Without it all that is to be kept
 	// running over a restart must be Set before Run.
 	AwaitHost bool
+	// FromAPIServer says that the pods of Set are an API server's: if one is refused,
+	// somebody makes another one elsewhere. Such a pod waits for others to end for
+	// their grace and 30 s more, and is then refused, as the kubelet refuses it at
+	// once. Without it the pods of Set wait, like static ones, for as long as it
+	// takes.
+	FromAPIServer bool
 	// Sink is told the status of every pod as it changes: an API server, another
 	// machine, a file. The end of a pod is told when nothing of it runs any more.
 	// After the end of Run's context what is left is sent for ten seconds more.

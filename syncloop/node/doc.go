@@ -30,6 +30,15 @@
 // What had ended stays so if the runtime has records of it, the source says so, or
 // Config.Endings have kept it. A pod that was refused is asked about anew.
 //
+// # Ending
+//
+// A pod takes its resources, its host ports and its name until its containers have
+// stopped, also when it was dropped long before. A new pod that needs some of that
+// waits: it is Pending with reason AdmissionDeferred. Pods that are Set and static
+// pods wait for as long as it takes, in order of arrival. If the pods that are Set
+// are an API server's (Config.FromAPIServer) they are refused after the grace of the
+// others and 30 s more.
+//
 // # Logs
 //
 // Where containers print into files below Config.LogRoot, and the runtime is a

@@ -30,6 +30,9 @@ func (n *Node) Explain(uid types.UID) (Explanation, bool) {
 			f.Pod.Namespace, f.Pod.Name = f.Runtime.Namespace, f.Runtime.Name
 		}
 	}
+	if d, ok := n.handlers.Deferred(uid); ok {
+		f.Deferred, f.DeferredUntil = d.Message, d.Until
+	}
 	if status, ok := n.status.GetPodStatus(uid); ok {
 		f.Status = &status
 	}

@@ -270,6 +270,7 @@ func (n *Node) known(uid types.UID) bool {
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.enters(uid, phase)
 	n.limits.Note(uid)
+	n.handlers.Note(uid)
 	if phase == lifecycle.Finished {
 		n.loop.Touch()
 	}
@@ -292,6 +293,7 @@ func (n *Node) synced(s podworkers.Synced) {
 
 func (n *Node) forgotten(uid types.UID) {
 	n.untidy()
+	n.handlers.Note(uid)
 	n.loop.Touch()
 	n.changed(uid)
 	if n.config.Hooks.Forgotten != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // PodState is a pod as the node knows it.
@@ -73,7 +74,10 @@ func (n *Node) Pods() []*v1.Pod {
 func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	s, ok := n.status.GetPodStatus(pod.UID)
+	deferral, waits := n.handlers.Deferred(pod.UID)
 	switch {
+	case waits:
+		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: syncloop.ReasonAdmissionDeferred, Message: deferral.Message}
 	case n.workers.View(pod.UID).RestartRequested():
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:

@@ -28,6 +28,7 @@ import (
 //	                           spaces within an option are written _
 //	                           also deadline=DURATION and cpu=QUANTITY
 //	drop UID                   want it no more
+//	delete NAME ...            as set, with a deletion timestamp
 //	evict UID [reason=R] [grace=N]
 //	                           end it, as one that the node can not afford
 //	run DURATION               let time pass
@@ -44,7 +45,8 @@ import (
 //	words POD CONTAINER TEXT   the container writes into its termination log
 //	no words POD CONTAINER     that cannot be read
 //
-// "play details" also tells what containers are made with, and what statuses say.
+// "play cpu=1" has a node of that size, "play api-server" one whose pods are an API
+// server's. "play details" also tells what containers are made with, and what statuses say.
 // A pod's UID is its name unless it says otherwise, its containers are c0, c1
 // ..., and each has an image of its own. A pod that has more to it is a manifest,
 // in a block of its own before the story: "define [as=NAME]", then YAML. "set
@@ -68,7 +70,7 @@ func TestStories(t *testing.T) {
 			config.Node.Objects, config.Node.Volumes, config.Node.Files = shelf.objects, shelf, shelf
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
-			config.Node.Capacity = capacity(t, d)
+			config.Node.Capacity, config.Node.FromAPIServer = capacity(t, d), d.HasArg("api-server")
 			return nodetest.Play(t, config, func(w nodetest.World) {
 				shelf.clear()
 				// The node is there before the story: else chance would decide whether the
@@ -117,6 +119,10 @@ func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words [
 		w.Set(parsePod(t, args))
 	case "evict":
 		evict(t, w, types.UID(args[0]), args[1:])
+	case "delete":
+		p := parsePod(t, args)
+		p.DeletionTimestamp = &metav1.Time{Time: nodetest.Epoch}
+		w.Set(p)
 	case "drop":
 		w.Drop(types.UID(args[0]))
 	case "run":

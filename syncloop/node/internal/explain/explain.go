@@ -20,7 +20,7 @@ func Explain(f Facts) Explanation {
 		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
 	}
 	e.Probes = f.probes(e.Containers)
-	if f.Worker.FormerLife {
+	if f.Worker.FormerLife || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
 	if f.Worker.Known {
@@ -44,6 +44,9 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	switch {
 	case f.rejected():
 		return phase + ": " + f.rejection(), nil
+	case f.Deferred != "":
+		waits = append([]string{f.deferred()}, f.outside()...)
+		return "Pending: " + waits[0], waits
 	case f.Worker.FormerLife:
 		waits = append(f.formerLife(), f.ending(all)...)
 		return "Pending: " + waits[0], waits

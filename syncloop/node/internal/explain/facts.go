@@ -23,6 +23,11 @@ type Facts struct {
 	// Refused is why the status does not follow what the runtime shows; empty: it
 	// does.
 	Refused string
+	// Deferred is for what the pod waits before it can be admitted, in a sentence;
+	// empty: it does not. DeferredUntil is when it is refused if it still waits; zero:
+	// never.
+	Deferred      string
+	DeferredUntil time.Time
 	// Last is how the last sync ended.
 	Last Sync
 	// Held are the times before which containers are not tried again.

@@ -44,6 +44,7 @@ var now = epoch.Add(time.Minute)
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
 //	refused : message    why the status is not that of what the runtime shows
+//	deferred [until=100s] : message    for what the pod waits before it is admitted
 //	failed : message     how the last sync ended
 //	record a created     what the runtime shows of a container
 //	sandbox ready|lost
@@ -126,6 +127,13 @@ func (w *world) line(line string) {
 	switch verb {
 	case "pod":
 		w.pod(flags)
+	case "deferred":
+		w.f.Deferred = message
+		if until, ok := flags["until"]; ok {
+			d, err := time.ParseDuration(until)
+			require.NoError(w.t, err)
+			w.f.DeferredUntil = epoch.Add(d)
+		}
 	case "startup":
 		w.spec(args[0]).StartupProbe = &v1.Probe{}
 	case "readiness":

@@ -24,6 +24,15 @@ func (f *Facts) rejection() string {
 	return "the node has not taken it, and does not try again: " + because(f.Status.Reason, f.Status.Message)
 }
 
+// deferred: the pod waits before it is admitted, because others are ending.
+func (f *Facts) deferred() string {
+	s := "it is not admitted yet: " + line(f.Deferred)
+	if f.DeferredUntil.IsZero() {
+		return s
+	}
+	return s + ", and is refused " + in(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
+}
+
 // refused: what is said of the pod is not how it is. Only another life is not bound
 // by what was said of this one.
 func (f *Facts) refused() string {
@@ -40,6 +49,7 @@ func (f *Facts) outside() (waits []string) {
 		waits = append(waits, f.unheard())
 	case !f.Worker.Known && !f.Wanted:
 		waits = append(waits, "nobody wants it, and what is left of it is being removed")
+	case f.Deferred != "":
 	case !f.Worker.Known && f.Node.Draining:
 		waits = append(waits, "the node is being drained and starts nothing")
 	case !f.Worker.Known:

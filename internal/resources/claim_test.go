@@ -1,0 +1,26 @@
+package resources_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/resources"
+)
+
+// TestClaim_TextIsReadBack: what an annotation says is what the pod takes; one
+// that makes no sense takes a place.
+func TestClaim_TextIsReadBack(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
+		Ports:     []v1.ContainerPort{{HostPort: 80}},
+		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}},
+	}}}}
+	made := resources.ClaimOf(pod)
+	assert.Equal(t, `{"requests":{"cpu":"1500m","pods":"1"},"hostPorts":[{"ip":"0.0.0.0","protocol":"TCP","port":80}]}`, made.Text())
+	assert.Equal(t, made.Text(), resources.ReadClaim(made.Text()).Text())
+	for _, nonsense := range []string{"", "{", "[]", `{"requests":{"cpu":"lots"}}`} {
+		assert.Equal(t, `{"requests":{"pods":"1"}}`, resources.ReadClaim(nonsense).Text(), nonsense)
+	}
+}

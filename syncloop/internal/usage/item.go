@@ -1,0 +1,28 @@
+package usage
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/resources"
+)
+
+// Item is what one pod takes of its node.
+type Item struct {
+	resources.Claim
+	// Pod is what takes it: it is handed on, and not looked at. Nil is none.
+	Pod             *v1.Pod
+	UID             types.UID
+	Namespace, Name string
+	// Static: the pod is a static one.
+	Static bool
+	// Source is the name of the source that the pod came from; it may be empty.
+	Source string
+	// RuntimeOnly: only the runtime knows the pod. No worker has its spec.
+	RuntimeOnly bool
+}
+
+// Of is what a pod takes by its spec. Where it comes from is the caller's to add.
+func Of(pod *v1.Pod) Item {
+	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: resources.ClaimOf(pod)}
+}

@@ -1,0 +1,251 @@
+package waiting
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+)
+
+// Margin is how much longer than the grace of the others a pod waits that does not
+// wait for as long as it takes.
+const Margin = 30 * time.Second
+
+// Answer is that of admission.
+type Answer struct {
+	Admit           bool
+	Reason, Message string // of a refusal
+}
+
+// Beside is what a pod would have beside it. Neither has anything of its own UID.
+type Beside struct {
+	// Staying are the pods that stay, and those that wait before it.
+	Staying *usage.Sums
+	// Ending are the pods that are ending; nil: the question is what admission
+	// would say without any.
+	Ending *usage.Sums
+}
+
+// Ask puts a pod before admission. It changes nothing.
+type Ask func(uid types.UID, beside Beside) Answer
+
+// Verdict is what becomes of a pod.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Admitted: it starts, and stays.
+	Admitted Verdict = iota + 1
+	// Waits: others have to end first.
+	Waits
+	// Refused: it is out of the ledger.
+	Refused
+)
+
+// Decision is a verdict on a pod, and why.
+type Decision struct {
+	UID     types.UID
+	Verdict Verdict
+	// Answer is the refusal that the pod waits because of, or is refused with.
+	Answer Answer
+	// For are the pods that it waits for, the last to end at the end.
+	For []types.UID
+	// Until is when it is refused if it still waits; zero: never.
+	Until time.Time
+}
+
+// Ledger is what the pods of a node take, and who waits for some of it. The zero
+// value has no pods.
+type Ledger struct {
+	staying usage.Sums // those that wait included
+	ending  usage.Sums
+	// until is when the pods that are ending should have ended.
+	until   map[types.UID]time.Time
+	waiting []*waiter // in order of arrival
+	waits   map[types.UID]*waiter
+	// changed: an answer may be another than at the last Review.
+	changed bool
+}
+
+// waiter is a pod that waits.
+type waiter struct {
+	item usage.Item
+	Decision
+}
+
+// Staying and Ending are the sums of those pods, for reading only.
+func (l *Ledger) Staying() *usage.Sums { return &l.staying }
+
+// Ending are the sums of the pods that are ending, for reading only.
+func (l *Ledger) Ending() *usage.Sums { return &l.ending }
+
+// Stay counts a pod that needs no admission, or has had it, or renews what it
+// takes. One that waits goes on waiting, with what it takes now.
+func (l *Ledger) Stay(item usage.Item) {
+	if w := l.waits[item.UID]; w != nil {
+		w.item = item
+	}
+	l.changed = true
+	l.staying.Put(item)
+}
+
+// Leave forgets that a pod stays, or waits.
+func (l *Ledger) Leave(uid types.UID) {
+	if _, found := l.staying.Remove(uid); !found {
+		return
+	}
+	l.changed = true
+	if l.waits[uid] != nil {
+		delete(l.waits, uid)
+		l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool { return w.UID == uid })
+	}
+}
+
+// End counts a pod that still runs and has to end, by until if all goes well. What
+// stays under its UID, if anything, is its next life.
+func (l *Ledger) End(item usage.Item, until time.Time) {
+	if l.until == nil {
+		l.until = make(map[types.UID]time.Time)
+	}
+	l.until[item.UID] = until
+	l.changed = true
+	l.ending.Put(item)
+}
+
+// Ended forgets a pod that was ending: nothing of it runs any more, or it stays
+// after all.
+func (l *Ledger) Ended(uid types.UID) {
+	if _, found := l.ending.Remove(uid); found {
+		delete(l.until, uid)
+		l.changed = true
+	}
+}
+
+// WaitingUIDs returns those of the pods that wait, in order of arrival. The list is
+// the caller's.
+func (l *Ledger) WaitingUIDs() []types.UID {
+	uids := make([]types.UID, len(l.waiting))
+	for i, w := range l.waiting {
+		uids[i] = w.UID
+	}
+	return uids
+}
+
+// Recheck has the next Review ask again, whatever has changed.
+func (l *Ledger) Recheck() { l.changed = true }
+
+// Due reports whether a Review may decide something, whatever the time.
+func (l *Ledger) Due() bool { return l.changed && len(l.waiting) > 0 }
+
+// Waiting reports whether a pod waits.
+func (l *Ledger) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
+
+// Admit decides on a pod that has arrived. A patient one waits for as long as it
+// takes.
+func (l *Ledger) Admit(item usage.Item, patient bool, now time.Time, ask Ask) Decision {
+	l.Leave(item.UID)
+	w := &waiter{item: item, Decision: Decision{UID: item.UID}}
+	l.decide(w, now, ask)
+	if w.Verdict == Waits {
+		l.enter(w)
+		if !patient {
+			w.Until = l.expected(w.For, now).Add(Margin)
+		}
+	}
+	return w.Decision
+}
+
+// Review asks about the pods that wait again, if something has changed or the time
+// of one is over, and returns what is new. It says when the next one's is; false if
+// none is limited.
+func (l *Ledger) Review(now time.Time, ask Ask) (decisions []Decision, next time.Time, timed bool) {
+	if l.changed || l.overdue(now) {
+		l.changed = false
+		decisions = l.review(now, ask)
+		l.changed = false // By what has been decided; all have been asked after that.
+	}
+	for _, w := range l.waiting {
+		if !w.Until.IsZero() && (!timed || w.Until.Before(next)) {
+			next, timed = w.Until, true
+		}
+	}
+	return decisions, next, timed
+}
+
+func (l *Ledger) overdue(now time.Time) bool {
+	return slices.ContainsFunc(l.waiting, func(w *waiter) bool { return w.late(now) })
+}
+
+func (w *waiter) late(now time.Time) bool { return !w.Until.IsZero() && !now.Before(w.Until) }
+
+// review takes all reservations back and gives them out again one by one, so that
+// each pod is asked about beside those that came before it.
+func (l *Ledger) review(now time.Time, ask Ask) (decisions []Decision) {
+	for _, w := range l.waiting {
+		l.staying.Remove(w.UID)
+	}
+	all := l.waiting
+	l.waiting, l.waits = nil, nil
+	for _, w := range all {
+		before := w.Decision
+		l.decide(w, now, ask)
+		if w.Verdict == Waits && w.late(now) {
+			l.staying.Remove(w.UID)
+			w.Verdict, w.For = Refused, nil
+		}
+		if w.Verdict == Waits {
+			l.enter(w)
+		}
+		if w.Verdict != Waits || w.Answer != before.Answer || !slices.Equal(w.For, before.For) {
+			decisions = append(decisions, w.Decision)
+		}
+	}
+	return decisions
+}
+
+func (l *Ledger) enter(w *waiter) {
+	if l.waits == nil {
+		l.waits = make(map[types.UID]*waiter)
+	}
+	l.waiting = append(l.waiting, w)
+	l.waits[w.UID] = w
+}
+
+// decide finds the verdict on a pod that is not in the ledger, and enters it
+// unless it is refused.
+func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
+	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own former life.
+	defer func() {
+		if restore {
+			l.ending.Put(own)
+		}
+	}()
+	answer := ask(w.UID, Beside{Staying: &l.staying, Ending: &l.ending})
+	w.Verdict, w.Answer = Admitted, Answer{}
+	if !answer.Admit {
+		w.Verdict, w.Answer = Waits, answer
+		if l.ending.Len() == 0 {
+			w.Verdict = Refused
+		} else if without := ask(w.UID, Beside{Staying: &l.staying}); !without.Admit {
+			w.Verdict, w.Answer = Refused, without
+		}
+	}
+	if w.Verdict != Waits {
+		w.For = nil
+	} else if !l.stillBlocked(w) {
+		w.For = l.blockers(w.UID, now, ask)
+	}
+	if w.Verdict != Refused {
+		l.staying.Put(w.item)
+	}
+}
+
+// stillBlocked: all that the pod was said to wait for still have to end.
+func (l *Ledger) stillBlocked(w *waiter) bool {
+	return len(w.For) > 0 && !slices.ContainsFunc(w.For, func(uid types.UID) bool {
+		_, there := l.ending.Get(uid)
+		return !there
+	})
+}

@@ -1,0 +1,174 @@
+package waiting_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+)
+
+// TestStories runs testdata. Each block is a story of one ledger, a command a
+// line:
+//
+//	cpu N                                       what the node has
+//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [limited]   in: when it should have ended
+//	gone POD                                    what was ending has ended
+//	leave POD                                   it stays, or waits, no longer
+//	after D                                     time passes
+//
+// After each of the last three the ledger is asked what is new.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s := &story{t: t}
+			var b strings.Builder
+			for line := range strings.Lines(d.Input) {
+				fmt.Fprintln(&b, strings.TrimSpace(line))
+				for _, told := range s.command(strings.Fields(line)) {
+					fmt.Fprintln(&b, "  "+told)
+				}
+			}
+			return b.String()
+		})
+	})
+}
+
+// began is when every story begins.
+var began = time.Unix(0, 0)
+
+type story struct {
+	t      *testing.T
+	ledger waiting.Ledger
+	cpu    resource.Quantity
+	items  map[types.UID]usage.Item
+	past   time.Duration
+}
+
+func (s *story) now() time.Time { return began.Add(s.past) }
+
+func (s *story) command(words []string) []string {
+	s.t.Helper()
+	switch words[0] {
+	case "cpu":
+		s.cpu = resource.MustParse(words[1])
+		return nil
+	case "stay":
+		item, _, _ := s.pod(words[1:])
+		s.ledger.Stay(item)
+		return nil
+	case "end":
+		item, in, _ := s.pod(words[1:])
+		s.ledger.End(item, s.now().Add(in))
+		return nil
+	case "arrive":
+		item, _, limited := s.pod(words[1:])
+		return []string{s.tell(s.ledger.Admit(item, !limited, s.now(), s.ask))}
+	case "gone":
+		s.ledger.Ended(types.UID(words[1]))
+	case "leave":
+		s.ledger.Leave(types.UID(words[1]))
+	case "after":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.past += d
+	default:
+		s.t.Fatalf("unknown command %q", words[0])
+	}
+	return s.review()
+}
+
+func (s *story) review() (told []string) {
+	decisions, next, timed := s.ledger.Review(s.now(), s.ask)
+	for _, d := range decisions {
+		told = append(told, s.tell(d))
+	}
+	if timed {
+		told = append(told, "next at "+next.Sub(began).String())
+	}
+	return told
+}
+
+func (s *story) tell(d waiting.Decision) string {
+	text := string(d.UID) + " " + map[waiting.Verdict]string{waiting.Admitted: "is admitted", waiting.Waits: "waits", waiting.Refused: "is refused"}[d.Verdict]
+	if len(d.For) > 0 {
+		text += fmt.Sprintf(" for %v", d.For)
+	}
+	if d.Verdict == waiting.Waits && !d.Until.IsZero() {
+		text += " until " + d.Until.Sub(began).String()
+	}
+	if d.Answer.Reason != "" {
+		text += ": " + d.Answer.Reason
+	}
+	return text
+}
+
+// pod reads what a pod takes, and remembers it.
+func (s *story) pod(words []string) (item usage.Item, in time.Duration, limited bool) {
+	s.t.Helper()
+	item = usage.Item{UID: types.UID(words[0]), Namespace: "ns", Name: words[0]}
+	item.Requests = v1.ResourceList{}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "cpu":
+			item.Requests["cpu"] = resource.MustParse(value)
+		case "port":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			item.Ports = append(item.Ports, resources.HostPort{IP: "0.0.0.0", Protocol: "TCP", Port: int32(n)})
+		case "in":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			in = d
+		case "limited":
+			limited = true
+		default:
+			s.t.Fatalf("unknown word %q", word)
+		}
+	}
+	if s.items == nil {
+		s.items = map[types.UID]usage.Item{}
+	}
+	s.items[item.UID] = item
+	return item, in, limited
+}
+
+// ask is admission by cpu and by host ports.
+func (s *story) ask(uid types.UID, beside waiting.Beside) waiting.Answer {
+	item := s.items[uid]
+	for _, sums := range []*usage.Sums{beside.Staying, beside.Ending} {
+		if sums == nil {
+			continue
+		}
+		for _, port := range item.Ports {
+			if held, taken := sums.Holder(port); taken {
+				return waiting.Answer{Reason: fmt.Sprintf("port %d of %s", port.Port, held.UID)}
+			}
+		}
+	}
+	sum := beside.Staying.Requested("cpu")
+	if beside.Ending != nil {
+		sum.Add(beside.Ending.Requested("cpu"))
+	}
+	sum.Add(item.Requests["cpu"])
+	if want := item.Requests["cpu"]; want.Sign() > 0 && sum.Cmp(s.cpu) > 0 {
+		return waiting.Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String())}
+	}
+	return waiting.Answer{Admit: true}
+}

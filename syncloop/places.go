@@ -1,0 +1,206 @@
+package syncloop
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/dirty"
+	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+)
+
+// places are what the pods of the node take of it, from their admission until
+// their containers have stopped. They live on the loop's goroutine.
+type places struct {
+	ledger waiting.Ledger
+	// noted are the pods of which the workers have told something new.
+	noted *dirty.Set[struct{}]
+	taken []dirty.Entry[struct{}] // kept for the next time
+	// given is what was last given to the worker of each pod.
+	given map[types.UID]*v1.Pod
+	// endings are the pods that are ending.
+	endings map[types.UID]ending
+	// seen are the pods that may run, as the runtime has shown them last.
+	seen map[types.UID]*runtime.Pod
+	// undecided are the pods that have been added and that nothing has been decided
+	// about yet.
+	undecided map[types.UID]bool
+}
+
+// ending is a pod that still runs and has to end.
+type ending struct {
+	incarnation uint64 // 0: it has no worker
+	since       time.Time
+	item        usage.Item
+}
+
+// defaultGrace is that of a pod of which nothing else is known.
+const defaultGrace = 30 * time.Second
+
+func newPlaces(wake func()) places {
+	return places{
+		noted:     dirty.New[struct{}](nil, wake),
+		given:     make(map[types.UID]*v1.Pod),
+		endings:   make(map[types.UID]ending),
+		seen:      make(map[types.UID]*runtime.Pod),
+		undecided: make(map[types.UID]bool),
+	}
+}
+
+// Note says that the workers know something new of a pod: it is called by
+// podworkers.Hooks.Phase and Forgotten. It never blocks and may be called from
+// anywhere. Pods that wait for the end of this one are asked about soon after.
+func (h *Handlers) Note(uid types.UID) { h.places.noted.Add(uid, struct{}{}) }
+
+// heed brings the places of those pods up to date.
+func (h *Handlers) heed() {
+	h.places.taken = h.places.noted.Take(h.places.taken)
+	for _, n := range h.places.taken {
+		h.place(n.UID)
+	}
+}
+
+// look sees what runs, and brings the places of pods up to date that only the
+// runtime knows.
+func (h *Handlers) look(pods []runtime.Pod) {
+	before := h.places.seen
+	h.places.seen = make(map[types.UID]*runtime.Pod, len(before))
+	for i := range pods {
+		if p := &pods[i]; p.MayRun() {
+			h.places.seen[p.UID] = p
+		}
+	}
+	for i := range pods {
+		if uid := pods[i].UID; h.places.seen[uid] != nil && !h.config.Workers.View(uid).Known() {
+			h.place(uid)
+		}
+	}
+	for uid := range before {
+		if h.places.seen[uid] == nil {
+			h.place(uid)
+		}
+	}
+}
+
+// placeAll compares all places with what is so now, as a program may not call
+// Note.
+func (h *Handlers) placeAll(pods []*v1.Pod) {
+	for _, pod := range pods {
+		h.place(pod.UID)
+	}
+	for _, uids := range [][]types.UID{h.places.ledger.Staying().UIDs(), h.places.ledger.Ending().UIDs()} {
+		for _, uid := range uids {
+			h.place(uid)
+		}
+	}
+	for uid := range h.places.given {
+		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted && !h.config.Workers.View(uid).Known() {
+			delete(h.places.given, uid)
+		}
+	}
+}
+
+// place brings up to date what one pod takes.
+func (h *Handlers) place(uid types.UID) {
+	view := h.config.Workers.View(uid)
+	pod, wanted := h.config.Manager.GetPodByUID(uid)
+	h.placeEnding(uid, view, pod)
+	switch {
+	case h.places.ledger.Waiting(uid):
+	case wanted && h.stays(pod, view):
+		if item, ok := h.places.ledger.Staying().Get(uid); !ok || item.Pod != pod {
+			h.places.ledger.Stay(usageOf(pod))
+		}
+	default:
+		h.places.ledger.Leave(uid)
+	}
+}
+
+// stays: the pod was admitted, and need not end.
+func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
+	if h.places.undecided[pod.UID] || !h.active(pod) {
+		return false
+	}
+	return !view.IsPodTerminationRequested() || view.RestartRequested()
+}
+
+// placeEnding: until the containers of a pod have stopped it takes what it takes,
+// whether it has left the configuration, is being deleted or evicted, was refused
+// though it ran, or is known to the runtime only.
+func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+	e, known := h.places.endings[uid]
+	switch {
+	case view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && (view.Started() || !view.HasConfig() || h.places.seen[uid] != nil):
+		if !known || e.incarnation != view.Incarnation() {
+			e = ending{incarnation: view.Incarnation(), since: h.config.Clock.Now(), item: h.ends(uid, view, e.item)}
+		}
+	case view.Known(), e.incarnation > 0, h.places.seen[uid] == nil, wanted != nil && h.active(wanted):
+		if view.IsPodKnownTerminated() || e.incarnation > 0 && !view.Known() {
+			delete(h.places.seen, uid) // It has ended since it was seen.
+		}
+		delete(h.places.endings, uid)
+		h.places.ledger.Ended(uid)
+		return
+	case !known:
+		e = ending{since: h.config.Clock.Now(), item: itemOf(h.places.seen[uid])}
+	}
+	h.places.endings[uid] = e
+	grace := defaultGrace
+	if g := view.Grace(); g.Set {
+		grace = time.Duration(g.Seconds) * time.Second
+	}
+	h.places.ledger.End(e.item, e.since.Add(grace))
+}
+
+// ends is what takes up room under a UID that begins to end.
+func (h *Handlers) ends(uid types.UID, view lifecycle.View, before usage.Item) usage.Item {
+	if pod := h.places.given[uid]; pod != nil && view.HasConfig() {
+		return usageOf(pod)
+	}
+	if seen := h.places.seen[uid]; seen != nil {
+		return itemOf(seen)
+	}
+	if before.Pod == nil {
+		before = usage.Item{UID: uid, Pod: &v1.Pod{}, Claim: resources.ReadClaim("")}
+		before.Pod.UID = uid
+	}
+	return before
+}
+
+// itemOf is what a pod takes that only the runtime knows: its sandbox tells, if an
+// agent like this one has made it.
+func itemOf(pod *runtime.Pod) usage.Item {
+	item := usage.Item{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, RuntimeOnly: true, Pod: skeleton(pod)}
+	newest := -1
+	for i := range pod.Sandboxes {
+		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {
+			newest = i
+		}
+	}
+	if newest < 0 {
+		item.Claim = resources.ReadClaim("")
+		return item
+	}
+	a := pod.Sandboxes[newest].Annotations
+	item.Claim, item.Source = resources.ReadClaim(a[resources.ClaimAnnotation]), a[podmanager.ConfigSourceAnnotation]
+	item.Static = item.Source != "" && item.Source != podmanager.ApiserverSource
+	return item
+}
+
+// skeleton is what is known of such a pod as a pod.
+func skeleton(pod *runtime.Pod) *v1.Pod {
+	p := &v1.Pod{}
+	p.UID, p.Namespace, p.Name = pod.UID, pod.Namespace, pod.Name
+	for _, s := range pod.Sandboxes {
+		if source := s.Annotations[podmanager.ConfigSourceAnnotation]; source != "" {
+			p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}
+		}
+	}
+	return p
+}

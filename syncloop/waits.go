@@ -1,0 +1,296 @@
+package syncloop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+)
+
+// ReasonAdmissionDeferred is the reason of a pod that is Pending because others
+// have to end before it can be admitted, and of the event that says so.
+const ReasonAdmissionDeferred = "AdmissionDeferred"
+
+// WaitingHandler is a SyncHandler some of whose pods wait, for a time or for
+// others. A Loop finds out by itself whether its handler is one.
+type WaitingHandler interface {
+	SyncHandler
+	// SetWake is called once, by New, with what wakes the loop. It never blocks and
+	// may be called from anywhere.
+	SetWake(wake func())
+	// HandleWaiting is called in each step, after all that has happened and before
+	// housekeeping. It returns when it is to be called next even if nothing happens;
+	// false if that is never.
+	HandleWaiting(ctx context.Context) (next time.Time, timed bool)
+}
+
+// Deferral says that a pod waits before it can be admitted.
+type Deferral struct {
+	// Message is a sentence for people: what there is too little of, and which pods
+	// have to end.
+	Message string
+	// Until is when the pod is rejected if it still waits; zero: never.
+	Until time.Time
+}
+
+// deferred is what others may ask about pods that wait.
+type deferred struct {
+	mu struct {
+		sync.Mutex
+		pods map[types.UID]Deferral
+	}
+}
+
+func (d *deferred) set(uid types.UID, one Deferral) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.pods == nil {
+		d.mu.pods = make(map[types.UID]Deferral)
+	}
+	d.mu.pods[uid] = one
+}
+
+func (d *deferred) drop(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.mu.pods, uid)
+}
+
+// Deferred says whether and for what a pod waits before it can be admitted. It may
+// be called from anywhere.
+func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
+	h.deferred.mu.Lock()
+	defer h.deferred.mu.Unlock()
+	d, ok := h.deferred.mu.pods[uid]
+	return d, ok
+}
+
+// waiter is a pod that waits.
+type waiter struct {
+	pod *v1.Pod
+	// published: its status says so. While a former life of the UID ends the status
+	// is that life's.
+	published bool
+	message   string
+	panics    int // of handlers, since it was decided about last
+}
+
+// admit decides whether a pod starts now. A refused pod stays in the manager and
+// gets no worker (SL-19); neither does one that waits, until its time has come. The
+// error is a panic of a handler.
+func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
+	var fault error
+	d := h.places.ledger.Admit(usageOf(pod), !h.config.FromAPIServer(pod), h.config.Clock.Now(),
+		func(_ types.UID, beside waiting.Beside) waiting.Answer {
+			answer, err := h.question(pod, beside)
+			if err != nil {
+				fault = err
+			}
+			return answer
+		})
+	if fault != nil {
+		h.places.ledger.Leave(pod.UID)
+		return false, fault
+	}
+	switch d.Verdict {
+	case waiting.Waits:
+		h.wait(pod, d)
+	case waiting.Refused:
+		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
+	}
+	return d.Verdict == waiting.Admitted, nil
+}
+
+// review asks about a pod that waits. If a handler panics the pod goes on waiting,
+// once; the next housekeeping asks again.
+func (h *Handlers) review(uid types.UID, beside waiting.Beside) waiting.Answer {
+	w := h.waiting[uid]
+	answer, err := h.question(w.pod, beside)
+	if err == nil {
+		return answer
+	}
+	if w.panics++; w.panics > 2 { // One is of the question itself, the next of its trial.
+		return waiting.Answer(panicked)
+	}
+	return waiting.Answer{Admit: beside.Ending == nil, Reason: panicked.Reason, Message: panicked.Message}
+}
+
+// panicked is the refusal of a handler that has panicked too often.
+var panicked = PodAdmitResult{Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"}
+
+// question puts a pod before the chain.
+func (h *Handlers) question(pod *v1.Pod, beside waiting.Beside) (waiting.Answer, error) {
+	attrs := PodAdmitAttributes{Pod: pod, Trial: beside.Ending == nil, sums: sums{beside.Staying}}
+	if !attrs.Trial && beside.Ending.Len() > 0 {
+		attrs.sums = append(attrs.sums, beside.Ending)
+		if r := nameInUse(pod, beside.Ending); !r.Admit {
+			return waiting.Answer(r), nil
+		}
+	}
+	result, err := h.ask(attrs)
+	return waiting.Answer(result), err
+}
+
+// nameInUse: a static pod does not start while a pod has its full name that the
+// workers' line of that name does not have. They see to all others.
+func nameInUse(pod *v1.Pod, ending *usage.Sums) PodAdmitResult {
+	if !podmanager.IsStaticPod(pod) {
+		return admitted
+	}
+	for _, other := range ending.Named(pod.Namespace, pod.Name) {
+		if other.RuntimeOnly && other.UID != pod.UID {
+			return PodAdmitResult{
+				Reason:  reasonName,
+				Message: fmt.Sprintf("the name %s/%s is taken by a pod that was started before this agent", pod.Namespace, pod.Name),
+			}
+		}
+	}
+	return admitted
+}
+
+// wait has a pod wait, and says so: at first by an event as well.
+func (h *Handlers) wait(pod *v1.Pod, d waiting.Decision) {
+	w := h.waiting[pod.UID]
+	first := w == nil
+	if first {
+		w = &waiter{pod: pod}
+		h.waiting[pod.UID] = w
+	}
+	w.message = h.sentence(d)
+	h.deferred.set(pod.UID, Deferral{Message: w.message, Until: d.Until})
+	if first {
+		h.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
+		h.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
+	}
+	h.publish(w)
+}
+
+// publish stores the status of a pod that waits, unless a former life of its UID
+// still has one to tell of.
+func (h *Handlers) publish(w *waiter) {
+	if view := h.config.Workers.View(w.pod.UID); view.Known() && !view.ShouldPodBeFinished() {
+		return
+	}
+	publish := h.config.Status.SetPodStatus
+	if _, earlier := h.config.Status.GetPodStatus(w.pod.UID); earlier && !w.published {
+		publish = h.config.Status.ReplacePodStatus
+	}
+	w.published = true
+	publish(w.pod, v1.PodStatus{
+		Phase: v1.PodPending, QOSClass: resources.QOSClass(w.pod), Reason: ReasonAdmissionDeferred, Message: w.message,
+	})
+}
+
+// maxNamed is how many pods a sentence names.
+const maxNamed = 3
+
+// sentence says for what a pod waits.
+func (h *Handlers) sentence(d waiting.Decision) string {
+	var names []string
+	for i, uid := range d.For {
+		if i == maxNamed {
+			names = append(names, fmt.Sprintf("%d more", len(d.For)-i))
+			break
+		}
+		item, _ := h.places.ledger.Ending().Get(uid)
+		names = append(names, item.Namespace+"/"+item.Name)
+	}
+	if n := len(names); n > 1 {
+		names[n-2] += " and " + names[n-1]
+		names = slices.Delete(names, n-1, n)
+	}
+	return d.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
+}
+
+// waitsAs renews what a pod that waits looks like, and has it asked about again.
+func (h *Handlers) waitsAs(pod *v1.Pod) {
+	h.waiting[pod.UID].pod = pod
+	h.places.ledger.Stay(usageOf(pod))
+}
+
+// waitsNoLonger forgets that a pod waits, and reports whether it did.
+func (h *Handlers) waitsNoLonger(uid types.UID) bool {
+	if h.waiting[uid] == nil {
+		return false
+	}
+	delete(h.waiting, uid)
+	h.deferred.drop(uid)
+	h.places.ledger.Leave(uid)
+	return true
+}
+
+// SetWake implements WaitingHandler.
+func (h *Handlers) SetWake(wake func()) { h.wake = wake }
+
+// HandleWaiting implements WaitingHandler.
+func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
+	h.heed()
+	if h.config.Closed() {
+		for _, uid := range h.places.ledger.WaitingUIDs() {
+			h.reject(h.waiting[uid].pod, shutdown)
+		}
+	}
+	decisions, next, timed := h.places.ledger.Review(h.config.Clock.Now(), h.review)
+	for _, d := range decisions {
+		pod := h.waiting[d.UID].pod
+		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, d) }); err != nil {
+			h.config.Log.Error("a pod that waits has panicked and is added again by the next housekeeping", "pod", podmanager.FullName(pod), "uid", d.UID, "err", err)
+			h.waitsNoLonger(d.UID)
+			h.again[d.UID] = true
+		}
+	}
+	for _, uid := range h.places.ledger.WaitingUIDs() {
+		if w := h.waiting[uid]; !w.published {
+			h.publish(w)
+		}
+	}
+	return next, timed
+}
+
+// decided does what has been decided about a pod that waited.
+func (h *Handlers) decided(pod *v1.Pod, d waiting.Decision) {
+	switch d.Verdict {
+	case waiting.Waits:
+		h.wait(pod, d)
+	case waiting.Refused:
+		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
+	case waiting.Admitted:
+		delete(h.waiting, d.UID)
+		h.deferred.drop(d.UID)
+		h.start(pod)
+	}
+}
+
+// askAgain has the ledger ask again about pods whose question has panicked.
+func (h *Handlers) askAgain() {
+	for _, w := range h.waiting {
+		if w.panics > 0 {
+			h.places.ledger.Recheck()
+		}
+	}
+}
+
+// adoptWaiting gives a worker to pods that wait and turn out to run: an agent before
+// this one has started them, and the runtime did not show them when they came (F60).
+func (h *Handlers) adoptWaiting(running []runtime.Pod) {
+	for _, uid := range h.places.ledger.WaitingUIDs() {
+		if runs(running, uid) && !h.config.Workers.View(uid).Known() {
+			pod := h.waiting[uid].pod
+			h.waitsNoLonger(uid)
+			h.start(pod)
+		}
+	}
+}
+
+var _ WaitingHandler = (*Handlers)(nil)
