@@ -17,26 +17,35 @@ const HashAnnotation = "podkeel.dev/spec-hash"
 // the pod it was made for.
 const PodHashAnnotation = "podkeel.dev/pod-hash"
 
-// hashV1 begins the fingerprints of this version. A later library that covers
-// more gets a new prefix and goes on to understand this one, so that an upgrade
-// restarts nothing.
-const hashV1 = "v1-"
+// Fingerprints begin with their version. A later library that covers more gets a
+// new prefix and goes on to understand those before, so that an upgrade restarts
+// nothing. Of containers there is the first version only; that of pods did not
+// cover restart policies.
+const (
+	hashV1 = "v1-"
+	hashV2 = "v2-"
+)
 
 // SpecHash is the fingerprint of what forces a container to be restarted when
 // it changes: its name and image, and nothing else.
-func SpecHash(c *v1.Container) string { return specSum(c).String() }
+func SpecHash(c *v1.Container) string { return hashV1 + specSum(c).String() }
 
-// PodHash is the fingerprint of what can not change during a pod's life: the
-// names, commands and arguments of its containers, in their order.
-func PodHash(pod *v1.Pod) string { return podSum(pod).String() }
+// PodHash is the fingerprint of what can not change during a pod's life and decides
+// what its records mean: the names, commands and arguments of its containers, in
+// their order, and their restart policies, by which an init container is a sidecar
+// or has to end.
+func PodHash(pod *v1.Pod) string { return hashV2 + policySum(pod, podSum(pod)).String() }
 
 // HasHash reports whether a pod may be the one that a PodHash was of.
-func HasHash(pod *v1.Pod, hash string) bool { return !podSum(pod).differs(hash) }
+func HasHash(pod *v1.Pod, hash string) bool {
+	s := podSum(pod)
+	return !s.differs(hashV1, hash) && !policySum(pod, s).differs(hashV2, hash)
+}
 
 // hashChanged reports whether a container was created from a spec that has
 // changed since.
 func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
-	return specSum(c).differs(rec.Annotations[HashAnnotation])
+	return specSum(c).differs(hashV1, rec.Annotations[HashAnnotation])
 }
 
 // IsAnothers reports whether the newest sandbox of a life was made for a pod
@@ -44,7 +53,7 @@ func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 // there to see it.
 func IsAnothers(status *runtime.PodStatus, life uint64, pod *v1.Pod) bool {
 	newest := newestSandbox(status, life)
-	return newest != nil && podSum(pod).differs(newest.Annotations[PodHashAnnotation])
+	return newest != nil && !HasHash(pod, newest.Annotations[PodHashAnnotation])
 }
 
 func specSum(c *v1.Container) sum { return newSum().add(c.Name).add(c.Image) }
@@ -55,6 +64,27 @@ func podSum(pod *v1.Pod) sum {
 		h = h.count(len(containers))
 		for i := range containers {
 			h = h.add(containers[i].Name).addAll(containers[i].Command).addAll(containers[i].Args)
+		}
+	}
+	return h
+}
+
+// policySum adds the restart policies of a pod and of its containers to a sum. None
+// is Always for a pod, and that of the pod for a container.
+func policySum(pod *v1.Pod, h sum) sum {
+	policy := pod.Spec.RestartPolicy
+	if policy == "" {
+		policy = v1.RestartPolicyAlways
+	}
+	h = h.add(string(policy))
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if own := containers[i].RestartPolicy; own != nil {
+				h = h.add(string(*own))
+			} else {
+				h = h.add("")
+			}
+			h = h.addRules(containers[i].RestartPolicyRules)
 		}
 	}
 	return h
@@ -85,16 +115,30 @@ func (h sum) addAll(list []string) sum {
 	return h
 }
 
+func (h sum) addRules(list []v1.ContainerRestartRule) sum {
+	h = h.count(len(list))
+	for i := range list {
+		h = h.add(string(list[i].Action))
+		if by := list[i].ExitCodes; by != nil {
+			h = h.add(string(by.Operator)).count(len(by.Values))
+			for _, code := range by.Values {
+				h = h.count(int(code))
+			}
+		}
+	}
+	return h
+}
+
 func (h sum) count(n int) sum { return h.add(strconv.Itoa(n)) }
 
-// String is the fingerprint as it is written down, with its version.
-func (h sum) String() string { return hashV1 + strconv.FormatUint(uint64(h), 16) }
+// String is the fingerprint as it is written down, behind its version.
+func (h sum) String() string { return strconv.FormatUint(uint64(h), 16) }
 
-// differs reports whether a fingerprint that was written down is another one.
-// None at all, or one of a version that we do not know, is not: somebody else's
-// way of counting is no reason to restart anything.
-func (h sum) differs(written string) bool {
-	digits, ok := strings.CutPrefix(written, hashV1)
+// differs reports whether a fingerprint that was written down is of that version and
+// another one. None at all, or one of another version, is not: somebody else's way of
+// counting is no reason to restart anything.
+func (h sum) differs(version, written string) bool {
+	digits, ok := strings.CutPrefix(written, version)
 	if !ok || h.is(digits) {
 		return false
 	}

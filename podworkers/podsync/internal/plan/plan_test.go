@@ -45,7 +45,11 @@ func TestPodHash(t *testing.T) {
 		return p
 	}
 	hash := plan.PodHash(pod())
-	assert.Equal(t, "v1-124b24487b0aab1a", hash)
+	assert.Equal(t, "v2-78da85781a196d0d", hash)
+	assert.True(t, plan.HasHash(pod(), hash))
+	assert.True(t, plan.HasHash(pod(), "v1-124b24487b0aab1a"), "of a library before restart policies counted")
+	assert.False(t, plan.HasHash(pod(), "v1-124b24487b0aab1b"))
+	assert.Equal(t, hash, plan.PodHash(pod(func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyAlways })), "the default")
 	assert.Equal(t, hash, plan.PodHash(pod(func(s *v1.PodSpec) {
 		s.Containers[0].Image, s.Containers[0].Env = "img:2", []v1.EnvVar{{Name: "A"}}
 	})), "an image can change")
@@ -57,8 +61,19 @@ func TestPodHash(t *testing.T) {
 		"a word in another list": func(s *v1.PodSpec) {
 			s.Containers[0].Command, s.Containers[0].Args = []string{"run", "-v"}, []string{"x"}
 		},
-		"an empty word of a command":  func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = []string{""}, nil },
-		"an empty word of arguments":  func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = nil, []string{""} },
+		"an empty word of a command": func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = []string{""}, nil },
+		"an empty word of arguments": func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = nil, []string{""} },
+		"the policy of the pod":      func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever },
+		"a sidecar":                  func(s *v1.PodSpec) { s.InitContainers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways) },
+		"a container's policy":       func(s *v1.PodSpec) { s.Containers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways) },
+		"a rule": func(s *v1.PodSpec) {
+			s.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart}}
+		},
+		"the codes of a rule": func(s *v1.PodSpec) {
+			s.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{
+				Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{4}},
+			}}
+		},
 		"a container less":            func(s *v1.PodSpec) { s.InitContainers = nil },
 		"a container in another list": func(s *v1.PodSpec) { s.Containers = append(s.InitContainers, s.Containers...); s.InitContainers = nil },
 	} {
@@ -77,11 +92,12 @@ func TestIsAnothers(t *testing.T) {
 		hashes [3]string
 		want   bool
 	}{
-		"its own":           {[3]string{"v1-1", mine, "v1-1"}, false},
-		"another's":         {[3]string{mine, "v1-1", mine}, true},
-		"none":              {[3]string{"v1-1", "", "v1-1"}, false},
-		"another version":   {[3]string{"v1-1", "v2-1", "v1-1"}, false},
-		"not a fingerprint": {[3]string{"v1-1", "v1-zz", "v1-1"}, false},
+		"its own":             {[3]string{"v1-1", mine, "v1-1"}, false},
+		"another's":           {[3]string{mine, "v2-1", mine}, true},
+		"none":                {[3]string{"v1-1", "", "v1-1"}, false},
+		"another version":     {[3]string{"v1-1", "v3-1", "v1-1"}, false},
+		"of a former version": {[3]string{"v3-1", "v1-1", "v3-1"}, true},
+		"not a fingerprint":   {[3]string{"v1-1", "v1-zz", "v1-1"}, false},
 	} {
 		for i, h := range tc.hashes {
 			w.st.Sandboxes[i].Annotations = map[string]string{plan.PodHashAnnotation: h}
