@@ -134,7 +134,8 @@
 //     grace next time; a sandbox that is still ready keeps the pod from having
 //     ended (SP-18, F58).
 //   - A container that vanished is looked for once more before it is started
-//     again (F60).
+//     again (F60). One that was started, as far as is known, has vanished too if its
+//     record is lost before that was published: it has run (F67).
 //   - A kill can be cut short (SP-16), as stopping is idempotent: that is how a
 //     shorter grace takes effect at once.
 //   - A preStop hook ends with its time, and with a grace that is shortened; the

@@ -33,9 +33,11 @@ type life struct {
 	unwelcome map[string]bool
 	// refusals are, by container ID, how often the runtime would not start it.
 	refusals map[string]int
-	probed   bool // the prober has been told what was published before
-	kept     bool // Config.Endings has how it has ended
-	goesOn   bool // and has nothing of a former life, since this one has not
+	started  map[string]started // by container: its last start
+	looks    uint64             // how often the pod was looked at
+	probed   bool               // the prober has been told what was published before
+	kept     bool               // Config.Endings has how it has ended
+	goesOn   bool               // and has nothing of a former life, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }
@@ -111,7 +113,7 @@ func (s *Syncer) end(l *life) {
 	defer s.mu.Unlock()
 	l.ended = true
 	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
-	l.messages, l.refusals = nil, nil
+	l.messages, l.refusals, l.started = nil, nil, nil
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.

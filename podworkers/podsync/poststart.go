@@ -54,7 +54,7 @@ func (s *Syncer) showRunning(ctx context.Context, v *visit) {
 	if err != nil {
 		return // It is shown later, then.
 	}
-	v.status = status
+	v.see(status)
 	s.publish(ctx, v, false, nil)
 }
 
@@ -108,6 +108,6 @@ func (s *Syncer) turnOut(ctx context.Context, v *visit, targets []target) error 
 	if err := s.confirm(ctx, v, targets, false); err != nil {
 		return err
 	}
-	v.status = v.after
+	v.see(v.after)
 	return nil
 }

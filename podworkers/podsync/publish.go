@@ -31,6 +31,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	} else {
 		s.cfg.Status.SetPodStatus(v.pod, status)
 	}
+	s.forgetTold(v)
 	if !terminal {
 		s.noteEnding(v, plan.IsTerminal(status.Phase))
 		s.observed(v)
@@ -54,7 +55,8 @@ func (s *Syncer) observed(v *visit) {
 }
 
 // published is the newest status of this life, to be changed at will. Nil: there
-// is none yet, and if a former life left one it is not this pod's.
+// is none yet, and if a former life left one it is not this pod's. What was started
+// since is added.
 func (s *Syncer) published(v *visit) *v1.PodStatus {
 	if v.life.fresh {
 		return nil
@@ -63,13 +65,14 @@ func (s *Syncer) published(v *visit) *v1.PodStatus {
 	if !ok {
 		return nil
 	}
+	s.addStarted(v, &status)
 	return &status
 }
 
 // read is published for those who change nothing of it: look is called with it if
 // there is one.
 func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
-	if s.statuses != nil && !v.life.fresh {
+	if s.statuses != nil && !v.life.fresh && !v.untold() {
 		s.statuses.ReadPodStatus(v.pod.UID, look)
 		return
 	}

@@ -57,7 +57,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	c := st.Container
 	if id := v.found(st, sandbox); id != "" {
 		s.restarts(v, c)
-		return s.launch(ctx, v, c, id)
+		return s.launch(ctx, v, c, id, v.record(id).Attempt)
 	}
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
 		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
@@ -92,12 +92,16 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err := ctx.Err(); err != nil {
 		return err // It is to end before it has begun; who ends the pod removes it.
 	}
-	return s.launch(ctx, v, c, id)
+	return s.launch(ctx, v, c, id, req.Attempt)
 }
 
 // launch starts a container that has a record.
-func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string) error {
+func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string, attempt uint32) error {
+	v.noteStart(c.Name, id, attempt, s.turn.Now())
 	if err := s.run(ctx, v, c.Name, id); err != nil {
+		if neverRan(err) {
+			s.forgetStart(v, id)
+		}
 		return err
 	}
 	return s.postStart(ctx, v, c, id)
@@ -213,7 +217,11 @@ func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) 
 // was looked at. A start that an agent sent before it died may have come since:
 // then its record stays, as what has run is not to run again for want of one.
 func (s *Syncer) removeUnstarted(ctx context.Context, v *visit, id string) error {
-	return s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
+	err := s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
+	if err == nil {
+		s.forgetStart(v, id)
+	}
+	return err
 }
 
 func (s *Syncer) drop(ctx context.Context, v *visit, req runtime.RemoveContainerRequest, why string) error {

@@ -20,6 +20,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	v := s.visit(ctx, pod, podStatus)
+	v.life.looks++ // It was looked at after the last call.
 	if err := s.lookTwice(ctx, v); err != nil {
 		return false, err
 	}
@@ -75,7 +76,7 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 	if err != nil {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
 	}
-	v.status = status
+	v.see(status)
 	published := s.publish(ctx, v, false, nil)
 	actions := s.decide(v, &published)
 	if len(actions.Reset) > 0 {
@@ -96,7 +97,7 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 	if err != nil {
 		return fmt.Errorf("podsync: a container has vanished, and the runtime does not confirm it: %w", err)
 	}
-	v.status = status
+	v.see(status)
 	return nil
 }
 
@@ -162,7 +163,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
 	if err != nil {
 		return fmt.Errorf("podsync: the new sandbox cannot be looked at: %w", err)
 	}
-	v.status = status
+	v.see(status)
 	return nil
 }
 

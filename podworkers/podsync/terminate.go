@@ -30,7 +30,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
-	v.status = v.after
+	v.see(v.after)
 	s.publish(ctx, v, true, nil) // What amended it before is kept, like all that was published.
 	return nil
 }

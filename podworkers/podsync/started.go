@@ -1,0 +1,121 @@
+package podsync
+
+import (
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// started is the last start of a container that the runtime was asked for in this
+// life, and that may have taken place. The published status does not tell of it
+// before the next look. If the runtime loses the record until then nothing else does,
+// and a container that runs once would run again.
+type started struct {
+	id      string
+	attempt uint32
+	at      time.Time
+	look    uint64 // the looks at the pod before it
+}
+
+// noteStart remembers that the runtime is asked for a start.
+func (v *visit) noteStart(name, id string, attempt uint32, now time.Time) {
+	if v.life.started == nil {
+		v.life.started = make(map[string]started)
+	}
+	v.life.started[name] = started{id: id, attempt: attempt, at: now, look: v.life.looks}
+}
+
+// forgetStart drops the start of a container, if that is the last one: it has not
+// taken place. Kills that are made in parallel may call it at once.
+func (s *Syncer) forgetStart(v *visit, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, begun := range v.life.started {
+		if begun.id == id {
+			delete(v.life.started, name)
+		}
+	}
+}
+
+// neverRan reports whether the error of a start says that this call has not started
+// the container: the runtime did not know it, or it was not as it was seen. After any
+// other the record tells; if that is gone nobody knows.
+func neverRan(err error) bool {
+	return errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrWrongState) || errors.Is(err, runtime.ErrExists)
+}
+
+// see takes the pod as it was just looked at.
+func (v *visit) see(status *runtime.PodStatus) {
+	v.status = status
+	v.life.looks++
+}
+
+// addStarted adds to a published status the starts that it does not tell of, as far as
+// the runtime was looked at since: a container with a record is what that says, and one
+// without has vanished.
+func (s *Syncer) addStarted(v *visit, status *v1.PodStatus) {
+	s.eachUntold(v, status, func(c *v1.ContainerStatus, begun *started) { s.addStart(c, begun) })
+}
+
+// forgetTold drops the starts that what is stored of a pod tells of.
+func (s *Syncer) forgetTold(v *visit) {
+	if !v.untold() {
+		return
+	}
+	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
+		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
+			if s.tells(c, begun) {
+				delete(v.life.started, c.Name)
+			}
+		})
+	}
+}
+
+// eachUntold calls do with the status of each container that was started and that was
+// looked at since.
+func (s *Syncer) eachUntold(v *visit, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
+	if len(v.life.started) == 0 {
+		return
+	}
+	for _, list := range [...][]v1.ContainerStatus{
+		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
+	} {
+		for i := range list {
+			if begun, ok := v.life.started[list[i].Name]; ok && begun.look < v.life.looks {
+				do(&list[i], &begun)
+			}
+		}
+	}
+}
+
+// tells reports whether the status of a container tells of a start, or of what came
+// after it.
+func (s *Syncer) tells(c *v1.ContainerStatus, begun *started) bool {
+	id, last := s.cfg.RuntimeName+"://"+begun.id, c.LastTerminationState.Terminated
+	return c.ContainerID == id && c.State.Waiting == nil || last != nil && last.ContainerID == id || int64(c.RestartCount) > int64(begun.attempt)
+}
+
+func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
+	if s.tells(c, begun) {
+		return
+	}
+	if end := c.State.Terminated; end != nil {
+		c.LastTerminationState.Terminated = end
+	}
+	c.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: begun.at.Truncate(time.Second)}}}
+	c.ContainerID, c.RestartCount, c.Started, c.Ready = s.cfg.RuntimeName+"://"+begun.id, int32(begun.attempt), nil, false
+}
+
+// untold reports whether there may be starts that the published status does not tell of.
+func (v *visit) untold() bool {
+	for _, begun := range v.life.started {
+		if begun.look < v.life.looks {
+			return true
+		}
+	}
+	return false
+}
