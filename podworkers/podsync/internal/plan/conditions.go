@@ -97,7 +97,7 @@ func restarting(in *StatusInput) v1.PodCondition {
 // long as the record is there of one that ended so as to cause it, which is
 // removed last, and then until there is a record again. [P32]
 func restartingAll(in *StatusInput) bool {
-	if in.Terminal || in.Pod.DeletionTimestamp != nil || in.place.replace != "" || !rules.CanAll(in.Pod) {
+	if in.Terminal || in.Pod.DeletionTimestamp != nil || !rules.CanAll(in.Pod) {
 		return false
 	}
 	var x sightings
@@ -105,7 +105,7 @@ func restartingAll(in *StatusInput) bool {
 	any := false
 	for i := range x.ephemeral {
 		rec, _ := x.at(i)
-		if rec == nil || rec.SandboxID != in.place.current.ID {
+		if rec == nil || in.place.current != nil && rec.SandboxID != in.place.current.ID {
 			continue
 		}
 		if c := containerAt(&in.Pod.Spec, i); restartsAll(c, rec) && !in.isOutdated(c.Name, rec) {

@@ -383,7 +383,24 @@ func (s *described) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 	if s.role == ephemeral && (s.state == isOver || rec != nil && rec.State != runtime.StateCreated) {
 		return false
 	}
+	if end := s.lastOfGone(rec); end != nil {
+		return pod.DeletionTimestamp == nil && mayRunAgain(pod, s.spec, end)
+	}
 	return shouldStart(pod, s.spec, rec)
+}
+
+// lastOfGone is how a container ended last whose record is gone, as far as was
+// published: that decides whether it starts again, as if it had the record. Nil: its
+// record tells, or it never ran.
+func (s *described) lastOfGone(rec *runtime.ContainerStatus) *v1.ContainerStateTerminated {
+	switch {
+	case rec != nil && (s.old == nil || !isLost(rec, s.old)):
+	case s.state == isOver:
+		return &s.ended
+	case s.wasOver:
+		return &s.last
+	}
+	return nil
 }
 
 // readiness tells whether the container counts as started and as ready, as far
