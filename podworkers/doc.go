@@ -66,7 +66,7 @@
 //   - A panic is an error of that pod. Its stack is logged, once. [I50]
 //   - A Completion is resolved exactly once, on every way out. [I44]
 //   - Slots are given in order of arrival and handed over directly. None is held
-//     while waiting for a status, nor in WithoutSlot. SyncPod and the other
+//     while waiting for a status, nor in Wait and WithoutSlot. SyncPod and the other
 //     methods have slots of their own. [I16]
 //   - After Run's context has ended nothing begins, running calls are cancelled,
 //     and Run returns when the last has ended, or names those that have not

@@ -3,6 +3,7 @@ package podworkers_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,4 +73,16 @@ func ExampleNew() {
 	// stop web within 30 seconds
 	// stopped: true
 	// ended: true
+}
+
+// A wait for what takes time outside a sync's own work. A PodSyncer calls it with
+// the context that it was given.
+func ExampleWait() {
+	ctx, cancel := context.WithCancel(context.Background())
+	fmt.Println(podworkers.Wait(ctx, time.Millisecond))
+	cancel()
+	fmt.Println(podworkers.Wait(ctx, time.Hour))
+	// Output:
+	// <nil>
+	// context canceled
 }

@@ -2,6 +2,7 @@ package podworkers
 
 import (
 	"context"
+	"time"
 
 	"github.com/podkeel/podkeel/internal/turn"
 )
@@ -10,6 +11,7 @@ import (
 // the call may want to know about itself, in one allocation.
 type syncContext struct {
 	turn.Context
+	seam        turn.Turn // of the workers; nil for a context that others made
 	incarnation uint64
 	slot        lease
 }
@@ -55,4 +57,24 @@ func WithoutSlot(ctx context.Context, wait func()) {
 		return
 	}
 	c.slot.without(ctx, wait)
+}
+
+// Wait waits until d has passed, and returns nil, or returns the error of ctx if
+// that ends first. It is how a PodSyncer waits, and whatever it calls with its
+// context, a runtime or a checker of probes: on the clock of the workers, so that
+// it takes real time in an agent and none in a simulation (podworkerstest,
+// nodetest), where a channel, a timer or time.Sleep would stop everything. A
+// sync's slot is given back meanwhile, as by WithoutSlot. A d of zero or less
+// lets others run. An error ends the call: the sync was cancelled, or the
+// simulated process has crashed.
+//
+// It may be called concurrently. With a context that comes neither from workers
+// nor from a simulation it waits on the real clock.
+func Wait(ctx context.Context, d time.Duration) (err error) {
+	c, ok := ctx.Value(syncContextKey{}).(*syncContext)
+	if !ok || c.seam == nil {
+		return turn.From(ctx).Sleep(ctx, d)
+	}
+	c.slot.without(ctx, func() { err = c.seam.Sleep(ctx, d) })
+	return err
 }

@@ -52,7 +52,7 @@ func (w *Workers) work(ref lifecycle.Ref) {
 // take fetches the pod's work. Without any the runner has ended. The context
 // is ready before the work is: from then on it can be cancelled.
 func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
-	ctx := new(syncContext)
+	ctx := &syncContext{seam: w.turn}
 	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.Take(ref)

@@ -161,6 +161,10 @@ func (p *Process) Yield() error {
 
 // Sleep implements Turn.
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
+	if p.driverMayWait() {
+		due := p.s.now.Add(d)
+		return p.driverWaits(ctx, due, func() bool { return !p.s.now.Before(due) })
+	}
 	c, err := p.enter(ctx)
 	if err != nil {
 		return err
@@ -297,6 +301,9 @@ func (e *bottledEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error)
 }
 
 func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool, error) {
+	if e.p.driverMayWait() {
+		return e.driverWaits(ctx, t, timed)
+	}
 	c, err := e.p.enter(ctx)
 	if err != nil {
 		return false, err
@@ -314,6 +321,20 @@ func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool,
 		e.waiter = nil
 	}
 	return by == wokenBySignal, err
+}
+
+// driverWaits takes the signal for the driver.
+func (e *bottledEvent) driverWaits(ctx context.Context, t time.Time, timed bool) (bool, error) {
+	err := ctx.Err()
+	if err != nil {
+		return false, err
+	}
+	if !timed || t.After(e.p.s.now) {
+		err = e.p.driverWaits(ctx, t, func() bool { return e.set })
+	}
+	taken := e.set && err == nil
+	e.set = e.set && !taken
+	return taken, err
 }
 
 // bottledLatch is a Latch of a process.
@@ -344,6 +365,9 @@ func (l *bottledLatch) Wait(ctx context.Context) error {
 	if l.open && !l.p.crashed {
 		return nil
 	}
+	if l.p.driverMayWait() {
+		return l.p.driverWaits(ctx, time.Time{}, func() bool { return l.open })
+	}
 	c, err := l.p.enter(ctx)
 	if err != nil {
 		return err
@@ -363,7 +387,7 @@ func (l *bottledLatch) Wait(ctx context.Context) error {
 // would wait on one of its channels would stop the only thread there is.
 type processClock struct{ p *Process }
 
-const noChannels = "turn: in a bottle nothing waits on a clock's channel"
+const noChannels = "turn: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
 
 func (c processClock) turn() Turn                         { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }

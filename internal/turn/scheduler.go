@@ -26,6 +26,10 @@ type Scheduler struct {
 	steps   int
 	idle    int // steps since time last moved: a livelock shows here
 	limits  limits
+	guard   guard
+	// hopeless is told of a wait of the driver that cannot end; nil: the driver
+	// may not wait.
+	hopeless func(reason error)
 }
 
 // limits are the numbers at which a bottle concludes that the program in it
@@ -56,7 +60,12 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 
 // Step resumes one ready coroutine, chosen by the seed, until it waits again
 // or ends. It reports false, doing nothing, when none is ready.
-func (s *Scheduler) Step() bool {
+func (s *Scheduler) Step() (stepped bool) {
+	s.guarded(func() { stepped = s.step() })
+	return stepped
+}
+
+func (s *Scheduler) step() bool {
 	s.look()
 	if len(s.ready) == 0 {
 		return false
@@ -70,13 +79,16 @@ func (s *Scheduler) Step() bool {
 	s.ready[i], s.ready[last] = s.ready[last], nil
 	s.ready = s.ready[:last]
 	s.steps++
+	s.guard.steps.Add(1)
 	s.resume(c)
 	return true
 }
 
 // Settle steps until nothing is ready, so that only time can change anything.
-func (s *Scheduler) Settle() {
-	for s.Step() {
+func (s *Scheduler) Settle() { s.guarded(s.settle) }
+
+func (s *Scheduler) settle() {
+	for s.step() {
 	}
 }
 
@@ -108,18 +120,20 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 
 // RunUntil settles, then moves from timer to timer, settling at each, until
 // the clock shows t.
-func (s *Scheduler) RunUntil(t time.Time) {
-	s.Settle()
+func (s *Scheduler) RunUntil(t time.Time) { s.guarded(func() { s.runUntil(t) }) }
+
+func (s *Scheduler) runUntil(t time.Time) {
+	s.settle()
 	for {
 		due, ok := s.Next()
 		if !ok || due.After(t) {
 			break
 		}
 		s.AdvanceTo(due)
-		s.Settle()
+		s.settle()
 	}
 	s.AdvanceTo(t)
-	s.Settle()
+	s.settle()
 }
 
 // look wakes whoever waits on a context of another make that has ended.

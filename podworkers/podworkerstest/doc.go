@@ -39,6 +39,9 @@
 //
 // # To test a PodSyncer of your own
 //
-// Config.Syncer takes a function that makes it on the bottle's clock. As long as
-// it waits only by that clock's seam, or not at all, it runs in a bottle.
+// Config.Syncer takes a function that makes it. It waits by podworkers.Wait with
+// the context of its call, or not at all; a channel, a timer of any clock or
+// time.Sleep stops the only thread there is. With Config.T that fails the test and
+// says where, and so does a panic, which the workers themselves would survive; and
+// a test that has failed logs the transcript.
 package podworkerstest

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podworkerstest"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // A seed is a bug report: it says which of two things came first.
@@ -107,4 +110,27 @@ func ExampleRules_Check() {
 	fmt.Println(err)
 	// Output:
 	// I1: line 2: 0s web: SyncPod sync: another call is running
+}
+
+// A PodSyncer that waits: in an agent the wait takes real time, here it takes
+// none.
+func ExampleConfig_syncer() {
+	node := podworkerstest.NewStepper(podworkerstest.Config{
+		Syncer: func(clk clock.Clock) podworkers.PodSyncer { return slow{podworkerstest.NewSyncer(clk)} },
+	})
+	defer node.Close()
+	node.Create(podworkerstest.Pod("web"))
+	node.Advance(time.Minute)
+	fmt.Print(node.Transcript())
+	// Output:
+	// 0s       web  create
+	// 0s       web  SyncPod create ...
+	// 10s      web  ... SyncPod create: ok, after 10s
+}
+
+// slow is a PodSyncer that takes ten seconds to start a pod.
+type slow struct{ *podworkerstest.Syncer }
+
+func (slow) SyncPod(ctx context.Context, _ podworkers.SyncPodType, _, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
+	return false, podworkers.Wait(ctx, 10*time.Second)
 }

@@ -69,7 +69,13 @@ type history struct {
 	config   bool // a source has spoken of it
 	fullName string
 	open     bool // a call has begun
-	news     int  // what was told since the last call began
+	// news is how often something was told since the last call ended, or while it
+	// runs. The next call has all that was told before the end of the last one;
+	// what was told after that may have come when its content was settled already.
+	news int
+	// owing: something may have been told before the last call ended that was not
+	// in it. The next call may be made for that.
+	owing    bool
 	free     bool // the next call may begin at any time
 	earliest time.Duration
 	latest   time.Duration // zero: no retry is due
@@ -163,7 +169,7 @@ func (c *checker) begin(e Event) {
 	}
 	h.open, h.begun, h.latest = true, true, 0
 	h.free = !h.consumes(e)
-	h.news = 0
+	h.owing, h.news = h.free, 0
 	if !h.config && e.Method != lifecycle.SyncTerminatingRuntimePod {
 		c.fail("I14", e, "no source has spoken of this pod")
 	}
@@ -181,9 +187,11 @@ func (c *checker) begin(e Event) {
 
 // consumes is true if all that was told is surely in the call. What came after
 // the call's content was settled, while it waited for a status or a slot, will
-// need another one.
+// need another one. If the only news is what the call shows it was made for that,
+// unless there was something else to make it for: content of the same version
+// looks the same.
 func (h *history) consumes(e Event) bool {
-	if h.news == 1 {
+	if h.news == 1 && !h.owing {
 		return e.Method == lifecycle.SyncPod && e.Type == h.toldType && e.Version == h.told
 	}
 	return h.news == 0
@@ -223,6 +231,7 @@ func (c *checker) end(e Event) {
 		return // It was crashed.
 	}
 	h.open = false
+	h.owing, h.news = h.owing || h.news > 0, 0
 	if e.Err == nil && (e.Method == lifecycle.SyncTerminatingPod || e.Method == lifecycle.SyncTerminatingRuntimePod) {
 		h.stopped, h.mayRun = true, false
 		h.runtimeOnly = e.Method == lifecycle.SyncTerminatingRuntimePod

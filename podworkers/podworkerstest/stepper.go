@@ -3,6 +3,7 @@ package podworkerstest
 import (
 	"context"
 	"log/slog"
+	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,12 +18,18 @@ import (
 
 // Config is what a Stepper is made of. The zero value is complete.
 type Config struct {
+	// T is the test. What is wrong with the test or with a syncer of yours, a
+	// panic or a wait that is none of podworkers.Wait, fails it with a sentence;
+	// if it has failed at its end, the transcript is logged; and the Stepper is
+	// closed then. Nil: what is wrong is a panic of the call that drives.
+	T testing.TB
 	// Seed takes every decision that goroutines would leave to chance.
 	Seed uint64
 	// Start is the time at the beginning; zero is the first of January 2000.
 	Start time.Time
-	// Syncer makes the syncer under test, on the bottle's clock. nil is the
-	// Stepper's own Syncer.
+	// Syncer makes the syncer under test, on the bottle's clock, once for each
+	// process (see Restart). It waits by podworkers.Wait, and a panic of it fails
+	// the test. nil is the Stepper's own Syncer.
 	Syncer func(clk clock.Clock) podworkers.PodSyncer
 	// Jitter is podworkers.Config.Jitter; nil is no jitter at all, so that
 	// times in a transcript are round.
@@ -36,7 +43,8 @@ type Config struct {
 
 // Stepper is the workers of a node in a bottle: the production code, on one
 // thread, with a clock that only Advance moves, driven step by step. Nothing
-// happens between its calls. It is not safe for concurrent use.
+// happens between its calls. A call of the test that waits, such as
+// Completion.Wait, steps until that has come. It is not safe for concurrent use.
 type Stepper struct {
 	// Workers are the workers under test. What is asked of them directly does
 	// not appear in the trace.
@@ -55,6 +63,7 @@ type Stepper struct {
 	crashAt   int // zero: not at all
 	ended     bool
 	err       error
+	wrong     string // with a syncer; the test is to fail with it
 }
 
 // NewStepper makes workers and starts their Run, which takes its first step
@@ -68,10 +77,15 @@ func NewStepper(config Config) *Stepper {
 		config.Jitter = func() float64 { return 0 }
 	}
 	s := &Stepper{config: config, scheduler: turn.NewScheduler(config.Seed, config.Start)}
+	s.scheduler.Guard(stallLimit, s.stalled)
+	s.scheduler.LetDriverWait(s.hopeless)
 	s.process = s.scheduler.NewProcess()
 	clk := s.process.Clock()
 	s.Trace, s.Cache, s.Syncer = NewTrace(clk), NewCache(clk), NewSyncer(clk)
 	s.launch()
+	if t := config.T; t != nil {
+		t.Cleanup(s.cleanup)
+	}
 	return s
 }
 
@@ -80,7 +94,7 @@ func (s *Stepper) launch() {
 	clk := s.process.Clock()
 	var syncer podworkers.PodSyncer = s.Syncer
 	if s.config.Syncer != nil {
-		syncer = s.config.Syncer(clk)
+		syncer = watched{s, s.config.Syncer(clk)}
 	}
 	w, err := podworkers.New(podworkers.Config{
 		Syncer: s.Trace.Record(syncer), Cache: s.Cache, Clock: clk, Jitter: s.config.Jitter, Hooks: s.Trace.Hooks(),
@@ -169,7 +183,9 @@ func (s *Stepper) Step() bool {
 		s.crashAt = 0
 		s.Crash()
 	}
-	return s.scheduler.Step()
+	stepped := false
+	s.drive(func() { stepped = s.scheduler.Step() })
+	return stepped
 }
 
 // Steps is the number of steps so far: the number by which to place a crash.
@@ -181,8 +197,12 @@ func (s *Stepper) CrashAt(steps int) { s.crashAt = steps }
 
 // Settle steps until nothing can happen before time passes.
 func (s *Stepper) Settle() {
-	for s.Step() {
+	for s.crashAt > 0 { // Until the crash has come to its place.
+		if !s.Step() {
+			return
+		}
 	}
+	s.drive(s.scheduler.Settle)
 }
 
 // Advance lets time pass, with all that happens meanwhile.
@@ -211,9 +231,10 @@ func (s *Stepper) Float64() float64 { return s.scheduler.Float64() }
 func (s *Stepper) Coroutines() int { return s.process.Running() }
 
 // Go runs f as a coroutine beside the workers. In it things can be waited for,
-// such as a Completion.
+// such as a Completion, and time by podworkers.Wait.
 func (s *Stepper) Go(f func(ctx context.Context)) {
-	s.process.Go(func() { f(context.Background()) })
+	ctx := turn.Into(context.Background(), s.process)
+	s.process.Go(func() { f(ctx) })
 }
 
 // Stop tells Run to end, and settles.
@@ -249,8 +270,13 @@ func (s *Stepper) Restart() {
 	s.launch()
 }
 
-// Close ends everything in the bottle. It is called once, at the end.
-func (s *Stepper) Close() { s.process.Crash() }
+// Close ends everything in the bottle. It is called at the end; with Config.T
+// the end of the test does it.
+func (s *Stepper) Close() {
+	if !s.scheduler.Stalled() {
+		s.process.Crash()
+	}
+}
 
 // Transcript is the trace as a table.
 func (s *Stepper) Transcript() string { return s.Trace.String() }

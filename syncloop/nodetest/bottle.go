@@ -59,7 +59,7 @@ func (b *Bottle) Start() {
 	if err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
-	ctx, end := turn.WithCancel(context.Background())
+	ctx, end := turn.WithCancel(turn.Into(context.Background(), p))
 	b.process, b.node, b.end, b.ended = p, n, end, false
 	for _, pod := range b.wanted {
 		b.set(pod)

@@ -1,0 +1,76 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var errNothingLeft = errors.New("turn: nothing is left in the simulation that could happen")
+
+// driverLimit is for how much virtual time a wait of the driver goes on.
+const driverLimit = 24 * time.Hour
+
+// LetDriverWait lets the driver, who is no coroutine, wait too: its wait runs the
+// simulation until what it waits for has come. If nothing can bring that any
+// more, or a day of virtual time has not brought it, hopeless is called with the
+// reason, by the driver; where it returns the wait fails with the reason. Without
+// LetDriverWait a wait of the driver is a panic.
+func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
+
+// driverMayWait reports whether the caller is the driver, and may wait.
+func (p *Process) driverMayWait() bool {
+	return p.s.current == nil && !p.crashed && p.s.hopeless != nil
+}
+
+// driverWaits is a wait of the driver: until over, the end of ctx, a crash, or
+// the time due unless that is zero.
+func (p *Process) driverWaits(ctx context.Context, due time.Time, over func() bool) error {
+	waiting := func() bool {
+		return !over() && ctx.Err() == nil && !p.crashed && (due.IsZero() || p.s.now.Before(due))
+	}
+	until := p.s.now.Add(driverLimit)
+	if !due.IsZero() {
+		p.s.runTo(due, waiting)
+	} else if err := p.s.RunWhile(until, waiting); err != nil {
+		p.s.hopeless(err)
+		return err
+	}
+	switch {
+	case p.crashed:
+		return ErrCrashed
+	case over():
+		return nil
+	}
+	return ctx.Err()
+}
+
+// runTo is RunWhile to a time that comes in any case.
+func (s *Scheduler) runTo(due time.Time, waiting func() bool) {
+	s.guarded(func() {
+		for waiting() {
+			if s.step() {
+				continue
+			}
+			next, ok := s.Next()
+			if !ok || next.After(due) {
+				next = due
+			}
+			s.AdvanceTo(next)
+		}
+	})
+}
+
+type turnKey struct{}
+
+// Into returns a context in which From finds t.
+func Into(ctx context.Context, t Turn) context.Context { return context.WithValue(ctx, turnKey{}, t) }
+
+// From returns the seam that Into has put into a context, or into one that it is
+// derived from; without any it is the production half on the real clock.
+func From(ctx context.Context) Turn {
+	if t, ok := ctx.Value(turnKey{}).(Turn); ok {
+		return t
+	}
+	return Over(nil)
+}

@@ -1,0 +1,179 @@
+package turn_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/turn"
+)
+
+// guarded is a scheduler that is watched over; stalled is what was told.
+func guarded() (s *turn.Scheduler, stalled *string) {
+	s, stalled = turn.NewScheduler(1, time.Unix(0, 0)), new(string)
+	s.Guard(30*time.Millisecond, func(stack string) {
+		*stalled = stack
+		runtime.Goexit()
+	})
+	return s, stalled
+}
+
+// inGoroutine runs f, and reports whether it has returned.
+func inGoroutine(f func()) (returned bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+		returned = true
+	}()
+	<-done
+	return returned
+}
+
+func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
+	for name, drive := range map[string]func(*turn.Scheduler){
+		"Step":     func(s *turn.Scheduler) { s.Step() },
+		"Settle":   (*turn.Scheduler).Settle,
+		"RunUntil": func(s *turn.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
+		"RunWhile": func(s *turn.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
+	} {
+		s, stalled := guarded()
+		never := make(chan struct{})
+		s.NewProcess().Go(func() { <-never })
+		assert.False(t, inGoroutine(func() { drive(s) }), name)
+		assert.Contains(t, *stalled, "TestGuard_TellsWhatHasStoppedTheThread", name)
+		assert.True(t, s.Stalled(), name)
+		assert.False(t, inGoroutine(func() { drive(s) }), "%s: nothing goes on", name)
+		close(never)
+		s.Resume()
+		assert.True(t, inGoroutine(s.Settle), name)
+	}
+}
+
+// A long drive of many steps is none that has stopped.
+func TestGuard_StepsAreSignsOfLife(t *testing.T) {
+	s, stalled := guarded()
+	p := s.NewProcess()
+	p.Go(func() {
+		for range 20 {
+			busy(10 * time.Millisecond)
+			_ = p.Sleep(context.Background(), time.Second)
+		}
+	})
+	assert.True(t, inGoroutine(func() { s.RunUntil(s.Now().Add(time.Minute)) }), *stalled)
+}
+
+// busy computes for a while, in real time.
+func busy(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+	}
+}
+
+func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
+	s, _ := guarded()
+	p := s.NewProcess()
+	p.Go(func() { panic("boom") })
+	assert.ErrorContains(t, panicOf(s.Settle), "boom")
+	p.Go(func() { runtime.Goexit() })
+	assert.False(t, inGoroutine(s.Settle))
+	ran := false
+	p.Go(func() { ran = true })
+	s.Settle()
+	assert.True(t, ran, "the scheduler goes on")
+}
+
+func TestRunWhile_StopsWhereItIsTold(t *testing.T) {
+	s := turn.NewScheduler(1, time.Unix(0, 0))
+	p := s.NewProcess()
+	n := 0
+	p.Go(func() {
+		for p.Sleep(context.Background(), time.Minute) == nil {
+			n++
+		}
+	})
+	require.NoError(t, s.RunWhile(s.Now().Add(time.Hour), func() bool { return n < 3 }))
+	assert.Equal(t, 3*time.Minute, s.Now().Sub(time.Unix(0, 0)))
+	err := s.RunWhile(s.Now().Add(90*time.Second), func() bool { return true })
+	require.ErrorContains(t, err, "what is waited for has not happened")
+	assert.Equal(t, 4*time.Minute+30*time.Second, s.Now().Sub(time.Unix(0, 0)))
+	p.Crash()
+	err = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true })
+	require.EqualError(t, err, "turn: nothing is left in the simulation that could happen")
+}
+
+// waiting is a scheduler whose driver may wait.
+func waiting() (s *turn.Scheduler, p *turn.Process, reason *error) {
+	s, reason = turn.NewScheduler(1, time.Unix(0, 0)), new(error)
+	s.LetDriverWait(func(err error) { *reason = err })
+	return s, s.NewProcess(), reason
+}
+
+func TestDriver_SleepsInVirtualTime(t *testing.T) {
+	s, p, _ := waiting()
+	ticks := 0
+	p.Go(func() {
+		for p.Sleep(context.Background(), time.Second) == nil {
+			ticks++
+		}
+	})
+	require.NoError(t, p.Sleep(context.Background(), time.Minute))
+	assert.Equal(t, time.Minute, s.Now().Sub(time.Unix(0, 0)))
+	assert.InDelta(t, 60, ticks, 1)
+	ctx, cancel := p.WithDeadline(context.Background(), s.Now().Add(time.Second))
+	defer cancel()
+	require.ErrorIs(t, p.Sleep(ctx, time.Hour), context.DeadlineExceeded)
+	assert.Equal(t, time.Minute+time.Second, s.Now().Sub(time.Unix(0, 0)))
+	p.Crash()
+	require.ErrorIs(t, p.Sleep(context.Background(), time.Hour), turn.ErrCrashed)
+}
+
+func TestDriver_WaitsForEventsAndLatches(t *testing.T) {
+	s, p, reason := waiting()
+	event, latch := p.NewEvent(), p.NewLatch()
+	p.Go(func() {
+		_ = p.Sleep(context.Background(), time.Second)
+		event.Signal()
+		_ = p.Sleep(context.Background(), time.Second)
+		latch.Open()
+	})
+	require.NoError(t, event.Wait(context.Background()))
+	assert.Equal(t, time.Second, s.Now().Sub(time.Unix(0, 0)))
+	require.NoError(t, latch.Wait(context.Background()))
+	assert.Equal(t, 2*time.Second, s.Now().Sub(time.Unix(0, 0)))
+	taken, err := event.WaitUntil(context.Background(), s.Now().Add(time.Second))
+	require.NoError(t, err)
+	assert.False(t, taken, "the signal was taken")
+	assert.Equal(t, 3*time.Second, s.Now().Sub(time.Unix(0, 0)))
+	event.Signal()
+	taken, err = event.WaitUntil(context.Background(), s.Now())
+	require.NoError(t, err)
+	assert.True(t, taken)
+	require.NoError(t, *reason)
+
+	require.ErrorContains(t, event.Wait(context.Background()), "nothing is left in the simulation")
+	require.ErrorContains(t, *reason, "nothing is left in the simulation")
+	p.Go(func() {
+		for p.Sleep(context.Background(), time.Minute) == nil {
+		}
+	})
+	require.ErrorContains(t, event.Wait(context.Background()), "what is waited for has not happened")
+	assert.Equal(t, 24*time.Hour+3*time.Second, s.Now().Sub(time.Unix(0, 0)), "a day is enough")
+	ctx, cancel := turn.WithCancel(context.Background())
+	p.Go(cancel)
+	require.ErrorIs(t, event.Wait(ctx), context.Canceled)
+	p.Crash()
+}
+
+func TestFrom_FindsWhatIntoHasPutThere(t *testing.T) {
+	s := turn.NewScheduler(1, time.Unix(0, 0))
+	p := s.NewProcess()
+	ctx, cancel := turn.WithCancel(turn.Into(context.Background(), p))
+	defer cancel()
+	assert.Equal(t, turn.Turn(p), turn.From(turn.Detach(ctx)))
+	assert.Equal(t, turn.Over(nil), turn.From(context.Background()))
+	assert.NoError(t, ctx.Err())
+}
