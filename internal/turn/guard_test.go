@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -35,55 +36,55 @@ func inGoroutine(f func()) (returned bool) {
 }
 
 func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
-	for name, drive := range map[string]func(*turn.Scheduler){
-		"Step":     func(s *turn.Scheduler) { s.Step() },
-		"Settle":   (*turn.Scheduler).Settle,
-		"RunUntil": func(s *turn.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
-		"RunWhile": func(s *turn.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
-	} {
-		s, stalled := guarded()
-		never := make(chan struct{})
-		s.NewProcess().Go(func() { <-never })
-		assert.False(t, inGoroutine(func() { drive(s) }), name)
-		assert.Contains(t, *stalled, "TestGuard_TellsWhatHasStoppedTheThread", name)
-		assert.True(t, s.Stalled(), name)
-		assert.False(t, inGoroutine(func() { drive(s) }), "%s: nothing goes on", name)
-		close(never)
-		s.Resume()
-		assert.True(t, inGoroutine(s.Settle), name)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for name, drive := range map[string]func(*turn.Scheduler){
+			"Step":     func(s *turn.Scheduler) { s.Step() },
+			"Settle":   (*turn.Scheduler).Settle,
+			"RunUntil": func(s *turn.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
+			"RunWhile": func(s *turn.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
+		} {
+			s, stalled := guarded()
+			never := make(chan struct{})
+			s.NewProcess().Go(func() { <-never })
+			assert.False(t, inGoroutine(func() { drive(s) }), name)
+			assert.Contains(t, *stalled, "TestGuard_TellsWhatHasStoppedTheThread", name)
+			assert.True(t, s.Stalled(), name)
+			assert.False(t, inGoroutine(func() { drive(s) }), "%s: nothing goes on", name)
+			close(never)
+			s.Resume()
+			assert.True(t, inGoroutine(s.Settle), name)
+		}
+	})
 }
 
 // A long drive of many steps is none that has stopped.
 func TestGuard_StepsAreSignsOfLife(t *testing.T) {
-	s, stalled := guarded()
-	p := s.NewProcess()
-	p.Go(func() {
-		for range 20 {
-			busy(10 * time.Millisecond)
-			_ = p.Sleep(context.Background(), time.Second)
-		}
+	synctest.Test(t, func(t *testing.T) {
+		s, stalled := guarded()
+		p := s.NewProcess()
+		p.Go(func() {
+			for range 20 {
+				time.Sleep(20 * time.Millisecond) // A step that takes its time.
+				_ = p.Sleep(context.Background(), time.Second)
+			}
+		})
+		assert.True(t, inGoroutine(func() { s.RunUntil(s.Now().Add(time.Minute)) }), *stalled)
 	})
-	assert.True(t, inGoroutine(func() { s.RunUntil(s.Now().Add(time.Minute)) }), *stalled)
-}
-
-// busy computes for a while, in real time.
-func busy(d time.Duration) {
-	for began := time.Now(); time.Since(began) < d; {
-	}
 }
 
 func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
-	s, _ := guarded()
-	p := s.NewProcess()
-	p.Go(func() { panic("boom") })
-	assert.ErrorContains(t, panicOf(s.Settle), "boom")
-	p.Go(func() { runtime.Goexit() })
-	assert.False(t, inGoroutine(s.Settle))
-	ran := false
-	p.Go(func() { ran = true })
-	s.Settle()
-	assert.True(t, ran, "the scheduler goes on")
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := guarded()
+		p := s.NewProcess()
+		p.Go(func() { panic("boom") })
+		assert.ErrorContains(t, panicOf(s.Settle), "boom")
+		p.Go(func() { runtime.Goexit() })
+		assert.False(t, inGoroutine(s.Settle))
+		ran := false
+		p.Go(func() { ran = true })
+		s.Settle()
+		assert.True(t, ran, "the scheduler goes on")
+	})
 }
 
 func TestRunWhile_StopsWhereItIsTold(t *testing.T) {

@@ -191,21 +191,23 @@ func TestStepper_AWrongSyncerFailsTheTest(t *testing.T) {
 
 // A syncer that waits for something real stops the only thread there is.
 func TestStepper_AWaitForSomethingRealFailsTheTest(t *testing.T) {
-	never := make(chan struct{})
-	config := starting(func(clock.Clock, context.Context, *v1.Pod) error { <-never; return nil })
-	var node *Stepper
-	f := fails(config, func(s *Stepper) {
-		node = s
-		node.StallAfter(50 * time.Millisecond)
-		create(node)
+	synctest.Test(t, func(t *testing.T) {
+		never := make(chan struct{})
+		config := starting(func(clock.Clock, context.Context, *v1.Pod) error { <-never; return nil })
+		var node *Stepper
+		f := fails(config, func(s *Stepper) {
+			node = s
+			node.StallAfter(time.Second)
+			create(node)
+		})
+		close(never)
+		node.Resume()
+		node.Close()
+		assert.True(t, f.failed)
+		assert.Contains(t, f.said, "waits for something outside it, and nothing can go on")
+		assert.Contains(t, f.said, "A PodSyncer waits by podworkers.Wait(ctx, d)")
+		assert.Contains(t, f.said, "TestStepper_AWaitForSomethingRealFailsTheTest", "where")
 	})
-	close(never)
-	node.Resume()
-	node.Close()
-	assert.True(t, f.failed)
-	assert.Contains(t, f.said, "waits for something outside it, and nothing can go on")
-	assert.Contains(t, f.said, "A PodSyncer waits by podworkers.Wait(ctx, d)")
-	assert.Contains(t, f.said, "TestStepper_AWaitForSomethingRealFailsTheTest", "where")
 }
 
 // An assertion inside a syncer ends the test, as it does elsewhere.
