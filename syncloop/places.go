@@ -4,6 +4,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/dirty"
@@ -28,6 +29,8 @@ type places struct {
 	endings map[types.UID]ending
 	// seen are the pods that may run, as the runtime has shown them last.
 	seen map[types.UID]*runtime.Pod
+	// told is what others may ask of endings.
+	told told
 	// undecided are the pods that have been added and that nothing has been decided
 	// about yet.
 	undecided map[types.UID]bool
@@ -145,6 +148,7 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 			delete(h.places.seen, uid) // It has ended since it was seen.
 		}
 		delete(h.places.endings, uid)
+		h.places.told.drop(uid)
 		h.places.ledger.Ended(uid)
 		return
 	case !known:
@@ -155,7 +159,9 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 	if g := view.Grace(); g.Set {
 		grace = time.Duration(g.Seconds) * time.Second
 	}
-	h.places.ledger.End(e.item, e.since.Add(grace))
+	until := e.since.Add(grace)
+	h.places.told.set(Ending{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly})
+	h.places.ledger.End(e.item, until)
 }
 
 // ends is what takes up room under a UID that begins to end.
@@ -195,9 +201,20 @@ func itemOf(pod *runtime.Pod) usage.Item {
 
 // skeleton is what is known of such a pod as a pod.
 func skeleton(pod *runtime.Pod) *v1.Pod {
-	p := &v1.Pod{}
+	p := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning}}
 	p.UID, p.Namespace, p.Name = pod.UID, pod.Namespace, pod.Name
+	for _, c := range pod.Containers {
+		if c.State == runtime.StateRunning {
+			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: c.Name})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, v1.ContainerStatus{
+				Name: c.Name, ContainerID: c.ID, RestartCount: int32(c.Attempt), State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
+			})
+		}
+	}
 	for _, s := range pod.Sandboxes {
+		if since := p.Status.StartTime; !s.CreatedAt.IsZero() && (since == nil || s.CreatedAt.Before(since.Time)) {
+			p.Status.StartTime = &metav1.Time{Time: s.CreatedAt}
+		}
 		if source := s.Annotations[podmanager.ConfigSourceAnnotation]; source != "" {
 			p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}
 		}

@@ -79,6 +79,44 @@ func TestVerbs_People(t *testing.T) {
 	}
 }
 
+// stayer is a pod that takes its grace to end.
+const stayer = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: etcd
+  annotations: {memory.podkeel.dev/main: "run=forever ignore-term"}
+spec:
+  terminationGracePeriodSeconds: 3
+  containers: [{name: main, image: etcd}]
+`
+
+// TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded: it is Terminating until then.
+func TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded(t *testing.T) {
+	dir := t.TempDir()
+	manifest := filepath.Join(dir, "etcd.yaml")
+	require.NoError(t, os.WriteFile(manifest, []byte(stayer), 0o600))
+	o, err := parse([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
+	require.NoError(t, err)
+	out, log := newLines(), newLines()
+	a, err := newAgent(o, out, log)
+	require.NoError(t, err)
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() { ended <- a.run(signals) }()
+	out.until(t, "etcd-n", "1/1", "Running")
+	require.NoError(t, os.Remove(manifest))
+	out.until(t, "etcd-n", "1/1", "Terminating")
+	code, stdout, stderr := called("ps", "--server", a.address())
+	assert.Equal(t, exitOK, code, stderr)
+	assert.Regexp(t, `(?m)^etcd-n +1/1 +Terminating +0 +\d+s$`, stdout)
+	out.until(t, "etcd-n", "0/1", "Gone")
+	code, stdout, stderr = called("ps", "--server", a.address())
+	assert.Equal(t, exitOK, code, stderr)
+	assert.NotContains(t, stdout, "etcd-n")
+	signals <- os.Interrupt
+	require.NoError(t, <-ended)
+}
+
 // TestLogs_Interrupted: a signal ends what would go on.
 func TestLogs_Interrupted(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -196,6 +196,18 @@ func (h *histories) named(namespace, name string) []types.UID {
 	return uids
 }
 
+// all are the remembered pods, as they were desired last.
+func (h *histories) all() (pods []*v1.Pod) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range h.mu.pods {
+		if one.pod != nil {
+			pods = append(pods, one.pod)
+		}
+	}
+	return pods
+}
+
 // forget drops all pods that nobody knows. known is called with no lock held.
 func (h *histories) forget(known func(types.UID) bool) {
 	h.mu.Lock()

@@ -58,12 +58,15 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	}
 }
 
-// Pods returns a copy of every pod of the node with its newest status, in the
-// order of arrival.
+// Pods returns a copy of every pod of the node with its newest status: at first
+// those that are not desired any more and whose containers have not stopped yet, which
+// have a deletion timestamp, then those that are desired, in the order of arrival. Of a
+// pod that a former agent has left behind, and that no source has named, only what the
+// runtime knows is there.
 func (n *Node) Pods() []*v1.Pod {
-	pods := n.manager.GetPods()
-	for i, pod := range pods {
-		pods[i] = n.withStatus(pod)
+	pods := n.departed()
+	for _, pod := range n.manager.GetPods() {
+		pods = append(pods, n.withStatus(pod))
 	}
 	return pods
 }

@@ -1,0 +1,60 @@
+package syncloop
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ending is a pod whose containers have not stopped and have to.
+type Ending struct {
+	// Pod is the pod as its worker has it. It is shared, and only read.
+	Pod *v1.Pod
+	// Since is when it has begun to end, as far as the handlers know, and Until when
+	// it should have ended.
+	Since, Until time.Time
+	// RuntimeOnly: an agent before this one has started it, and no source has named
+	// it. Pod is what the runtime tells of it.
+	RuntimeOnly bool
+}
+
+// told is what others may ask about pods that are ending.
+type told struct {
+	mu struct {
+		sync.Mutex
+		pods map[types.UID]Ending
+	}
+}
+
+func (t *told) set(e Ending) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.pods == nil {
+		t.mu.pods = make(map[types.UID]Ending)
+	}
+	t.mu.pods[e.Pod.UID] = e
+}
+
+func (t *told) drop(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mu.pods, uid)
+}
+
+// Endings lists the pods whose containers have not stopped and have to, by UID. It
+// may be called from anywhere.
+func (h *Handlers) Endings() []Ending {
+	t := &h.places.told
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]Ending, 0, len(t.mu.pods))
+	for _, e := range t.mu.pods {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b Ending) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
+	return all
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// departed are copies of the pods that are not desired any more and whose containers
+// have not stopped, with their newest status and a deletion timestamp, as an API
+// server would show them. Pods that only the runtime knows come after those that
+// have a worker.
+func (n *Node) departed() (pods []*v1.Pod) {
+	endings := n.handlers.Endings()
+	until := make(map[types.UID]time.Time, len(endings))
+	for _, e := range endings {
+		until[e.Pod.UID] = e.Until
+	}
+	for _, pod := range n.histories.all() {
+		view := n.workers.View(pod.UID)
+		if _, desired := n.manager.GetPodByUID(pod.UID); !desired && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
+			at, ok := until[pod.UID]
+			if !ok {
+				at = n.turn.Now() // It has left the configuration just now.
+			}
+			pods = append(pods, deleted(n.withStatus(pod), at, view.Grace()))
+		}
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(started(a).Compare(started(b)), cmp.Compare(a.UID, b.UID))
+	})
+	for _, e := range endings {
+		if _, desired := n.manager.GetPodByUID(e.Pod.UID); desired || !e.RuntimeOnly {
+			continue
+		}
+		pods = append(pods, deleted(e.Pod.DeepCopy(), e.Until, n.workers.View(e.Pod.UID).Grace()))
+	}
+	return pods
+}
+
+// started is when the node has taken a pod up.
+func started(pod *v1.Pod) time.Time {
+	if pod.Status.StartTime == nil {
+		return time.Time{}
+	}
+	return pod.Status.StartTime.Time
+}
+
+// deleted gives a pod what an API server gives one that is being deleted.
+func deleted(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
+	if pod.DeletionTimestamp == nil {
+		pod.DeletionTimestamp = &metav1.Time{Time: at}
+	}
+	if grace.Set && pod.DeletionGracePeriodSeconds == nil {
+		pod.DeletionGracePeriodSeconds = &grace.Seconds
+	}
+	return pod
+}

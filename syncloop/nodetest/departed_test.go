@@ -1,0 +1,49 @@
+package nodetest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// listed are the pods as a client of the node shows them: by what the list says, and
+// nothing else.
+func listed(b *nodetest.Bottle) (lines []string) {
+	for _, p := range b.Node().Pods() {
+		lines = append(lines, p.Name+" "+node.Summarize(p, false).String())
+	}
+	return lines
+}
+
+// TestPods_ShowADroppedPodUntilItsContainersHaveStopped: one that was dropped, and one
+// whose manifest is gone, as kubectl shows a pod that is being deleted.
+func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {
+	files := source.NewHandle()
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
+	b.Set(heavy("web", 20))
+	require.NoError(t, files.Set(heavy("etcd", 30)))
+	b.Set(pod("stays", []string{"serve"}))
+	b.Run(5 * time.Second)
+	assert.ElementsMatch(t, []string{"etcd 1/1 Running", "web 1/1 Running", "stays 1/1 Running"}, listed(b))
+	b.Drop("uid-web")
+	files.Drop("uid-etcd")
+	b.Run(time.Second)
+	assert.Equal(t, []string{"etcd 1/1 Terminating", "web 1/1 Terminating", "stays 1/1 Running"}, listed(b))
+	for _, p := range b.Node().Pods()[:2] {
+		require.NotNil(t, p.DeletionTimestamp)
+		assert.Equal(t, nodetest.Epoch.Add(5*time.Second+time.Duration(*p.DeletionGracePeriodSeconds)*time.Second), p.DeletionTimestamp.Time, p.Name)
+	}
+	b.Run(18 * time.Second)
+	assert.Equal(t, []string{"etcd 1/1 Terminating", "web 1/1 Terminating", "stays 1/1 Running"}, listed(b))
+	b.Run(2 * time.Second)
+	assert.Equal(t, []string{"etcd 1/1 Terminating", "stays 1/1 Running"}, listed(b))
+	b.Run(10 * time.Second)
+	assert.Equal(t, []string{"stays 1/1 Running"}, listed(b))
+	b.Stop()
+}
