@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -26,7 +27,8 @@ var (
 
 // Terminal marks an error of a PodSyncer that no retry can mend. The pod is
 // looked at again when something changes, or at the next resync, and not
-// before. Joined with an error that is not marked it does not count, and in a
+// before. The mark is found in whatever wraps it: errors.Join, %w, and the Aggregate of
+// k8s.io/apimachinery. Joined with an error that is not marked it does not count, and in a
 // termination neither: that has to end. A nil error stays nil.
 func Terminal(err error) error {
 	if err == nil {
@@ -59,26 +61,20 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
-// RetryAt is the time that the error names, for those who look for the mark
-// with errors.As.
+// RetryAt is the time that the error names, for those who look for the mark in a
+// tree of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
 // passes is true if part of the error says that the runtime has not come to an end
 // yet with an earlier call for the same attempt, whose reply was lost (F56): that
 // tends to be over soon. Whoever has marked a part knows better.
 func passes(err error) bool {
-	if err == runtime.ErrExists {
-		return true
-	}
-	switch e := err.(type) {
+	switch err.(type) {
 	case *retryError, *terminalError:
 		return false
-	case interface{ Unwrap() error }:
-		return passes(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), passes)
 	}
-	return false
+	parts := errtree.Parts(err)
+	return slices.ContainsFunc(parts, passes) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
 }
 
 // isTerminal is true if no part of the error could be mended by a retry: of
@@ -97,39 +93,23 @@ func every(err error, marked func(error) bool) bool {
 	if marked(err) {
 		return true
 	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return every(e.Unwrap(), marked)
-	case interface{ Unwrap() []error }:
-		parts := e.Unwrap()
-		for _, part := range parts {
-			if !every(part, marked) {
-				return false
-			}
+	parts := errtree.Parts(err)
+	for _, part := range parts {
+		if !every(part, marked) {
+			return false
 		}
-		return len(parts) > 0
 	}
-	return false
+	return len(parts) > 0
 }
 
 // retryAt is the earliest time that any error in the tree asks for (B-101).
 func retryAt(err error) (at time.Time, ok bool) {
-	switch e := err.(type) {
-	case nil:
-		return time.Time{}, false
-	case *retryError:
+	if e, marked := err.(*retryError); marked {
 		at, ok = e.at, true
-		if inner, found := retryAt(e.err); found && inner.Before(at) {
-			at = inner
-		}
-		return at, ok
-	case interface{ Unwrap() error }:
-		return retryAt(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			if t, found := retryAt(inner); found && (!ok || t.Before(at)) {
-				at, ok = t, true
-			}
+	}
+	for _, inner := range errtree.Parts(err) {
+		if t, found := retryAt(inner); found && (!ok || t.Before(at)) {
+			at, ok = t, true
 		}
 	}
 	return at, ok

@@ -103,6 +103,7 @@ func Podkeel() House {
 			{"internal/turn", Seam, Floor1a},
 			{"internal/dirty", Quiet, Floor1a},
 			{"internal/containers", Pure, Floor1a},
+			{"internal/errtree", Pure, Floor1a},
 
 			// What several decisions have to agree on.
 			{"internal/conditions", Pure, Floor1b},

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -46,8 +47,7 @@ func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) erro
 		if errors.Is(err, ErrHookTimeout) {
 			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
 		}
-		var failed *hookFailure
-		if errors.As(err, &failed) {
+		if failed, ok := errtree.As[*hookFailure](err); ok {
 			s.cfg.Log.DebugContext(ctx, "hook failed", "uid", v.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
 		}
 		return err

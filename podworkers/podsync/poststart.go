@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -34,12 +35,12 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 			by: s.turn.Now().Add(s.cfg.HookTimeout),
 		})
 	})
-	var failed *hookFailure
+	failed, ok := errtree.As[*hookFailure](err)
 	switch {
 	case err == nil:
 		delete(v.life.unwelcome, id)
 		return nil
-	case !errors.As(err, &failed):
+	case !ok:
 		return err
 	}
 	s.warn(v, c.Name, eventPostStart, "The PostStart hook of container %s failed: %s", c.Name, failed)

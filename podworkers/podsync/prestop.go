@@ -2,8 +2,8 @@ package podsync
 
 import (
 	"context"
-	"errors"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -18,8 +18,8 @@ func (s *Syncer) preStop(ctx context.Context, v *visit, t *target) error {
 	err := s.hook(ctx, v, RunPreStopHook, hook{
 		purpose: runtime.PreStopHook, handler: t.stopInfo.preStop, id: t.id, name: t.name, ports: t.ports, by: t.kill.by,
 	})
-	var failed *hookFailure
-	if !errors.As(err, &failed) {
+	failed, ok := errtree.As[*hookFailure](err)
+	if !ok {
 		return err
 	}
 	s.warn(v, t.name, eventPreStop, "The PreStop hook of container %s failed: %s", t.name, failed)

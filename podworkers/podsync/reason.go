@@ -1,8 +1,7 @@
 package podsync
 
 import (
-	"errors"
-
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 )
 
@@ -71,8 +70,8 @@ func because(reason Reason, err error) error {
 // waiting is what a container shows that could not be started for this error.
 // False: nothing, the error says nothing about the container.
 func waiting(err error) (plan.Reason, bool) {
-	var f *failure
-	if !errors.As(err, &f) {
+	f, ok := errtree.As[*failure](err)
+	if !ok {
 		return plan.Reason{}, false
 	}
 	return plan.Reason{Reason: string(f.reason), Message: f.err.Error()}, true

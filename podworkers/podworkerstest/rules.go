@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -248,19 +249,14 @@ func (c *checker) end(e Event) {
 
 // delay is how long after a call the next one may come without news.
 func (c *checker) delay(e Event, random float64) time.Duration {
-	var (
-		outcome workqueue.Outcome
-		asked   interface {
-			error
-			RetryAt() time.Time
-		}
-	)
+	var outcome workqueue.Outcome
+	_, asked := errtree.As[interface{ RetryAt() time.Time }](e.Err)
 	switch {
 	case e.Err == nil:
 		outcome = workqueue.Succeeded
 	case errors.Is(e.Err, runtime.ErrNetworkNotReady):
 		outcome = workqueue.FailedTransiently
-	case errors.As(e.Err, &asked) && random == 0:
+	case asked && random == 0:
 		return 0 // It may name any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrNotReady):
 		return 0 // The runtime may answer at any time.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
@@ -112,8 +113,8 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	case err != nil && late && a.ctx.Err() == nil:
 		return answer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
 	case err != nil:
-		p := (*contain.Panic)(nil) // Of a runtime below the checker.
-		return answer{err: err}, errors.As(err, &p)
+		_, below := errtree.As[*contain.Panic](err) // Of a runtime below the checker.
+		return answer{err: err}, below
 	case outcome < Passed || outcome > Failed:
 		return answer{err: errNothing}, false
 	}

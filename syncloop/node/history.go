@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -233,8 +234,7 @@ func (n *Node) did(r podsync.Result) {
 	var until time.Time
 	if r.Err != nil {
 		e.Err = r.Err.Error()
-		var wait interface{ RetryAt() time.Time }
-		if errors.As(r.Err, &wait) {
+		if wait, ok := errtree.As[interface{ RetryAt() time.Time }](r.Err); ok {
 			until = wait.RetryAt()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
@@ -138,7 +139,7 @@ func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 	if err != nil && ctx.Err() != nil {
 		return nil
 	}
-	if p := (*contain.Panic)(nil); errors.As(err, &p) {
+	if _, ok := errtree.As[*contain.Panic](err); ok {
 		return err
 	}
 	took := m.turn.Now().Sub(f.begun)

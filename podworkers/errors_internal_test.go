@@ -1,0 +1,78 @@
+package podworkers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestJudge_Aggregates: every error by which a sync is judged is found in whatever
+// it is wrapped in, in an Aggregate of k8s.io/apimachinery as in errors.Join and %w.
+func TestJudge_Aggregates(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		err  error
+		want outcome
+		// beside is what it is judged as beside an error that says nothing.
+		beside outcome
+	}{
+		"Terminal":              {Terminal(broken), outcome{result: lifecycle.FailedFinally}, outcome{result: lifecycle.Failed}},
+		"RetryAfter":            {RetryAfter(broken, at), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
+		"ErrExists":             {runtime.ErrExists, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
+		"ErrNetworkNotReady":    {runtime.ErrNetworkNotReady, outcome{result: lifecycle.FailedTransient}, outcome{result: lifecycle.FailedTransient}},
+		"ErrNotReady":           {runtime.ErrNotReady, outcome{result: lifecycle.FailedAway}, outcome{result: lifecycle.FailedAway}},
+		"RetryAfter ErrExists":  {RetryAfter(runtime.ErrExists, at), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
+		"Terminal ErrNotReady":  {Terminal(runtime.ErrNotReady), outcome{result: lifecycle.FailedFinally}, outcome{result: lifecycle.FailedAway}},
+		"context.Canceled":      {context.Canceled, outcome{result: lifecycle.Cancelled}, outcome{result: lifecycle.Cancelled}},
+		"ErrNotFound":           {runtime.ErrNotFound, outcome{result: lifecycle.Failed}, outcome{result: lifecycle.Failed}},
+		"RetryAfter RetryAfter": {RetryAfter(RetryAfter(broken, at), at.Add(time.Hour)), outcome{result: lifecycle.FailedAsked, retry: at}, outcome{result: lifecycle.FailedAsked, retry: at}},
+	} {
+		for how, wrap := range wrappings() {
+			j := &job{ctx: new(syncContext)}
+			j.ctx.Init(context.Background())
+			assert.Equal(t, c.want, judge(j, false, wrap(c.err)), "%s in %s", name, how)
+			for _, both := range []error{errors.Join(broken, wrap(c.err)), utilerrors.NewAggregate([]error{broken, wrap(c.err)})} {
+				assert.Equal(t, c.beside, judge(j, false, both), "%s in %s beside another", name, how)
+			}
+			j.ctx.Cancel(context.Canceled)
+		}
+	}
+}
+
+// wrappings are the ways in which errors are put together.
+func wrappings() map[string]func(error) error {
+	return map[string]func(error) error{
+		"nothing":            func(err error) error { return err },
+		"%w":                 func(err error) error { return fmt.Errorf("a: %w", err) },
+		"Join":               func(err error) error { return errors.Join(err, nil) },
+		"an Aggregate":       func(err error) error { return utilerrors.NewAggregate([]error{err}) },
+		"%w of an Aggregate": func(err error) error { return fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{err})) },
+		"an Aggregate of %w": func(err error) error { return utilerrors.NewAggregate([]error{fmt.Errorf("a: %w", err)}) },
+		"an Aggregate of the same": func(err error) error {
+			return utilerrors.NewAggregate([]error{err, utilerrors.NewAggregate([]error{err})})
+		},
+		"a Join of an Aggregate": func(err error) error { return errors.Join(utilerrors.NewAggregate([]error{err})) },
+	}
+}
+
+// TestSentinels_Aggregates: errors.Is finds the words of package runtime, and ours,
+// in each of them.
+func TestSentinels_Aggregates(t *testing.T) {
+	for _, sentinel := range []error{
+		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported,
+		ErrInvalid, ErrStopped, ErrRunning, ErrSpared, ErrNotDrained,
+	} {
+		for how, wrap := range wrappings() {
+			assert.ErrorIs(t, wrap(sentinel), sentinel, how)
+		}
+	}
+}
