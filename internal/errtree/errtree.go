@@ -1,5 +1,3 @@
-// Package errtree walks trees of errors: those that package errors knows, and the
-// Aggregate of k8s.io/apimachinery, into which errors.As does not look.
 package errtree
 
 // Parts are the errors that an error is made of, without nils; none for a leaf.
