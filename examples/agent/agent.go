@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"embed"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -26,6 +28,10 @@ var examples embed.FS
 const (
 	// stopMargin is what pods get beyond the longest grace among them.
 	stopMargin = 10 * time.Second
+	// killGrace is what pods get after a second signal, and killMargin what the
+	// runtime gets beyond it.
+	killGrace  = time.Second
+	killMargin = 5 * time.Second
 	// lastLines is how long a reader of the table may hold up the end.
 	lastLines = time.Second
 )
@@ -112,18 +118,33 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	go func() { ended <- a.node.Run(ctx) }()
 	go func() { defer close(shown); a.present(ctx) }()
 	err, over := a.attend(ended, signals)
+	var left error
 	if !over {
+		var late <-chan time.Time // Whoever has told twice is not to wait for a runtime that hangs.
 		if a.stopOnExit {
-			a.stop(ctx, signals)
+			var hurried bool
+			if left, hurried = a.stop(ctx, signals); hurried {
+				late = time.After(killMargin)
+			}
 		}
 		end()
 		select {
 		case err = <-ended:
+			return errors.Join(left, a.finish(err, end, shown))
 		case <-signals:
-			a.log.Warn("the agent does not wait for what it has begun")
-			return nil
+		case <-late:
 		}
+		a.log.Warn("the agent does not wait for what it has begun")
+		return errors.Join(left, errGivenUp)
 	}
+	return a.finish(err, end, shown)
+}
+
+// errGivenUp is an end that did not wait for the runtime.
+var errGivenUp = errors.New("given up: what was begun in the runtime may go on")
+
+// finish lets people see how things ended.
+func (a *agent) finish(err error, end func(), shown <-chan struct{}) error {
 	end() // If the node failed by itself, the others do not know yet.
 	select {
 	case <-shown:
@@ -150,8 +171,9 @@ func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error,
 	return nil, false
 }
 
-// stop ends all pods, or gives up at a signal.
-func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) {
+// stop ends all pods, each within its grace, or at a second signal within seconds. Its
+// error says what was left behind.
+func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) (left error, hurried bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience())
 	defer cancel()
 	drained := make(chan error, 1)
@@ -160,11 +182,30 @@ func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) {
 	select {
 	case err = <-drained:
 	case <-signals:
+		a.log.Warn("the pods are killed, as a second signal came", "within", killGrace+killMargin)
+		hurried = true
+		err = a.kill(ctx, signals)
 		cancel()
-		err = <-drained
+		<-drained
 	}
 	if err != nil {
-		a.log.Warn("not every pod has ended", "err", err)
+		left = fmt.Errorf("pods were left behind: %w", err)
+	}
+	return left, hurried
+}
+
+// kill ends all pods within seconds, or gives up at a signal.
+func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, killGrace+killMargin)
+	defer cancel()
+	killed := make(chan error, 1)
+	go func() { killed <- a.node.Hurry(ctx, int64(killGrace/time.Second)) }()
+	select {
+	case err := <-killed:
+		return err
+	case <-signals:
+		cancel()
+		return <-killed
 	}
 }
 

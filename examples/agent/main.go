@@ -26,8 +26,9 @@
 //	go run ./examples/agent exec default/web-node -- sh -c "exit 3"
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
-// all pods are ended first, each within its grace. A second signal cuts that
-// short, a third does not wait for anything. Bad arguments end it with status 2
+// all pods are ended first, each within its grace. A second signal kills them within
+// seconds, a third does not wait for anything. If pods are left behind it ends with
+// status 1 and says which. Bad arguments end it with status 2
 // and a sentence for each fault, a failure of the node with status 1.
 package main
 

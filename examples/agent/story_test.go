@@ -158,10 +158,11 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		time.AfterFunc(11*time.Second, func() { signals <- os.Interrupt })
 		begun := time.Now()
 		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-format=json"}, signals, &out, &log)
-		assert.Equal(t, exitOK, code)
-		assert.Equal(t, 11*time.Second, time.Since(begun))
+		assert.Equal(t, exitOK, code, "nothing was left behind")
+		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
-		assert.Contains(t, log.String(), `"msg":"not every pod has ended","err":"node: pod default/stubborn-n has not ended: context canceled`)
+		assert.Contains(t, log.String(), `"msg":"the pods are killed, as a second signal came","within":6000000000`)
+		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Error 0")
 	})
 }
 
@@ -190,7 +191,7 @@ func TestSignals_TheLastWaitsForNothing(t *testing.T) {
 		signals := make(chan os.Signal, 2)
 		time.AfterFunc(time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
 		begun := time.Now()
-		assert.NoError(t, a.run(signals))
+		assert.EqualError(t, a.run(signals), "given up: what was begun in the runtime may go on")
 		assert.Equal(t, time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `level=WARN msg="the agent does not wait for what it has begun"`)
 		time.Sleep(2 * time.Hour) // What it has begun.
@@ -218,11 +219,38 @@ func TestOnExit_StopIsBounded(t *testing.T) {
 		a := stuck(t, faulty.StopContainer, &out, &log)
 		a.lasting, a.stopOnExit = time.Minute, true
 		begun := time.Now()
-		require.NoError(t, a.run(nil))
+		err := a.run(nil)
+		assert.ErrorContains(t, err, "pods were left behind: ")
+		assert.ErrorContains(t, err, "pod default/stuck has not ended: context deadline exceeded")
 		assert.Equal(t, time.Minute+30*time.Second+stopMargin, time.Since(begun))
-		assert.Contains(t, log.String(), `msg="not every pod has ended" err="node: pod default/stuck has not ended: context deadline exceeded"`)
 		time.Sleep(2 * time.Hour)
 	})
+}
+
+// TestSignals_KilledWithinSeconds: after a second signal a runtime that hangs holds up
+// the end for seconds, a third one ends it at once, and what is left behind is an
+// error, never status 0.
+func TestSignals_KilledWithinSeconds(t *testing.T) {
+	for third, want := range map[bool]time.Duration{false: 6 * time.Second, true: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, log output
+			a := stuck(t, faulty.StopContainer, &out, &log)
+			a.stopOnExit = true
+			signals := make(chan os.Signal, 3)
+			time.AfterFunc(time.Minute, func() { signals <- os.Interrupt })
+			time.AfterFunc(time.Minute+5*time.Second, func() { signals <- os.Interrupt })
+			if third {
+				time.AfterFunc(time.Minute+7*time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
+			}
+			begun := time.Now()
+			err := a.run(signals)
+			assert.ErrorContains(t, err, "pods were left behind: ")
+			assert.ErrorContains(t, err, "pod default/stuck has not ended: ")
+			assert.Equal(t, time.Minute+5*time.Second+want, time.Since(begun))
+			assert.Contains(t, log.String(), `msg="the pods are killed, as a second signal came" within=6s`)
+			time.Sleep(2 * time.Hour)
+		})
+	}
 }
 
 // slow is a reader who needs a while for each line.

@@ -22,8 +22,13 @@ func (n *Node) Drain(ctx context.Context) error {
 	if err := n.flush(ctx); err != nil {
 		return err
 	}
+	return await(ctx, slices.Concat(n.endWanted(nil), n.endings(nil)))
+}
+
+// await waits until all have ended.
+func await(ctx context.Context, all []ending) error {
 	var errs []error
-	for _, e := range slices.Concat(n.endWanted(), n.endings()) {
+	for _, e := range all {
 		if err := e.done.Wait(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("node: pod %s has not ended: %w", e.name, err))
 		}
@@ -53,10 +58,10 @@ type ending struct {
 }
 
 // endWanted tells every pod to end that is wanted and has a worker.
-func (n *Node) endWanted() (all []ending) {
+func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
 		if n.workers.View(pod.UID).Known() {
-			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(podworkers.UpdatePodOptions{Pod: pod})})
+			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(podworkers.UpdatePodOptions{Pod: pod}, graceSeconds))})
 		}
 	}
 	return all
@@ -64,11 +69,11 @@ func (n *Node) endWanted() (all []ending) {
 
 // endings are the pods that run and are wanted no longer. They have been told
 // to end already, and are told nothing new.
-func (n *Node) endings() (all []ending) {
+func (n *Node) endings(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.pleg.Pods() {
 		_, wanted := n.manager.GetPodByUID(pod.UID)
 		if !wanted && n.workers.View(pod.UID).IsPodTerminationRequested() {
-			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(podworkers.UpdatePodOptions{RunningPod: &pod})})
+			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
 		}
 	}
 	return all
