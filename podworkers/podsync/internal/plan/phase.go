@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/conditions"
@@ -177,9 +179,18 @@ func (t *tally) countStopped(status *v1.ContainerStatus, pod *v1.Pod, c *v1.Cont
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if mayRunAgain(pod, c, end) || isMade(status, end) {
+	if mayRunAgain(pod, c, end) || isMade(status, end) || t.in.isStarting(status) {
 		t.willRunAgain++
 	}
+}
+
+// isStarting reports whether a container that does not run, and waits, is being
+// started: it was ended for that.
+func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
+	if status.State.Waiting == nil {
+		return false
+	}
+	return slices.ContainsFunc(in.Starting, func(s Start) bool { return s.Container.Name == status.Name })
 }
 
 // isMade reports whether the next attempt at a container that ended has a record:
