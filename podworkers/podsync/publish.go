@@ -39,6 +39,15 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	return status
 }
 
+// took reports whether what was published of a pod is what is stored of it. A status
+// that the runtime shows and that cannot follow the one before is refused.
+func (s *Syncer) took(v *visit, said *v1.PodStatus) (is bool) {
+	s.read(v, func(stored *v1.PodStatus) {
+		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
+	})
+	return is
+}
+
 // observed tells the prober what has been stored of the pod (PR-4).
 func (s *Syncer) observed(v *visit) {
 	if !hasProbes(v.pod) {

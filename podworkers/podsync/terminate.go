@@ -20,7 +20,10 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	v := s.visit(ctx, pod, podStatus)
 	v.ending = true
-	s.publish(ctx, v, false, podStatusFn)
+	said := s.publish(ctx, v, false, podStatusFn)
+	if s.took(v, &said) {
+		podStatusFn = nil // What amended it is kept from now on, like all that was published.
+	}
 	defer s.changed(v)
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := s.killPod(ctx, v, gracePeriod, "the pod ends"); err != nil {
@@ -31,7 +34,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
 	v.see(v.after)
-	s.publish(ctx, v, true, nil) // What amended it before is kept, like all that was published.
+	s.publish(ctx, v, true, podStatusFn)
 	return nil
 }
 

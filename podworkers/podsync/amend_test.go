@@ -1,0 +1,58 @@
+package podsync_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// refusing is a store that takes no status until a container has been stopped, as if
+// what the runtime shows until then cannot follow what was published.
+type refusing struct {
+	*store
+	*memory.Runtime
+	refuses bool
+}
+
+func (r *refusing) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	if !r.refuses {
+		r.store.SetPodStatus(pod, status)
+	}
+}
+
+func (r *refusing) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	r.refuses = false
+	return r.Runtime.StopContainer(ctx, req)
+}
+
+// ST-6: what a termination says of its pod is not lost if the status that says it
+// first is refused. What has been taken is not said a second time.
+func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		r := &refusing{Runtime: memory.New(memory.Config{})}
+		syncer, st := quiet(t, r, func(c *podsync.Config) { c.Status = r })
+		r.store = st
+		pod := plainPod()
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+		require.NoError(t, err)
+		r.refuses = refuses
+		said := 0
+		err = syncer.SyncTerminatingPod(t.Context(), pod, look(t, r), new(int64(1)), func(s *v1.PodStatus) {
+			said++
+			s.Phase, s.Reason = v1.PodFailed, "Evicted"
+		})
+		require.NoError(t, err)
+		status, _ := st.GetPodStatus("u")
+		assert.Equal(t, v1.PodFailed, status.Phase)
+		assert.Equal(t, "Evicted", status.Reason)
+		assert.Equal(t, map[bool]int{false: 1, true: 2}[refuses], said)
+	}
+}
