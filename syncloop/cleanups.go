@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// orphanGrace is what a pod gets that nobody knows but the runtime, in seconds
+// orphanTermination is what a pod gets that nobody knows but the runtime, in seconds
 // (B-132, HC-9).
-const orphanGrace = 1
+const orphanTermination = 1
 
 // HandlePodCleanups implements SyncHandler. The order is the kubelet's
 // (HC-2): restarts before orphans, or a re-used UID would be taken for an
@@ -23,6 +23,7 @@ const orphanGrace = 1
 // was gathered by the PLEG, and what must go is handed to Discard.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.repeat()
+	h.hear()
 	generation := h.config.Workers.Generation()
 	running := h.config.Runtime.Pods()
 	h.look(running)
@@ -49,7 +50,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	}
 	h.placeAll(pods)
 	h.askAgain()
-	if h.places.ledger.Due() {
+	if h.places.ledger.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
 		h.wake()
 	}
 	return nil
@@ -110,10 +111,10 @@ func (h *Handlers) finishDeleted(pods []*v1.Pod, known map[types.UID]podworkers.
 }
 
 // killOrphans ends what runs without a worker and without a right to one
-// (B-132, HC-9).
+// (B-132, HC-9), unless it may only be late.
 func (h *Handlers) killOrphans(running []runtime.Pod) {
 	for i := range running {
-		if pod := &running[i]; pod.MayRun() && h.orphaned(pod) {
+		if pod := &running[i]; pod.MayRun() && h.orphaned(pod) && !h.leave(pod) {
 			h.killOrphan(pod)
 		}
 	}
@@ -133,7 +134,7 @@ func (h *Handlers) orphaned(pod *runtime.Pod) bool {
 }
 
 func (h *Handlers) killOrphan(orphan *runtime.Pod) {
-	grace := int64(orphanGrace)
+	grace := int64(orphanTermination)
 	err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType:     podworkers.SyncPodKill,
 		RunningPod:     orphan,
@@ -142,6 +143,8 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 	if errors.Is(err, podworkers.ErrStopped) {
 		return
 	}
+	delete(h.leftovers.alone, orphan.UID)
+	h.worked[orphan.UID] = true // What is left of it now is this agent's.
 	h.place(orphan.UID)
 	if err != nil {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
@@ -157,12 +160,7 @@ func (h *Handlers) unwanted(pod *runtime.Pod) bool {
 	if _, wanted := h.config.Manager.GetPodByUID(pod.UID); wanted {
 		return false
 	}
-	names := h.config.Sources.Names()
-	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cameFrom(pod, name) })
-	if len(owners) == 0 {
-		owners = names
-	}
-	for _, name := range owners {
+	for _, name := range h.owners(pod) {
 		if !h.config.Sources.Complete(name) {
 			return false
 		}
@@ -184,7 +182,7 @@ func (h *Handlers) discard(pods []runtime.Pod) {
 	var gone []types.UID
 	for i := range pods {
 		pod := &pods[i]
-		if !pod.MayRun() && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) {
+		if !pod.MayRun() && h.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && h.unwanted(pod) && !h.late(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}

@@ -56,6 +56,16 @@
 // for as long as it takes. Handlers.Note has to be called when the workers know
 // something new; without it pods wait for the next housekeeping.
 //
+// # What a former agent has left
+//
+// A pod that runs when the agent starts, and that its source does not name when it is
+// complete for the first time, may only be late: the directory of manifests is mounted
+// after the agent has started, or is still being filled. It goes on for
+// HandlersConfig.OrphanGrace, 30 s by default, and nothing that such an agent has left
+// is discarded before that is over. An event says so, with reason NotDesired. A pod
+// that is admitted, or waits, and needs its full name or one of its host ports ends it
+// at once. A pod that a source has named and names no longer has no such grace.
+//
 // # Rejected pods
 //
 // A refusal is latched: neither an update, nor a sync, nor housekeeping starts
@@ -117,6 +127,8 @@
 //     that is complete can be believed about its own pods
 //     (kubernetes/kubernetes#105543, 112814). The source of an orphan is read
 //     from its sandbox.
+//   - What no source names at the start is ended after a grace; by the kubelet as soon
+//     as its sources are ready, and it takes an empty directory for the last word.
 //   - A removal is acted on at once (B-141 waits for all sources): it is a fact
 //     that its source has stated, not an absence that somebody concluded.
 //   - A pod that comes back under a UID whose former life still ends is asked

@@ -20,6 +20,9 @@ type Ending struct {
 	// RuntimeOnly: an agent before this one has started it, and no source has named
 	// it. Pod is what the runtime tells of it.
 	RuntimeOnly bool
+	// EndAt is when a pod that is RuntimeOnly is told to end unless a source names it;
+	// zero: it has been told, or not every source that it may belong to has been heard.
+	EndAt time.Time
 }
 
 // told is what others may ask about pods that are ending.
@@ -43,6 +46,15 @@ func (t *told) drop(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.mu.pods, uid)
+}
+
+// Ending finds one of Endings. It may be called from anywhere.
+func (h *Handlers) Ending(uid types.UID) (Ending, bool) {
+	t := &h.places.told
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.mu.pods[uid]
+	return e, ok
 }
 
 // Endings lists the pods whose containers have not stopped and have to, by UID. It

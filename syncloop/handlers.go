@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/orphans"
 )
 
 // HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
@@ -35,6 +37,12 @@ type HandlersConfig struct {
 	// grace and 30 s more; any other waits for as long as it takes. It is called on
 	// the loop and must not block. nil: no pod is.
 	FromAPIServer func(pod *v1.Pod) bool
+	// OrphanGrace is how long a pod is left alone that an agent before this one has
+	// started and that no source names, from the moment when its source is complete
+	// for the first time; so long nothing that such an agent has left is discarded
+	// either. It ends early if another pod needs the pod's name or a host port. Zero
+	// is DefaultOrphanGrace, negative is none.
+	OrphanGrace time.Duration
 	// Ended returns how a pod had ended under an agent before this one, as far as
 	// that is not in the pod. It is called on the loop when a source has begun to
 	// want the pod, and must not block. nil: nothing is known.
@@ -101,9 +109,10 @@ type Handlers struct {
 	// again are the pods whose change has panicked, for the next housekeeping.
 	again map[types.UID]bool
 	guard *contain.Guard
-	// wake wakes the loop.
-	wake   func()
-	places places
+	// wake wakes the loop, and clean asks it for housekeeping.
+	wake, clean func()
+	places      places
+	leftovers   leftovers
 	// waiting are the pods that wait, and deferred is what is to be told of that.
 	waiting  map[types.UID]*waiter
 	deferred deferred
@@ -117,9 +126,10 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	guard := config.contain()
 	h := &Handlers{
 		config: config, guard: guard, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
-		wake: func() {}, waiting: make(map[types.UID]*waiter),
+		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter),
 	}
 	h.places = newPlaces(func() { h.wake() })
+	h.leftovers.graces, h.leftovers.alone = orphans.New(config.OrphanGrace), make(map[types.UID]time.Time)
 	return h, nil
 }
 
@@ -137,6 +147,9 @@ func (c *HandlersConfig) complete() error {
 	missing(c.Sources == nil, "Sources")
 	if c.Ended == nil {
 		c.Ended = func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+	}
+	if c.OrphanGrace == 0 {
+		c.OrphanGrace = DefaultOrphanGrace
 	}
 	if c.FromAPIServer == nil {
 		c.FromAPIServer = func(*v1.Pod) bool { return false }

@@ -74,7 +74,7 @@ func New(config Config) (*Loop, error) {
 		config.Deadlines.wake = l.wake.Signal
 	}
 	if l.waiting, _ = config.Handler.(WaitingHandler); l.waiting != nil {
-		l.waiting.SetWake(l.wake.Signal)
+		l.waiting.SetWake(l.wake.Signal, l.Touch)
 	}
 	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil

@@ -148,6 +148,7 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 			delete(h.places.seen, uid) // It has ended since it was seen.
 		}
 		delete(h.places.endings, uid)
+		delete(h.leftovers.alone, uid)
 		h.places.told.drop(uid)
 		h.places.ledger.Ended(uid)
 		return
@@ -160,7 +161,11 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 		grace = time.Duration(g.Seconds) * time.Second
 	}
 	until := e.since.Add(grace)
-	h.places.told.set(Ending{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly})
+	endAt := h.leftovers.alone[uid]
+	if !endAt.IsZero() {
+		until = endAt.Add(grace)
+	}
+	h.places.told.set(Ending{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
 	h.places.ledger.End(e.item, until)
 }
 

@@ -26,9 +26,9 @@ const ReasonAdmissionDeferred = "AdmissionDeferred"
 // others. A Loop finds out by itself whether its handler is one.
 type WaitingHandler interface {
 	SyncHandler
-	// SetWake is called once, by New, with what wakes the loop. It never blocks and
-	// may be called from anywhere.
-	SetWake(wake func())
+	// SetWake is called once, by New, with what wakes the loop, and what asks it for
+	// housekeeping. Neither blocks, and both may be called from anywhere.
+	SetWake(wake, clean func())
 	// HandleWaiting is called in each step, after all that has happened and before
 	// housekeeping. It returns when it is to be called next even if nothing happens;
 	// false if that is never.
@@ -231,17 +231,18 @@ func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 }
 
 // SetWake implements WaitingHandler.
-func (h *Handlers) SetWake(wake func()) { h.wake = wake }
+func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.clean = wake, clean }
 
 // HandleWaiting implements WaitingHandler.
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	h.heed()
+	graceOver, timed := h.seeToLeftovers()
 	if h.config.Closed() {
 		for _, uid := range h.places.ledger.WaitingUIDs() {
 			h.reject(h.waiting[uid].pod, shutdown)
 		}
 	}
-	decisions, next, timed := h.places.ledger.Review(h.config.Clock.Now(), h.review)
+	decisions, limit, limited := h.places.ledger.Review(h.config.Clock.Now(), h.review)
 	for _, d := range decisions {
 		pod := h.waiting[d.UID].pod
 		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, d) }); err != nil {
@@ -255,7 +256,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 			h.publish(w)
 		}
 	}
-	return next, timed
+	return earlier(graceOver, timed, limit, limited)
 }
 
 // decided does what has been decided about a pod that waited.

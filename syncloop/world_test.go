@@ -42,7 +42,7 @@ func newWorld() *world {
 	var err error
 	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		Admit: []syncloop.PodAdmitHandler{ask}, Discard: w.discard, Ended: w.ended, Mirrors: w, Recorder: w, Log: w.log(),
+		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, Ended: w.ended, Mirrors: w, Recorder: w, Log: w.log(),
 	})
 	if err != nil {
 		panic(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -33,6 +34,7 @@ func (o *options) nodeConfig(log *slog.Logger) (node.Config, error) {
 		Resync:       o.resync,
 		Relist:       o.relist,
 		Housekeeping: o.housekeeping,
+		OrphanGrace:  o.orphanGrace,
 		Labels:       o.labels,
 		Capacity:     o.capacity,
 		MaxPods:      int(min(o.capacity.Pods().Value(), 1<<20)),
@@ -138,6 +140,17 @@ func (o *options) contradictions() (faults []error) {
 		faults = append(faults, errors.New("--cluster-domain has no effect without --cluster-dns"))
 	}
 	return faults
+}
+
+// setOrphanGrace has none as a negative one, which is the node's word for it.
+func (o *options) setOrphanGrace(s string) (err error) {
+	if o.orphanGrace, err = time.ParseDuration(s); err != nil || o.orphanGrace < 0 {
+		return errors.New("expected a duration, such as 30s or 2m, or 0 for none")
+	}
+	if o.orphanGrace == 0 {
+		o.orphanGrace = -1
+	}
+	return nil
 }
 
 // setMaxPulls has no bound as any number, which is the node's word for it.

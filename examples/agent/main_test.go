@@ -105,6 +105,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--resync", "-1s"}, `agent: --resync "-1s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--relist", "often"}, `agent: --relist "often": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--housekeeping=2"}, `agent: --housekeeping "2": expected a duration above zero, such as 10s or 1m30s`},
+		{[]string{"--orphan-grace", "-1s"}, `agent: --orphan-grace "-1s": expected a duration, such as 30s or 2m, or 0 for none`},
 		{[]string{"--max-syncs", "-1"}, `agent: --max-syncs "-1": expected a number, or 0 for no bound`},
 		{[]string{"--max-syncs", "many"}, `agent: --max-syncs "many": expected a number, or 0 for no bound`},
 		{[]string{"--state-dir", ""}, `agent: --state-dir "": expected a directory`},

@@ -31,6 +31,7 @@ type options struct {
 	resync       time.Duration
 	relist       time.Duration
 	housekeeping time.Duration
+	orphanGrace  time.Duration // zero: the node's own
 	maxSyncs     int
 	stateDir     string // empty: volumes are on paper
 	objects      string // empty: those of the embedded examples, or none
@@ -71,6 +72,7 @@ func (o *options) knobs() []knob {
 		{"resync", "DURATION", "how often a pod is looked at without a reason (1m)", positive(&o.resync)},
 		{"relist", "DURATION", "how often the runtime is listed if it has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "least time between two cleanups (2s)", positive(&o.housekeeping)},
+		{"orphan-grace", "DURATION", "how long what runs at the start may have no manifest yet (30s); 0 for none", o.setOrphanGrace},
 		{"max-syncs", "N", "how many pods are synced at once (0, no bound)", countOf(&o.maxSyncs)},
 		{"state-dir", "DIR", "where volumes, logs and ends of pods are kept (nowhere; with cri " + defaultStateDir + ")", o.setStateDir},
 		{"objects", "DIR", "ConfigMaps and Secrets, see below (none; the examples have theirs)", o.setObjects},

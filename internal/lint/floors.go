@@ -130,6 +130,7 @@ func Podkeel() House {
 			{"syncloop/node/internal/explain", Pure, Floor1c},
 			{"syncloop/internal/usage", Pure, Floor1c},
 			{"syncloop/internal/waiting", Pure, Floor1c},
+			{"syncloop/internal/orphans", Pure, Floor1c},
 			{"runtime/cri/internal/crilog", Pure, Floor1c},
 
 			// State behind a mutex that starts nothing by itself.
@@ -179,6 +180,7 @@ func Podkeel() House {
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
 			{"syncloop/internal/waiting", "syncloop/internal/usage", "who waits is decided by what pods take together"},
+			{"syncloop/internal/orphans", "syncloop/internal/usage", "whose name or port is needed is told by what pods take together"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
 			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},

@@ -167,18 +167,19 @@ func (n *Node) buildCollectors() (err error) {
 // buildLoop: who is called when.
 func (n *Node) buildLoop() (err error) {
 	handlers := syncloop.HandlersConfig{
-		Manager:  n.manager,
-		Workers:  n.workers,
-		Status:   n.status,
-		Runtime:  n.pleg,
-		Sources:  n.sources,
-		Admit:    n.admission(),
-		Closed:   n.draining.hasBegun,
-		Discard:  n.leftover.Discard,
-		Recorder: n.config.Recorder,
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-		Panicked: n.guard.Note,
+		Manager:     n.manager,
+		Workers:     n.workers,
+		Status:      n.status,
+		Runtime:     n.pleg,
+		Sources:     n.sources,
+		Admit:       n.admission(),
+		Closed:      n.draining.hasBegun,
+		OrphanGrace: n.config.OrphanGrace,
+		Discard:     n.leftover.Discard,
+		Recorder:    n.config.Recorder,
+		Clock:       n.config.Clock,
+		Log:         n.config.Log,
+		Panicked:    n.guard.Note,
 	}
 	if n.config.FromAPIServer {
 		handlers.FromAPIServer = func(pod *v1.Pod) bool { return !podmanager.IsStaticPod(pod) }

@@ -47,6 +47,12 @@ type Config struct {
 	// once. Without it the pods of Set wait, like static ones, for as long as it
 	// takes.
 	FromAPIServer bool
+	// OrphanGrace is how long a pod goes on that runs when the node starts and that no
+	// source names, from the moment when its source has said everything for the first
+	// time: manifests may come late. So long nothing is removed of what pods before
+	// this node have left. A pod that needs its name or a host port ends it at once.
+	// Zero is 30 s, negative is none.
+	OrphanGrace time.Duration
 	// Sink is told the status of every pod as it changes: an API server, another
 	// machine, a file. The end of a pod is told when nothing of it runs any more.
 	// After the end of Run's context what is left is sent for ten seconds more.

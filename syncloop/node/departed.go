@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // departed are copies of the pods that are not desired any more and whose containers
@@ -39,9 +40,23 @@ func (n *Node) departed() (pods []*v1.Pod) {
 		if _, desired := n.manager.GetPodByUID(e.Pod.UID); desired || !e.RuntimeOnly {
 			continue
 		}
-		pods = append(pods, deleted(e.Pod.DeepCopy(), e.Until, n.workers.View(e.Pod.UID).Grace()))
+		pods = append(pods, n.unnamed(e))
 	}
 	return pods
+}
+
+// unnamed is a pod that a former agent has left behind, and that no source has named.
+func (n *Node) unnamed(e syncloop.Ending) *v1.Pod {
+	pod := e.Pod.DeepCopy()
+	if view := n.workers.View(pod.UID); view.Known() {
+		return deleted(pod, e.Until, view.Grace())
+	}
+	pod.Status.Reason = syncloop.ReasonNotDesired
+	pod.Status.Message = "no source has named the pod yet"
+	if !e.EndAt.IsZero() {
+		pod.Status.Message += "; it is ended at " + e.EndAt.UTC().Format(time.RFC3339) + " unless one does"
+	}
+	return pod
 }
 
 // started is when the node has taken a pod up.

@@ -49,9 +49,32 @@ func (n *Node) buildDirectories() (err error) {
 }
 
 // gone: nobody wants the pod or works on it, and all who could want it have
-// said everything. Whose a directory is it does not tell.
+// said everything. Whose a directory is it does not tell. A pod that this node has
+// never had may only be late, until that is out of the question.
 func (n *Node) gone(uid types.UID) bool {
-	return n.allComplete() && !n.known(uid)
+	return n.allComplete() && !n.known(uid) && (n.handlers.OrphanGraceOver() || n.mine(uid))
+}
+
+// own notes that this node has had a pod, as long as it matters.
+func (n *Node) own(uid types.UID) {
+	over := n.handlers.OrphanGraceOver()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case over:
+		n.mu.own = nil
+	case n.mu.own == nil:
+		n.mu.own = map[types.UID]bool{uid: true}
+	default:
+		n.mu.own[uid] = true
+	}
+}
+
+// mine reports whether this node has had a pod.
+func (n *Node) mine(uid types.UID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.own[uid]
 }
 
 func (n *Node) allComplete() bool {
@@ -86,7 +109,7 @@ func (n *Node) tidyUp() {
 	}
 	n.mu.Lock()
 	tidy := n.mu.tidy
-	n.mu.tidy = true
+	n.mu.tidy = n.handlers.OrphanGraceOver() // Until then what there is may not be removed yet.
 	n.mu.Unlock()
 	if tidy {
 		return

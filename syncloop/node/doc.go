@@ -23,9 +23,11 @@
 // # Restarts
 //
 // A node that starts on a runtime with pods in it adopts those that it is told
-// to run and ends the rest, source by source, once that source has said
-// everything (kubelet-outer part 4, 2). For Set that moment is Run, so Set first
-// what must go on running, or use Config.AwaitHost and SetComplete.
+// to run and ends the rest, source by source, Config.OrphanGrace after that source has
+// said everything for the first time (kubelet-outer part 4, 2), or at once if another
+// pod needs the name or a host port of one. For Set that first time is Run, so Set
+// first what must go on running, or use Config.AwaitHost and SetComplete. Until the
+// grace is over nothing is removed of what pods before this node have left.
 //
 // What had ended stays so if the runtime has records of it, the source says so, or
 // Config.Endings have kept it. A pod that was refused is asked about anew.

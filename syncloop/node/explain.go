@@ -33,6 +33,9 @@ func (n *Node) Explain(uid types.UID) (Explanation, bool) {
 	if d, ok := n.handlers.Deferred(uid); ok {
 		f.Deferred, f.DeferredUntil = d.Message, d.Until
 	}
+	if e, ok := n.handlers.Ending(uid); ok && !f.Wanted && !f.Worker.Known {
+		f.EndAt = e.EndAt
+	}
 	if status, ok := n.status.GetPodStatus(uid); ok {
 		f.Status = &status
 	}

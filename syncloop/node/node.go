@@ -63,9 +63,10 @@ type Node struct {
 	mu          struct {
 		sync.Mutex
 		ran      bool
-		listed   bool // the runtime has been asked for its pods
-		seen     bool // and could answer the last time
-		tidy     bool // no directories are left of pods that are gone, as far as is known
+		listed   bool               // the runtime has been asked for its pods
+		seen     bool               // and could answer the last time
+		own      map[types.UID]bool // pods that this node has had, until OrphanGrace is over
+		tidy     bool               // no directories are left of pods that are gone, as far as is known
 		err      error
 		watchers []*watcher // replaced, never changed in place
 	}
@@ -269,6 +270,7 @@ func (n *Node) known(uid types.UID) bool {
 
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.enters(uid, phase)
+	n.own(uid)
 	n.limits.Note(uid)
 	n.handlers.Note(uid)
 	if phase == lifecycle.Finished {

@@ -6,7 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -14,7 +19,7 @@ import (
 // is down leaves a pod that nobody knows. Its records tell how it wanted to be
 // stopped: its hooks, its sidecars last, and its own grace.
 func TestOrphan_KC15_StopsAsItsPodAskedFor(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{OrphanGrace: -1}})
 	b.Set(define(t, `
 metadata:
   name: web
@@ -46,4 +51,157 @@ spec:
      30.1s  StopSandbox
      30.2s  RemoveSandbox
 `, after)
+}
+
+// restarted is a node that begins on what a former one has left behind by the source
+// "file", and hears of nothing from it.
+type restarted struct {
+	*nodetest.Bottle
+	files *source.Handle
+	began time.Time
+	ids   []string // of the containers that there were
+}
+
+func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
+	t.Helper()
+	files := source.NewHandle()
+	sources := map[string]source.Source{"file": files}
+	config.Sources = sources
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
+	require.NoError(t, files.Replace(pods))
+	b.Run(20 * time.Second)
+	r := &restarted{Bottle: b, files: source.NewHandle()}
+	r.ids = r.containers()
+	b.Crash()
+	b.Run(5 * time.Second)
+	sources["file"] = r.files
+	require.NoError(t, r.files.Replace(nil))
+	r.began = b.Now()
+	b.Start()
+	return r
+}
+
+// containers are the IDs of those that run.
+func (r *restarted) containers() (ids []string) {
+	for _, p := range r.Machine().Look() {
+		for _, c := range p.Containers {
+			if c.State == runtime.StateRunning {
+				ids = append(ids, c.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// after lets time pass until so long after the node has begun.
+func (r *restarted) after(d time.Duration) { r.Run(r.began.Add(d).Sub(r.Now())) }
+
+// etcd is a static pod that ends at once.
+func etcd() *v1.Pod {
+	p := pod("etcd", []string{"serve"})
+	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 2379, HostPort: 2379}}
+	return p
+}
+
+// TestOrphanGrace_ManifestsThatComeLate: the pod goes on untouched, in the same
+// containers.
+func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
+	r := restart(t, node.Config{}, etcd())
+	r.after(10 * time.Second)
+	assert.Equal(t, r.ids, r.containers())
+	require.NoError(t, r.files.Set(etcd()))
+	r.after(5 * time.Minute)
+	assert.Equal(t, r.ids, r.containers())
+	_, told, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
+	assert.Equal(t, `     25.1s  event NotDesired: no source has named the pod, which was started before this agent; it is ended at 2000-01-01T00:00:55Z unless one does, or at once if another pod needs its name or a host port
+`, told)
+	assert.Equal(t, "Running ", state(r.Bottle, "uid-etcd"))
+	r.Stop()
+}
+
+// TestOrphanGrace_ManifestsThatNeverCome: the pod is ended after 30 s, and everybody
+// could know that.
+func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
+	r := restart(t, node.Config{}, etcd())
+	r.after(10 * time.Second)
+	assert.Equal(t, "default/etcd is Running: a former agent has started it, and no source has named it yet; it is ended in 21s "+
+		"unless one does, or at once if another pod needs its name or a host port", sentence(t, r.Bottle, "uid-etcd"))
+	require.Len(t, r.Node().Pods(), 1)
+	p := r.Node().Pods()[0]
+	assert.Equal(t, "0/1 NotDesired", node.Summarize(p, false).String())
+	assert.Equal(t, "no source has named the pod yet; it is ended at 2000-01-01T00:00:55Z unless one does", p.Status.Message)
+	r.after(29 * time.Second)
+	assert.Equal(t, r.ids, r.containers())
+	r.after(33 * time.Second)
+	assert.Empty(t, r.containers())
+	r.after(time.Minute)
+	assert.Empty(t, r.Machine().Look())
+	assert.Empty(t, r.Node().Pods())
+	r.Stop()
+}
+
+// TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort: it is ended at once.
+func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
+	for name, claimer := range map[string]func(*v1.Pod){
+		"name": func(p *v1.Pod) { p.Spec.Containers[0].Ports = nil },
+		"port": func(p *v1.Pod) { p.Name = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := restart(t, node.Config{}, etcd())
+			r.after(10 * time.Second)
+			assert.Equal(t, r.ids, r.containers())
+			other := etcd()
+			other.UID = "another"
+			claimer(other)
+			require.NoError(t, r.files.Set(other))
+			r.after(10100 * time.Millisecond)
+			assert.NotContains(t, r.containers(), r.ids[0])
+			r.after(15 * time.Second)
+			assert.Equal(t, "Running ", state(r.Bottle, "another"))
+			assert.Len(t, r.containers(), 1)
+			r.Stop()
+		})
+	}
+}
+
+// TestOrphanGrace_IsConfigurable: another length, and none.
+func TestOrphanGrace_IsConfigurable(t *testing.T) {
+	r := restart(t, node.Config{OrphanGrace: 2 * time.Minute}, etcd())
+	r.after(119 * time.Second)
+	assert.Equal(t, r.ids, r.containers())
+	r.after(124 * time.Second)
+	assert.Empty(t, r.containers())
+	r.Stop()
+
+	r = restart(t, node.Config{OrphanGrace: -1}, etcd())
+	r.after(3 * time.Second)
+	assert.Empty(t, r.containers())
+	r.Stop()
+}
+
+// TestOrphanGrace_WhatIsOverIsNotForgotten: a job whose manifest is late has done its
+// work, and does not do it again.
+func TestOrphanGrace_WhatIsOverIsNotForgotten(t *testing.T) {
+	job := pod("job", []string{"sleep", "2"})
+	job.Spec.RestartPolicy = v1.RestartPolicyNever
+	r := restart(t, node.Config{}, job)
+	r.after(20 * time.Second)
+	require.NoError(t, r.files.Set(job.DeepCopy()))
+	r.after(2 * time.Minute)
+	assert.Equal(t, 1, strings.Count(r.Transcript(), "StartContainer"), r.Transcript())
+	assert.Equal(t, "Succeeded ", state(r.Bottle, "uid-job"))
+	r.Stop()
+}
+
+// TestOrphanGrace_NotForWhatIsRemoved: a pod that a source has named, and names no
+// longer, ends at once, also in the first seconds.
+func TestOrphanGrace_NotForWhatIsRemoved(t *testing.T) {
+	r := restart(t, node.Config{}, etcd())
+	require.NoError(t, r.files.Set(etcd()))
+	r.after(5 * time.Second)
+	assert.Equal(t, r.ids, r.containers())
+	r.files.Drop("uid-etcd")
+	r.after(6 * time.Second)
+	assert.Empty(t, r.containers())
+	r.Stop()
 }

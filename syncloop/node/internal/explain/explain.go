@@ -23,6 +23,9 @@ func Explain(f Facts) Explanation {
 	if f.Worker.FormerLife || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
+	if !f.EndAt.IsZero() {
+		e.Phase = v1.PodRunning
+	}
 	if f.Worker.Known {
 		e.Worker, e.Doing = f.Worker.Phase, f.Worker.Step
 	}
@@ -44,6 +47,9 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	switch {
 	case f.rejected():
 		return phase + ": " + f.rejection(), nil
+	case !f.EndAt.IsZero():
+		waits = []string{f.late()}
+		return "Running: " + waits[0], waits
 	case f.Deferred != "":
 		waits = append([]string{f.deferred()}, f.outside()...)
 		return "Pending: " + waits[0], waits

@@ -28,6 +28,9 @@ type Facts struct {
 	// never.
 	Deferred      string
 	DeferredUntil time.Time
+	// EndAt is when a pod is ended that a former agent has started and that no source
+	// has named, unless one does; zero: that is not so.
+	EndAt time.Time
 	// Last is how the last sync ended.
 	Last Sync
 	// Held are the times before which containers are not tried again.

@@ -45,6 +45,7 @@ var now = epoch.Add(time.Minute)
 //	held a 100s          a container is not tried again before
 //	refused : message    why the status is not that of what the runtime shows
 //	deferred [until=100s] : message    for what the pod waits before it is admitted
+//	late 90s             when it is ended unless a source names it
 //	failed : message     how the last sync ended
 //	record a created     what the runtime shows of a container
 //	sandbox ready|lost
@@ -134,6 +135,10 @@ func (w *world) line(line string) {
 			require.NoError(w.t, err)
 			w.f.DeferredUntil = epoch.Add(d)
 		}
+	case "late":
+		d, err := time.ParseDuration(args[0])
+		require.NoError(w.t, err)
+		w.f.EndAt = epoch.Add(d)
 	case "startup":
 		w.spec(args[0]).StartupProbe = &v1.Probe{}
 	case "readiness":

@@ -24,6 +24,12 @@ func (f *Facts) rejection() string {
 	return "the node has not taken it, and does not try again: " + because(f.Status.Reason, f.Status.Message)
 }
 
+// late: no source has named the pod, and one may yet.
+func (f *Facts) late() string {
+	return "a former agent has started it, and no source has named it yet; it is ended " + in(f.EndAt.Sub(f.Now)) +
+		" unless one does, or at once if another pod needs its name or a host port"
+}
+
 // deferred: the pod waits before it is admitted, because others are ending.
 func (f *Facts) deferred() string {
 	s := "it is not admitted yet: " + line(f.Deferred)

@@ -1,0 +1,139 @@
+package syncloop
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/orphans"
+)
+
+// DefaultOrphanGrace is how long a pod is left alone that an agent before this one has
+// started and that no source names at first.
+const DefaultOrphanGrace = 30 * time.Second
+
+// ReasonNotDesired is the reason of such a pod, and of the event that says so.
+const ReasonNotDesired = "NotDesired"
+
+// leftovers are what an agent before this one has left, as long as its pods may only
+// be late.
+type leftovers struct {
+	graces orphans.Graces
+	// alone are the pods that run and are left alone, with the end of that.
+	alone map[types.UID]time.Time
+	// over: nothing is left alone any more. It is read from anywhere.
+	over atomic.Bool
+}
+
+// OrphanGraceOver reports whether every source has been heard, and its grace for what
+// an agent before this one has left is over. Until then directories of pods that this
+// process does not know must be kept. It may be called from anywhere.
+func (h *Handlers) OrphanGraceOver() bool { return h.leftovers.over.Load() }
+
+// hear notes which sources are complete.
+func (h *Handlers) hear() {
+	if h.OrphanGraceOver() {
+		return
+	}
+	now := h.config.Clock.Now()
+	names := h.config.Sources.Names()
+	for _, name := range names {
+		if h.config.Sources.Complete(name) {
+			h.leftovers.graces.Heard(name, now)
+		}
+	}
+	if until, heard := h.leftovers.graces.Until(names); heard && !now.Before(until) {
+		h.leftovers.over.Store(true)
+	}
+}
+
+// owners are the sources that a pod of the runtime may belong to: the one recorded on
+// its sandboxes. If it names none, or none that the node has, it may be anybody's.
+func (h *Handlers) owners(pod *runtime.Pod) []string {
+	names := h.config.Sources.Names()
+	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cameFrom(pod, name) })
+	if len(owners) == 0 {
+		return names
+	}
+	return owners
+}
+
+// late: the pod is of an agent before this one, and the grace of its source is not
+// over.
+func (h *Handlers) late(pod *runtime.Pod) bool {
+	if h.OrphanGraceOver() || h.worked[pod.UID] {
+		return false
+	}
+	until, heard := h.leftovers.graces.Until(h.owners(pod))
+	return !heard || h.config.Clock.Now().Before(until)
+}
+
+// leave leaves an orphan alone, if it may only be late and no other pod needs what it
+// has.
+func (h *Handlers) leave(pod *runtime.Pod) bool {
+	_, desired := h.config.Manager.GetPodByUID(pod.UID)
+	if desired || !h.late(pod) || orphans.Claimed(itemOf(pod), h.places.ledger.Staying()) {
+		return false
+	}
+	until, heard := h.leftovers.graces.Until(h.owners(pod))
+	if _, known := h.leftovers.alone[pod.UID]; known || !heard {
+		return true
+	}
+	h.leftovers.alone[pod.UID] = until
+	h.place(pod.UID)
+	message := "no source has named the pod, which was started before this agent; it is ended at " + until.UTC().Format(time.RFC3339) +
+		" unless one does, or at once if another pod needs its name or a host port"
+	h.config.Recorder.Event(skeleton(pod), v1.EventTypeWarning, ReasonNotDesired, message)
+	h.config.Log.Info("a pod that no source has named is left alone for now", "pod", pod.Name, "namespace", pod.Namespace, "uid", pod.UID, "until", until)
+	return true
+}
+
+// seeToLeftovers ends at once what another pod needs, asks for housekeeping when a
+// grace is over, and says when the next one is.
+func (h *Handlers) seeToLeftovers() (next time.Time, timed bool) {
+	if h.OrphanGraceOver() {
+		return time.Time{}, false
+	}
+	h.endClaimed()
+	now := h.config.Clock.Now()
+	for _, until := range h.leftovers.alone {
+		next, timed = earlier(next, timed, until, now.Before(until))
+		if !now.Before(until) {
+			h.clean()
+		}
+	}
+	if until, heard := h.leftovers.graces.Until(h.config.Sources.Names()); heard {
+		next, timed = earlier(next, timed, until, now.Before(until))
+		if !now.Before(until) {
+			h.leftovers.over.Store(true)
+			h.clean()
+		}
+	}
+	return next, timed
+}
+
+// earlier is the earlier of two times, if there are two.
+func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
+	if !bTimed || aTimed && a.Before(b) {
+		return a, aTimed
+	}
+	return b, true
+}
+
+// endClaimed ends pods that are left alone and are in the way of others.
+func (h *Handlers) endClaimed() {
+	if len(h.leftovers.alone) == 0 {
+		return
+	}
+	running := h.config.Runtime.Pods()
+	for i := range running {
+		pod := &running[i]
+		if _, alone := h.leftovers.alone[pod.UID]; alone && pod.MayRun() && orphans.Claimed(itemOf(pod), h.places.ledger.Staying()) && h.orphaned(pod) {
+			h.killOrphan(pod)
+		}
+	}
+}
