@@ -23,6 +23,17 @@ func May(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	return policy(string(*c.RestartPolicy), exitCode)
 }
 
+// Anew reports whether a container that ended with this code is started again in a
+// new sandbox of its pod. There the pod's policy decides: a container whose own is
+// Never did not end by itself, as far as anything tells. [CA-3, CA-5]
+func Anew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
+	if May(pod, c, exitCode) {
+		return true
+	}
+	own := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyNever
+	return own && policy(string(pod.Spec.RestartPolicy), exitCode)
+}
+
 // policy is what the words mean, which pods and containers share.
 func policy(word string, exitCode int32) bool {
 	switch word {

@@ -2,6 +2,7 @@ package restart_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -71,4 +72,34 @@ func TestAll_CA21(t *testing.T) {
 	c.RestartPolicy, pod.Spec.InitContainers[0].RestartPolicy = nil, nil
 	assert.False(t, restart.All(c, 42), "rules without a policy are none")
 	assert.False(t, restart.CanAll(pod))
+}
+
+// CA-3, CA-5: in a new sandbox the pod's policy decides where the container's own
+// is Never.
+func TestAnew_ThePodsPolicyDecides(t *testing.T) {
+	for _, tc := range []struct {
+		pod, container string
+		want           string // for 0, 1 and 137
+	}{
+		{"Always", "Never", "yes yes yes"},
+		{"OnFailure", "Never", "no yes yes"},
+		{"Never", "Never", "no no no"},
+		{"", "Never", "yes yes yes"},
+		{"Always", "OnFailure", "no yes yes"},
+		{"Never", "Always", "yes yes yes"},
+		{"Always", "", "yes yes yes"},
+		{"OnFailure", "", "no yes yes"},
+		{"Never", "", "no no no"},
+	} {
+		pod, c := &v1.Pod{}, &v1.Container{}
+		pod.Spec.RestartPolicy = v1.RestartPolicy(tc.pod)
+		if tc.container != "" {
+			c.RestartPolicy = new(v1.ContainerRestartPolicy(tc.container))
+		}
+		var got []string
+		for _, code := range []int32{0, 1, 137} {
+			got = append(got, map[bool]string{true: "yes", false: "no"}[restart.Anew(pod, c, code)])
+		}
+		assert.Equal(t, tc.want, strings.Join(got, " "), "%s %s", tc.pod, tc.container)
+	}
 }

@@ -17,7 +17,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 
 // CheckEnds checks that a status may follow old: a container that has ended
 // stays so, unless its policy, one of its rules, or all of its pod beginning
-// anew, runs it again, or nobody has seen its end. Its error names every container of which that is not so.
+// anew, runs it again, or its pod's policy does in a new sandbox, or nobody has seen its end. Its error names every container of which that is not so.
 // [ST-6, PH-2]
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
@@ -30,8 +30,9 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 			faults = append(faults, fmt.Errorf("%w: %s", ErrComesBack, c.Name))
 		}
 	}
-	byPolicy := func(c *v1.Container, was, _ *v1.ContainerStatus) bool {
-		return restart.May(pod, c, was.State.Terminated.ExitCode)
+	byPolicy := func(c *v1.Container, was, is *v1.ContainerStatus) bool {
+		code := was.State.Terminated.ExitCode
+		return restart.May(pod, c, code) || restart.Anew(pod, c, code) && isAnother(was, is)
 	}
 	for i := range pod.Spec.InitContainers {
 		check(&pod.Spec.InitContainers[i], old.InitContainerStatuses, status.InitContainerStatuses,
@@ -54,6 +55,12 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 // pod that is not over: that was a guess, which the runtime may correct.
 func seenAgain(old *v1.PodStatus, was *v1.ContainerStatus) bool {
 	return was.State.Terminated.Reason == unknownEndReason && !conditions.IsTerminal(old.Phase)
+}
+
+// isAnother reports whether what was said of a container after its end is of another
+// attempt, which may be about to be made.
+func isAnother(was, is *v1.ContainerStatus) bool {
+	return is.State.Waiting != nil || is.RestartCount > was.RestartCount
 }
 
 // initializesAgain reports whether an ordinary init container that had succeeded

@@ -50,6 +50,12 @@ func TestCheckEnds_ST6(t *testing.T) {
 		{name: "failure runs again", was: exited("a", 1), is: running("a"), refused: "Never"},
 		{name: "own policy", was: exited("a", 1), is: running("a"), refused: all,
 			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
+		{name: "own policy, in a new sandbox", was: exited("a", 1), is: again(running("a")), refused: "Never",
+			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
+		{name: "own policy, about to be started in a new sandbox", was: exited("a", 1), is: crashed("a", 1), refused: "Never",
+			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
+		{name: "own policy, success in a new sandbox", was: exited("a", 0), is: again(running("a")), refused: "OnFailure Never",
+			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
 		{name: "own rule", was: exited("a", 42), is: running("a"),
 			change: func(p *v1.Pod) {
 				p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = &never, rules

@@ -27,11 +27,15 @@
 //     (CA-7; 120247, 120269, 136969). Who asks remembers it besides, so that it
 //     outlives the records; the published status, which does not say of which
 //     sandbox it speaks, proves nothing.
-//   - Whether a pod that has lost its sandbox gets another is asked of each
-//     container by its own policy (CA-3 to CA-5): one that ran and may run again
-//     is worth one; one that has not run is, unless its policy is Never and
-//     something of the pod has run that may not run again. What runs when its
-//     sandbox is lost is taken to end by a signal.
+//   - Whether a pod that has lost its sandbox gets another is for the pod's policy
+//     to say, as in the kubelet, and beyond it for the container's own, where that
+//     runs more (CA-3 to CA-5): one that ran and may run again is worth one; one
+//     that has not run is, unless its policy and the pod's are Never and something
+//     of the pod has run that may not run again. What runs when its sandbox is lost
+//     is taken to end by a signal. So a container that is Never in a pod that is not
+//     starts again in a new sandbox, after its init containers too; in the kubelet
+//     only if there are none. An init container that is may have ended with the
+//     sandbox, which does not fail the pod; in the kubelet it does.
 //   - A regular container under Never whose probe has failed is stopped alone,
 //     with the grace of the probe, and the pod ends once it has (CA-20). The
 //     kubelet kills the pod at once if it was the last, with the grace of the pod.

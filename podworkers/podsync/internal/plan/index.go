@@ -172,7 +172,7 @@ func (x *index) anySpent(pod *v1.Pod) bool {
 	for i := range x.count {
 		switch e := x.place(i); {
 		case e.spec == nil:
-		case e.record() == nil && !x.reset && e.saidDone(pod, e.spec):
+		case e.record() == nil && !x.reset && e.saidDone(pod, e.spec, mayRestart):
 			return true
 		case e.ran != nil && !e.gone && !mayRestart(pod, e.spec, lastCode(e.ran)):
 			return true

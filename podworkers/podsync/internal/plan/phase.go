@@ -130,7 +130,7 @@ func (t *tally) countInit(s *v1.PodStatus, pod *v1.Pod) {
 		switch {
 		case status.State.Running != nil || end == nil:
 			t.initPending++
-		case end.ExitCode != 0 && !mayRunAgain(pod, c, end):
+		case end.ExitCode != 0 && !mayRunAgain(pod, c, end) && !t.interrupted(c, end):
 			t.initFailed++
 		}
 	}
@@ -169,17 +169,20 @@ func (t *tally) countRegular(s *v1.PodStatus, pod *v1.Pod) {
 		case status.State.Running != nil:
 			t.running++
 		default:
-			t.countStopped(status, pod, c, end)
+			t.countStopped(status, i, end)
 		}
 	}
 }
 
-func (t *tally) countStopped(status *v1.ContainerStatus, pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) {
+// countStopped counts the i-th regular container, which has ended.
+func (t *tally) countStopped(status *v1.ContainerStatus, i int, end *v1.ContainerStateTerminated) {
+	pod, c := t.in.Pod, &t.in.Pod.Spec.Containers[i]
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if mayRunAgain(pod, c, end) || isMade(status, end) || t.in.isStarting(status) {
+	if mayRunAgain(pod, c, end) || isMade(status, end) || t.in.isStarting(status) ||
+		t.startsAnew(len(pod.Spec.InitContainers)+i, c, end) {
 		t.willRunAgain++
 	}
 }
@@ -191,6 +194,18 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 		return false
 	}
 	return slices.ContainsFunc(in.Starting, func(s Start) bool { return s.Container.Name == status.Name })
+}
+
+// interrupted reports whether an ordinary init container that has failed is started
+// in a new sandbox, because it may have ended with the one that was lost. One that fails in a sandbox that is there has failed at once.
+func (t *tally) interrupted(c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return t.in.place.replace != "" && !t.in.isEnding() && mayStartAnew(t.in.Pod, c, end.ExitCode)
+}
+
+// startsAnew reports whether a regular container that has failed, at a place of the
+// spec, is started in the sandbox that took the place of the one it ran in.
+func (t *tally) startsAnew(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return end.ExitCode != 0 && t.elsewhere(place) && !t.in.isEnding() && mayStartAnew(t.in.Pod, c, end.ExitCode)
 }
 
 // isMade reports whether the next attempt at a container that ended has a record:

@@ -32,12 +32,12 @@ func (d *decision) replaceSandbox() {
 
 // anew lists the places of the regular containers that would be started in a new sandbox, and
 // reports whether they are worth one (CA-3 to CA-5). What decides is whether a
-// container may still start by its own policy, or the pod's if it has none:
+// container may still start by its own policy, or by the pod's:
 //
-//   - One that ran may if it may run again. What runs, or may, is ended with the
-//     sandbox, by a signal.
-//   - One that has not run may, except under Never if anything of the pod has
-//     run that may not run again: it would have to do without that. If all
+//   - One that ran may if it may run again in a new sandbox. What runs, or may, is
+//     ended with the sandbox, by a signal.
+//   - One that has not run may, except in a Never pod if it is under Never and
+//     anything has run that may not run again: it would have to do without that. If all
 //     containers were about to begin anew, or if there is a new sandbox for the
 //     sake of another, it is started all the same.
 func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
@@ -46,13 +46,13 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 		c := &pod.Spec.Containers[i]
 		e := x.at(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.record() == nil && !x.reset && e.saidDone(pod, c):
+		case e.record() == nil && !x.reset && e.saidDone(pod, c, mayStartAnew):
 			continue
 		case e.gone:
 			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
-			worthwhile = worthwhile || !spent || policyOf(pod, c) != v1.RestartPolicyNever || x.reset || e.saidRestarting()
-		case !mayRestart(pod, c, lastCode(e.newest)):
+			worthwhile = worthwhile || !spent || !isNever(pod, c) || x.reset || e.saidRestarting()
+		case !mayStartAnew(pod, c, lastCode(e.newest)):
 			continue
 		default:
 			worthwhile = true
@@ -60,6 +60,11 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 		start = append(start, i)
 	}
 	return start, worthwhile
+}
+
+// isNever reports whether neither the pod nor the container runs anything twice.
+func isNever(pod *v1.Pod, c *v1.Container) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && policyOf(pod, c) == v1.RestartPolicyNever
 }
 
 // done reports whether a regular container that does not run has ended in a way
@@ -73,26 +78,29 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 	}
 	switch {
 	case e.record() == nil:
-		return !d.reset && e.saidDone(d.Pod, c)
+		return !d.reset && e.saidDone(d.Pod, c, mayRestart)
+	case rec.State == runtime.StateExited && rec != e.here:
+		return !mayStartAnew(d.Pod, c, rec.ExitCode)
 	case rec.State == runtime.StateExited:
 		return !mayRestart(d.Pod, c, rec.ExitCode)
 	case rec.State == runtime.StateUnknown && rec != e.here:
 		// Its sandbox was given up, and it with that.
-		return !mayRestart(d.Pod, c, exitUnknown)
+		return !mayStartAnew(d.Pod, c, exitUnknown)
 	}
 	return false
 }
 
-// saidDone is done by the published status.
-func (e *entry) saidDone(pod *v1.Pod, c *v1.Container) bool {
+// saidDone is done by the published status. may says whether a container that ended
+// with a code starts again.
+func (e *entry) saidDone(pod *v1.Pod, c *v1.Container, may func(*v1.Pod, *v1.Container, int32) bool) bool {
 	switch {
 	case e.published == nil || e.saidRestarting():
 		return false
 	case e.published.State.Running != nil:
-		return !mayRestart(pod, c, exitUnknown) // It has vanished.
+		return !may(pod, c, exitUnknown) // It has vanished.
 	}
 	end := lastEnd(e.published)
-	return end != nil && !mayRestart(pod, c, end.ExitCode)
+	return end != nil && !may(pod, c, end.ExitCode)
 }
 
 // saidRestarting reports whether it was published that a container is to begin

@@ -31,6 +31,11 @@ func mayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	return rules.May(pod, c, exitCode)
 }
 
+// mayStartAnew is mayRestart for a container whose sandbox was lost.
+func mayStartAnew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
+	return rules.Anew(pod, c, exitCode)
+}
+
 // mayRunAgain is mayRestart for an end that was published. One that was brought
 // about because everything begins anew is no reason to stay ended.
 func mayRunAgain(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
