@@ -93,3 +93,37 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 	}
 	b.Stop()
 }
+
+// Resources that change under a UID are an update that touches nothing that runs:
+// the container goes on, its status says what it has, and the next attempt has the
+// new ones.
+func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }
+	p := pod("web", []string{"serve"})
+	p.Spec.Containers[0].Resources.Requests = cpu("1")
+	b.Set(p)
+	b.Run(time.Second)
+	before := running(b.Machine())
+	now := p.DeepCopy()
+	now.Spec.Containers[0].Resources.Requests = cpu("2")
+	now.Spec.Containers[0].Resources.Limits = cpu("3")
+	b.Set(now)
+	b.Run(time.Minute)
+	assert.Equal(t, before, running(b.Machine()), "the same container")
+	assert.NotContains(t, b.Transcript(), "StopContainer")
+	is := b.Node().Pods()[0]
+	assert.Equal(t, "2", is.Spec.Containers[0].Resources.Requests.Cpu().String(), "what is desired")
+	has := is.Status.ContainerStatuses[0]
+	assert.Equal(t, "1", has.AllocatedResources.Cpu().String())
+	assert.Equal(t, "1", has.Resources.Requests.Cpu().String())
+	assert.Empty(t, has.Resources.Limits)
+
+	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	b.Run(time.Minute)
+	has = b.Node().Pods()[0].Status.ContainerStatuses[0]
+	assert.EqualValues(t, 1, has.RestartCount)
+	assert.Equal(t, "2", has.AllocatedResources.Cpu().String())
+	assert.Equal(t, "3", has.Resources.Limits.Cpu().String())
+	b.Stop()
+}

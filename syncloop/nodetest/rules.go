@@ -192,8 +192,8 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 		return nil
 	}
 	key := life{about.pod.UID, about.pod.Incarnation, about.name, ""}
-	if init < len(pod.Spec.InitContainers) {
-		key.sandbox = rec.SandboxID
+	if init < len(pod.Spec.InitContainers) || pod.Spec.RestartPolicy != v1.RestartPolicyNever {
+		key.sandbox = rec.SandboxID // In a new sandbox the pod's policy decides (CA-3).
 	}
 	last, again := r.ran[key]
 	r.ran[key] = now

@@ -30,10 +30,11 @@
 //     is the identity that locks, mirrors and directories are keyed by, and no
 //     update can move it. The kubelet does not look.
 //   - So is one whose spec changes where an API server would not let it: images,
-//     grace, deadline, tolerations, scheduling and ephemeral containers may
-//     change, the rest makes it another pod (F18). The kubelet, which an API
-//     server protects, would go on with half of the change. Resources belong to
-//     the rest, since nobody here resizes a running container.
+//     grace, deadline, tolerations, scheduling, resources and ephemeral containers
+//     may change, the rest makes it another pod (F18). The kubelet, which an API
+//     server protects, would go on with half of the change. Resources are an UPDATE
+//     that touches nothing that runs, since nobody here resizes a running container:
+//     the next attempt at a container has the new ones.
 //   - Pods without UID or name, and a second pod of one UID, are rejected and
 //     reported like a second pod of one name. The kubelet lets the last of one
 //     UID win.

@@ -17,17 +17,18 @@ func rebuilt(before, now *v1.Pod) bool {
 }
 
 // fixed is a spec without what may change during a pod's life: images, the
-// deadline, the grace, tolerations, ephemeral containers, scheduling.
+// deadline, the grace, tolerations, ephemeral containers, scheduling, and
+// resources, which an API server lets a pod be resized by.
 func fixed(spec *v1.PodSpec) *v1.PodSpec {
 	spec = spec.DeepCopy()
-	for i := range spec.InitContainers {
-		spec.InitContainers[i].Image = ""
-		spec.InitContainers[i].ImagePullPolicy = "" // Its default follows the image's tag.
+	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			c.Image, c.ImagePullPolicy = "", "" // The default of the latter follows the image's tag.
+			c.Resources, c.ResizePolicy = v1.ResourceRequirements{}, nil
+		}
 	}
-	for i := range spec.Containers {
-		spec.Containers[i].Image = ""
-		spec.Containers[i].ImagePullPolicy = ""
-	}
+	spec.Resources = nil
 	spec.EphemeralContainers = nil
 	spec.ActiveDeadlineSeconds = nil
 	spec.TerminationGracePeriodSeconds = nil

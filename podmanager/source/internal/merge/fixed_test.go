@@ -29,12 +29,24 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 		{"ephemeral containers", func(s *v1.PodSpec) { s.EphemeralContainers = make([]v1.EphemeralContainer, 1) }, "update"},
 		{"scheduling gates", func(s *v1.PodSpec) { s.SchedulingGates = make([]v1.PodSchedulingGate, 1) }, "update"},
 		{"node", func(s *v1.PodSpec) { s.NodeName = "n" }, "update"},
+		{"resources", func(s *v1.PodSpec) {
+			s.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+		}, "update"},
+		{"resources that are claimed", func(s *v1.PodSpec) {
+			s.Containers[0].Resources.Claims = []v1.ResourceClaim{{Name: "gpu"}}
+		}, "update"},
+		{"resources of an init container", func(s *v1.PodSpec) {
+			s.InitContainers[0].Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}
+		}, "update"},
+		{"resources of the pod", func(s *v1.PodSpec) {
+			s.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+		}, "update"},
+		{"how it is resized", func(s *v1.PodSpec) {
+			s.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.NotRequired}}
+		}, "update"},
 
 		{"command", func(s *v1.PodSpec) { s.Containers[0].Command = []string{"c"} }, "another"},
 		{"env", func(s *v1.PodSpec) { s.Containers[0].Env = []v1.EnvVar{{Name: "A"}} }, "another"},
-		{"resources", func(s *v1.PodSpec) {
-			s.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
-		}, "another"},
 		{"one container more", func(s *v1.PodSpec) { s.Containers = append(s.Containers, v1.Container{Name: "d"}) }, "another"},
 		{"an init container's command", func(s *v1.PodSpec) { s.InitContainers[0].Command = []string{"c"} }, "another"},
 		{"restart policy", func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever }, "another"},

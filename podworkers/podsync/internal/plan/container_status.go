@@ -426,8 +426,13 @@ func (s *described) readiness() {
 func (s *described) succeeded() bool { return s.state == isOver && s.ended.ExitCode == 0 }
 
 // resources are those of the spec, which are allocated and in force as long as
-// nothing is resized. [CS-11]
+// nothing is resized. A container that was made before they changed has those that
+// were published of it. [CS-11]
 func (s *described) resources() {
+	if s.old != nil && s.id != "" && s.old.ContainerID == s.id {
+		s.allocated, s.inForce = s.old.AllocatedResources, s.old.Resources
+		return
+	}
 	r := &s.spec.Resources
 	s.allocated = r.Requests
 	if len(r.Requests) > 0 || len(r.Limits) > 0 {

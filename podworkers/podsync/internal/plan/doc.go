@@ -112,8 +112,9 @@
 //   - An ephemeral container that was not made yet waits as ContainerCreating,
 //     since it does not wait for the pod to be initialized (CS-2, CA-6).
 //   - Ephemeral statuses are in the order of the spec (CS-10).
-//   - Resources are told of containers that ask for any, and are the spec's:
-//     nothing is resized, and the runtime is not asked (CS-11).
+//   - Resources are told of containers that ask for any, and are those of the spec
+//     when the container was first shown: nothing is resized, and the runtime is not
+//     asked (CS-11).
 //   - All containers begin anew until the first of them has a record again, also
 //     when none is left that tells why (CS-14).
 package plan
