@@ -24,8 +24,7 @@ import (
 //   - One that runs again is another attempt: its restart count has risen, unless
 //     its end was one that nobody saw, which was counted then.
 //   - As long as a sidecar is in its first run and has not started, nothing after
-//     it runs for the first time; nor does anything after an init container that
-//     has never run.
+//     it runs for the first time.
 //   - A terminal phase stays. The start time stays, and the transition time of
 //     a condition stays with its status.
 //   - A container that has a finish time has a start time, and not after it.
@@ -42,7 +41,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 		for i, list := range listsOf(new) {
 			faults = append(faults, checkContainers(oldLists[i], list))
 		}
-		faults = append(faults, checkTurns(old, new))
+		faults = append(faults, checkSidecars(old, new))
 		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
 	}
 	return verdict(faults...)
@@ -194,28 +193,23 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 // unseenEnd is the reason of an end that nobody saw.
 const unseenEnd = "ContainerStatusUnknown"
 
-// checkTurns checks that nothing ran for the first time behind an init container
-// that had never run and has not now, or behind a container in its first run that
-// had not started before and has not now. The latter is a sidecar: behind an
-// ordinary init container that runs nothing ever does.
-func checkTurns(old, new *v1.PodStatus) error {
+// checkSidecars checks that nothing ran for the first time behind a container in
+// its first run that had not started before and has not now. That is a sidecar:
+// behind an ordinary init container that runs nothing ever does.
+func checkSidecars(old, new *v1.PodStatus) error {
 	var faults []error
-	blocker, without := "", ""
+	blocker := ""
 	check := func(list []v1.ContainerStatus, c *v1.ContainerStatus) {
-		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && (!neverRan(c) || c.State.Waiting == nil) {
-			faults = append(faults, fmt.Errorf("container %s has run before %s %s", c.Name, blocker, without))
+		if before := named(list, c.Name); blocker != "" && before != nil && neverRan(before) && !neverRan(c) {
+			faults = append(faults, fmt.Errorf("container %s has run before sidecar %s had started", c.Name, blocker))
 		}
 	}
 	for i := range new.InitContainerStatuses {
 		c := &new.InitContainerStatuses[i]
 		check(old.InitContainerStatuses, c)
 		before := named(old.InitContainerStatuses, c.Name)
-		switch {
-		case blocker != "" || before == nil:
-		case isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID:
-			blocker, without = "sidecar "+c.Name, "had started"
-		case neverRan(before) && neverRan(c):
-			blocker, without = "init container "+c.Name, "let it"
+		if blocker == "" && before != nil && isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID {
+			blocker = c.Name
 		}
 	}
 	for i := range new.ContainerStatuses {
