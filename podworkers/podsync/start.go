@@ -97,7 +97,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 
 // launch starts a container that has a record.
 func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string, attempt uint32) error {
-	v.noteStart(c.Name, id, attempt, s.turn.Now())
+	v.noteStart(c, id, attempt, s.turn.Now())
 	if err := s.run(ctx, v, c.Name, id); err != nil {
 		if neverRan(err) {
 			s.forgetStart(v, id)

@@ -19,14 +19,16 @@ type started struct {
 	attempt uint32
 	at      time.Time
 	look    uint64 // the looks at the pod before it
+	// resources are those that it was made with.
+	resources v1.ResourceRequirements
 }
 
 // noteStart remembers that the runtime is asked for a start.
-func (v *visit) noteStart(name, id string, attempt uint32, now time.Time) {
+func (v *visit) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
 	if v.life.started == nil {
 		v.life.started = make(map[string]started)
 	}
-	v.life.started[name] = started{id: id, attempt: attempt, at: now, look: v.life.looks}
+	v.life.started[c.Name] = started{id: id, attempt: attempt, at: now, look: v.life.looks, resources: *c.Resources.DeepCopy()}
 }
 
 // forgetStart drops the start of a container, if that is the last one: it has not
@@ -58,7 +60,15 @@ func (v *visit) see(status *runtime.PodStatus) {
 // the runtime was looked at since: a container with a record is what that says, and one
 // without has vanished.
 func (s *Syncer) addStarted(v *visit, status *v1.PodStatus) {
-	s.eachUntold(v, status, func(c *v1.ContainerStatus, begun *started) { s.addStart(c, begun) })
+	s.eachUntold(v, status, func(c *v1.ContainerStatus, begun *started) {
+		if !s.tells(c, begun) {
+			s.addStart(c, begun)
+			c.AllocatedResources, c.Resources = begun.resources.Requests, &begun.resources
+			if len(begun.resources.Requests) == 0 && len(begun.resources.Limits) == 0 {
+				c.Resources = nil
+			}
+		}
+	})
 }
 
 // forgetTold drops the starts that what is stored of a pod tells of.
@@ -100,9 +110,6 @@ func (s *Syncer) tells(c *v1.ContainerStatus, begun *started) bool {
 }
 
 func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
-	if s.tells(c, begun) {
-		return
-	}
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
 	}
