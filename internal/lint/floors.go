@@ -104,6 +104,9 @@ func Podkeel() House {
 			{"internal/dirty", Quiet, Floor1a},
 			{"internal/containers", Pure, Floor1a},
 			{"internal/errtree", Pure, Floor1a},
+			{"internal/poduid", Pure, Floor1a},
+			{"internal/keylock", Quiet, Floor1a},
+			{"internal/osfile", Edge, Floor1a},
 
 			// What several decisions have to agree on.
 			{"internal/conditions", Pure, Floor1b},
@@ -194,6 +197,7 @@ func Podkeel() House {
 			{"sigs.k8s.io/yaml", []string{"test"}},
 			{"go.yaml.in/yaml/v3", []string{"internal/document"}},
 			{"golang.org/x/term", []string{"examples/agent"}},
+			{"golang.org/x/sys", []string{"internal/osfile"}},
 			{"github.com/stretchr/testify", []string{"test"}},
 			{"github.com/cockroachdb/datadriven", []string{"test"}},
 			{"go.uber.org/goleak", []string{"test"}},

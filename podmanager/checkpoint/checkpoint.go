@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
@@ -37,7 +40,9 @@ type Config struct {
 // Dir has the endings of pods on the disk.
 type Dir struct {
 	root string
-	mu   struct {
+	// locks are held while the file of a pod is written, or removed.
+	locks keylock.Locks[types.UID]
+	mu    struct {
 		sync.Mutex
 		found map[types.UID]*ending // by New, not taken yet
 		kept  map[types.UID]bool    // there is a file
@@ -57,7 +62,7 @@ func New(cfg Config) (*Dir, error) {
 	}
 	d := &Dir{root: cfg.Root}
 	d.mu.found, d.mu.kept = make(map[types.UID]*ending), make(map[types.UID]bool)
-	root, err := os.OpenRoot(d.root)
+	root, err := osfile.OpenDir(d.root)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -100,8 +105,9 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	defer d.locks.Lock(pod.UID)()
 	d.note(pod.UID, true)
-	root, err := os.OpenRoot(d.root)
+	root, err := osfile.OpenDir(d.root)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -114,6 +120,22 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 
 // Drop implements podsync.Endings.
 func (d *Dir) Drop(uid types.UID) error {
+	defer d.locks.Lock(uid)()
+	return d.drop(uid)
+}
+
+// Remove is Drop for a pod that nobody is known to want. gone is asked while no Save of
+// the UID is under way, and must not block; false keeps the ending, which is no error.
+func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
+	defer d.locks.Lock(uid)()
+	if !gone(uid) {
+		return nil
+	}
+	return d.drop(uid)
+}
+
+// drop removes the file of a pod, if there is one. The caller has the lock of the UID.
+func (d *Dir) drop(uid types.UID) error {
 	d.mu.Lock()
 	kept := d.mu.kept[uid]
 	d.mu.Unlock()

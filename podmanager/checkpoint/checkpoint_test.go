@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 )
 
@@ -158,10 +159,10 @@ func TestNew_BadFiles(t *testing.T) {
 `+said+`b-copy.json err="it is of the pod uid-web, which has another file"
 `+said+`c-version.json err="it is of version 2: expected 1"
 `+said+`d-phase.json err="its phase is \"Running\": expected Succeeded or Failed"
-`+said+`e-uid.json err="the UID \"../web\" is no name of a file"
+`+said+`e-uid.json err="invalid UID \"../web\": `+poduid.Rule+`"
 `+said+`f-large.json err="it has more than 262144 bytes"
-`+said+`g-link.json err="it is no regular file"
-`+said+`h-dir.json err="it is no regular file"
+`+said+`g-link.json err="not a regular file: a symbolic link"
+`+said+`h-dir.json err="not a regular file: a directory"
 `, log)
 	_, ok := d.Take(pod("web"))
 	assert.True(t, ok)
@@ -223,7 +224,7 @@ func TestSave_Errors(t *testing.T) {
 	d, _ := open(t, root)
 	odd := pod("web")
 	odd.UID = "../web"
-	assert.EqualError(t, d.Save(odd, evicted("")), `checkpoint: the UID "../web" is no name of a file`)
+	assert.EqualError(t, d.Save(odd, evicted("")), `checkpoint: invalid UID "../web": `+poduid.Rule)
 	require.NoError(t, d.Drop(odd.UID))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "uid-web.json", "x"), 0o700))
 	require.Error(t, d.Save(pod("web"), evicted("")))
@@ -235,4 +236,34 @@ func TestSave_Errors(t *testing.T) {
 	assert.EqualError(t, err, `checkpoint: Config.Root is no absolute path: "ended"`)
 	_, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(os.DevNull, "ended")})
 	require.Error(t, err)
+}
+
+// A removal asks whether the pod is gone while no other call changes its ending: what a
+// new pod of the UID saves is not removed by who was told of the former one.
+func TestRemove_AsksLast(t *testing.T) {
+	root := t.TempDir()
+	d, _ := open(t, root)
+	require.NoError(t, d.Save(pod("web"), evicted("")))
+	asked := 0
+	keep := func(types.UID) bool { asked++; return false }
+	require.NoError(t, d.Remove(t.Context(), "uid-web", keep))
+	assert.Equal(t, 1, asked)
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root))
+
+	saved := make(chan error, 1)
+	require.NoError(t, d.Remove(t.Context(), "uid-web", func(types.UID) bool {
+		began := make(chan struct{})
+		go func() {
+			close(began)
+			saved <- d.Save(pod("web"), evicted("again")) // Waits until the removal is over.
+		}()
+		<-began
+		return true
+	}))
+	require.NoError(t, <-saved)
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "what was saved last is there")
+	again, _ := open(t, root)
+	status, ok := again.Take(pod("web"))
+	assert.True(t, ok)
+	assert.Equal(t, "again", status.Message)
 }

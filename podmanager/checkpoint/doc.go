@@ -15,14 +15,15 @@
 //
 // Save is over when the file is on the disk, whole and in its place: there is the
 // old one or the new one, whenever the power fails. Drop is for a UID that begins a
-// new life, and for one that nobody wants any more; package gc finds the latter
-// with Pods.
+// new life, and Remove for one that nobody wants any more; package gc finds the latter
+// with Pods. A Save that fails is not repeated here; package node does so.
 //
 // Endings have MaxSize bytes at most: one that would be larger is kept without its
 // containers. MaxFiles are read. A file that is no ending is told of once, by New,
 // and does not count; it is left where it is. All is done through an os.Root, and
-// links are neither followed nor read. Methods may be called concurrently, but Save
-// and Drop of one UID one after the other.
+// links are neither followed nor read; what is no regular file is not opened. Methods
+// may be called concurrently. Save, Drop and Remove of one UID wait for each other;
+// Remove asks, while no Save is under way, whether the pod is still gone.
 //
 // # Statements kept
 //

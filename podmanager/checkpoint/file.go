@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
@@ -30,19 +32,12 @@ type ending struct {
 // meant is not known.
 const version = 1
 
-const (
-	extension  = ".json"
-	maxNameUID = 200
-)
+const extension = ".json"
 
-// fileName is the name of a pod's file. A UID is mostly letters, digits and dashes,
-// but manifests may say anything.
+// fileName is the name of a pod's file.
 func fileName(uid types.UID) (string, error) {
-	odd := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	}
-	if uid == "" || len(uid) > maxNameUID || strings.ContainsFunc(string(uid), odd) {
-		return "", fmt.Errorf("the UID %.50q is no name of a file", string(uid))
+	if err := poduid.Check(uid); err != nil {
+		return "", err
 	}
 	return string(uid) + extension, nil
 }
@@ -116,25 +111,11 @@ func list(root *os.Root) ([]string, error) {
 
 // read reads an ending, if it is a file, whoever may be replacing it.
 func read(root *os.Root, name string) (*ending, error) {
-	seen, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !seen.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	f, err := osfile.OpenFile(root, name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	opened, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !os.SameFile(seen, opened) {
-		return nil, errors.New("it was replaced")
-	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
 		return nil, err

@@ -87,8 +87,9 @@ type Config struct {
 	// SeccompRoot is the directory of the seccomp profiles that pods name by a
 	// path below it, an absolute path. Default DefaultSeccompRoot.
 	SeccompRoot string
-	// Logs tells the numbers of attempts of which there are no records any more and
-	// no status. Nil: containers without either begin with zero.
+	// Logs makes the directory for the logs of a pod, and tells the numbers of attempts
+	// of which there are no records any more and no status. Nil: containers without
+	// either begin with zero.
 	Logs attemptLogs
 	// MemoryBytes is the memory of the node: Burstable containers are killed in
 	// order of the share of it that they ask for. Zero: all the same.

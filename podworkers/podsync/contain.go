@@ -144,6 +144,11 @@ type guardedLogs struct {
 	guard *contain.Guard
 }
 
+func (l guardedLogs) SetUp(pod runtime.PodRef) (err error) {
+	defer l.guard.Recover("Logs.SetUp", &err)
+	return l.inner.SetUp(pod)
+}
+
 func (l guardedLogs) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
 	defer l.guard.Recover("Logs.NextAttempt", &err)
 	return l.inner.NextAttempt(pod, container)

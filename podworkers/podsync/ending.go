@@ -33,6 +33,7 @@ func (s *Syncer) keepEnding(v *visit) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.
 		}
+		v.life.told = true
 		if err := s.cfg.Endings.Save(v.pod, stored); err != nil {
 			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)

@@ -51,7 +51,7 @@ func TestEndings(t *testing.T) {
 		"evicted": {amend: evict, want: []string{"drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"}},
 		"stopped": {want: []string{"drop u"}},
 		"a full disk": {
-			amend: evict, err: errors.New("no space left"), want: []string{"drop u", "drop u", "save Failed/Evicted while it runs"},
+			amend: evict, err: errors.New("no space left"), want: []string{"drop u", "drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"},
 			log: "how a pod has ended could not be kept: if the agent is started again it may run again",
 		},
 	} {

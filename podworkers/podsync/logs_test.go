@@ -20,6 +20,8 @@ type attemptLogs struct {
 	asked []string
 }
 
+func (l *attemptLogs) SetUp(runtime.PodRef) error { return nil }
+
 func (l *attemptLogs) NextAttempt(pod runtime.PodRef, container string) (uint32, error) {
 	l.asked = append(l.asked, pod.Namespace+"/"+pod.Name+"/"+container)
 	return l.next, l.err

@@ -63,8 +63,9 @@ type Endings interface {
 	// Save is called with the status of a pod that is over: as soon as that is
 	// published, so before the pod is stopped if it was evicted or was active for
 	// too long, and once more when nothing of it runs. The status is only read. nil
-	// says that it outlives the process. After an error it is tried again the
-	// next time, if there is one.
+	// says that it outlives the process. An error does not keep the pod from ending,
+	// and Save is called no more often for it: who wants to try again later does so
+	// himself, as package node does.
 	Save(pod *v1.Pod, status *v1.PodStatus) error
 	// Drop is called when a pod is seen that is not over, before anything of it is
 	// started: what was saved of a former life of its UID must not count for it.
@@ -74,6 +75,9 @@ type Endings interface {
 
 // attemptLogs knows the logs of containers: a logfiles.Dir of package gc's.
 type attemptLogs interface {
+	// SetUp makes the directory for the logs of a pod, before anything of the pod is
+	// started: a removal of what a former pod of this UID has left has no part in it.
+	SetUp(pod runtime.PodRef) error
 	// NextAttempt is the number after the highest of which a container has a log;
 	// zero if it has none. It is called before a container is made of which nothing
 	// else tells how often it was.

@@ -131,6 +131,11 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 
 // begin starts what is to be started, in a new sandbox if need be.
 func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err error) {
+	if s.cfg.Logs != nil {
+		if err := s.cfg.Logs.SetUp(v.ref()); err != nil {
+			return fmt.Errorf("podsync: the directory for the logs: %w", err)
+		}
+	}
 	sandbox := a.SandboxID
 	if a.CreateSandbox != "" {
 		if sandbox, err = s.createSandbox(ctx, v, a); err != nil {

@@ -85,7 +85,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.cfg.Status.TerminatePod(pod)
-	if v.life.kept {
+	if v.life.told {
 		s.keepEnding(v)
 	}
 	s.end(v.life)

@@ -25,8 +25,9 @@ type DirectoriesConfig struct {
 	// pod.
 	Runtime looker
 	// Gone reports whether a pod is neither wanted nor worked on, by those who
-	// would know. It is asked for each pod that has a directory, and again right
-	// before each removal; concurrently, and it must not block.
+	// would know. It is asked for each pod that has a directory, again right before
+	// each removal, and last by the store, while that keeps the pod from being set up;
+	// concurrently, and it must not block.
 	Gone func(uid types.UID) bool
 	// Delay is how long after Changed directories are looked for; zero is
 	// DefaultDelay.
@@ -55,9 +56,17 @@ type directories interface {
 	// Pods lists pods that have a directory and for which of answers true, at
 	// most limit of them.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
-	// TearDown removes the directory of a pod. It may be repeated; nothing to
-	// remove is no error.
-	TearDown(ctx context.Context, uid types.UID) error
+	// Remove removes the directory of a pod. It asks gone at the moment at which no
+	// set-up of the pod can be under way, and keeps everything if that answers false.
+	// It may be repeated; nothing to remove is no error.
+	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
+}
+
+// sweeper is a store that moves what it removes out of the way first. A removal that
+// failed or was cut short, by a crash too, leaves something that belongs to no pod.
+type sweeper interface {
+	// Sweep removes that. It tells how much is left, and the first reason.
+	Sweep(ctx context.Context) (left int, err error)
 }
 
 // Directories removes the directories that pods have left behind, those of
@@ -87,6 +96,10 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 // pod has that UID.
 const listing types.UID = ""
 
+// sweeping stands among them for what former removals have left. No pod has that UID
+// either.
+const sweeping types.UID = "."
+
 // Changed says that pods may have gone, or have been gone all along. It never
 // blocks.
 func (d *Directories) Changed() { d.tries.add([]types.UID{listing}) }
@@ -106,8 +119,11 @@ func (d *Directories) Step(ctx context.Context) {
 }
 
 func (d *Directories) try(ctx context.Context, uid types.UID) outcome {
-	if uid == listing {
+	switch uid {
+	case listing:
 		return d.find()
+	case sweeping:
+		return outcome{err: d.sweep(ctx)}
 	}
 	return outcome{err: d.remove(ctx, uid)}
 }
@@ -120,6 +136,9 @@ func (d *Directories) find() outcome {
 		return outcome{err: fmt.Errorf("gc: look for directories: %w", err)}
 	}
 	d.tries.add(uids)
+	if _, ok := d.config.Store.(sweeper); ok {
+		d.tries.add([]types.UID{sweeping})
+	}
 	if len(uids) < d.config.MaxDirectories {
 		return outcome{}
 	}
@@ -141,8 +160,20 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 	}
 	ctx, cancel := d.turn.WithDeadline(turn.Detach(ctx), d.turn.Now().Add(d.config.CallTimeout))
 	defer cancel()
-	if err := d.config.Store.TearDown(ctx, uid); err != nil {
+	if err := d.config.Store.Remove(ctx, uid, d.config.Gone); err != nil {
 		return fmt.Errorf("gc: %w", err)
+	}
+	return nil
+}
+
+// sweep goes on with removals that were left half done. Each further one that is left
+// is told of, so they cannot pile up unseen.
+func (d *Directories) sweep(ctx context.Context) error {
+	ctx, cancel := d.turn.WithDeadline(ctx, d.turn.Now().Add(d.config.CallTimeout))
+	defer cancel()
+	left, err := d.config.Store.(sweeper).Sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("gc: %d former removals are not complete: %w", left, err)
 	}
 	return nil
 }

@@ -42,7 +42,11 @@ func (s *cabinet) Pods(of func(types.UID) bool, limit int) (found []types.UID, e
 	return found, s.failed("list")
 }
 
-func (s *cabinet) TearDown(_ context.Context, uid types.UID) error {
+func (s *cabinet) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
+	if !gone(uid) {
+		s.b.note("keep %s", uid)
+		return nil
+	}
 	if err := s.failed(string(uid)); err != nil {
 		return err
 	}
@@ -127,6 +131,20 @@ func TestDirectories_AskedLast(t *testing.T) {
 	c.at(10)
 	assert.Equal(t, []string{"1 list"}, c.transcript())
 	assert.Equal(t, 3, asked)
+}
+
+// ... and when the store asks, which keeps the pod from being set up meanwhile.
+func TestDirectories_AskedByTheStore(t *testing.T) {
+	c := newCleaner(t, "a")
+	asked := 0
+	c.mu.asked = func(uid types.UID) {
+		if asked++; asked == 4 {
+			c.keep("a", true)
+		}
+	}
+	c.directories.Changed()
+	c.at(10)
+	assert.Equal(t, []string{"1 list", "2 keep a"}, c.transcript())
 }
 
 // Many are found in pieces.

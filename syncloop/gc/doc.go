@@ -50,8 +50,10 @@
 // (logfiles.Dir) and their volumes (volumes.Dir). Directories looks for it when
 // somebody says that pods have gone, or may have been gone all along; never by
 // itself. A directory goes if nobody wants or works on its pod, by its UID, and the
-// runtime has no records of that, both of which are asked right before. Some
-// are found at once, at most DirectoriesConfig.MaxDirectories, then the next.
+// runtime has no records of that, both of which are asked right before; and a store
+// asks the former once more, while it keeps the pod from being set up. Some are found
+// at once, at most DirectoriesConfig.MaxDirectories, then the next. What removals have
+// left that failed or were cut short is removed with them, or told of and tried again.
 //
 // # Logs
 //

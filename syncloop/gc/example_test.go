@@ -127,7 +127,7 @@ func (disk) Pods(of func(types.UID) bool, _ int) (found []types.UID, err error) 
 	return slices.DeleteFunc([]types.UID{"u1", "u2"}, func(uid types.UID) bool { return !of(uid) }), nil
 }
 
-func (d disk) TearDown(_ context.Context, uid types.UID) error {
+func (d disk) Remove(_ context.Context, uid types.UID, _ func(types.UID) bool) error {
 	d.remove(uid)
 	return nil
 }

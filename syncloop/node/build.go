@@ -104,7 +104,7 @@ func (n *Node) buildSyncer() (err error) {
 		Changed: n.pleg.RequestRelist,
 		Probes:  n.prober,
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
-		DNS: n.config.DNS, Endings: n.config.Endings,
+		DNS:         n.config.DNS,
 		Allocatable: n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
 		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
 		HostIPs:  n.config.HostIPs,
@@ -115,6 +115,9 @@ func (n *Node) buildSyncer() (err error) {
 	}
 	if n.logs != nil {
 		config.Logs = n.logs
+	}
+	if n.statuses != nil {
+		config.Endings = n.statuses
 	}
 	n.syncer, err = podsync.New(config)
 	return err

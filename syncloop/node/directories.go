@@ -15,25 +15,46 @@ type pods interface {
 	TearDown(ctx context.Context, uid types.UID) error
 }
 
-// endings are dropped as directories are removed: when their pods are gone.
-type endings struct{ Endings }
+// remover asks whether a pod is gone at the moment at which it has what it removes out
+// of the way of a pod that comes under the same UID.
+type remover interface {
+	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
+}
 
-func (e endings) TearDown(_ context.Context, uid types.UID) error { return e.Drop(uid) }
+// directories is a remover that tells of which pods it has something.
+type directories interface {
+	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	remover
+}
+
+// tornDown are Volumes that cannot ask.
+type tornDown struct{ pods }
+
+func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	if !gone(uid) {
+		return nil
+	}
+	return t.TearDown(ctx, uid)
+}
 
 // buildDirectories: who removes what pods have left on the disk.
 func (n *Node) buildDirectories() (err error) {
-	var stores []pods
+	var stores []directories
 	if n.config.LogRoot != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{Root: n.config.LogRoot}); err != nil {
 			return err
 		}
 		stores = append(stores, n.logs)
 	}
-	if volumes, ok := n.config.Volumes.(pods); ok {
+	switch volumes := n.config.Volumes.(type) {
+	case directories:
 		stores = append(stores, volumes)
+	case pods:
+		stores = append(stores, tornDown{volumes})
 	}
 	if n.config.Endings != nil {
-		stores = append(stores, endings{n.config.Endings})
+		n.statuses = newEndings(n.config.Endings, n.guard, n.known, n.config.Clock)
+		stores = append(stores, n.statuses)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{

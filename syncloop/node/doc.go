@@ -30,7 +30,9 @@
 // grace is over nothing is removed of what pods before this node have left.
 //
 // What had ended stays so if the runtime has records of it, the source says so, or
-// Config.Endings have kept it. A pod that was refused is asked about anew.
+// Config.Endings have kept it. A pod that was refused is asked about anew. What Endings
+// could not keep, as the disk is full, is handed to them again after 10 s, doubling to 5
+// minutes, until they keep it or the pod is gone; the pod is not synced for that.
 //
 // # Ending
 //

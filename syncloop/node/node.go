@@ -57,6 +57,7 @@ type Node struct {
 	// for logs.
 	directories []*gc.Directories
 	logs        *logfiles.Dir
+	statuses    *endings // terminal ones; nil: how pods have ended is not kept
 	rotator     *gc.Logs // nil: no log is rotated
 
 	ready, done turn.Latch

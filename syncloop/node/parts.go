@@ -34,6 +34,9 @@ func (n *Node) parts() []part {
 	for _, d := range n.directories {
 		parts = append(parts, part{"gc of directories", d.Run})
 	}
+	if n.statuses != nil {
+		parts = append(parts, part{"terminal statuses", n.statuses.Run})
+	}
 	if n.rotator != nil {
 		parts = append(parts, part{"rotation of logs", n.rotator.Run})
 	}

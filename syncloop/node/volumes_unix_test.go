@@ -389,7 +389,7 @@ func TestVolumes_F31_LastWords(t *testing.T) {
 }
 
 // unread is what is said of a file for last words that is none.
-const unread = "the termination message cannot be read: volumes: termination log of container c: it is no regular file: "
+const unread = "the termination message cannot be read: volumes: termination log of container c: not a regular file: "
 
 func bindSocket(path string) error {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/internal/poduid"
 )
 
 // Validate checks a pod that has its defaults: everything a node can get wrong
@@ -39,14 +40,11 @@ func validate(pod *v1.Pod) findings {
 // maxAnnotations is the total size of annotations, as in the API (F14).
 const maxAnnotations = 256 << 10
 
-// maxUID bounds a UID given in a manifest: it becomes a file name.
-const maxUID = 128
-
 func (f *findings) metadata(pod *v1.Pod, at *document.Path) {
 	f.named(at.Field("name"), pod.Name, dnsSubdomain)
 	f.named(at.Field("namespace"), pod.Namespace, dnsLabel)
-	if !safeUID(string(pod.UID)) {
-		f.add(at.Field("uid"), "%s: expected at most %d letters, digits, '-', '_' and '.', beginning with a letter or digit", document.Quote(string(pod.UID)), maxUID)
+	if pod.UID != "" && !poduid.Valid(pod.UID) { // None is fine; names of directories are made of any (F10).
+		f.add(at.Field("uid"), "%s: %s", document.Quote(string(pod.UID)), poduid.Rule)
 	}
 	for _, key := range sortedKeys(pod.Labels) {
 		f.keeps(at.Field("labels").Entry(key), key, qualifiedName)
@@ -63,18 +61,6 @@ func (f *findings) metadata(pod *v1.Pod, at *document.Path) {
 	if pod.DeletionTimestamp != nil {
 		f.add(at.Field("deletionTimestamp"), "set: expected none, since a pod of a manifest ends when the manifest goes")
 	}
-}
-
-// safeUID keeps a path out of the names of directories (F10). None is fine.
-func safeUID(uid string) bool {
-	for i := range len(uid) {
-		c := uid[i]
-		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !alnum && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return false
-		}
-	}
-	return len(uid) <= maxUID
 }
 
 func (f *findings) spec(spec *v1.PodSpec, at *document.Path) {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
@@ -22,13 +24,24 @@ const (
 	subPathsDir   = "subpaths"   // by container and index: a part of a volume
 	containersDir = "containers" // by container: its termination logs, by attempt
 	hostsFile     = "etc-hosts"
+	ownerFile     = "owner"  // namespace/name of the pod that it was made for
+	ownerMade     = ".owner" // the same while it is being written
 )
+
+// podsDir has the directories of all pods, and the trash.
+const podsDir = "pods"
 
 // private is the mode of directories in which nobody but the agent has business.
 const private fs.FileMode = 0o750
 
 // Dir keeps the volumes and the files of pods below a directory.
-type Dir struct{ cfg Config }
+type Dir struct {
+	cfg Config
+	// locks are held while the directory of a pod is made or filled, and over the
+	// question whether it may go together with the rename that has it out of the way;
+	// not while a tree is removed or an object is fetched.
+	locks keylock.Locks[types.UID]
+}
 
 var (
 	_ podsync.Volumes = (*Dir)(nil)
@@ -52,40 +65,62 @@ func (d *Dir) Problems(pod *v1.Pod) []podsync.Problem {
 	return out
 }
 
-// pod opens the directory of a pod, and makes it if need be.
-func (d *Dir) pod(uid types.UID) (*os.Root, error) {
-	if err := volume.Element(string(uid)); err != nil {
-		return nil, fmt.Errorf("the UID: %w", err)
-	}
-	if err := os.MkdirAll(d.cfg.Root, private); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(d.cfg.Root)
+// pods opens the directory of all pods. fs.ErrNotExist: there is none.
+func (d *Dir) pods() (*os.Root, error) {
+	root, err := osfile.OpenDir(d.cfg.Root)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return subdir(root, "pods", string(uid))
+	return osfile.OpenSub(root, podsDir)
 }
 
-// look opens the directory of a pod, if there is one.
-func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
-	for _, name := range append([]string{string(uid)}, below...) {
-		if err := volume.Element(name); err != nil {
-			return nil, err
-		}
+// pod opens the directory of a pod, and makes it if need be. The caller has the lock of
+// the UID. What another pod has left under this UID is put aside, and nothing of it is
+// seen (discarded).
+func (d *Dir) pod(pod *v1.Pod) (dir *os.Root, discarded bool, err error) {
+	if err := poduid.Check(pod.UID); err != nil {
+		return nil, false, err
 	}
-	root, err := os.OpenRoot(d.cfg.Root)
+	if err := os.MkdirAll(d.cfg.Root, private); err != nil {
+		return nil, false, err
+	}
+	root, err := osfile.OpenDir(d.cfg.Root)
+	if err != nil {
+		return nil, false, err
+	}
+	defer root.Close()
+	pods, err := subdir(root, podsDir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer pods.Close()
+	return owned(pods, pod)
+}
+
+// look opens the directory of a pod, or one below it, if there is one.
+func (d *Dir) look(uid types.UID, below ...string) (*os.Root, error) {
+	if err := poduid.Check(uid); err != nil {
+		return nil, err
+	}
+	dir, err := d.pods()
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	return root.OpenRoot(path.Join(append([]string{"pods", string(uid)}, below...)...))
+	for _, name := range append([]string{string(uid)}, below...) {
+		next, err := osfile.OpenSub(dir, name)
+		dir.Close()
+		if err != nil {
+			return nil, err
+		}
+		dir = next
+	}
+	return dir, nil
 }
 
 // hostPath is the path on the host of something below the directory of a pod.
 func (d *Dir) hostPath(uid types.UID, names ...string) string {
-	return filepath.Join(append([]string{d.cfg.Root, "pods", string(uid)}, names...)...)
+	return filepath.Join(append([]string{d.cfg.Root, podsDir, string(uid)}, names...)...)
 }
 
 // subdir opens a directory of ours below another, one element at a time, and
@@ -99,7 +134,7 @@ func subdir(parent *os.Root, names ...string) (*os.Root, error) {
 		}
 		var next *os.Root
 		if err == nil {
-			next, err = dir.OpenRoot(name)
+			next, err = osfile.OpenSub(dir, name)
 		}
 		if i > 0 {
 			dir.Close()
@@ -120,7 +155,7 @@ func mkdir(dir *os.Root, name string, mode fs.FileMode) error {
 	}
 	info, err := dir.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory: %s", filepath.Join(dir.Name(), name), what(info.Mode()))
+		err = fmt.Errorf("%s is no directory: %s", filepath.Join(dir.Name(), name), osfile.Kind(info.Mode()))
 	}
 	return err
 }

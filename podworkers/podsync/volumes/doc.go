@@ -5,6 +5,8 @@
 //	<root>/pods/<uid>/subpaths/<container>/<index>  a part of a volume, pinned
 //	<root>/pods/<uid>/containers/<name>/<attempt>   termination logs
 //	<root>/pods/<uid>/etc-hosts                     the hosts file
+//	<root>/pods/<uid>/owner                         the pod's namespace and name
+//	<root>/pods/.trash/<uid>~...                    what is being removed
 //
 // What can be had, and what is wrong with the rest, is decided by the pure
 // package internal/volume; package volumes/paper is for runtimes without a disk.
@@ -13,14 +15,29 @@
 //
 // A Dir is a podsync.Volumes and a podsync.Files. It remembers nothing: what is
 // on the disk tells it what has been done, so that it goes on where an agent has
-// ended, at whatever point. SetUp and Mounts of one pod are called one at a time.
-// Nobody but the agent may write to the root.
+// ended, at whatever point. SetUp and Mounts of one pod are called one at a time;
+// TearDown, Remove and Sweep at any time. Nobody but the agent may write to the root.
+//
+// # Removing
+//
+// TearDown and Remove rename the directory of the pod before they unmount and remove
+// anything. A pod that comes under the same UID gets a new directory, also while the
+// former one is still being removed. Remove asks whether the pod is gone under the
+// lock that SetUp takes, too, but neither a removal nor a fetch of objects is under it.
+// A removal crosses no mount, however late that was made: it stops there, with an error
+// that is osfile.ErrMount, and the host's files stay. Where the kernel does not tell
+// mounts apart nothing is removed (package internal/osfile). Sweep goes on with what a
+// crash has cut short, and counts what is left.
+//
+// A directory belongs to the pod that it was made for: another one with the same UID
+// and another name does not see it, whenever it comes.
 //
 // # Nothing is followed
 //
 // All that is written and removed below the root goes through an os.Root, which
 // no link leads out of, and the directories of ours are opened one element at a
-// time. Containers write into volumes; nothing there is opened by us but for a
+// time. What must be a directory, as a hostPath with a subPath, is opened as one or
+// not at all: a FIFO or a device in its place is an error. Containers write into volumes; nothing there is opened by us but for a
 // subPath, and into their termination logs, which are opened without following
 // a link, without waiting, and read only if they are regular files (F31, F95).
 //

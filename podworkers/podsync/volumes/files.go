@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
@@ -28,8 +30,8 @@ const (
 
 // files writes the files of a volume, all at once: to a version of its own, to
 // which a link is then turned. Whoever reads sees the old or the new ones.
-func (s *setUp) files(v *v1.Volume) error {
-	dir, err := s.filesDir(v.Name)
+func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
+	dir, err := s.filesDir(ctx, v.Name)
 	if err != nil {
 		return err
 	}
@@ -48,21 +50,21 @@ func (s *setUp) files(v *v1.Volume) error {
 	group := s.group()
 	name := s.version(v, files, group)
 	if name != current {
-		if err := writeVersion(dir, name, files, group); err != nil {
+		if err := writeVersion(ctx, dir, name, files, group); err != nil {
 			return err
 		}
-		if err := link(dir, name, dataLink); err != nil {
+		if err := link(ctx, dir, name, dataLink); err != nil {
 			return err
 		}
 	}
-	return tidy(dir, name, files)
+	return tidy(ctx, dir, name, files)
 }
 
-func (s *setUp) filesDir(name string) (*os.Root, error) {
-	if err := s.directory(name, -1); err != nil {
+func (s *setUp) filesDir(ctx context.Context, name string) (*os.Root, error) {
+	if err := s.directory(ctx, name, -1); err != nil {
 		return nil, err
 	}
-	return s.volumes.OpenRoot(name)
+	return osfile.OpenSub(s.volumes, name)
 }
 
 // version names a version after what it holds.
@@ -100,8 +102,8 @@ func fixed(v *v1.Volume, objects *environ.Objects) bool {
 
 // writeVersion writes all files of a version. One that was left half done is
 // begun again.
-func writeVersion(dir *os.Root, name string, files []volume.File, group int) error {
-	if err := dir.RemoveAll(name); err != nil {
+func writeVersion(ctx context.Context, dir *os.Root, name string, files []volume.File, group int) error {
+	if err := osfile.RemoveAll(ctx, dir, name); err != nil {
 		return err
 	}
 	made := map[string]bool{}
@@ -148,11 +150,11 @@ func writeFile(dir *os.Root, name string, f volume.File, group int) error {
 }
 
 // link makes a symbolic link, in the place of one that is there.
-func link(dir *os.Root, target, name string) error {
+func link(ctx context.Context, dir *os.Root, target, name string) error {
 	if current, err := dir.Readlink(name); err == nil && current == target {
 		return nil
 	}
-	if err := dir.RemoveAll(linkMade); err != nil {
+	if err := osfile.RemoveAll(ctx, dir, linkMade); err != nil {
 		return err
 	}
 	if err := dir.Symlink(target, linkMade); err != nil {
@@ -163,7 +165,7 @@ func link(dir *os.Root, target, name string) error {
 
 // tidy makes the files of the version in force visible and removes what is of
 // none.
-func tidy(dir *os.Root, name string, files []volume.File) error {
+func tidy(ctx context.Context, dir *os.Root, name string, files []volume.File) error {
 	visible := map[string]bool{dataLink: true, name: true}
 	for _, f := range files {
 		top, _, _ := strings.Cut(f.Path, "/")
@@ -171,7 +173,7 @@ func tidy(dir *os.Root, name string, files []volume.File) error {
 			continue
 		}
 		visible[top] = true
-		if err := link(dir, path.Join(dataLink, top), top); err != nil {
+		if err := link(ctx, dir, path.Join(dataLink, top), top); err != nil {
 			return err
 		}
 	}
@@ -181,7 +183,7 @@ func tidy(dir *os.Root, name string, files []volume.File) error {
 	}
 	for _, entry := range entries {
 		if !visible[entry] {
-			if err := dir.RemoveAll(entry); err != nil {
+			if err := osfile.RemoveAll(ctx, dir, entry); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // checkHostPath sees that a path of the host is what the pod expects, and makes
@@ -29,7 +31,7 @@ func checkHostPath(h *v1.HostPathVolumeSource) error {
 		return fmt.Errorf("hostPath: %w", err)
 	}
 	if !isOfType(info.Mode(), *h.Type) {
-		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, what(info.Mode()))
+		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, osfile.Kind(info.Mode()))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 )
 
@@ -36,7 +37,7 @@ func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 
 // readHosts reads the hosts file of the node. One without says nothing.
 func readHosts(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	f, err := osfile.OpenPath(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -44,9 +45,6 @@ func readHosts(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := regular(f); err != nil {
-		return nil, err
-	}
 	text, err := io.ReadAll(io.LimitReader(f, maxHosts+1))
 	if err == nil && len(text) > maxHosts {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxHosts)
@@ -55,12 +53,13 @@ func readHosts(path string) ([]byte, error) {
 }
 
 func (d *Dir) writeHosts(pod *v1.Pod, text []byte) error {
-	dir, err := d.pod(pod.UID)
+	defer d.locks.Lock(pod.UID)()
+	dir, _, err := d.pod(pod)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	f, err := openOwn(dir, hostsFile, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := osfile.OpenFile(dir, hostsFile, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

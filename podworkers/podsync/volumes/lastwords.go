@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // keptLogs is how many termination logs there are of one container: that of the
@@ -19,14 +22,15 @@ const keptLogs = 10
 // TerminationLog implements podsync.Files (KC-8).
 func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
 	name := strconv.FormatUint(uint64(attempt), 10)
-	if err := d.makeLog(pod.UID, container, name, attempt); err != nil {
+	if err := d.makeLog(pod, container, name, attempt); err != nil {
 		return "", fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	return d.hostPath(pod.UID, containersDir, container, name), nil
 }
 
-func (d *Dir) makeLog(uid types.UID, container, name string, attempt uint32) error {
-	own, err := d.pod(uid)
+func (d *Dir) makeLog(pod *v1.Pod, container, name string, attempt uint32) error {
+	defer d.locks.Lock(pod.UID)()
+	own, _, err := d.pod(pod)
 	if err != nil {
 		return err
 	}
@@ -38,12 +42,12 @@ func (d *Dir) makeLog(uid types.UID, container, name string, attempt uint32) err
 	defer dir.Close()
 	if attempt >= keptLogs {
 		old := strconv.FormatUint(uint64(attempt-keptLogs), 10)
-		if err := dir.RemoveAll(old); err != nil {
+		if err := osfile.RemoveAll(context.Background(), dir, old); err != nil {
 			return err
 		}
 	}
 	const everybody = 0o666
-	f, err := openOwn(dir, name, os.O_WRONLY|os.O_CREATE, everybody)
+	f, err := osfile.OpenFile(dir, name, os.O_WRONLY|os.O_CREATE, everybody)
 	if err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32
 
 // readEnd reads the end of a file. One that is not there is empty.
 func readEnd(dir *os.Root, name string, limit int) ([]byte, error) {
-	f, err := openOwn(dir, name, os.O_RDONLY, 0)
+	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -89,64 +93,4 @@ func readEnd(dir *os.Root, name string, limit int) ([]byte, error) {
 		err = nil // It has become shorter.
 	}
 	return text[:n], err
-}
-
-// openOwn opens a file that must be a regular one, now and when it is open. Of
-// what it is instead it is only told.
-func openOwn(dir *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
-	before, err := dir.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && flags&os.O_CREATE != 0:
-		flags |= os.O_EXCL
-	case err != nil:
-		return nil, err
-	case !before.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s", errNotRegular, what(before.Mode()))
-	}
-	f, err := dir.OpenFile(name, flags|nonBlocking, mode)
-	if err != nil {
-		return nil, err
-	}
-	if err := regular(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if info, err := f.Stat(); before != nil && (err != nil || !os.SameFile(before, info)) {
-		f.Close()
-		return nil, errors.Join(errors.New("it was replaced while it was opened"), err)
-	}
-	return f, nil
-}
-
-// errNotRegular: there is something, and it is no regular file.
-var errNotRegular = errors.New("it is no regular file")
-
-// regular wants an open file to be one.
-func regular(f *os.File) error {
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s", errNotRegular, what(info.Mode()))
-	}
-	return err
-}
-
-// what names a kind of file for people.
-func what(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a regular file"
-	case mode.IsDir():
-		return "a directory"
-	case mode.Type() == fs.ModeSymlink:
-		return "a symbolic link"
-	case mode.Type() == fs.ModeNamedPipe:
-		return "a FIFO"
-	case mode.Type() == fs.ModeSocket:
-		return "a socket"
-	case mode.Type()&fs.ModeCharDevice != 0:
-		return "a character device"
-	case mode.Type()&fs.ModeDevice != 0:
-		return "a block device"
-	}
-	return mode.Type().String()
 }

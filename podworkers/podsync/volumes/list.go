@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+	"github.com/podkeel/podkeel/internal/poduid"
 )
 
 // maxEntries is how many names are read to find the directories of pods.
@@ -29,12 +28,12 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 }
 
 func (d *Dir) list(of func(types.UID) bool, limit int) (uids []types.UID, err error) {
-	root, err := os.OpenRoot(d.cfg.Root)
+	dir, err := d.pods()
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	pods, err := root.Open("pods")
+	defer dir.Close()
+	pods, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +42,7 @@ func (d *Dir) list(of func(types.UID) bool, limit int) (uids []types.UID, err er
 	for read := 0; read < maxEntries; read += piece {
 		entries, err := pods.ReadDir(piece)
 		for _, e := range entries {
-			if uid := types.UID(e.Name()); e.IsDir() && volume.Element(e.Name()) == nil && len(uids) < limit && of(uid) {
+			if uid := types.UID(e.Name()); e.IsDir() && poduid.Valid(uid) && len(uids) < limit && of(uid) {
 				uids = append(uids, uid)
 			}
 		}

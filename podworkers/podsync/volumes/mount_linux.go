@@ -108,13 +108,13 @@ func realPath(dir *os.Root) (string, error) {
 	return os.Readlink(byNumber(f))
 }
 
-// unmountAll takes away all that is mounted below a directory.
-func unmountAll(dir *os.Root) error {
-	at, err := realPath(dir)
+// unmountAt takes away all that is mounted on an entry of a directory, and below it.
+func unmountAt(parent *os.Root, name string) error {
+	at, err := realPath(parent)
 	if err != nil {
 		return err
 	}
-	return unmountBelow(at)
+	return unmountBelow(filepath.Join(at, name))
 }
 
 // unmountBelow takes away all that is mounted at a path and below it, the latest

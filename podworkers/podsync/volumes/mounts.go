@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -46,7 +47,11 @@ func (d *Dir) find(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error
 	if m.SubPath == "." {
 		return base, nil
 	}
-	dir, err := d.base(pod, m.Volume)
+	if m.Volume.HostPath != nil {
+		return d.ofHost(pod, c, m)
+	}
+	defer d.locks.Lock(pod.UID)()
+	dir, err := d.look(pod.UID, volumesDir, m.Volume.Name)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +63,30 @@ func (d *Dir) find(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error
 		}
 		return filepath.Join(base, filepath.FromSlash(sub)), nil
 	}
-	return d.pinned(pod, c, m, dir)
+	part, err := openPart(dir, m.SubPath)
+	if err != nil {
+		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
+	}
+	defer part.Close()
+	return d.pinned(pod, c, m, part)
+}
+
+// ofHost is a part of a directory of the host. That may keep it waiting, so it is
+// opened without the lock; and it may be anything by now, so it is opened as a
+// directory or not at all.
+func (d *Dir) ofHost(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+	dir, err := osfile.OpenDir(m.Volume.HostPath.Path)
+	if err != nil {
+		return "", fmt.Errorf("hostPath: %w", err)
+	}
+	defer dir.Close()
+	part, err := openPart(dir, m.SubPath)
+	if err != nil {
+		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
+	}
+	defer part.Close()
+	defer d.locks.Lock(pod.UID)()
+	return d.pinned(pod, c, m, part)
 }
 
 // inVersion is a path in the version in force of a volume of files. Nobody else
@@ -72,27 +100,15 @@ func inVersion(dir *os.Root, sub string) (string, error) {
 	return path.Join(current, sub), err
 }
 
-// base opens a volume.
-func (d *Dir) base(pod *v1.Pod, v *v1.Volume) (*os.Root, error) {
-	if v.HostPath != nil {
-		return os.OpenRoot(v.HostPath.Path)
-	}
-	return d.look(pod.UID, volumesDir, v.Name)
-}
-
 // pinned is a path of our own at which a part of a volume is mounted. What a
-// container puts in its place later does not change what is mounted.
-func (d *Dir) pinned(pod *v1.Pod, c *v1.Container, m *volume.Mount, dir *os.Root) (string, error) {
-	part, err := openPart(dir, m.SubPath)
-	if err != nil {
-		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
-	}
-	defer part.Close()
+// container puts in its place later does not change what is mounted. The caller has the
+// lock of the UID.
+func (d *Dir) pinned(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
 	info, err := part.Stat()
 	if err != nil {
 		return "", err
 	}
-	own, err := d.pod(pod.UID)
+	own, _, err := d.pod(pod)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/find"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
@@ -20,26 +21,18 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}
-	dir, err := d.pod(pod.UID)
+	s := setUp{d: d, pod: pod, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
+	if err := s.each(ctx, true); err != nil { // The host may keep it waiting, so not under the lock.
+		return err
+	}
+	discarded, err := s.below(ctx)
+	if err == nil && discarded {
+		err = d.emptyOf(ctx, pod.UID)
+	}
 	if err != nil {
-		return fmt.Errorf("volumes: %w", err)
+		return err
 	}
-	defer dir.Close()
-	s := setUp{d: d, pod: pod, objects: objects, dir: dir}
-	if err := s.prepare(); err != nil {
-		return fmt.Errorf("volumes: %w", err)
-	}
-	defer s.volumes.Close()
-	var errs []error
-	for i := range pod.Spec.Volumes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.one(&pod.Spec.Volumes[i]); err != nil {
-			errs = append(errs, fmt.Errorf("volumes: volume %q: %w", pod.Spec.Volumes[i].Name, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.errs...)
 }
 
 // setUp is one call of SetUp.
@@ -47,9 +40,42 @@ type setUp struct {
 	d       *Dir
 	pod     *v1.Pod
 	objects environ.Objects
+	errs    []error  // by volume
 	dir     *os.Root // of the pod
 	volumes *os.Root
 	mounted map[string]bool // paths in volumes that are mount points; nil until asked for
+}
+
+// below makes what lies below the directory of the pod. discarded: there was one of
+// another pod, which is put aside.
+func (s *setUp) below(ctx context.Context) (discarded bool, err error) {
+	defer s.d.locks.Lock(s.pod.UID)()
+	if s.dir, discarded, err = s.d.pod(s.pod); err != nil {
+		return discarded, fmt.Errorf("volumes: %w", err)
+	}
+	defer s.dir.Close()
+	if err := s.prepare(); err != nil {
+		return discarded, fmt.Errorf("volumes: %w", err)
+	}
+	defer s.volumes.Close()
+	return discarded, s.each(ctx, false)
+}
+
+// each sees to the volumes of a pod: those that are paths of the host, or the others.
+func (s *setUp) each(ctx context.Context, ofHost bool) error {
+	for i := range s.pod.Spec.Volumes {
+		v := &s.pod.Spec.Volumes[i]
+		if (volume.Of(v) == volume.HostPath) != ofHost {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.one(ctx, v); err != nil {
+			s.errs[i] = fmt.Errorf("volumes: volume %q: %w", v.Name, err)
+		}
+	}
+	return nil
 }
 
 func (s *setUp) prepare() (err error) {
@@ -60,7 +86,7 @@ func (s *setUp) prepare() (err error) {
 	return err
 }
 
-func (s *setUp) one(v *v1.Volume) error {
+func (s *setUp) one(ctx context.Context, v *v1.Volume) error {
 	kind := volume.Of(v)
 	if err := volume.Element(v.Name); err != nil {
 		return err
@@ -69,11 +95,11 @@ func (s *setUp) one(v *v1.Volume) error {
 	case kind == volume.HostPath:
 		return checkHostPath(v.HostPath)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory:
-		return s.memory(v)
+		return s.memory(ctx, v)
 	case kind == volume.EmptyDir:
-		return s.directory(v.Name, s.group())
+		return s.directory(ctx, v.Name, s.group())
 	case kind.HasFiles():
-		return s.files(v)
+		return s.files(ctx, v)
 	}
 	return fmt.Errorf("the kind %s cannot be had here", kind)
 }
@@ -89,20 +115,20 @@ func (s *setUp) group() int {
 // directory makes the directory of a volume that everybody may write to. It
 // takes its place when it is complete: what containers make of it later is
 // theirs.
-func (s *setUp) directory(name string, group int) error {
+func (s *setUp) directory(ctx context.Context, name string, group int) error {
 	info, err := s.volumes.Lstat(name)
 	if err == nil {
 		if !info.IsDir() {
-			return fmt.Errorf("it is no directory: %s", what(info.Mode()))
+			return fmt.Errorf("it is no directory: %s", osfile.Kind(info.Mode()))
 		}
 		return nil
 	}
-	staging, err := s.dir.OpenRoot(stagingDir)
+	staging, err := osfile.OpenSub(s.dir, stagingDir)
 	if err != nil {
 		return err
 	}
 	defer staging.Close()
-	if err := staging.RemoveAll(name); err != nil {
+	if err := osfile.RemoveAll(ctx, staging, name); err != nil {
 		return err
 	}
 	if err := staging.Mkdir(name, private); err != nil {
@@ -133,11 +159,16 @@ func give(dir *os.Root, name string, mode os.FileMode, group int) error {
 }
 
 // memory mounts a volume in memory.
-func (s *setUp) memory(v *v1.Volume) error {
-	if err := s.directory(v.Name, -1); err != nil {
+func (s *setUp) memory(ctx context.Context, v *v1.Volume) error {
+	if err := s.directory(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	dir, err := s.volumes.OpenFile(v.Name, os.O_RDONLY, 0)
+	root, err := osfile.OpenSub(s.volumes, v.Name)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
 	if err != nil {
 		return err
 	}

@@ -9,49 +9,131 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
 )
 
-// TearDown implements podsync.Volumes. What is mounted is unmounted first, and
-// nothing is removed as long as something still is: it may be the host's.
+// TearDown implements podsync.Volumes. The directory of the pod is renamed first, so
+// that a pod which comes under the same UID never shares one with a removal. What is
+// mounted in it is unmounted then, and what remains is removed, without crossing a
+// mount. It may be repeated, and goes on where it has failed or ctx has ended it; nil
+// says that nothing of the pod is left.
 func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
-	if volume.Element(string(uid)) != nil {
+	return d.remove(ctx, uid, func(types.UID) bool { return true })
+}
+
+// Remove is TearDown for a pod that nobody is known to want. gone is asked at the
+// moment of the rename, while no SetUp of the UID can be under way, and must not
+// block; false keeps everything, which is no error.
+func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	return d.remove(ctx, uid, gone)
+}
+
+func (d *Dir) remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	if !poduid.Valid(uid) {
 		return nil // Nothing has been set up for it.
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := d.remove(string(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	pods, err := d.pods()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("volumes: pod %s: %w", uid, err)
+	}
+	defer pods.Close()
+	mayGo, err := d.putAside(pods, uid, gone)
+	if err != nil {
+		return fmt.Errorf("volumes: pod %s: %w", uid, err)
+	}
+	if !mayGo {
+		return nil
+	}
+	return d.emptyOf(ctx, uid)
+}
+
+// emptyOf removes what was put aside of a UID.
+func (d *Dir) emptyOf(ctx context.Context, uid types.UID) error {
+	pods, err := d.pods()
+	if err != nil {
+		return fmt.Errorf("volumes: pod %s: %w", uid, err)
+	}
+	defer pods.Close()
+	if _, err := empty(ctx, pods, func(owner string) bool { return owner == string(uid) }); err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	return nil
 }
 
-func (d *Dir) remove(uid string) error {
-	root, err := os.OpenRoot(d.cfg.Root)
-	if err != nil {
+// putAside has the directory of a pod out of the way, if it may go.
+func (d *Dir) putAside(pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+	defer d.locks.Lock(uid)()
+	if !gone(uid) {
+		return false, nil
+	}
+	if err := discard(pods, string(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}
+
+// discard renames the directory of a pod. What is mounted upon that itself, which the
+// kernel does not rename, is unmounted before.
+func discard(pods *os.Root, name string) error {
+	err := osfile.Discard(pods, name, name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer root.Close()
-	pods, err := root.OpenRoot("pods")
-	if err != nil {
+	if err := unmountAt(pods, name); err != nil {
 		return err
+	}
+	return osfile.Discard(pods, name, name)
+}
+
+// Sweep goes on with removals that were cut short or have failed, those of former
+// agents too, and tells how many trees are left that could not be removed. The error
+// is the first of these. It may be called at any time, and be repeated.
+func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
+	pods, err := d.pods()
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("volumes: %w", err)
 	}
 	defer pods.Close()
-	info, err := pods.Lstat(uid)
+	left, err = empty(ctx, pods, func(string) bool { return true })
 	if err != nil {
-		return err
+		return left, fmt.Errorf("volumes: %w", err)
 	}
-	if info.IsDir() {
-		pod, err := pods.OpenRoot(uid)
-		if err != nil {
-			return err
+	return 0, nil
+}
+
+// empty removes what was discarded of some owners. One tree that cannot be removed
+// keeps no other from it.
+func empty(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, first error) {
+	all, err := osfile.Trash(pods)
+	if err != nil {
+		return 0, err
+	}
+	for _, tree := range all {
+		if !of(tree.Owner) {
+			continue
 		}
-		err = unmountAll(pod)
-		pod.Close()
-		if err != nil {
-			return err
+		err := unmountAt(pods, tree.Path())
+		if err == nil {
+			err = osfile.RemoveAll(ctx, pods, tree.Path())
+		}
+		if err == nil {
+			continue
+		}
+		left++
+		if first == nil {
+			first = fmt.Errorf("%s: %w", tree.Path(), err)
 		}
 	}
-	return removeAll(pods, uid)
+	osfile.TidyTrash(pods)
+	return left, first
 }

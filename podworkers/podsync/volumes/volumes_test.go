@@ -306,7 +306,7 @@ func TestHostPath(t *testing.T) {
 func TestSetUp_F10_UID(t *testing.T) {
 	w := newWorld(t, empty("v"))
 	w.pod.UID = "../../x"
-	assert.ErrorContains(t, w.dir.SetUp(context.Background(), w.pod), "the UID: no usable path")
+	assert.ErrorContains(t, w.dir.SetUp(context.Background(), w.pod), "invalid UID")
 	assert.NoError(t, w.dir.TearDown(context.Background(), "../../x"))
 	assert.NoError(t, w.dir.TearDown(context.Background(), ".."))
 	_, err := w.dir.ReadTerminationLog("..", "c", 0, 1)
@@ -364,7 +364,7 @@ func TestHosts(t *testing.T) {
 	require.NoError(t, os.Symlink("/etc/passwd", path))
 	w.pod.Spec.HostNetwork = false
 	_, err = w.dir.Hosts(w.pod, nil, nil)
-	assert.EqualError(t, err, "volumes: it is no regular file: a symbolic link")
+	assert.EqualError(t, err, "volumes: not a regular file: a symbolic link")
 }
 
 func TestTerminationLog_KC8(t *testing.T) {
@@ -452,5 +452,50 @@ func BenchmarkSetUp(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/volume")
 		})
+	}
+}
+
+// A UID that a manifest names may come again under another name. That pod sees nothing
+// of what the other one has left, although nobody was there when it ended.
+func TestSetUp_UIDUnderAnotherName(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	require.NoError(t, os.WriteFile(w.path("volumes/v/old"), []byte("secret"), 0o600))
+	w.setUp()
+	assert.Equal(t, "secret", w.read("volumes/v/old"), "its own stays")
+
+	again, err := volumes.New(volumes.Config{Root: w.root})
+	require.NoError(t, err)
+	other := w.pod.DeepCopy()
+	other.Name = "other"
+	require.NoError(t, again.SetUp(context.Background(), other))
+	assert.NoFileExists(t, w.path("volumes/v/old"))
+	assert.DirExists(t, w.path("volumes/v"))
+	assert.Equal(t, "ns/other", w.read("owner"))
+	entries, err := os.ReadDir(filepath.Join(w.root, "pods"))
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "the former tree has been removed")
+
+	other.Namespace = "another"
+	_, err = again.TerminationLog(other, "c", 0)
+	require.NoError(t, err)
+	assert.NoDirExists(t, w.path("volumes"))
+	left, err := again.Sweep(context.Background())
+	require.NoError(t, err)
+	assert.Zero(t, left)
+}
+
+// A directory of an agent that did not note whose it is stays, and so does one whose
+// note a power cut has emptied.
+func TestSetUp_OwnerUnknown(t *testing.T) {
+	w := newWorld(t, empty("v"))
+	w.setUp()
+	for _, change := range []func(string) error{os.Remove, func(at string) error { return os.Truncate(at, 0) }} {
+		require.NoError(t, os.WriteFile(w.path("volumes/v/mine"), nil, 0o600))
+		require.NoError(t, change(w.path("owner")))
+		require.NoError(t, os.WriteFile(w.path(".owner"), nil, 0o600)) // It was cut short.
+		w.setUp()
+		assert.FileExists(t, w.path("volumes/v/mine"))
+		assert.Equal(t, "ns/p", w.read("owner"))
 	}
 }

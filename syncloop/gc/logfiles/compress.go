@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
 )
 
@@ -61,24 +62,17 @@ func squeeze(ctx context.Context, dir *os.Root, name, part string) (err error) {
 // openRegular opens a file and nothing else: no link, and nothing that takes the
 // file's place meanwhile.
 func openRegular(dir *os.Root, name string) (*os.File, fs.FileMode, error) {
-	seen, err := dir.Lstat(name)
+	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
+	if errors.Is(err, osfile.ErrNotRegular) || errors.Is(err, osfile.ErrReplaced) {
+		err = fmt.Errorf("%w: %s: %w", ErrNotRegular, name, err)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if !seen.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%w: %s", ErrNotRegular, name)
-	}
-	f, err := dir.OpenFile(name, readOnly, 0)
+	info, err := f.Stat()
 	if err != nil {
+		_ = f.Close() // It was only read.
 		return nil, 0, err
 	}
-	opened, err := f.Stat()
-	if err == nil && !os.SameFile(seen, opened) {
-		err = fmt.Errorf("%w: %s was replaced", ErrNotRegular, name)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, 0, err
-	}
-	return f, seen.Mode(), nil
+	return f, info.Mode(), nil
 }

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // MaxEntries is how many names of one directory are read.
@@ -24,7 +28,12 @@ type Config struct {
 }
 
 // Dir is the directory of all logs.
-type Dir struct{ cfg Config }
+type Dir struct {
+	cfg Config
+	// locks are held while the directory of a pod is made, and over the question
+	// whether it may go together with the rename that has it out of the way.
+	locks keylock.Locks[types.UID]
+}
 
 // New makes a Dir. It touches nothing.
 func New(cfg Config) (*Dir, error) {
@@ -34,47 +43,23 @@ func New(cfg Config) (*Dir, error) {
 	return &Dir{cfg: cfg}, nil
 }
 
-// open opens the root, or a directory below it. fs.ErrNotExist: there is none, or
-// it is something else.
+// open opens the root, or a directory below it. A link to one is none. fs.ErrNotExist:
+// there is none, or it is something else.
 func (d *Dir) open(names ...string) (*os.Root, error) {
-	dir, err := os.OpenRoot(d.cfg.Root)
+	dir, err := osfile.OpenDir(d.cfg.Root)
 	for _, name := range names {
 		if err != nil {
 			break
 		}
 		var next *os.Root
-		next, err = below(dir, name)
+		next, err = osfile.OpenSub(dir, name)
 		dir.Close()
 		dir = next
 	}
+	if errors.Is(err, osfile.ErrNotDirectory) || errors.Is(err, osfile.ErrReplaced) || errors.Is(err, fs.ErrInvalid) {
+		return nil, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	}
 	return dir, err
-}
-
-// below opens a directory in another. A link to one is none.
-func below(parent *os.Root, name string) (*os.Root, error) {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`+"\x00") {
-		return nil, fmt.Errorf("%q: %w", name, fs.ErrNotExist)
-	}
-	seen, err := parent.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !seen.IsDir() {
-		return nil, fmt.Errorf("%q is no directory: %w", name, fs.ErrNotExist)
-	}
-	dir, err := parent.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := dir.Stat(".")
-	if err == nil && !os.SameFile(seen, opened) {
-		err = fmt.Errorf("%q was replaced: %w", name, fs.ErrNotExist)
-	}
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return dir, nil
 }
 
 // each calls f with the entries of a directory, in no order, until f returns

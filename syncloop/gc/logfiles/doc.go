@@ -16,6 +16,10 @@
 // is not of the shape above is nobody's and stays. Directories are read in pieces, up
 // to MaxEntries names. Methods may be called concurrently; Rotate once for each log.
 //
+// Remove renames the directories of a pod to <root>/.trash before it removes anything,
+// and asks right before, under the lock that SetUp takes, whether the pod is gone. It
+// crosses no mount. Sweep goes on with what was cut short.
+//
 // # Rotation
 //
 // A crash at any point loses nothing of what was printed, and what it leaves is put

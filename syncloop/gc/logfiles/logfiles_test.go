@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
@@ -69,7 +71,7 @@ func TestDir_Absent(t *testing.T) {
 	uids, err := d.Pods(all, 10)
 	assert.NoError(t, err)
 	assert.Empty(t, uids)
-	assert.NoError(t, d.TearDown(t.Context(), "u1"))
+	assert.NoError(t, d.Remove(t.Context(), "u1", all))
 	assert.NoError(t, d.RemoveAttempts(web, "c", []uint32{3}))
 	next, err := d.NextAttempt(web, "c")
 	assert.NoError(t, err)
@@ -78,26 +80,26 @@ func TestDir_Absent(t *testing.T) {
 
 // GC-8: all directories of the pod go and nothing else, and no link is followed,
 // inside or at the top.
-func TestTearDown_GC8(t *testing.T) {
+func TestRemove_GC8(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_old_u1/c/0.log", "logs/ns_db_u2/c/0.log", "logs/u1/f", "away/f")
 	require.NoError(t, os.Symlink(filepath.Join(top, "away"), filepath.Join(top, "logs/ns_web_u1/c/link")))
 	require.NoError(t, os.Symlink("ns_db_u2", filepath.Join(top, "logs/ns_evil_u1")))
 	for range 2 {
-		require.NoError(t, d.TearDown(t.Context(), "u1"))
+		require.NoError(t, d.Remove(t.Context(), "u1", all))
 		assert.Equal(t, []string{"away/f", "logs/ns_db_u2/c/0.log", "logs/ns_evil_u1", "logs/u1/f"}, tree(t, top))
 	}
 }
 
 // A UID that is no UID removes nothing.
-func TestTearDown_Strange(t *testing.T) {
+func TestRemove_Strange(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "away/f")
 	for _, uid := range []types.UID{"", "..", "../away", "u1/c"} {
-		assert.NoError(t, d.TearDown(t.Context(), uid))
+		assert.NoError(t, d.Remove(t.Context(), uid, all))
 	}
 	assert.Len(t, tree(t, top), 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, d.TearDown(ctx, "u1"), context.Canceled)
+	assert.ErrorIs(t, d.Remove(ctx, "u1", all), context.Canceled)
 	assert.Len(t, tree(t, top), 2)
 }
 
@@ -130,4 +132,59 @@ func TestRemoveAttempts_GC9(t *testing.T) {
 	assert.Equal(t, paths, tree(t, top))
 	require.NoError(t, d.RemoveAttempts(web, "c", []uint32{3, 2}))
 	assert.Equal(t, slices.Concat(paths[3:]), tree(t, top))
+}
+
+// A UID may have underscores, which also stand between the parts of the name.
+func TestRemove_UIDWithUnderscores(t *testing.T) {
+	d, top := logs(t, "logs/ns_web_a_b.c/c/0.log", "logs/ns_web_b.c/c/0.log")
+	uids, err := d.Pods(all, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"a_b.c", "b.c"}, uids)
+	require.NoError(t, d.Remove(t.Context(), "a_b.c", all))
+	assert.Equal(t, []string{"logs/ns_web_b.c/c/0.log"}, tree(t, top))
+}
+
+// A pod is asked for while its SetUp waits, and before anything is touched.
+func TestRemove_AsksLast(t *testing.T) {
+	d, top := logs(t, "logs/ns_web_u1/c/0.log")
+	require.NoError(t, d.Remove(t.Context(), "u1", func(types.UID) bool { return false }))
+	assert.Len(t, tree(t, top), 1)
+
+	made := make(chan error, 1)
+	require.NoError(t, d.Remove(t.Context(), "u1", func(types.UID) bool {
+		began := make(chan struct{})
+		go func() {
+			close(began)
+			made <- d.SetUp(web)
+		}()
+		<-began
+		return true
+	}))
+	require.NoError(t, <-made)
+	assert.DirExists(t, filepath.Join(top, "logs/ns_web_u1"), "it was made after the other was renamed")
+	assert.Empty(t, tree(t, top))
+	assert.ErrorIs(t, d.SetUp(runtime.PodRef{UID: "../x", Name: "web", Namespace: "ns"}), poduid.ErrInvalid)
+}
+
+// What a crash has left of a removal is no pod's, and Sweep removes it.
+func TestSweep(t *testing.T) {
+	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_db_u2/c/0.log")
+	root, err := os.OpenRoot(filepath.Join(top, "logs"))
+	require.NoError(t, err)
+	defer root.Close()
+	require.NoError(t, osfile.Discard(root, "ns_web_u1", "u1"))
+	uids, err := d.Pods(all, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"u2"}, uids)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	left, err := d.Sweep(ctx)
+	assert.Equal(t, 1, left)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err = d.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, left)
+	entries, err := os.ReadDir(filepath.Join(top, "logs"))
+	require.NoError(t, err)
+	assert.Len(t, entries, 1)
 }

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
 )
 
@@ -37,17 +41,61 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	return slices.Compact(uids), nil
 }
 
-// TearDown removes the logs of a pod, those of a former name of it as well. It
-// may be repeated; nothing to remove is no error.
-func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
+// SetUp makes the directory for the logs of a pod. It is called before the runtime is
+// told to write there: what a removal that began before finds is the former directory,
+// and later ones are told that the pod is not gone.
+func (d *Dir) SetUp(pod runtime.PodRef) error {
+	if err := poduid.Check(pod.UID); err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	defer d.locks.Lock(pod.UID)()
+	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	root, err := osfile.OpenDir(d.cfg.Root)
+	if err != nil {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	defer root.Close()
+	if err := root.Mkdir(directory(pod), dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("logfiles: %w", err)
+	}
+	return nil
+}
+
+// dirMode is the mode of the directories: tools that collect logs read them.
+const dirMode = 0o755
+
+// Remove removes the logs of a pod, those of a former name of it as well, if gone
+// answers true. gone is asked while SetUp of the pod waits, and must not block; after
+// that the directories are renamed, and what was renamed is removed when SetUp waits no
+// longer. Nothing that is mounted in them is removed: the removal stops there. It may
+// be repeated; nothing to remove is no error.
+func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	root, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || !poduid.Valid(uid) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: %w", err)
 	}
 	defer root.Close()
+	mayGo, err := d.putAside(ctx, root, uid, gone)
+	if err == nil && mayGo {
+		_, err = empty(ctx, root, func(owner string) bool { return owner == string(uid) })
+	}
+	if err != nil {
+		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
+	}
+	return nil
+}
+
+// putAside has the directories of a pod out of the way, if they may go.
+func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+	defer d.locks.Lock(uid)()
+	if !gone(uid) {
+		return false, nil
+	}
 	var names []string
 	err = each(root, func(e fs.DirEntry) bool {
 		if of, ok := podOf(e); ok && of == uid {
@@ -55,19 +103,58 @@ func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
 		}
 		return ctx.Err() == nil
 	})
-	if err != nil {
-		return fmt.Errorf("logfiles: look for pod %s: %w", uid, err)
+	if err == nil {
+		err = ctx.Err()
 	}
-	var errs []error
 	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
+		if err == nil {
+			err = osfile.Discard(root, name, string(uid))
 		}
-		if err := root.RemoveAll(name); err != nil {
-			errs = append(errs, fmt.Errorf("logfiles: %w", err))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
 	}
-	return errors.Join(errs...)
+	return err == nil, err
+}
+
+// Sweep goes on with removals that were cut short or have failed, those of former
+// agents too, and tells how many directories are left that could not be removed. The
+// error is the first of these.
+func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
+	root, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("logfiles: %w", err)
+	}
+	defer root.Close()
+	left, err = empty(ctx, root, func(string) bool { return true })
+	if err != nil {
+		return left, fmt.Errorf("logfiles: %w", err)
+	}
+	return 0, nil
+}
+
+// empty removes what was put aside of some owners.
+func empty(ctx context.Context, root *os.Root, of func(owner string) bool) (left int, first error) {
+	all, err := osfile.Trash(root)
+	if err != nil {
+		return 0, err
+	}
+	for _, tree := range all {
+		if !of(tree.Owner) {
+			continue
+		}
+		if err := osfile.RemoveAll(ctx, root, tree.Path()); err != nil {
+			left++
+			if first == nil {
+				first = fmt.Errorf("%s: %w", tree.Path(), err)
+			}
+		}
+	}
+	osfile.TidyTrash(root)
+	return left, first
 }
 
 // podOf is the pod of an entry of the root.

@@ -5,22 +5,25 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/poduid"
 )
 
 // PodOfLogs is the pod whose logs are in a directory, by the directory's name:
 // namespace_name_uid. False: it is none of ours, or no name that one could
 // have (GC-8).
 func PodOfLogs(directory string) (types.UID, bool) {
-	parts := strings.Split(directory, "_")
-	if len(parts) != 3 || strings.ContainsAny(directory, `/\`+"\x00") {
-		return "", false
-	}
-	for _, part := range parts {
-		if part == "" || strings.HasPrefix(part, ".") {
+	namespace, rest, _ := strings.Cut(directory, "_")
+	name, uid, _ := strings.Cut(rest, "_") // Only a UID may have more of them.
+	for _, part := range []string{namespace, name} {
+		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, `/\`+"\x00") {
 			return "", false
 		}
 	}
-	return types.UID(parts[2]), true
+	if !poduid.Valid(types.UID(uid)) {
+		return "", false
+	}
+	return types.UID(uid), true
 }
 
 // AttemptOfLog is the attempt at a container whose log is in a file, by the

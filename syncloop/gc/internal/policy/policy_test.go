@@ -258,7 +258,7 @@ func check(t *testing.T, seed int64, pod *runtime.PodStatus, removed Removals) {
 func TestPodOfLogs_GC8(t *testing.T) {
 	for name, want := range map[string]types.UID{
 		"ns_web_123": "123", "ns_my-pod.1_a-b": "a-b",
-		"ns_web": "", "ns_web_": "", "_web_1": "", "ns__1": "", "ns_a_b_c": "", "": "", "..": "", "../ns_web_1": "",
+		"ns_web": "", "ns_web_": "", "_web_1": "", "ns__1": "", "ns_a_b_c": "b_c", "ns_web_a.b_c-d": "a.b_c-d", "ns_web__x": "", "ns_web_.x": "", "": "", "..": "", "../ns_web_1": "",
 		"ns_web_..": "", "ns_web_.": "", "ns_web_a/b": "", `ns_web_a\b`: "", "ns_web_\x00": "", "lost+found": "",
 	} {
 		uid, ok := PodOfLogs(name)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package checkpoint
+package osfile
 
 // nonBlocking is nothing where files of other kinds are not opened by name.
 const nonBlocking = 0

@@ -1,0 +1,130 @@
+package osfile_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+)
+
+// tree makes directories and files below a directory.
+func tree(t *testing.T, at string, wide, deep int) {
+	require.NoError(t, os.MkdirAll(at, 0o755))
+	for i := range wide {
+		require.NoError(t, os.WriteFile(filepath.Join(at, fmt.Sprint("f", i)), nil, 0o600))
+		require.NoError(t, os.Symlink("/nowhere", filepath.Join(at, fmt.Sprint("l", i))))
+		if deep > 0 {
+			tree(t, filepath.Join(at, fmt.Sprint("d", i)), wide, deep-1)
+		}
+	}
+}
+
+// Files, links and directories go; what a link leads to, and what is beside, stays.
+func TestRemoveAll(t *testing.T) {
+	at := t.TempDir()
+	dir := open(t, at)
+	tree(t, filepath.Join(at, "beside"), 1, 1)
+	tree(t, filepath.Join(at, "a"), 3, 3)
+	require.NoError(t, os.Symlink("beside", filepath.Join(at, "link")))
+	for _, name := range []string{"a", "link", "missing", "a"} {
+		require.NoError(t, osfile.RemoveAll(t.Context(), dir, name))
+	}
+	entries, err := os.ReadDir(at)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.FileExists(t, filepath.Join(at, "beside", "d0", "f0"))
+	for _, name := range []string{"", ".", "..", "beside/d0"} {
+		require.ErrorIs(t, osfile.RemoveAll(t.Context(), dir, name), fs.ErrInvalid, "%q", name)
+	}
+}
+
+// A removal that is given up goes on where it was.
+func TestRemoveAll_Context(t *testing.T) {
+	at := t.TempDir()
+	dir := open(t, at)
+	tree(t, filepath.Join(at, "a"), 2, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, osfile.RemoveAll(ctx, dir, "a"), context.Canceled)
+	assert.FileExists(t, filepath.Join(at, "a", "d0", "f0"))
+	require.NoError(t, osfile.RemoveAll(t.Context(), dir, "a"))
+	assert.NoDirExists(t, filepath.Join(at, "a"))
+}
+
+// Many remove the same tree at once.
+func TestRemoveAll_Concurrent(t *testing.T) {
+	at := t.TempDir()
+	dir := open(t, at)
+	tree(t, filepath.Join(at, "a"), 4, 3)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() { assert.NoError(t, osfile.RemoveAll(t.Context(), dir, "a")) })
+	}
+	group.Wait()
+	assert.NoDirExists(t, filepath.Join(at, "a"))
+}
+
+// The name is free at once, for as many as come; the trash tells whose it was, and
+// leaves nothing behind.
+func TestDiscard(t *testing.T) {
+	at := t.TempDir()
+	dir := open(t, at)
+	require.ErrorIs(t, osfile.Discard(dir, "a", "a"), fs.ErrNotExist)
+	for range 3 {
+		tree(t, filepath.Join(at, "a"), 1, 1)
+		require.NoError(t, osfile.Discard(dir, "a", "a"))
+		assert.NoDirExists(t, filepath.Join(at, "a"))
+	}
+	tree(t, filepath.Join(at, "b"), 1, 0)
+	require.NoError(t, osfile.Discard(dir, "b", "other"))
+	all, err := osfile.Trash(dir)
+	require.NoError(t, err)
+	var owners []string
+	for _, d := range all {
+		owners = append(owners, d.Owner)
+		osfile.TidyTrash(dir)
+		require.NoError(t, osfile.RemoveAll(t.Context(), dir, d.Path()))
+	}
+	assert.Equal(t, []string{"a", "a", "a", "other"}, owners)
+	osfile.TidyTrash(dir)
+	entries, err := os.ReadDir(at)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+	for _, bad := range [][2]string{{"../a", "a"}, {"a", "a/b"}, {"a", "a~b"}, {"", "a"}, {".trash", "a"}} {
+		assert.ErrorIs(t, osfile.Discard(dir, bad[0], bad[1]), fs.ErrInvalid)
+	}
+}
+
+// Discarding and removing the last of the trash get in each other's way.
+func TestDiscard_Concurrent(t *testing.T) {
+	at := t.TempDir()
+	dir := open(t, at)
+	var group sync.WaitGroup
+	for i := range 4 {
+		name := fmt.Sprint("n", i)
+		group.Go(func() {
+			for range 50 {
+				assert.NoError(t, dir.Mkdir(name, 0o700))
+				assert.NoError(t, osfile.Discard(dir, name, name))
+				all, err := osfile.Trash(dir)
+				assert.NoError(t, err)
+				for _, d := range all {
+					assert.NoError(t, osfile.RemoveAll(t.Context(), dir, d.Path()))
+				}
+				osfile.TidyTrash(dir)
+			}
+		})
+	}
+	group.Wait()
+	all, err := osfile.Trash(dir)
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}

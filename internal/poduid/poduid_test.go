@@ -1,0 +1,28 @@
+package poduid_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/poduid"
+)
+
+// Names that lead elsewhere, or that the packages themselves use, are no UIDs.
+func TestCheck(t *testing.T) {
+	for _, uid := range []types.UID{
+		"a", "9", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "a.b_c-d", "A", "a..", types.UID(strings.Repeat("x", 128)),
+	} {
+		assert.NoError(t, poduid.Check(uid), uid)
+		assert.True(t, poduid.Valid(uid), uid)
+	}
+	for _, uid := range []types.UID{
+		"", ".", "..", ".trash", "-a", "_a", "a/b", `a\b`, "a b", "a\x00", "ä", "a:b", "a~b", types.UID(strings.Repeat("x", 129)),
+	} {
+		assert.ErrorIs(t, poduid.Check(uid), poduid.ErrInvalid, "%q", uid)
+	}
+	assert.EqualError(t, poduid.Check(".x"),
+		`invalid UID ".x": expected 1 to 128 letters, digits, '-', '_' and '.', beginning with a letter or digit`)
+}

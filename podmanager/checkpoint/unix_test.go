@@ -1,0 +1,33 @@
+//go:build unix
+
+package checkpoint_test
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+)
+
+// A FIFO in the place of an ending is not opened, which would hang this test; one in
+// the place of the directory neither.
+func TestNew_FIFO(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "u.json"), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, ".u"), 0o600))
+	d, log := open(t, root)
+	assert.Equal(t, `msg="a file that should tell how a pod has ended cannot be read and does not count" file=u.json err="not a regular file: a FIFO"`+"\n", log)
+	p := pod("web")
+	p.UID = "u"
+	require.NoError(t, d.Save(p, evicted("")), "it takes the place of what is there")
+	assert.Equal(t, []string{"u.json"}, names(t, root))
+
+	at := filepath.Join(t.TempDir(), "ended")
+	require.NoError(t, syscall.Mkfifo(at, 0o600))
+	_, err := checkpoint.New(checkpoint.Config{Root: at})
+	assert.ErrorContains(t, err, "not a directory")
+}

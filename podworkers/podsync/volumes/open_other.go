@@ -1,6 +1,0 @@
-//go:build !unix
-
-package volumes
-
-// nonBlocking is nothing where files of other kinds are not opened by name.
-const nonBlocking = 0

@@ -1,8 +1,0 @@
-//go:build unix
-
-package volumes
-
-import "syscall"
-
-// nonBlocking opens a FIFO without waiting for somebody at its other end.
-const nonBlocking = syscall.O_NONBLOCK

@@ -1,0 +1,48 @@
+package logfiles_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+)
+
+// A directory of the host that somebody has mounted among the logs keeps its files: the
+// removal stops there, and says so in the same words each time.
+func TestRemove_StopsAtMount(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	d, top := logs(t, "logs/ns_web_u1/c/0.log", "host/precious")
+	at := filepath.Join(top, "logs/ns_web_u1/c/m")
+	require.NoError(t, os.Mkdir(at, 0o755))
+	if err := syscall.Mount(filepath.Join(top, "host"), at, "", syscall.MS_BIND, ""); err != nil {
+		t.Skip("nothing can be mounted here: ", err)
+	}
+	first := d.Remove(t.Context(), "u1", all)
+	t.Cleanup(func() {
+		trees, _ := filepath.Glob(filepath.Join(top, "logs/.trash/*/c/m"))
+		for _, at := range append(trees, at) {
+			_ = syscall.Unmount(at, syscall.MNT_DETACH)
+		}
+	})
+	require.ErrorIs(t, first, osfile.ErrMount)
+	assert.EqualError(t, d.Remove(t.Context(), "u1", all), first.Error())
+	left, err := d.Sweep(t.Context())
+	assert.Equal(t, 1, left)
+	require.ErrorIs(t, err, osfile.ErrMount)
+	assert.FileExists(t, filepath.Join(top, "host/precious"))
+	assert.NoDirExists(t, filepath.Join(top, "logs/ns_web_u1"), "the name is free")
+
+	trees, err := filepath.Glob(filepath.Join(top, "logs/.trash/*/c/m"))
+	require.NoError(t, err)
+	require.Len(t, trees, 1)
+	require.NoError(t, syscall.Unmount(trees[0], 0))
+	require.NoError(t, d.Remove(t.Context(), "u1", all))
+	assert.Equal(t, []string{"host/precious"}, tree(t, top))
+}

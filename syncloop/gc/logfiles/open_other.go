@@ -1,7 +1,0 @@
-//go:build !unix
-
-package logfiles
-
-import "os"
-
-const readOnly = os.O_RDONLY

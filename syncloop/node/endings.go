@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// How long an ending that could not be saved waits for the next attempt.
+const (
+	firstResave = 10 * time.Second
+	lastResave  = 5 * time.Minute
+)
+
+// endings are Config.Endings. One that could not be saved, as the disk is full, is
+// tried again with a backoff until it is saved, is dropped, or its pod is gone. No pod
+// is synced for that.
+type endings struct {
+	Endings
+	guard *contain.Guard
+	known func(types.UID) bool
+	log   *slog.Logger
+	turn  turn.Turn
+	wake  turn.Event
+	// locks are held over each call of Endings that changes something of a pod: these
+	// come one after the other.
+	locks keylock.Locks[types.UID]
+	mu    struct {
+		sync.Mutex
+		unsaved map[types.UID]unsaved
+		backoff workqueue.Backoff // zero: the last attempt was a success
+		due     time.Time
+	}
+}
+
+// unsaved is how a pod has ended, as it should be on the disk.
+type unsaved struct {
+	pod    *v1.Pod
+	status *v1.PodStatus
+}
+
+func newEndings(e Endings, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *endings {
+	kept := &endings{Endings: e, guard: guard, known: known, log: guard.Log(), turn: turn.Over(clk)}
+	kept.wake = kept.turn.NewEvent()
+	kept.mu.unsaved = make(map[types.UID]unsaved)
+	return kept
+}
+
+// Save implements podsync.Endings. After an error the ending is tried again later.
+func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
+	defer e.locks.Lock(pod.UID)()
+	err := e.save(pod, status)
+	if err == nil {
+		e.forget(pod.UID)
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.unsaved[pod.UID] = unsaved{pod, status.DeepCopy()}
+	if e.mu.due.IsZero() {
+		e.postponeLocked()
+		e.wake.Signal()
+	}
+	return err
+}
+
+// save hands an ending over; a panic there is an error, after which it is tried again.
+func (e *endings) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
+	defer e.guard.Recover("Endings.Save", &err)
+	return e.Endings.Save(pod, status)
+}
+
+// Drop implements podsync.Endings.
+func (e *endings) Drop(uid types.UID) error {
+	defer e.locks.Lock(uid)()
+	e.forget(uid)
+	return e.Endings.Drop(uid)
+}
+
+// Remove drops the ending of a pod that is gone, for the collector of directories.
+func (e *endings) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	defer e.locks.Lock(uid)()
+	if !gone(uid) {
+		return nil
+	}
+	e.forget(uid)
+	if store, ok := e.Endings.(remover); ok {
+		return store.Remove(ctx, uid, gone)
+	}
+	return e.Endings.Drop(uid)
+}
+
+func (e *endings) forget(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.mu.unsaved, uid)
+}
+
+// postponeLocked sets the time of the next attempt.
+func (e *endings) postponeLocked() {
+	now := e.turn.Now()
+	e.mu.backoff = workqueue.ImagePull{Initial: firstResave, Max: lastResave}.Failed(e.mu.backoff, now)
+	e.mu.due = now.Add(e.mu.backoff.Delay)
+}
+
+// Run saves what could not be saved before, until ctx ends. It waits for nothing while
+// all is saved.
+func (e *endings) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		due, any := e.next()
+		if !any {
+			_ = e.wake.Wait(ctx) // The end of ctx ends the loop.
+			continue
+		}
+		if e.turn.Sleep(ctx, due.Sub(e.turn.Now())) == nil {
+			e.again()
+		}
+	}
+	return nil
+}
+
+func (e *endings) next() (due time.Time, any bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.due, !e.mu.due.IsZero()
+}
+
+// again tries to save every ending that is not saved. The first failure ends it: the
+// others wait for the same thing.
+func (e *endings) again() {
+	var err error
+	for _, uid := range e.waiting() {
+		if err = e.resave(uid); err != nil {
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.mu.unsaved) == 0 {
+		e.mu.backoff, e.mu.due = workqueue.Backoff{}, time.Time{}
+		return
+	}
+	if err == nil { // Others have come meanwhile.
+		e.mu.backoff = workqueue.Backoff{}
+	}
+	e.postponeLocked()
+}
+
+func (e *endings) waiting() (uids []types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for uid := range e.mu.unsaved {
+		uids = append(uids, uid)
+	}
+	return uids
+}
+
+// resave tries one ending again, unless it is saved or dropped by now, or of no use: a
+// pod that is not known comes back as a new one.
+func (e *endings) resave(uid types.UID) error {
+	defer e.locks.Lock(uid)()
+	e.mu.Lock()
+	u, ok := e.mu.unsaved[uid]
+	e.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	if !e.known(uid) {
+		e.forget(uid)
+		return nil
+	}
+	if err := e.save(u.pod, u.status); err != nil {
+		e.log.Debug("how a pod has ended could still not be kept", "pod", podmanager.FullName(u.pod), "uid", uid, "err", err)
+		return err
+	}
+	e.forget(uid)
+	e.log.Info("how a pod has ended is kept now", "pod", podmanager.FullName(u.pod), "uid", uid)
+	return nil
+}
