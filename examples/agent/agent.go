@@ -58,8 +58,13 @@ type face interface {
 }
 
 // newAgent prepares everything that can fail because of what was typed.
-func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
+func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	a := &agent{options: o, face: newTable(stdout)}
+	defer func() {
+		if err != nil {
+			a.release()
+		}
+	}()
 	if t, ok := stdout.(terminal); ok {
 		table := newLive(t)
 		a.face = table
@@ -72,7 +77,8 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.nodeConfig(a.log)
+	config, claimed, err := o.nodeConfig(a.log)
+	a.claimed = claimed
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +87,7 @@ func newAgent(o options, stdout, stderr io.Writer) (*agent, error) {
 	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}
-	if a.claimed, err = o.own(); err != nil {
-		return nil, err
-	}
 	if err := a.bind(); err != nil {
-		a.release()
 		return nil, err
 	}
 	return a, nil

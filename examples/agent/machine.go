@@ -25,8 +25,9 @@ import (
 
 // nodeConfig is the node that was asked for. Without another runtime the node has
 // one in memory; probes by gRPC and requests of hooks are for those
-// that do not answer for their containers.
-func (o *options) nodeConfig(log *slog.Logger) (node.Config, error) {
+// that do not answer for their containers. The state directory is claimed until the
+// closer is closed, which may be nil, also with an error.
+func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
 	c := node.Config{
 		Log:          log,
 		Name:         o.nodeName,
@@ -53,12 +54,12 @@ func (o *options) nodeConfig(log *slog.Logger) (node.Config, error) {
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
 	if o.stateDir != "" {
-		faults[1] = o.keep(&c)
+		claimed, faults[1] = o.keep(&c)
 	}
 	if o.runtime == "cri" && faults[1] == nil {
 		faults[2] = o.onCRI(&c)
 	}
-	return c, errors.Join(faults[:]...)
+	return c, claimed, errors.Join(faults[:]...)
 }
 
 // hasObjects: manifests may refer to ConfigMaps and Secrets.
@@ -82,8 +83,9 @@ func (o *options) objectsOf() (podsync.Objects, error) {
 }
 
 // keep has volumes on the disk. The directory is made now, so that one that
-// cannot be is told before anything runs.
-func (o *options) keep(c *node.Config) error {
+// cannot be is told before anything runs; and claimed, before anything in it is
+// touched, which may be another agent's.
+func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o750)
@@ -92,19 +94,22 @@ func (o *options) keep(c *node.Config) error {
 		err = cause.Err
 	}
 	if err != nil {
-		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	if claimed, err = o.own(); err != nil {
+		return nil, err
 	}
 	d, err := volumes.New(volumes.Config{Root: dir, Objects: c.Objects, Allocatable: o.capacity})
 	if err != nil {
-		return err
+		return claimed, err
 	}
 	c.Volumes, c.Files = d, d
 	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
 	if err != nil {
-		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
 	c.Endings = ends
-	return nil
+	return claimed, nil
 }
 
 // errClaimed is for a state directory that another agent has.
@@ -113,9 +118,6 @@ var errClaimed = errors.New("another agent uses it")
 // own takes the state directory for this agent alone: two with the same would be
 // one owner with two minds, and each would end what the other runs (F74).
 func (o *options) own() (io.Closer, error) {
-	if o.stateDir == "" {
-		return nil, nil
-	}
 	f, err := claim(o.stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)

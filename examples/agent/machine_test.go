@@ -76,11 +76,14 @@ func TestStateDir_F74(t *testing.T) {
 		log.until(t, "the agent runs")
 		return signals, code
 	}
+	writing := filepath.Join(state, "ended", ".u1") // What the first agent is just writing.
 	for range 2 {
 		signals, code := begin()
+		require.NoError(t, os.WriteFile(writing, []byte("half of it"), 0o600))
 		var out, log strings.Builder
 		assert.Equal(t, exitUsage, run(args, nil, &out, &log))
 		assert.Equal(t, fmt.Sprintf("agent: --state-dir %q: another agent uses it\n", state), log.String())
+		assert.FileExists(t, writing, "who is refused has touched nothing")
 		signals <- os.Interrupt
 		assert.Equal(t, exitOK, <-code)
 	}
@@ -101,7 +104,7 @@ func TestNodeConfig(t *testing.T) {
 		"--log-max-size", "64Ki", "--log-max-files", "3",
 	})
 	require.NoError(t, err)
-	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err := o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Equal(t, "8Gi", c.Capacity.Memory().String())
 	assert.Equal(t, 250, c.MaxPods)
@@ -120,7 +123,7 @@ func TestNodeConfig(t *testing.T) {
 
 	o, err = parse([]string{"--manifests", "manifests", "--log-max-size", "0"})
 	require.NoError(t, err)
-	c, err = o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Nil(t, c.Objects)
 	assert.Equal(t, int64(-1), c.LogMaxBytes, "logs are of any size")
@@ -145,7 +148,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
 	})
 	require.NoError(t, err)
-	c, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err := o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.NoError(t, c.Runtime.(io.Closer).Close())
 	<-sought
