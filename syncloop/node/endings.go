@@ -114,8 +114,8 @@ func (e *endings) postponeLocked() {
 	e.mu.due = now.Add(e.mu.backoff.Delay)
 }
 
-// Run saves what could not be saved before, until ctx ends. It waits for nothing while
-// all is saved.
+// Run saves what could not be saved before, until ctx ends, and once more then. While
+// all is saved it waits for the next failure.
 func (e *endings) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		due, any := e.next()
@@ -127,6 +127,7 @@ func (e *endings) Run(ctx context.Context) error {
 			e.again()
 		}
 	}
+	e.again() // For the last time.
 	return nil
 }
 

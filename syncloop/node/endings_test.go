@@ -1,0 +1,158 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// fullDisk keeps endings while there is room.
+type fullDisk struct {
+	mu     sync.Mutex
+	full   bool
+	begin  time.Time
+	said   []string
+	panics bool
+}
+
+func (d *fullDisk) note(format string, args ...any) {
+	d.said = append(d.said, fmt.Sprintf("%4.0f ", time.Since(d.begin).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (d *fullDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.note("save %s %s full=%t", pod.UID, status.Phase, d.full)
+	if d.full && d.panics {
+		panic("no space")
+	}
+	if d.full {
+		return errors.New("no space")
+	}
+	return nil
+}
+
+func (d *fullDisk) Drop(uid types.UID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.note("drop %s", uid)
+	return nil
+}
+
+func (d *fullDisk) Take(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+
+func (d *fullDisk) Pods(func(types.UID) bool, int) ([]types.UID, error) { return nil, nil }
+
+func (d *fullDisk) set(full bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = full
+}
+
+func (d *fullDisk) transcript() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	said := d.said
+	d.said = nil
+	return said
+}
+
+// counted counts the syncs of a node.
+func counted(config node.Config) (node.Config, func() int) {
+	var (
+		mu sync.Mutex
+		n  int
+	)
+	config.Hooks.Synced = func(podworkers.Synced) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+	}
+	return config, func() int { mu.Lock(); defer mu.Unlock(); return n }
+}
+
+// An ending that cannot be saved, as the disk is full, is tried again at growing
+// intervals, and is saved when there is room. No pod is synced for that.
+func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		t.Run(fmt.Sprint("panics=", panics), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &fullDisk{full: true, begin: time.Now(), panics: panics}
+				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+				n := run(t, config)
+				job := pod("job", "sleep", "5")
+				job.Spec.RestartPolicy = v1.RestartPolicyNever
+				require.NoError(t, n.Set(job))
+				time.Sleep(20*time.Second + time.Second/2)
+				before := syncs()
+				assert.Equal(t, []string{
+					"   0 drop job",
+					"   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true",
+					"  15 save job Succeeded full=true",
+				}, disk.transcript())
+				time.Sleep(10 * time.Minute)
+				assert.Equal(t, []string{
+					"  35 save job Succeeded full=true", "  75 save job Succeeded full=true", " 155 save job Succeeded full=true",
+					" 315 save job Succeeded full=true", " 615 save job Succeeded full=true",
+				}, disk.transcript())
+				disk.set(false)
+				time.Sleep(time.Hour)
+				assert.Equal(t, []string{" 915 save job Succeeded full=false"}, disk.transcript())
+				assert.Equal(t, before, syncs(), "the pod is finished")
+				require.NoError(t, n.stop())
+			})
+		})
+	}
+}
+
+// A pod that nobody wants any more needs no ending, and one that comes again under its
+// UID must not get that of the former.
+func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fullDisk{full: true, begin: time.Now()}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		job := pod("job", "sleep", "5")
+		job.Spec.RestartPolicy = v1.RestartPolicyNever
+		require.NoError(t, n.Set(job))
+		time.Sleep(6 * time.Second)
+		n.Drop("job")
+		time.Sleep(6 * time.Second)
+		require.NoError(t, n.Set(pod("job", "serve")))
+		time.Sleep(time.Second)
+		disk.set(false)
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{
+			"   0 drop job", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "  12 drop job",
+		}, disk.transcript())
+		require.NoError(t, n.stop())
+	})
+}
+
+// What could not be saved is tried a last time when the node ends.
+func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fullDisk{full: true, begin: time.Now()}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		require.NoError(t, n.Set(pod("web", "serve")))
+		time.Sleep(time.Second)
+		_, err := n.Evict("web", node.Eviction{Message: "for the test"})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		disk.transcript()
+		disk.set(false)
+		require.NoError(t, n.stop())
+		assert.Equal(t, []string{"   3 save web Failed full=false"}, disk.transcript())
+	})
+}
