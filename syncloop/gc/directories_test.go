@@ -176,6 +176,49 @@ func TestDirectories_Trouble(t *testing.T) {
 	}, c.transcript())
 }
 
+// littered is a cabinet with what removals have left.
+type littered struct {
+	*cabinet
+	left int // by how many removals
+}
+
+func (l *littered) Sweep(context.Context) (int, error) {
+	l.b.note("sweep")
+	if l.left == 0 {
+		return 0, nil
+	}
+	return l.left, errors.New("volumes: .trash/u~x: remove v: something is mounted there")
+}
+
+// What removals have left is removed as often as directories are looked for, whether or
+// not there are any. What cannot be is told of once, and again when there is more of it.
+func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
+	c := newCleaner(t)
+	store := &littered{cabinet: c.cabinet, left: 1}
+	own := c.process.Clock()
+	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
+		Store: store, Runtime: c.machine.On(own), Gone: c.removable, Delay: time.Second, Clock: own, Log: c.log(),
+	})
+	require.NoError(t, err)
+	ctx, end := turn.WithCancel(t.Context())
+	c.process.Go(func() { assert.NoError(t, directories.Run(ctx)) })
+	defer func() { end(); c.RunUntil(c.Now().Add(time.Hour)) }()
+	directories.Changed()
+	c.at(40)
+	store.left = 2
+	c.at(80)
+	store.left = 0
+	c.at(1000)
+	const what = `level=WARN msg="directories of pods that are gone could not be removed and will be tried again" uid=. `
+	assert.Equal(t, []string{
+		"1 list", "2 sweep",
+		"2 " + what + `after=10s err="gc: 1 former removals are not complete: volumes: .trash/u~x: remove v: something is mounted there"`,
+		"12 sweep", "32 sweep", "72 sweep",
+		"72 " + what + `after=1m20s err="gc: 2 former removals are not complete: volumes: .trash/u~x: remove v: something is mounted there"`,
+		"152 sweep",
+	}, c.transcript())
+}
+
 func TestNewDirectories_NamesEveryFault(t *testing.T) {
 	_, err := gc.NewDirectories(gc.DirectoriesConfig{Delay: -1, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxDirectories: -1, MaxRemovals: -1})
 	require.EqualError(t, err, "gc: DirectoriesConfig.Store is missing\ngc: DirectoriesConfig.Runtime is missing\n"+
