@@ -23,6 +23,7 @@
 //	constructor  no function called New… starts anything
 //	example      every exported constructor is called by a runnable example
 //	global       no init, no variable state, no exit but in a main package
+//	files        only internal/osfile opens directories and removes trees
 //	doc          every package and every exported name says what it is
 //	sleep        no test sleeps or polls, except in virtual time
 //	leak         what starts something is tested for leaving nothing behind

@@ -210,6 +210,7 @@ func rules() map[string]func(*findings, House) {
 		"doc":         docs,
 		"sleep":       sleeps,
 		"leak":        leaks,
+		"files":       files,
 	}
 }
 

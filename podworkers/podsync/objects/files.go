@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -83,7 +84,7 @@ func (f *Files) find(ctx context.Context, kind, namespace, name string, into any
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, fmt.Errorf("no object can have that name: %w", runtime.ErrNotFound)
 	}
-	root, err := openRoot(f.dir)
+	root, err := osfile.OpenDir(f.dir)
 	if err != nil {
 		return nil, err
 	}

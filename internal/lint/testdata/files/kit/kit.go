@@ -1,0 +1,6 @@
+// Package kit may.
+package kit
+
+import "os"
+
+func fine() { _ = os.RemoveAll("x") }
