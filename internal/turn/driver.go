@@ -8,13 +8,15 @@ import (
 
 var errNothingLeft = errors.New("turn: nothing is left in the simulation that could happen")
 
-// driverLimit is for how much virtual time a wait of the driver goes on.
+// driverLimit is for how much virtual time waits of the driver go on, one after
+// another: a loop over what comes would else go on for ever.
 const driverLimit = 24 * time.Hour
 
 // LetDriverWait lets the driver, who is no coroutine, wait too: its wait runs the
 // simulation until what it waits for has come. If nothing can bring that any
-// more, or a day of virtual time has not brought it, hopeless is called with the
-// reason, by the driver; where it returns the wait fails with the reason. Without
+// more, or such waits alone have let a day of virtual time pass, hopeless is
+// called with the reason, by the driver; where it returns the wait fails with the
+// reason. Without
 // LetDriverWait a wait of the driver is a panic.
 func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
 
@@ -29,10 +31,18 @@ func (p *Process) driverWaits(ctx context.Context, due time.Time, over func() bo
 	waiting := func() bool {
 		return !over() && ctx.Err() == nil && !p.crashed && (due.IsZero() || p.s.now.Before(due))
 	}
-	until := p.s.now.Add(driverLimit)
-	if !due.IsZero() {
-		p.s.runTo(due, waiting)
-	} else if err := p.s.RunWhile(until, waiting); err != nil {
+	if p.s.waitsSince.IsZero() {
+		p.s.waitsSince = p.s.now
+	}
+	var err error
+	p.s.guarded(func() {
+		if !due.IsZero() {
+			p.s.runTo(due, waiting)
+			return
+		}
+		err = p.s.runWhile(p.s.waitsSince.Add(driverLimit), waiting)
+	})
+	if err != nil {
 		p.s.hopeless(err)
 		return err
 	}
@@ -45,20 +55,24 @@ func (p *Process) driverWaits(ctx context.Context, due time.Time, over func() bo
 	return ctx.Err()
 }
 
-// runTo is RunWhile to a time that comes in any case.
+// runTo is runWhile to a time that comes in any case.
 func (s *Scheduler) runTo(due time.Time, waiting func() bool) {
-	s.guarded(func() {
-		for waiting() {
-			if s.step() {
-				continue
-			}
-			next, ok := s.Next()
-			if !ok || next.After(due) {
-				next = due
-			}
-			s.AdvanceTo(next)
+	for waiting() {
+		if s.step() {
+			continue
 		}
-	})
+		next, ok := s.Next()
+		if !ok || next.After(due) {
+			next = due
+		}
+		s.AdvanceTo(next)
+	}
+}
+
+// driven runs f for a driver that drives, and does not wait.
+func (s *Scheduler) driven(f func()) {
+	s.waitsSince = time.Time{}
+	s.guarded(f)
 }
 
 type turnKey struct{}

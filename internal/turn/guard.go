@@ -127,7 +127,7 @@ func blockedStack() string {
 // before each step, and not beyond the time until. It returns an error if
 // nothing can happen any more while waiting is still true, or until has passed.
 func (s *Scheduler) RunWhile(until time.Time, waiting func() bool) (err error) {
-	s.guarded(func() { err = s.runWhile(until, waiting) })
+	s.driven(func() { err = s.runWhile(until, waiting) })
 	return err
 }
 

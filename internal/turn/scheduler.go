@@ -29,7 +29,8 @@ type Scheduler struct {
 	guard   guard
 	// hopeless is told of a wait of the driver that cannot end; nil: the driver
 	// may not wait.
-	hopeless func(reason error)
+	hopeless   func(reason error)
+	waitsSince time.Time // of the driver, one after another; zero: it drives
 }
 
 // limits are the numbers at which a bottle concludes that the program in it
@@ -61,7 +62,7 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 // Step resumes one ready coroutine, chosen by the seed, until it waits again
 // or ends. It reports false, doing nothing, when none is ready.
 func (s *Scheduler) Step() (stepped bool) {
-	s.guarded(func() { stepped = s.step() })
+	s.driven(func() { stepped = s.step() })
 	return stepped
 }
 
@@ -85,7 +86,7 @@ func (s *Scheduler) step() bool {
 }
 
 // Settle steps until nothing is ready, so that only time can change anything.
-func (s *Scheduler) Settle() { s.guarded(s.settle) }
+func (s *Scheduler) Settle() { s.driven(s.settle) }
 
 func (s *Scheduler) settle() {
 	for s.step() {
@@ -120,7 +121,7 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 
 // RunUntil settles, then moves from timer to timer, settling at each, until
 // the clock shows t.
-func (s *Scheduler) RunUntil(t time.Time) { s.guarded(func() { s.runUntil(t) }) }
+func (s *Scheduler) RunUntil(t time.Time) { s.driven(func() { s.runUntil(t) }) }
 
 func (s *Scheduler) runUntil(t time.Time) {
 	s.settle()

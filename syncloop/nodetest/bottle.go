@@ -1,7 +1,9 @@
 package nodetest
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -17,35 +20,51 @@ import (
 // Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
 // not by what runs in the bottle.
 type Bottle struct {
-	t         testing.TB
-	config    Config
-	scheduler *turn.Scheduler
-	machine   *memory.Runtime
-	trace     *trace
+	*simulation
+	config  Config
+	machine *memory.Runtime // nil: own runs the containers
+	own     runtime.Runtime
+	outside *turn.Process // of the machine
+	trace   *trace
 
 	process *turn.Process // nil while no node runs
 	node    *node.Node
 	end     context.CancelFunc
 	ended   bool
+	stopped bool // by Stop
 	wanted  []*v1.Pod
 }
 
 // New makes a bottle and starts a node in it, and fails the test if its Config
 // is wrong. Nothing has happened yet: that takes Run or Step. Stop the bottle at
-// the end.
+// the end: a test at whose end a node still runs fails. A test that has failed by
+// then logs the transcript.
 func New(t testing.TB, config Config) *Bottle {
 	t.Helper()
-	b := &Bottle{t: t, config: config, scheduler: turn.NewScheduler(config.Seed, Epoch)}
-	b.trace = newTrace(t, b.scheduler.Now)
-	if config.Wrap == nil {
-		b.trace.mu.rules.strict = newStrict()
-	}
-	outside := b.scheduler.NewProcess()
-	b.machine = memory.New(memory.Config{Clock: outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
-	b.trace.machine, b.trace.details = b.machine, config.Details
-	b.Start()
-	return b
+	return newSimulation(t, config.Seed).add(config)
 }
+
+// AddNode starts another node in the same simulation, with a machine of its own:
+// one clock, one thread, one transcript. Whatever lets time pass for one of them
+// does for all. Its Config has a Node.Name that no other node has, and no Seed, as
+// that is New's. The Bottle that it returns is for that node: its pods, its
+// crashes, its Stop; the transcript is of all nodes.
+func (b *Bottle) AddNode(config Config) *Bottle {
+	b.t.Helper()
+	if config.Seed != 0 && config.Seed != b.seed {
+		b.t.Fatal("nodetest: AddNode: the seed of a simulation is that of New")
+	}
+	for _, other := range b.nodes {
+		if other.name() == nameOf(config) {
+			b.t.Fatalf("nodetest: AddNode: there is a node %q already: give each a Config.Node.Name", other.name())
+		}
+	}
+	return b.add(config)
+}
+
+func (b *Bottle) name() string { return nameOf(b.config) }
+
+func nameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
 // Start starts a node on the machine, and tells it everything that is wanted.
 // It is called after Crash or Stop; New has called it already.
@@ -55,12 +74,13 @@ func (b *Bottle) Start() {
 		b.t.Fatal("nodetest: a node runs already")
 	}
 	p := b.scheduler.NewProcess()
-	n, err := node.New(b.config.node(p.Clock(), b.machine.On(p.Clock()), b.trace))
+	n, err := node.New(b.config.node(p.Clock(), b.runtime(p), b.trace))
 	if err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
 	ctx, end := turn.WithCancel(turn.Into(context.Background(), p))
-	b.process, b.node, b.end, b.ended = p, n, end, false
+	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
+	b.watch.sim = b.simulation
 	for _, pod := range b.wanted {
 		b.set(pod)
 	}
@@ -84,21 +104,24 @@ func (b *Bottle) Crash() {
 }
 
 // Stop ends the node's context and lets it come to its end, which may take
-// time. The test fails if it does not end, or leaves something running.
+// time. The test fails if it does not end, or leaves something running. Time does
+// not pass any more after the last node of a simulation has been stopped, unless
+// Start starts another.
 func (b *Bottle) Stop() {
 	b.t.Helper()
 	b.mustRun()
 	b.end()
-	for !b.ended && b.Step() {
-	}
-	if !b.ended {
-		b.t.Error("nodetest: the node does not end")
-	}
-	b.scheduler.Settle()
+	b.drive(func() {
+		if err := b.scheduler.RunWhile(b.Now().Add(mostTime), func() bool { return !b.ended }); err != nil {
+			b.t.Errorf("nodetest: the node does not end: %v", err)
+		}
+		b.scheduler.Settle()
+	})
 	if left := b.process.Running(); left > 0 {
 		b.t.Errorf("nodetest: %d coroutines are left behind", left)
 	}
-	b.process, b.node = nil, nil
+	b.process, b.node, b.stopped = nil, nil, true
+	b.released()
 }
 
 func (b *Bottle) mustRun() {
@@ -108,10 +131,13 @@ func (b *Bottle) mustRun() {
 	}
 }
 
-// Node implements World. It is nil after Crash and Stop.
+// Node implements World. It is nil after Crash and Stop. Those of its methods that
+// wait (Drain, Watch, what Evict returns) may be called by the test, and let time
+// pass until what they wait for has come; a day at most, or the test fails. The
+// channels of Ready and Done are for goroutines: see RunUntil.
 func (b *Bottle) Node() *node.Node { return b.node }
 
-// Machine implements World.
+// Machine implements World. It is nil with a Config.Runtime.
 func (b *Bottle) Machine() *memory.Runtime { return b.machine }
 
 // Now is the bottle's time.
@@ -154,8 +180,8 @@ func (b *Bottle) forget(uid types.UID) {
 	}
 }
 
-// Go runs f as a coroutine of the node's process: for calls that wait, such as
-// Drain. It begins with the next step, and ends with a crash.
+// Go runs f as a coroutine of the node's process: for calls that wait while the
+// test goes on. It begins with the next step, and ends with a crash.
 func (b *Bottle) Go(f func()) {
 	b.t.Helper()
 	b.mustRun()
@@ -163,39 +189,77 @@ func (b *Bottle) Go(f func()) {
 }
 
 // Run implements World.
-func (b *Bottle) Run(d time.Duration) { b.scheduler.RunUntil(b.scheduler.Now().Add(d)) }
+func (b *Bottle) Run(d time.Duration) {
+	b.t.Helper()
+	b.mustMove("Run")
+	b.drive(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
+}
+
+// RunUntil lets time pass, step by step, until cond reports true, and returns how
+// much has passed. The test fails if a day has not brought it. cond is called by
+// the test's goroutine before every step, and looks without waiting.
+func (b *Bottle) RunUntil(cond func() bool) time.Duration {
+	b.t.Helper()
+	b.mustMove("RunUntil")
+	began := b.Now()
+	b.drive(func() {
+		if err := b.scheduler.RunWhile(began.Add(mostTime), func() bool { return !cond() }); err != nil {
+			b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
+		}
+	})
+	return b.Now().Sub(began)
+}
+
+// WithTimeout returns a context that ends after d of virtual time: for calls that
+// the test makes, such as Drain. The cancel function is called as usual.
+func (b *Bottle) WithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
+	return b.outside.WithDeadline(turn.Into(context.Background(), b.outside), b.Now().Add(d))
+}
 
 // Settle runs all that can run without time passing.
-func (b *Bottle) Settle() { b.scheduler.Settle() }
+func (b *Bottle) Settle() {
+	b.t.Helper()
+	b.mustMove("Settle")
+	b.drive(b.scheduler.Settle)
+}
 
 // Step runs one coroutine to its next wait, letting time pass to the next
 // timer if none is ready. It reports false if nothing will ever happen again.
-func (b *Bottle) Step() bool {
-	if b.scheduler.Step() {
-		return true
-	}
-	next, ok := b.scheduler.Next()
-	if !ok {
-		return false
-	}
-	b.scheduler.AdvanceTo(next)
-	return true
+func (b *Bottle) Step() (stepped bool) {
+	b.t.Helper()
+	b.mustMove("Step")
+	b.drive(func() {
+		if stepped = b.scheduler.Step(); stepped {
+			return
+		}
+		next, ok := b.scheduler.Next()
+		if ok {
+			b.scheduler.AdvanceTo(next)
+		}
+		stepped = ok
+	})
+	return stepped
 }
 
 // StepUntil is Step, but time does not pass beyond t, which is not in the past:
 // if nothing happens until then, it is t afterwards.
 func (b *Bottle) StepUntil(t time.Time) {
-	if b.scheduler.Step() {
-		return
-	}
-	if next, ok := b.scheduler.Next(); ok && next.Before(t) {
-		t = next
-	}
-	b.scheduler.AdvanceTo(t)
+	b.t.Helper()
+	b.mustMove("StepUntil")
+	b.drive(func() {
+		if b.scheduler.Step() {
+			return
+		}
+		if next, ok := b.scheduler.Next(); ok && next.Before(t) {
+			t = next
+		}
+		b.scheduler.AdvanceTo(t)
+	})
 }
 
 // Steps counts the steps so far: the number by which a crash is placed.
 func (b *Bottle) Steps() int { return b.scheduler.Steps() }
 
-// Transcript implements World.
-func (b *Bottle) Transcript() string { return b.trace.String() }
+// Transcript implements World. Of several nodes it is a section for each, in the
+// order in which they were added.
+func (b *Bottle) Transcript() string { return b.transcript() }

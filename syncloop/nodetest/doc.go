@@ -13,6 +13,12 @@
 // (internal/turn). Live runs the same world under goroutines in a synctest
 // bubble, and gives the same transcript.
 //
+// Time also passes until something is so (RunUntil), and while the test makes a
+// call that waits, such as Drain. Pods are found by name (Pod, Status), and asserted
+// in one line (AssertStatus, AssertPhase). AddNode puts more nodes on the same
+// clock. A test that forgets to stop a node fails, and one that has failed logs the
+// transcript. The runtime may be yours: Config.Runtime says what it may do.
+//
 // A crash can be placed at any step: Crash throws away the node as SIGKILL
 // would, with every call to the runtime cut before or after it took effect,
 // while the runtime and its containers live on; Start brings up another node,

@@ -5,6 +5,12 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -31,4 +37,59 @@ func ExampleNew() {
 	//         0s  | 1/1 Running restarts=0
 	//         3s  StopSandbox
 	//         3s  | 0/1 Completed restarts=0
+}
+
+// Time passes until something has happened, and a call that waits takes virtual
+// time too.
+func ExampleBottle_RunUntil() {
+	var t testing.B // In a test: its *testing.T.
+	b := nodetest.New(&t, nodetest.Config{})
+	defer b.Stop()
+	b.Set(pod("job", []string{"sleep", "90"}))
+	took := b.RunUntil(func() bool { return b.Status("job") == "1/1 Running restarts=1" })
+	fmt.Println("it runs again after", took)
+
+	ctx, cancel := b.WithTimeout(time.Hour)
+	defer cancel()
+	fmt.Println("drained:", b.Node().Drain(ctx) == nil)
+	b.Settle()
+	b.AssertPhase("job", v1.PodFailed)
+	b.AssertStatus("job", "0/1 Error restarts=1")
+	fmt.Println(b.Pod("job").Status.Phase, b.Status("job"))
+	// Output:
+	// it runs again after 1m30s
+	// drained: true
+	// Failed 0/1 Error restarts=1
+}
+
+// Two nodes on one clock: what lets time pass for one does for both.
+func ExampleBottle_AddNode() {
+	var t testing.B // In a test: its *testing.T.
+	edge := nodetest.New(&t, nodetest.Config{Node: node.Config{Name: "edge"}})
+	core := edge.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})
+	edge.Set(pod("web", []string{"serve"}))
+	edge.Run(time.Minute)
+	edge.Crash() // A scheduler might now move the pod.
+	core.Set(pod("web", []string{"serve"}))
+	core.Run(time.Minute)
+	core.Stop()
+	fmt.Println("edge:", edge.Status("web"))
+	fmt.Println("core:", core.Status("web"))
+	// Output:
+	// edge: 1/1 Running restarts=0
+	// core: 1/1 Running restarts=0
+}
+
+// Any runtime will do that keeps the rules of Config.Runtime.
+func ExampleConfig_runtime() {
+	var t testing.B // In a test: its *testing.T.
+	b := nodetest.New(&t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime {
+		return memory.New(memory.Config{Clock: clk, Images: []string{"web:1"}})
+	}})
+	b.Set(pod("web", []string{"serve"}))
+	b.Run(time.Minute)
+	fmt.Println(b.Status("web"))
+	b.Stop()
+	// Output:
+	// 1/1 Running restarts=0
 }

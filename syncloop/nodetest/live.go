@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -31,9 +32,14 @@ func Live(t *testing.T, config Config, story func(World)) {
 				t.Errorf("nodetest: the node failed: %v", err)
 			}
 		})
+		defer func() {
+			end()
+			running.Wait()
+			if t.Failed() {
+				t.Logf("The transcript:\n%s", w.Transcript())
+			}
+		}()
 		story(w)
-		end()
-		running.Wait()
 	})
 }
 
@@ -48,14 +54,25 @@ type live struct {
 func newLive(t *testing.T, config Config) *live {
 	clk := clock.RealClock{}
 	w := &live{t: t, trace: newTrace(t, clk.Now)}
-	w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
-	w.trace.machine, w.trace.details = w.machine, config.Details
-	n, err := node.New(config.node(clk, w.machine, w.trace))
+	w.trace.details = config.Details
+	n, err := node.New(config.node(clk, w.runtime(config, clk), w.trace))
 	if err != nil {
 		t.Fatalf("nodetest: %v", err)
 	}
 	w.node = n
 	return w
+}
+
+// runtime is what the node runs on, as in a bottle.
+func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
+	if config.Runtime == nil {
+		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
+		w.trace.look = w.machine.LookInto
+		return w.machine
+	}
+	own := config.Runtime(clk)
+	w.trace.look = lookAt(w.t.Context(), own)
+	return observe(own, clk, w.trace, nil)
 }
 
 func (w *live) Node() *node.Node         { return w.node }

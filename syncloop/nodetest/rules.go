@@ -122,13 +122,14 @@ func (r *rules) remembering(state node.PodState) node.PodState {
 // checkCall checks a call against what the pod's spec asks for. A UID that was
 // wanted in more than one shape is left out: it is not known which one counts.
 func (tr *trace) checkCall(about object, c memory.Call) {
+	seen := tr.look(about.pod.UID)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	specs := tr.mu.rules.specs[about.pod.UID]
 	if len(specs) != 1 {
 		return
 	}
-	r, pod, seen := &tr.mu.rules, specs[0], tr.machine.LookInto(about.pod.UID)
+	r, pod := &tr.mu.rules, specs[0]
 	var err error
 	switch q := c.Request.(type) {
 	case runtime.RunSandboxRequest:

@@ -26,8 +26,8 @@ import (
 type trace struct {
 	t       testing.TB
 	now     func() time.Time
-	machine *memory.Runtime
-	details bool // to be told
+	look    func(types.UID) *runtime.PodStatus // at the machine, from behind
+	details bool                               // to be told
 
 	mu struct {
 		sync.Mutex
@@ -125,6 +125,19 @@ func parallel(a, b line) bool {
 
 func concurrent(text string) bool {
 	return strings.HasPrefix(text, "StopContainer") || strings.HasPrefix(text, "Hook pre-stop") || strings.HasPrefix(text, "event Killing")
+}
+
+// last is how a pod looked last, as "1/1 Running restarts=0"; empty if it has not
+// been seen.
+func (tr *trace) last(pod string) string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	l := tr.mu.pods[pod]
+	if l == nil || len(l.rows) == 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(l.rows[len(l.rows)-1].text, "\n")
+	return strings.TrimPrefix(text, "| ")
 }
 
 func (tr *trace) logLocked(pod string) *log {

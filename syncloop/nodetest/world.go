@@ -21,6 +21,24 @@ type Config struct {
 	// rule, say (faulty.Faults has a method of this shape). It is called for
 	// every node that is started.
 	Wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime
+	// Runtime, if set, makes the runtime on which the node runs, in place of the
+	// one in memory. It is called once, with the machine's clock; the runtime
+	// outlives the node's crashes. What it may do in a simulation:
+	//
+	//   - It keeps its state under a lock, and computes what time has brought from
+	//     the clock's Now whenever it is called.
+	//   - It waits by podworkers.Wait, with the context of the call, and holds no
+	//     lock meanwhile. An error of Wait ends the call.
+	//   - It starts no goroutine, and waits for no channel, timer, condition,
+	//     process or network. A call that does stops the simulation, which fails the
+	//     test with a sentence and the place after 20 s.
+	//   - What it decides by chance or by the order of a map is not repeated with
+	//     the same seed.
+	//
+	// Of what package runtime calls optional, terminals and ports are not passed
+	// on. After each call that changes something the checks ask for PodStatus. The
+	// rules about times (see Wrap) are not checked.
+	Runtime func(clk clock.Clock) runtime.Runtime
 	// Details: the transcript also tells what containers are made with, and what
 	// statuses say of them for people.
 	Details bool

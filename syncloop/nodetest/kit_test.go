@@ -1,0 +1,404 @@
+package nodetest_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	rt "github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// tb is a test that notes what becomes of it.
+type tb struct {
+	testing.TB
+	said     string // last
+	failed   bool
+	logged   string
+	cleanups []func()
+}
+
+func (*tb) Helper()                           {}
+func (*tb) Name() string                      { return "fake" }
+func (f *tb) Cleanup(g func())                { f.cleanups = append(f.cleanups, g) }
+func (f *tb) Failed() bool                    { return f.failed }
+func (f *tb) FailNow()                        { f.failed = true; runtime.Goexit() }
+func (f *tb) Error(args ...any)               { f.failed, f.said = true, fmt.Sprint(args...) }
+func (f *tb) Errorf(format string, a ...any)  { f.Error(fmt.Sprintf(format, a...)) }
+func (f *tb) Fatal(args ...any)               { f.Error(args...); f.FailNow() }
+func (f *tb) Fatalf(format string, a ...any)  { f.Fatal(fmt.Sprintf(format, a...)) }
+func (f *tb) Logf(format string, args ...any) { f.logged += fmt.Sprintf(format, args...) }
+
+// test is a story told as a test of its own, whose outcome is returned.
+func test(story func(t *tb)) *tb {
+	f := &tb{}
+	done := make(chan struct{})
+	go func() { // FailNow ends the goroutine.
+		defer close(done)
+		story(f)
+	}()
+	<-done
+	for i := len(f.cleanups) - 1; i >= 0; i-- {
+		f.cleanups[i]()
+	}
+	return f
+}
+
+// web is a pod that runs for ever and ends within its grace of 30 s only if it is
+// killed.
+func web(name string) *v1.Pod {
+	p := pod(name, []string{"sh", "-c", "trap '' TERM; sleep infinity"})
+	return p
+}
+
+func TestBottle_TheTestDrainsInVirtualTime(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Set(web("web"))
+	b.Run(10 * time.Second)
+	require.NoError(t, b.Node().Drain(context.Background()))
+	assert.Equal(t, 40*time.Second, b.Now().Sub(nodetest.Epoch), "ten seconds, and the grace")
+	b.Stop()
+	assert.Contains(t, b.Transcript(), "       40s  StopContainer c0 grace=30s\n")
+}
+
+func TestBottle_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Set(web("web"))
+	b.Run(10 * time.Second)
+	ctx, cancel := b.WithTimeout(5 * time.Second)
+	defer cancel()
+	require.EqualError(t, b.Node().Drain(ctx), "node: pod default/web has not ended: context deadline exceeded")
+	assert.Equal(t, 15*time.Second, b.Now().Sub(nodetest.Epoch))
+	b.Stop()
+}
+
+// Other calls that wait are the same: Watch, an eviction's Completion, and those
+// of the machine.
+func TestBottle_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Set(web("web"))
+	for state := range b.Node().Watch(context.Background()) {
+		if state.Summary().Status == "Running" {
+			break
+		}
+	}
+	b.AssertPhase("web", v1.PodRunning)
+	done, err := b.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "by the test"})
+	require.NoError(t, err)
+	require.NoError(t, done.Wait(context.Background()))
+	b.Settle()
+	b.AssertPhase("web", v1.PodFailed)
+	b.Stop()
+}
+
+func TestBottle_AWaitThatCannotEndFailsTheTest(t *testing.T) {
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{Seed: 1})
+		b.Set(web("web"))
+		for range b.Node().Watch(context.Background()) {
+		}
+	})
+	assert.True(t, f.failed)
+	assert.Contains(t, f.said, "nodetest: what the test waits for does not come: turn: it is 2000-01-02T00:00:00Z, and what is waited for has not happened")
+}
+
+func TestBottle_RunAfterStopFailsTheTest(t *testing.T) {
+	for name, move := range map[string]func(b *nodetest.Bottle){
+		"Run":       func(b *nodetest.Bottle) { b.Run(time.Second) },
+		"RunUntil":  func(b *nodetest.Bottle) { b.RunUntil(func() bool { return true }) },
+		"Settle":    func(b *nodetest.Bottle) { b.Settle() },
+		"Step":      func(b *nodetest.Bottle) { b.Step() },
+		"StepUntil": func(b *nodetest.Bottle) { b.StepUntil(b.Now()) },
+	} {
+		f := test(func(t *tb) {
+			b := nodetest.New(t, nodetest.Config{})
+			b.Stop()
+			move(b)
+		})
+		assert.Contains(t, f.said, "nodetest: "+name+" after Stop: no node runs any more. Start starts another", name)
+	}
+	b := nodetest.New(t, nodetest.Config{})
+	b.Stop()
+	b.Start()
+	b.Run(time.Second)
+	b.Crash()
+	b.Run(time.Second) // Time passes while there is no node.
+	b.Start()
+	b.Stop()
+}
+
+func TestBottle_AForgottenStopFailsTheTest(t *testing.T) {
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.Run(time.Second)
+	})
+	assert.Equal(t, "nodetest: a node still runs at the end of the test: call Stop", f.said)
+	f = test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.Run(time.Second)
+		b.Crash()
+	})
+	assert.False(t, f.failed, "what has crashed needs no Stop")
+}
+
+func TestBottle_AFailedTestLogsTheTranscript(t *testing.T) {
+	story := func(t *tb, stop bool) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.Set(web("web"))
+		b.Run(time.Second)
+		t.Errorf("no")
+		if stop {
+			b.Stop()
+		}
+	}
+	for _, stop := range []bool{true, false} {
+		f := test(func(t *tb) { story(t, stop) })
+		assert.Equal(t, "no", f.said)
+		assert.Contains(t, f.logged, "The transcript:\npod default/web\n")
+		assert.Equal(t, 1, strings.Count(f.logged, "The transcript"))
+	}
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.Stop()
+	})
+	assert.Empty(t, f.logged)
+}
+
+func TestBottle_RunUntil(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{})
+	b.Set(pod("job", []string{"sleep", "7"}))
+	b.Run(time.Second)
+	took := b.RunUntil(func() bool {
+		p := b.Pod("job")
+		return p != nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].RestartCount == 1
+	})
+	assert.Equal(t, 6*time.Second, took)
+	b.Stop()
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{})
+		b.RunUntil(func() bool { return false })
+	})
+	assert.Contains(t, f.said, "nodetest: RunUntil: after 24h0m0s the condition still does not hold")
+}
+
+func TestBottle_PodsAreFoundByName(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{})
+	other := web("web")
+	other.Namespace, other.UID = "other", "uid-other"
+	b.Set(web("web"))
+	b.Set(other)
+	assert.Empty(t, b.Status("web"))
+	b.Run(time.Second)
+	assert.EqualValues(t, "uid-web", b.Pod("web").UID)
+	assert.EqualValues(t, "uid-other", b.Pod("other/web").UID)
+	assert.Nil(t, b.Pod("no-such-pod"))
+	assert.True(t, b.AssertStatus("web", "1/1 Running restarts=0"))
+	assert.True(t, b.AssertPhase("other/web", v1.PodRunning))
+	b.Drop("uid-web")
+	b.Run(time.Minute)
+	assert.True(t, b.AssertStatus("web", "gone"))
+	b.Stop()
+	assert.Nil(t, b.Pod("other/web"), "no node runs")
+
+	for want, check := range map[string]func(b *nodetest.Bottle) bool{
+		`nodetest: at 1s: pod default/web is "1/1 Running restarts=0", not "gone"`:         func(b *nodetest.Bottle) bool { return b.AssertStatus("web", "gone") },
+		`nodetest: at 1s: pod default/web is Running (1/1 Running restarts=0), not Failed`: func(b *nodetest.Bottle) bool { return b.AssertPhase("web", v1.PodFailed) },
+		`nodetest: at 1s: there is no pod default/wep`:                                     func(b *nodetest.Bottle) bool { return b.AssertPhase("wep", v1.PodFailed) },
+		`nodetest: at 1s: pod default/wep is "", not "gone"`:                               func(b *nodetest.Bottle) bool { return b.AssertStatus("wep", "gone") },
+	} {
+		f := test(func(t *tb) {
+			b := nodetest.New(t, nodetest.Config{})
+			b.Set(web("web"))
+			b.Run(time.Second)
+			if check(b) {
+				t.Errorf("it passes")
+			}
+			b.Stop()
+		})
+		assert.Equal(t, want, f.said)
+	}
+}
+
+func TestBottle_SeveralNodes(t *testing.T) {
+	named := func(name string) nodetest.Config { return nodetest.Config{Node: node.Config{Name: name}} }
+	tell := func() string {
+		a := nodetest.New(t, named("a"))
+		b := a.AddNode(named("b"))
+		a.Set(web("web"))
+		a.Run(5 * time.Second)
+		b.Set(pod("job", []string{"sleep", "3"}))
+		b.Run(5 * time.Second)
+		a.Crash()
+		b.Run(5 * time.Second)
+		a.Start()
+		a.Run(5 * time.Second)
+		assert.True(t, a.AssertStatus("web", "1/1 Running restarts=0"))
+		assert.Equal(t, "a", a.Pod("web").Spec.NodeName)
+		assert.Nil(t, a.Pod("job"))
+		a.Stop()
+		b.Run(time.Minute) // b still runs.
+		b.Stop()
+		assert.Equal(t, a.Transcript(), b.Transcript())
+		return a.Transcript()
+	}
+	told := tell()
+	assert.Equal(t, told, tell(), "the same seed")
+	assert.True(t, strings.HasPrefix(told, "node a\n       10s  the agent crashes\npod default/web\n        0s  RunSandbox attempt=0\n"), told)
+	_, ofB, ok := strings.Cut(told, "\nnode b\npod default/job\n")
+	require.True(t, ok, told)
+	assert.True(t, strings.HasPrefix(ofB, "        5s  RunSandbox attempt=0\n"), ofB)
+	assert.NotContains(t, ofB, "web")
+}
+
+func TestBottle_NodesHaveNamesOfTheirOwn(t *testing.T) {
+	f := test(func(t *tb) { nodetest.New(t, nodetest.Config{}).AddNode(nodetest.Config{}) })
+	assert.Equal(t, `nodetest: AddNode: there is a node "localhost" already: give each a Config.Node.Name`, f.said)
+	f = test(func(t *tb) {
+		nodetest.New(t, nodetest.Config{Seed: 1}).AddNode(nodetest.Config{Seed: 2, Node: node.Config{Name: "b"}})
+	})
+	assert.Equal(t, "nodetest: AddNode: the seed of a simulation is that of New", f.said)
+	f = test(func(t *tb) {
+		a := nodetest.New(t, nodetest.Config{})
+		a.AddNode(nodetest.Config{Node: node.Config{Name: "b"}})
+		a.Stop()
+	})
+	assert.Equal(t, "nodetest: a node still runs at the end of the test: call Stop", f.said)
+}
+
+// A runtime of somebody else's gives the transcript that the one in memory does,
+// if that is what it is.
+func TestBottle_AnyRuntime(t *testing.T) {
+	story := func(w nodetest.World) {
+		w.Set(web("web"))
+		w.Set(pod("job", []string{"sleep", "3"}))
+		w.Run(20 * time.Second)
+		w.Drop("uid-web")
+		w.Run(time.Minute)
+	}
+	made := func(clk clock.Clock) rt.Runtime { return memory.New(memory.Config{Clock: clk}) }
+	want := nodetest.Play(t, nodetest.Config{Seed: 1}, story)
+	assert.Equal(t, want, nodetest.Play(t, nodetest.Config{Seed: 1, Runtime: made}, story))
+
+	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Times: 1, Do: faulty.Fail}}})
+	require.NoError(t, err)
+	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return faults.Wrap(made(clk), clk) }})
+	assert.Nil(t, b.Machine())
+	b.Set(web("web"))
+	b.RunUntil(func() bool { return strings.HasPrefix(b.Status("web"), "1/1 Running") })
+	b.Crash() // The runtime lives on.
+	b.Start()
+	b.Run(time.Minute)
+	assert.True(t, strings.HasPrefix(b.Status("web"), "1/1 Running"), b.Transcript())
+	b.Stop()
+	assert.Contains(t, b.Transcript(), "  StartContainer c0: faulty: injected: StartContainer\n")
+}
+
+// A runtime that was written for nothing but its own ends, and waits by
+// podworkers.Wait.
+func TestBottle_ARuntimeOfOnesOwn(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
+	b.Set(pod("web", []string{"serve"}))
+	b.Run(10 * time.Second)
+	b.AssertStatus("web", "1/1 Running restarts=0")
+	b.Drop("uid-web")
+	b.Run(10 * time.Second)
+	b.AssertStatus("web", "gone")
+	b.Stop()
+	assert.Equal(t, `pod default/web
+        0s  RunSandbox attempt=0
+        0s  event Pulled: Container image "web:1" already present on machine
+        0s  CreateContainer c0 attempt=0
+        0s  event Created: Container c0 created
+        0s  | 0/1 ContainerCreating restarts=0
+        2s  StartContainer c0
+        2s  event Started: Container c0 started
+        2s  | 1/1 Running restarts=0
+       10s  event Killing: Stopping container c0: the pod ends
+       10s  | 1/1 Terminating restarts=0
+       11s  StopContainer c0 grace=30s
+       11s  StopSandbox
+       11s  | 0/1 Error restarts=0
+     12.1s  RemoveSandbox
+     12.1s  | gone
+`, b.Transcript())
+}
+
+// A crash cuts a call of such a runtime wherever it stands, before it and after it
+// too, and the next node goes on with what is there.
+func TestBottle_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
+	for step := range 120 {
+		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
+		b.Set(pod("web", []string{"serve"}))
+		for range step {
+			b.Step()
+		}
+		b.Crash()
+		b.Start()
+		b.Run(5 * time.Minute)
+		require.True(t, strings.HasPrefix(b.Status("web"), "1/1 Running"), "step %d\n%s", step, b.Transcript())
+		b.Stop()
+	}
+}
+
+// A runtime that waits for something real stops the only thread there is.
+func TestBottle_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := make(chan struct{})
+		var b *nodetest.Bottle
+		f := test(func(t *tb) {
+			b = nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return blocking{newTiny(clk), never} }})
+			b.StallAfter(time.Second)
+			b.Set(pod("web", []string{"serve"}))
+			b.Run(time.Minute)
+		})
+		assert.Contains(t, f.said, "something in the simulation waits for something outside it, and nothing can go on")
+		assert.Contains(t, f.said, "waits by podworkers.Wait(ctx, d)")
+		assert.Contains(t, f.said, "blocking.RunSandbox", "where")
+		close(never)
+		b.Resume()
+		b.Crash()
+	})
+}
+
+// A clock's channel is such a wait too, and says so itself.
+func TestBottle_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
+	f := test(func(t *tb) {
+		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return timing{newTiny(clk), clk} }})
+		b.Set(pod("web", []string{"serve"}))
+		b.Run(time.Minute)
+	})
+	assert.Contains(t, f.said, "nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)")
+	assert.Contains(t, f.said, "timing.RunSandbox", "where")
+}
+
+type blocking struct {
+	*tiny
+	never chan struct{}
+}
+
+func (r blocking) RunSandbox(context.Context, rt.RunSandboxRequest) (string, error) {
+	<-r.never
+	return "", nil
+}
+
+type timing struct {
+	*tiny
+	clock clock.Clock
+}
+
+func (r timing) RunSandbox(context.Context, rt.RunSandboxRequest) (string, error) {
+	<-r.clock.After(time.Second)
+	return "", nil
+}

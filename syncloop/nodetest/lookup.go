@@ -1,0 +1,62 @@
+package nodetest
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// fullName is a pod's name with its namespace, which is default unless given.
+func fullName(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "default/" + name
+}
+
+// Pod is a copy of the pod of a name, or of a namespace/name, with its newest
+// status; nil if the node has none, or if no node runs.
+func (b *Bottle) Pod(name string) *v1.Pod {
+	if b.node == nil {
+		return nil
+	}
+	for _, pod := range b.node.Pods() {
+		if pod.Namespace+"/"+pod.Name == fullName(name) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// Status is how the pod of a name, or of a namespace/name, looked last, as the
+// transcript has it behind the "|": "1/1 Running restarts=0", or "gone". It is
+// empty if the pod has not been seen. It may be asked after Stop.
+func (b *Bottle) Status(name string) string { return b.trace.last(fullName(name)) }
+
+// AssertStatus fails the test unless Status of a pod is as given, and reports
+// whether it is. The test goes on.
+func (b *Bottle) AssertStatus(name, want string) bool {
+	b.t.Helper()
+	if got := b.Status(name); got != want {
+		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), fullName(name), got, want)
+		return false
+	}
+	return true
+}
+
+// AssertPhase fails the test unless the node has the pod of a name, or of a
+// namespace/name, and it is in a phase, and reports whether that is so. The test
+// goes on.
+func (b *Bottle) AssertPhase(name string, want v1.PodPhase) bool {
+	b.t.Helper()
+	pod := b.Pod(name)
+	switch {
+	case pod == nil:
+		b.t.Errorf("nodetest: at %s: there is no pod %s", b.Now().Sub(Epoch), fullName(name))
+	case pod.Status.Phase != want:
+		b.t.Errorf("nodetest: at %s: pod %s is %s (%s), not %s", b.Now().Sub(Epoch), fullName(name), pod.Status.Phase, b.Status(name), want)
+	default:
+		return true
+	}
+	return false
+}
