@@ -76,7 +76,7 @@ func (h *Handlers) late(pod *runtime.Pod) bool {
 // has.
 func (h *Handlers) leave(pod *runtime.Pod) bool {
 	_, desired := h.config.Manager.GetPodByUID(pod.UID)
-	if desired || !h.late(pod) || orphans.Claimed(itemOf(pod), h.places.ledger.Staying()) {
+	if desired || !h.late(pod) || h.inTheWay(pod) {
 		return false
 	}
 	until, heard := h.leftovers.graces.Until(h.owners(pod))
@@ -124,6 +124,12 @@ func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, boo
 	return b, true
 }
 
+// inTheWay: another pod needs the orphan's name or a host port, or the node takes no
+// pods any more and ends those that it has.
+func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
+	return h.config.Closed() || orphans.Claimed(itemOf(pod), h.places.ledger.Staying())
+}
+
 // endClaimed ends pods that are left alone and are in the way of others.
 func (h *Handlers) endClaimed() {
 	if len(h.leftovers.alone) == 0 {
@@ -132,7 +138,7 @@ func (h *Handlers) endClaimed() {
 	running := h.config.Runtime.Pods()
 	for i := range running {
 		pod := &running[i]
-		if _, alone := h.leftovers.alone[pod.UID]; alone && pod.MayRun() && orphans.Claimed(itemOf(pod), h.places.ledger.Staying()) && h.orphaned(pod) {
+		if _, alone := h.leftovers.alone[pod.UID]; alone && pod.MayRun() && h.inTheWay(pod) && h.orphaned(pod) {
 			h.killOrphan(pod)
 		}
 	}

@@ -25,6 +25,8 @@ type places struct {
 	taken []dirty.Entry[struct{}] // kept for the next time
 	// given is what was last given to the worker of each pod.
 	given map[types.UID]*v1.Pod
+	// admitted are the incarnations of pods whose worker may have started something.
+	admitted map[types.UID]uint64
 	// endings are the pods that are ending.
 	endings map[types.UID]ending
 	// seen are the pods that may run, as the runtime has shown them last.
@@ -50,6 +52,7 @@ func newPlaces(wake func()) places {
 	return places{
 		noted:     dirty.New[struct{}](nil, wake),
 		given:     make(map[types.UID]*v1.Pod),
+		admitted:  make(map[types.UID]uint64),
 		endings:   make(map[types.UID]ending),
 		seen:      make(map[types.UID]*runtime.Pod),
 		undecided: make(map[types.UID]bool),
@@ -105,6 +108,7 @@ func (h *Handlers) placeAll(pods []*v1.Pod) {
 	for uid := range h.places.given {
 		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted && !h.config.Workers.View(uid).Known() {
 			delete(h.places.given, uid)
+			delete(h.places.admitted, uid)
 		}
 	}
 }
@@ -137,9 +141,14 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 // whether it has left the configuration, is being deleted or evicted, was refused
 // though it ran, or is known to the runtime only.
 func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+	if view.Known() && !view.IsPodTerminationRequested() {
+		h.places.admitted[uid] = view.Incarnation()
+	} else if !view.Started() {
+		delete(h.places.admitted, uid) // It has to end, and has not begun: what begins now is its end.
+	}
 	e, known := h.places.endings[uid]
 	switch {
-	case view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && (view.Started() || !view.HasConfig() || h.places.seen[uid] != nil):
+	case view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && h.mayRun(uid, view):
 		if !known || e.incarnation != view.Incarnation() {
 			e = ending{incarnation: view.Incarnation(), since: h.config.Clock.Now(), item: h.ends(uid, view, e.item)}
 		}
@@ -167,6 +176,12 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 	}
 	h.places.told.set(Ending{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
 	h.places.ledger.End(e.item, until)
+}
+
+// mayRun: something of a pod that ends may run. Nothing does if it was refused, or
+// ended before its worker had begun.
+func (h *Handlers) mayRun(uid types.UID, view lifecycle.View) bool {
+	return h.places.seen[uid] != nil || !view.HasConfig() || view.Started() && h.places.admitted[uid] == view.Incarnation()
 }
 
 // ends is what takes up room under a UID that begins to end.

@@ -83,7 +83,7 @@ type waiter struct {
 	// is that life's.
 	published bool
 	message   string
-	panics    int // of handlers, since it was decided about last
+	panics    int // of handlers, since they have answered last
 }
 
 // admit decides whether a pod starts now. A refused pod stays in the manager and
@@ -118,12 +118,12 @@ func (h *Handlers) review(uid types.UID, beside waiting.Beside) waiting.Answer {
 	w := h.waiting[uid]
 	answer, err := h.question(w.pod, beside)
 	if err == nil {
+		w.panics = 0
 		return answer
 	}
-	if w.panics++; w.panics > 2 { // One is of the question itself, the next of its trial.
-		return waiting.Answer(panicked)
-	}
-	return waiting.Answer{Admit: beside.Ending == nil, Reason: panicked.Reason, Message: panicked.Message}
+	w.panics++
+	h.clean() // Which has it asked again.
+	return waiting.Answer{Unknown: w.panics == 1, Reason: panicked.Reason, Message: panicked.Message}
 }
 
 // panicked is the refusal of a handler that has panicked too often.
@@ -135,11 +135,15 @@ func (h *Handlers) question(pod *v1.Pod, beside waiting.Beside) (waiting.Answer,
 	if !attrs.Trial && beside.Ending.Len() > 0 {
 		attrs.sums = append(attrs.sums, beside.Ending)
 		if r := nameInUse(pod, beside.Ending); !r.Admit {
-			return waiting.Answer(r), nil
+			return answerOf(r), nil
 		}
 	}
 	result, err := h.ask(attrs)
-	return waiting.Answer(result), err
+	return answerOf(result), err
+}
+
+func answerOf(r PodAdmitResult) waiting.Answer {
+	return waiting.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message}
 }
 
 // nameInUse: a static pod does not start while a pod has its full name that the
@@ -197,6 +201,9 @@ const maxNamed = 3
 
 // sentence says for what a pod waits.
 func (h *Handlers) sentence(d waiting.Decision) string {
+	if len(d.For) == 0 {
+		return d.Answer.Message
+	}
 	var names []string
 	for i, uid := range d.For {
 		if i == maxNamed {

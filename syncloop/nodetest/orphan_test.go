@@ -205,3 +205,15 @@ func TestOrphanGrace_NotForWhatIsRemoved(t *testing.T) {
 	assert.Empty(t, r.containers())
 	r.Stop()
 }
+
+// TestOrphanGrace_ADrainEndsIt: a node that drains leaves nothing running.
+func TestOrphanGrace_ADrainEndsIt(t *testing.T) {
+	r := restart(t, node.Config{}, etcd())
+	r.after(5 * time.Second)
+	assert.Equal(t, r.ids, r.containers())
+	drained := false
+	r.Go(func() { drained = r.Node().Drain(t.Context()) == nil && len(r.containers()) == 0 })
+	r.after(7 * time.Second)
+	assert.True(t, drained)
+	r.Stop()
+}

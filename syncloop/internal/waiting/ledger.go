@@ -17,6 +17,8 @@ const Margin = 30 * time.Second
 type Answer struct {
 	Admit           bool
 	Reason, Message string // of a refusal
+	// Unknown: there is no answer. A pod that waits goes on waiting.
+	Unknown bool
 }
 
 // Beside is what a pod would have beside it. Neither has anything of its own UID.
@@ -226,7 +228,9 @@ func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
 	w.Verdict, w.Answer = Admitted, Answer{}
 	if !answer.Admit {
 		w.Verdict, w.Answer = Waits, answer
-		if l.ending.Len() == 0 {
+		if answer.Unknown {
+			w.For = nil
+		} else if l.ending.Len() == 0 {
 			w.Verdict = Refused
 		} else if without := ask(w.UID, Beside{Staying: &l.staying}); !without.Admit {
 			w.Verdict, w.Answer = Refused, without
@@ -234,7 +238,7 @@ func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
 	}
 	if w.Verdict != Waits {
 		w.For = nil
-	} else if !l.stillBlocked(w) {
+	} else if !answer.Unknown && !l.stillBlocked(w) {
 		w.For = l.blockers(w.UID, now, ask)
 	}
 	if w.Verdict != Refused {

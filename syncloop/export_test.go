@@ -1,0 +1,45 @@
+package syncloop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+)
+
+// Sums are what the pods of the node take, as the handlers keep it and as it is when
+// all of it is added up anew. ran is how each pod was before it began to end.
+func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
+	var staying, ending usage.Sums
+	for _, pod := range h.config.Manager.GetPods() {
+		if h.places.ledger.Waiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
+			staying.Put(usageOf(pod))
+		}
+	}
+	for uid, pod := range ran {
+		view := h.config.Workers.View(uid)
+		if view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && view.Started() {
+			ending.Put(usageOf(pod))
+		}
+	}
+	return text(h.places.ledger.Staying()) + " | " + text(h.places.ledger.Ending()), text(&staying) + " | " + text(&ending)
+}
+
+func text(s *usage.Sums) string {
+	var uids []string
+	for _, uid := range s.UIDs() {
+		uids = append(uids, string(uid))
+	}
+	slices.Sort(uids)
+	cpu := s.Requested(v1.ResourceCPU)
+	_, port := s.Holder(usage.Of(withPort(80)).Ports[0])
+	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
+}
+
+func withPort(port int32) *v1.Pod {
+	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Ports: []v1.ContainerPort{{HostPort: port}}}}}}
+}
