@@ -1,0 +1,658 @@
+package node_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/objects"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// This file holds the class: whatever an embedder puts into node.Config may panic, and
+// that costs the call in which it does. TestPanic_TheTableIsComplete keeps the table
+// equal to what Config has.
+
+// crowd is how many pods there are.
+const crowd = 10
+
+// fuse makes one call panic, for one pod if the call is about one.
+type fuse struct {
+	call  string
+	times int // that are left; negative: always
+	calls int // how often it was reached
+	hits  int // how often it has panicked
+}
+
+// at is called by everything that can panic. about is what tells the pod: its UID, or
+// an ID that has it in it; empty: the call is about no pod.
+func (f *fuse) at(call, about string) {
+	if f.call != call {
+		return
+	}
+	f.calls++
+	if f.times == 0 || f.times < 0 && about != "" && !strings.Contains(about, "pod-0") {
+		return
+	}
+	f.times--
+	f.hits++
+	panic("boom")
+}
+
+// The parts of a node that can panic. Each does what it should otherwise.
+type (
+	fusedRuntime struct {
+		*memory.Runtime
+		*fuse
+		owners map[string]string // of sandboxes and containers, by ID
+		logs   map[string]string // of containers
+		dirs   map[string]string // of sandboxes
+	}
+	fusedVolumes struct {
+		*paper.Volumes
+		*fuse
+	}
+	fusedFiles struct {
+		*paper.Volumes
+		*fuse
+	}
+	fusedObjects struct {
+		*objects.Map
+		*fuse
+	}
+	fusedEndings struct{ *fuse }
+	fusedHTTP    struct{ *fuse }
+	fusedKeyring struct{ *fuse }
+	fusedChecker struct {
+		*fuse
+		call string
+	}
+	fusedRecorder struct{ *fuse }
+	fusedSink     struct{ *fuse }
+	fusedSource   struct{ *fuse }
+	fusedLog      struct{ *fuse }
+	fusedAdmit    struct{ *fuse }
+)
+
+// plain is a runtime that does not answer for its containers, so that commands and
+// connections are used; all other powers that a node makes use of it has.
+type plain struct {
+	runtime.Runtime
+	runtime.EventSource
+	runtime.StatusReporter
+	runtime.Execer
+	runtime.ExecStreamer
+	runtime.LogReader
+	runtime.LogReopener
+	imageDisk
+}
+
+// imageDisk is runtime.ImageFilesystem by another name, as that is the name of its method.
+type imageDisk interface{ runtime.ImageFilesystem }
+
+func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r} }
+
+// answering is a runtime that answers for its containers besides.
+type answering struct {
+	plain
+	runtime.Answerer
+}
+
+func (r *fusedRuntime) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
+	r.at("Runtime.Answer", r.owners[req.ContainerID])
+	return r.Runtime.Answer(ctx, req)
+}
+
+func (r *fusedRuntime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
+	r.at("Runtime.ListPods", "")
+	return r.Runtime.ListPods(ctx)
+}
+
+func (r *fusedRuntime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	r.at("Runtime.PodStatus", string(uid))
+	return r.Runtime.PodStatus(ctx, uid)
+}
+
+func (r *fusedRuntime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+	r.at("Runtime.RunSandbox", string(req.Pod.UID))
+	id, err := r.Runtime.RunSandbox(ctx, req)
+	r.dirs[id], r.owners[id] = req.LogDir, string(req.Pod.UID)
+	return id, err
+}
+
+func (r *fusedRuntime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
+	r.at("Runtime.StopSandbox", r.owners[req.SandboxID])
+	return r.Runtime.StopSandbox(ctx, req)
+}
+
+func (r *fusedRuntime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
+	r.at("Runtime.RemoveSandbox", r.owners[req.SandboxID])
+	return r.Runtime.RemoveSandbox(ctx, req)
+}
+
+func (r *fusedRuntime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	r.at("Runtime.CreateContainer", string(req.Pod.UID))
+	id, err := r.Runtime.CreateContainer(ctx, req)
+	if err == nil {
+		r.logs[id], r.owners[id] = filepath.Join(r.dirs[req.SandboxID], req.LogPath), string(req.Pod.UID)
+	}
+	return id, err
+}
+
+func (r *fusedRuntime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	r.at("Runtime.StartContainer", r.owners[req.ContainerID])
+	return errors.Join(r.ReopenContainerLog(nil, req.ContainerID), r.Runtime.StartContainer(ctx, req))
+}
+
+func (r *fusedRuntime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	r.at("Runtime.StopContainer", r.owners[req.ContainerID])
+	return r.Runtime.StopContainer(ctx, req)
+}
+
+func (r *fusedRuntime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	r.at("Runtime.RemoveContainer", r.owners[req.ContainerID])
+	return r.Runtime.RemoveContainer(ctx, req)
+}
+
+func (r *fusedRuntime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	r.at("Runtime.PullImage", string(req.Pod.UID))
+	return r.Runtime.PullImage(ctx, req)
+}
+
+func (r *fusedRuntime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
+	r.at("Runtime.ImageStatus", string(req.Pod.UID))
+	return r.Runtime.ImageStatus(ctx, req)
+}
+
+func (r *fusedRuntime) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	r.at("Runtime.ListImages", "")
+	return r.Runtime.ListImages(ctx)
+}
+
+func (r *fusedRuntime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
+	r.at("Runtime.RemoveImage", "")
+	return r.Runtime.RemoveImage(ctx, req)
+}
+
+func (r *fusedRuntime) Events(ctx context.Context, sink func(runtime.Event)) error {
+	r.at("Runtime.Events", "")
+	return r.Runtime.Events(ctx, sink)
+}
+
+func (r *fusedRuntime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
+	r.at("Runtime.RuntimeStatus", "")
+	return r.Runtime.RuntimeStatus(ctx)
+}
+
+func (r *fusedRuntime) Exec(_ context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
+	r.at("Runtime.Exec", r.owners[req.ContainerID])
+	return runtime.ExecResult{}, nil
+}
+
+func (r *fusedRuntime) ExecStream(context.Context, runtime.ExecStreamRequest, runtime.Streams) (int32, error) {
+	r.at("Runtime.ExecStream", "")
+	return 0, nil
+}
+
+func (r *fusedRuntime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+	r.at("Runtime.ReadLog", r.owners[req.ContainerID])
+	return r.Runtime.ReadLog(ctx, req, w)
+}
+
+// ReopenContainerLog writes enough to make the log due for rotation.
+func (r *fusedRuntime) ReopenContainerLog(ctx context.Context, id string) error {
+	if ctx != nil { // Not a start.
+		r.at("Runtime.ReopenContainerLog", r.owners[id])
+	}
+	path := r.logs[id]
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("0123456789"), 0o644))
+}
+
+func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
+	r.at("Runtime.ImageFilesystem", "")
+	return r.Runtime.ImageFilesystem(ctx)
+}
+
+func (v fusedVolumes) Problems(pod *v1.Pod) []podsync.Problem {
+	v.at("Volumes.Problems", string(pod.UID))
+	return v.Volumes.Problems(pod)
+}
+
+func (v fusedVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+	v.at("Volumes.SetUp", string(pod.UID))
+	return v.Volumes.SetUp(ctx, pod)
+}
+
+func (v fusedVolumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
+	v.at("Volumes.Mounts", string(pod.UID))
+	return v.Volumes.Mounts(ctx, pod, c, expand)
+}
+
+func (v fusedVolumes) TearDown(ctx context.Context, uid types.UID) error {
+	v.at("Volumes.TearDown", string(uid))
+	return v.Volumes.TearDown(ctx, uid)
+}
+
+func (f fusedFiles) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
+	f.at("Files.Hosts", string(pod.UID))
+	return f.Volumes.Hosts(pod, ips, names)
+}
+
+func (f fusedFiles) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
+	f.at("Files.TerminationLog", string(pod.UID))
+	return f.Volumes.TerminationLog(pod, container, attempt)
+}
+
+func (f fusedFiles) ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error) {
+	f.at("Files.ReadTerminationLog", string(uid))
+	return f.Volumes.ReadTerminationLog(uid, container, attempt, limit)
+}
+
+func (o fusedObjects) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
+	o.at("Objects.ConfigMap", "")
+	return o.Map.ConfigMap(ctx, namespace, name)
+}
+
+func (o fusedObjects) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
+	o.at("Objects.Secret", "")
+	return o.Map.Secret(ctx, namespace, name)
+}
+
+func (e fusedEndings) Save(pod *v1.Pod, _ *v1.PodStatus) error {
+	e.at("Endings.Save", string(pod.UID))
+	return nil
+}
+
+func (e fusedEndings) Drop(uid types.UID) error {
+	e.at("Endings.Drop", string(uid))
+	return nil
+}
+
+func (e fusedEndings) Take(pod *v1.Pod) (v1.PodStatus, bool) {
+	e.at("Endings.Take", string(pod.UID))
+	return v1.PodStatus{}, false
+}
+
+func (e fusedEndings) Pods(func(types.UID) bool, int) ([]types.UID, error) {
+	e.at("Endings.Pods", "")
+	return nil, nil
+}
+
+func (h fusedHTTP) Get(_ context.Context, url string, _ http.Header) error {
+	h.at("HTTP.Get", url)
+	return nil
+}
+
+func (k fusedKeyring) Credentials(_ context.Context, _ string, pod *v1.Pod, _ []v1.Secret) ([]runtime.Auth, error) {
+	k.at("Keyring.Credentials", string(pod.UID))
+	return nil, nil
+}
+
+func (c fusedChecker) Check(_ context.Context, req prober.Request) (prober.Outcome, string, error) {
+	c.at(c.call, string(req.UID))
+	return prober.Passed, "", nil
+}
+
+func (r fusedRecorder) Event(k8sruntime.Object, string, string, string) { r.at("Recorder.Event", "") }
+
+func (r fusedRecorder) Eventf(k8sruntime.Object, string, string, string, ...any) {
+	r.at("Recorder.Eventf", "")
+}
+
+func (s fusedSink) Send(_ context.Context, u status.Update) error {
+	s.at("Sink.Send", string(u.UID))
+	return nil
+}
+
+func (s fusedSource) Run(_ context.Context, sink source.Sink) error {
+	sink.Set(source.Snapshot{})
+	s.at("Sources.Run", "")
+	return nil
+}
+
+func (l fusedLog) Enabled(context.Context, slog.Level) bool { l.at("Log.Enabled", ""); return true }
+
+func (l fusedLog) Handle(context.Context, slog.Record) error { l.at("Log.Handle", ""); return nil }
+
+func (l fusedLog) WithAttrs([]slog.Attr) slog.Handler { l.at("Log.WithAttrs", ""); return l }
+
+func (l fusedLog) WithGroup(string) slog.Handler { l.at("Log.WithGroup", ""); return l }
+
+func (a fusedAdmit) Admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	a.at("Admit.Admit", string(attrs.Pod.UID))
+	return syncloop.PodAdmitResult{Admit: true}
+}
+
+// scene is a simulated node all parts of which can panic.
+type scene struct {
+	*fuse
+	t         *testing.T
+	scheduler *turn.Scheduler
+	process   *turn.Process
+	machine   *memory.Runtime
+	node      *node.Node
+	told      []string // by Hooks.Panicked
+	unhealthy string   // what Healthy has said of the call
+	ready     map[types.UID]bool
+}
+
+func newScene(t *testing.T, f *fuse) *scene {
+	s := &scene{fuse: f, t: t, scheduler: turn.NewScheduler(1, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), ready: map[types.UID]bool{}}
+	s.process = s.scheduler.NewProcess()
+	s.machine = memory.New(memory.Config{Clock: s.scheduler.NewProcess().Clock()})
+	s.machine.SetImageFilesystem(1000, 900)
+	known := objects.NewMap()
+	known.SetConfigMap(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conf"}, Data: map[string]string{"a": "1"}})
+	known.SetSecret(&v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pull"}, Type: v1.SecretTypeDockerConfigJson})
+	root := t.TempDir()
+	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
+	volumes := paper.New(paper.Config{Objects: fusedObjects{known, f}})
+	config := node.Config{
+		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
+		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Endings: fusedEndings{f},
+		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
+		LogRoot: root, LogMaxBytes: 5, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
+		Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
+		Clock:     s.process.Clock(), Jitter: func() float64 { f.at("Jitter", ""); return 0 },
+		DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
+		Log: slog.New(fusedLog{f}), Recorder: fusedRecorder{f},
+		Hooks: podworkers.Hooks{
+			Phase: func(uid types.UID, _ uint64, _ lifecycle.Phase) {
+				f.at("Hooks.Phase", string(uid))
+				if f.call == "Hooks.Panicked" {
+					panic("boom")
+				}
+			},
+			Forgotten: func(uid types.UID) { f.at("Hooks.Forgotten", string(uid)) },
+			Synced:    func(sync podworkers.Synced) { f.at("Hooks.Synced", string(sync.UID)) },
+			Panicked: func(call string, _ error) {
+				s.told = append(s.told, call)
+				f.at("Hooks.Panicked", "")
+			},
+		},
+	}
+	switch f.call {
+	case "Check.Check":
+		config.Check = fusedChecker{f, f.call}
+	case "Runtime.Answer":
+		config.Runtime = answering{rt.plain(), rt}
+	}
+	var err error
+	s.node, err = node.New(config)
+	require.NoError(t, err)
+	return s
+}
+
+// worker is a pod that makes use of everything: its container fails now and then.
+func worker(i int) *v1.Pod {
+	name := fmt.Sprintf("pod-%d", i)
+	hook := func(h v1.LifecycleHandler) *v1.LifecycleHandler { return &h }
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", UID: types.UID(name),
+			Annotations: map[string]string{memory.AnnotationPrefix + "c": "run=20s exit=1; run=20s exit=1; run=20s exit=1; run=forever"},
+		},
+		Spec: v1.PodSpec{
+			ImagePullSecrets: []v1.LocalObjectReference{{Name: "pull"}},
+			Volumes:          []v1.Volume{{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}}},
+			Containers: []v1.Container{{
+				Name: "c", Image: "img:" + name, Command: []string{"serve"},
+				EnvFrom:                  []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}},
+				VolumeMounts:             []v1.VolumeMount{{Name: "conf", MountPath: "/conf"}},
+				TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError,
+				ReadinessProbe:           &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 1}}, PeriodSeconds: 5},
+				Lifecycle: &v1.Lifecycle{
+					PostStart: hook(v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}),
+					PreStop:   hook(v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/" + name, Port: intstr.FromInt(80)}}),
+				},
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}},
+			}},
+		},
+	}
+}
+
+// play is the life of ten pods: they run, one is evicted, and all are dropped. It
+// returns how many have been ready, and how many have gone without a trace.
+func (s *scene) play() (ready, gone int) {
+	ctx, end := turn.WithCancel(context.Background())
+	var pods []*v1.Pod
+	for i := range crowd {
+		pods = append(pods, worker(i))
+	}
+	require.NoError(s.t, s.node.Replace(pods))
+	ended := false
+	s.process.Go(func() {
+		assert.NoError(s.t, s.node.Run(ctx))
+		ended = true
+	})
+	s.pass(5 * time.Minute)
+	s.process.Go(func() {
+		_ = s.node.ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard)
+		_, _ = s.node.ExecStream(ctx, runtime.ExecStreamRequest{}, runtime.Streams{})
+	})
+	_, _ = s.node.Evict("pod-0", node.Eviction{})
+	s.pass(time.Minute)
+	require.NoError(s.t, s.node.Replace(nil))
+	s.pass(20 * time.Minute)
+	for i := range crowd {
+		uid := types.UID(fmt.Sprintf("pod-%d", i))
+		left := s.machine.LookAt(uid)
+		if len(left.Sandboxes)+len(left.Containers) == 0 && !slices.ContainsFunc(s.node.Pods(), func(p *v1.Pod) bool { return p.UID == uid }) {
+			gone++
+		}
+	}
+	end()
+	s.scheduler.RunUntil(s.scheduler.Now().Add(2 * time.Minute))
+	assert.True(s.t, ended, "Run has ended")
+	assert.Zero(s.t, s.process.Running())
+	return len(s.ready), gone
+}
+
+// pass lets time pass, and looks now and then.
+func (s *scene) pass(d time.Duration) {
+	for end := s.scheduler.Now().Add(d); s.scheduler.Now().Before(end); {
+		s.scheduler.RunUntil(s.scheduler.Now().Add(5 * time.Second))
+		for _, p := range s.node.Pods() {
+			if len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].Ready {
+				s.ready[p.UID] = true
+			}
+		}
+		if err := s.node.Healthy(); err != nil && strings.Contains(err.Error(), "panicked: boom") {
+			s.unhealthy = err.Error()
+		}
+	}
+}
+
+// panicking is a call of what is in node.Config.
+type panicking struct {
+	call string
+	name string // by which health tells; empty: the call's
+	// ready and gone are how many pods come so far if the call always panics: for pod-0
+	// where it is about one pod, and for all where it is about none.
+	ready, gone int
+}
+
+var panickings = []panicking{
+	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 10, gone: 10},
+	{call: "Check.Check", name: "Checker.Check", ready: 10, gone: 10},
+	{call: "DNS.ReadHost", ready: 10, gone: 10},
+	{call: "Endings.Drop", ready: 10, gone: 10},
+	{call: "Endings.Pods", name: "gc of directories", ready: 10, gone: 10},
+	{call: "Endings.Save", ready: 10, gone: 10},
+	{call: "Endings.Take", name: "Ended", ready: 10, gone: 10},
+	{call: "Evictable", ready: 10, gone: 10},
+	{call: "Files.Hosts", ready: 10, gone: 10},
+	{call: "Files.ReadTerminationLog", ready: 10, gone: 10},
+	{call: "Files.TerminationLog", ready: 10, gone: 10},
+	{call: "GRPCProbes.Check", name: "Checker.Check", ready: 10, gone: 10},
+	{call: "HTTP.Get", ready: 10, gone: 10},
+	{call: "Hooks.Forgotten", ready: 10, gone: 10},
+	{call: "Hooks.Panicked", name: "Hooks.Phase", ready: 10, gone: 10},
+	{call: "Hooks.Phase", ready: 10, gone: 10},
+	{call: "Hooks.Synced", ready: 10, gone: 10},
+	{call: "Jitter", ready: 10, gone: 10},
+	{call: "Keyring.Credentials", ready: 10, gone: 10},
+	{call: "Log.Enabled", name: "Log.Handler", ready: 10, gone: 10},
+	{call: "Log.Handle", name: "Log.Handler", ready: 10, gone: 10},
+	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 10, gone: 10},
+	{call: "Objects.Secret", ready: 10, gone: 10},
+	{call: "Recorder.Event", ready: 10, gone: 10},
+	{call: "Runtime.Answer", ready: 10, gone: 10},
+	{call: "Runtime.CreateContainer", ready: 10, gone: 10},
+	{call: "Runtime.Events", ready: 10, gone: 10},
+	{call: "Runtime.Exec", ready: 10, gone: 10},
+	{call: "Runtime.ExecStream", ready: 10, gone: 10},
+	{call: "Runtime.ImageFilesystem", ready: 10, gone: 10},
+	{call: "Runtime.ImageStatus", ready: 10, gone: 10},
+	{call: "Runtime.ListImages", ready: 10, gone: 10},
+	{call: "Runtime.ListPods", ready: 10, gone: 10},
+	{call: "Runtime.PodStatus", ready: 10, gone: 10},
+	{call: "Runtime.PullImage", ready: 10, gone: 10},
+	{call: "Runtime.ReadLog", ready: 10, gone: 10},
+	{call: "Runtime.RemoveContainer", ready: 10, gone: 10},
+	{call: "Runtime.RemoveImage", ready: 10, gone: 10},
+	{call: "Runtime.RemoveSandbox", ready: 10, gone: 10},
+	{call: "Runtime.ReopenContainerLog", ready: 10, gone: 10},
+	{call: "Runtime.RunSandbox", ready: 10, gone: 10},
+	{call: "Runtime.RuntimeStatus", ready: 10, gone: 10},
+	{call: "Runtime.StartContainer", ready: 10, gone: 10},
+	{call: "Runtime.StopContainer", ready: 10, gone: 10},
+	{call: "Runtime.StopSandbox", ready: 10, gone: 10},
+	{call: "Sink.Send", ready: 10, gone: 10},
+	{call: "Sources.Run", name: "Sources[\"other\"].Run", ready: 10, gone: 10},
+	{call: "Volumes.Mounts", ready: 10, gone: 10},
+	{call: "Volumes.Problems", name: "PodAdmitHandler.Admit", ready: 10, gone: 10},
+	{call: "Volumes.SetUp", ready: 10, gone: 10},
+	{call: "Volumes.TearDown", ready: 10, gone: 10},
+}
+
+// exempt are the calls that no test makes panic.
+var exempt = map[string]string{
+	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
+	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused,
+	"Runtime.Attach": unused, "Runtime.PodStats": unused, "Runtime.PortForward": unused, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
+}
+
+const (
+	clocks = "a clock is what the rest is built on: in a simulation it is the simulation"
+	unused = "a node does not call it; package contain has a test of what contains it"
+)
+
+func TestPanic_OfAnythingInConfig(t *testing.T) {
+	for _, c := range panickings {
+		name := cmp.Or(c.name, c.call)
+		t.Run(c.call+"/once", func(t *testing.T) {
+			s := newScene(t, &fuse{call: c.call, times: 1})
+			ready, gone := s.play()
+			assert.Equal(t, [3]int{1, crowd, crowd}, [3]int{s.hits, ready, gone}, "panics, ready, gone")
+			s.assertTold(name)
+		})
+		t.Run(c.call+"/always", func(t *testing.T) {
+			s := newScene(t, &fuse{call: c.call, times: -1})
+			ready, gone := s.play()
+			assert.Equal(t, [2]int{c.ready, c.gone}, [2]int{ready, gone}, "ready, gone")
+			assert.Positive(t, s.hits)
+			s.assertTold(name)
+		})
+	}
+}
+
+// assertTold asserts that the hook and the health have told of one call and no other.
+func (s *scene) assertTold(name string) {
+	s.t.Helper()
+	assert.Equal(s.t, []string{name}, slices.Compact(s.told))
+	assert.Contains(s.t, s.unhealthy, name+" panicked: boom (contained; ")
+}
+
+// calls lists what can be called of a field of Config.
+func calls(field string, t reflect.Type) (list []string) {
+	switch t.Kind() {
+	case reflect.Func:
+		return []string{field}
+	case reflect.Interface:
+		for i := range t.NumMethod() {
+			list = append(list, field+"."+t.Method(i).Name)
+		}
+	case reflect.Slice, reflect.Map:
+		return calls(field, t.Elem())
+	case reflect.Pointer:
+		if t == reflect.TypeFor[*slog.Logger]() {
+			return calls(field, reflect.TypeFor[slog.Handler]())
+		}
+		return calls(field, t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && (f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface) {
+				list = append(list, calls(field+"."+f.Name, f.Type)...)
+			}
+		}
+	}
+	return list
+}
+
+// powers lists the methods of the optional interfaces of package runtime.
+func powers(t *testing.T) (list []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../../runtime/optional.go", nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if i, ok := n.(*ast.InterfaceType); ok {
+			for _, m := range i.Methods.List {
+				list = append(list, "Runtime."+m.Names[0].Name)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// TestPanic_TheTableIsComplete: whoever gives Config a new field, or an interface in it
+// a new method, says here what a panic of it costs.
+func TestPanic_TheTableIsComplete(t *testing.T) {
+	want := powers(t)
+	config := reflect.TypeFor[node.Config]()
+	for i := range config.NumField() {
+		want = append(want, calls(config.Field(i).Name, config.Field(i).Type)...)
+	}
+	slices.Sort(want)
+	got := slices.Collect(maps.Keys(exempt))
+	for _, c := range panickings {
+		got = append(got, c.call)
+	}
+	slices.Sort(got)
+	assert.Equal(t, slices.Compact(want), got) // ImageFilesystem and others are one of two kinds.
+}
