@@ -369,6 +369,7 @@ type scene struct {
 	told      []string // by Hooks.Panicked
 	unhealthy string   // what Healthy has said of the call
 	ready     map[types.UID]bool
+	err       error // of Run
 }
 
 func newScene(t *testing.T, f *fuse) *scene {
@@ -425,7 +426,7 @@ func worker(i int) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "default", UID: types.UID(name),
-			Annotations: map[string]string{memory.AnnotationPrefix + "c": "run=20s exit=1; run=20s exit=1; run=20s exit=1; run=forever"},
+			Annotations: map[string]string{memory.AnnotationPrefix + "c": "run=5s exit=1; run=5s exit=1; run=5s exit=1; run=forever"},
 		},
 		Spec: v1.PodSpec{
 			ImagePullSecrets: []v1.LocalObjectReference{{Name: "pull"}},
@@ -435,7 +436,7 @@ func worker(i int) *v1.Pod {
 				EnvFrom:                  []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}},
 				VolumeMounts:             []v1.VolumeMount{{Name: "conf", MountPath: "/conf"}},
 				TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError,
-				ReadinessProbe:           &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 1}}, PeriodSeconds: 5},
+				ReadinessProbe:           &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 1}}, PeriodSeconds: 60},
 				Lifecycle: &v1.Lifecycle{
 					PostStart: hook(v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}),
 					PreStop:   hook(v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/" + name, Port: intstr.FromInt(80)}}),
@@ -457,10 +458,10 @@ func (s *scene) play() (ready, gone int) {
 	require.NoError(s.t, s.node.Replace(pods))
 	ended := false
 	s.process.Go(func() {
-		assert.NoError(s.t, s.node.Run(ctx))
+		s.err = s.node.Run(ctx)
 		ended = true
 	})
-	s.pass(5 * time.Minute)
+	s.pass(2 * time.Minute)
 	s.process.Go(func() {
 		_ = s.node.ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard)
 		_, _ = s.node.ExecStream(ctx, runtime.ExecStreamRequest{}, runtime.Streams{})
@@ -468,7 +469,7 @@ func (s *scene) play() (ready, gone int) {
 	_, _ = s.node.Evict("pod-0", node.Eviction{})
 	s.pass(time.Minute)
 	require.NoError(s.t, s.node.Replace(nil))
-	s.pass(20 * time.Minute)
+	s.pass(8 * time.Minute)
 	for i := range crowd {
 		uid := types.UID(fmt.Sprintf("pod-%d", i))
 		left := s.machine.LookAt(uid)
@@ -486,7 +487,7 @@ func (s *scene) play() (ready, gone int) {
 // pass lets time pass, and looks now and then.
 func (s *scene) pass(d time.Duration) {
 	for end := s.scheduler.Now().Add(d); s.scheduler.Now().Before(end); {
-		s.scheduler.RunUntil(s.scheduler.Now().Add(5 * time.Second))
+		s.scheduler.RunUntil(s.scheduler.Now().Add(20 * time.Second))
 		for _, p := range s.node.Pods() {
 			if len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].Ready {
 				s.ready[p.UID] = true
@@ -508,18 +509,18 @@ type panicking struct {
 }
 
 var panickings = []panicking{
-	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 10, gone: 10},
-	{call: "Check.Check", name: "Checker.Check", ready: 10, gone: 10},
-	{call: "DNS.ReadHost", ready: 10, gone: 10},
+	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
+	{call: "Check.Check", name: "Checker.Check", ready: 9, gone: 10},
+	{call: "DNS.ReadHost", ready: 0, gone: 10},
 	{call: "Endings.Drop", ready: 10, gone: 10},
 	{call: "Endings.Pods", name: "gc of directories", ready: 10, gone: 10},
 	{call: "Endings.Save", ready: 10, gone: 10},
-	{call: "Endings.Take", name: "Ended", ready: 10, gone: 10},
+	{call: "Endings.Take", name: "Ended", ready: 9, gone: 10},
 	{call: "Evictable", ready: 10, gone: 10},
-	{call: "Files.Hosts", ready: 10, gone: 10},
+	{call: "Files.Hosts", ready: 9, gone: 10},
 	{call: "Files.ReadTerminationLog", ready: 10, gone: 10},
-	{call: "Files.TerminationLog", ready: 10, gone: 10},
-	{call: "GRPCProbes.Check", name: "Checker.Check", ready: 10, gone: 10},
+	{call: "Files.TerminationLog", ready: 9, gone: 10},
+	{call: "GRPCProbes.Check", name: "Checker.Check", ready: 9, gone: 10},
 	{call: "HTTP.Get", ready: 10, gone: 10},
 	{call: "Hooks.Forgotten", ready: 10, gone: 10},
 	{call: "Hooks.Panicked", name: "Hooks.Phase", ready: 10, gone: 10},
@@ -529,35 +530,35 @@ var panickings = []panicking{
 	{call: "Keyring.Credentials", ready: 10, gone: 10},
 	{call: "Log.Enabled", name: "Log.Handler", ready: 10, gone: 10},
 	{call: "Log.Handle", name: "Log.Handler", ready: 10, gone: 10},
-	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 10, gone: 10},
+	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
 	{call: "Recorder.Event", ready: 10, gone: 10},
-	{call: "Runtime.Answer", ready: 10, gone: 10},
-	{call: "Runtime.CreateContainer", ready: 10, gone: 10},
+	{call: "Runtime.Answer", ready: 9, gone: 10},
+	{call: "Runtime.CreateContainer", ready: 9, gone: 10},
 	{call: "Runtime.Events", ready: 10, gone: 10},
-	{call: "Runtime.Exec", ready: 10, gone: 10},
+	{call: "Runtime.Exec", ready: 9, gone: 10},
 	{call: "Runtime.ExecStream", ready: 10, gone: 10},
 	{call: "Runtime.ImageFilesystem", ready: 10, gone: 10},
-	{call: "Runtime.ImageStatus", ready: 10, gone: 10},
+	{call: "Runtime.ImageStatus", ready: 9, gone: 10},
 	{call: "Runtime.ListImages", ready: 10, gone: 10},
 	{call: "Runtime.ListPods", ready: 10, gone: 10},
-	{call: "Runtime.PodStatus", ready: 10, gone: 10},
-	{call: "Runtime.PullImage", ready: 10, gone: 10},
+	{call: "Runtime.PodStatus", ready: 9, gone: 9},
+	{call: "Runtime.PullImage", ready: 9, gone: 10},
 	{call: "Runtime.ReadLog", ready: 10, gone: 10},
 	{call: "Runtime.RemoveContainer", ready: 10, gone: 10},
 	{call: "Runtime.RemoveImage", ready: 10, gone: 10},
-	{call: "Runtime.RemoveSandbox", ready: 10, gone: 10},
+	{call: "Runtime.RemoveSandbox", ready: 10, gone: 9},
 	{call: "Runtime.ReopenContainerLog", ready: 10, gone: 10},
-	{call: "Runtime.RunSandbox", ready: 10, gone: 10},
-	{call: "Runtime.RuntimeStatus", ready: 10, gone: 10},
-	{call: "Runtime.StartContainer", ready: 10, gone: 10},
+	{call: "Runtime.RunSandbox", ready: 9, gone: 10},
+	{call: "Runtime.RuntimeStatus", ready: 0, gone: 10},
+	{call: "Runtime.StartContainer", ready: 9, gone: 10},
 	{call: "Runtime.StopContainer", ready: 10, gone: 10},
-	{call: "Runtime.StopSandbox", ready: 10, gone: 10},
+	{call: "Runtime.StopSandbox", ready: 10, gone: 9},
 	{call: "Sink.Send", ready: 10, gone: 10},
 	{call: "Sources.Run", name: "Sources[\"other\"].Run", ready: 10, gone: 10},
-	{call: "Volumes.Mounts", ready: 10, gone: 10},
-	{call: "Volumes.Problems", name: "PodAdmitHandler.Admit", ready: 10, gone: 10},
-	{call: "Volumes.SetUp", ready: 10, gone: 10},
+	{call: "Volumes.Mounts", ready: 9, gone: 10},
+	{call: "Volumes.Problems", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
+	{call: "Volumes.SetUp", ready: 9, gone: 10},
 	{call: "Volumes.TearDown", ready: 10, gone: 10},
 }
 
@@ -580,6 +581,7 @@ func TestPanic_OfAnythingInConfig(t *testing.T) {
 			s := newScene(t, &fuse{call: c.call, times: 1})
 			ready, gone := s.play()
 			assert.Equal(t, [3]int{1, crowd, crowd}, [3]int{s.hits, ready, gone}, "panics, ready, gone")
+			assert.NoError(t, s.err)
 			s.assertTold(name)
 		})
 		t.Run(c.call+"/always", func(t *testing.T) {
@@ -587,6 +589,9 @@ func TestPanic_OfAnythingInConfig(t *testing.T) {
 			ready, gone := s.play()
 			assert.Equal(t, [2]int{c.ready, c.gone}, [2]int{ready, gone}, "ready, gone")
 			assert.Positive(t, s.hits)
+			if s.err != nil { // What could not end, or be told, is named.
+				assert.ErrorIs(t, s.err, status.ErrUnsent)
+			}
 			s.assertTold(name)
 		})
 	}
