@@ -150,6 +150,8 @@ func (h *Handlers) closed(pod *v1.Pod, running map[types.UID]bool) bool {
 		return true
 	}
 	h.update(podworkers.SyncPodCreate, pod, nil)
-	h.update(podworkers.SyncPodKill, pod, nil)
+	h.send(podworkers.UpdatePodOptions{
+		UpdateType: podworkers.SyncPodKill, Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: NodeShutdown()},
+	})
 	return true
 }

@@ -117,7 +117,7 @@ func (n *Node) buildSyncer() (err error) {
 		config.Logs = n.logs
 	}
 	if n.statuses != nil {
-		config.Endings = n.statuses
+		config.Endings = unlessDrained{n.statuses, n.draining}
 	}
 	n.syncer, err = podsync.New(config)
 	return err

@@ -83,5 +83,6 @@
 // an event StatusRefused, once; there it is a line of the log.
 // A node that drains refuses new pods with reason NodeShutdown, as the kubelet
 // does at shutdown, and kills the ones it has at the same time, without an
-// order by priority.
+// order by priority. They fail with reason Terminated, as there; but Config.Endings do
+// not keep that, since the next agent is to run what a drain has only stopped.
 package node

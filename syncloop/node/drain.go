@@ -7,19 +7,23 @@ import (
 	"slices"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
 // Drain ends all pods of the node, each within its grace, and returns when
 // none runs any more, those that were dropped before included. New pods are
-// refused from then on. It needs a running node (ErrNotRunning) and leaves it
-// running: end Run's context afterwards. If ctx ends first the error names the
+// refused from then on. The pods have Failed then, unless they had ended before, with
+// reason Terminated and the condition DisruptionTarget. It needs a running node, and
+// leaves it running: end Run's context afterwards. Before Run it fails with
+// ErrNotRunning and changes nothing. If ctx ends first the error names the
 // pods that are still ending, and they go on doing so. It may be called again,
 // to go on waiting.
 func (n *Node) Drain(ctx context.Context) error {
-	n.draining.begin()
-	if err := n.flush(ctx); err != nil {
+	if err := n.shut(ctx); err != nil {
 		return err
 	}
 	return await(ctx, slices.Concat(n.endWanted(nil), n.endings(nil)))
@@ -36,15 +40,17 @@ func await(ctx context.Context, all []ending) error {
 	return errors.Join(errs...)
 }
 
-// flush waits until the loop has done what it was about: a pod that was admitted
-// in the last moment has its worker then, and can be found.
-func (n *Node) flush(ctx context.Context) error {
+// shut begins to refuse pods, and waits until the loop has done what it was about:
+// a pod that was admitted in the last moment has its worker then, and can be found.
+// Before Run it fails and changes nothing.
+func (n *Node) shut(ctx context.Context) error {
 	n.mu.Lock()
 	ran := n.mu.ran
 	n.mu.Unlock()
 	if !ran {
 		return ErrNotRunning
 	}
+	n.draining.begin()
 	if err := n.loop.Flush(ctx); err != nil && !errors.Is(err, syncloop.ErrStopped) {
 		return err
 	}
@@ -61,7 +67,8 @@ type ending struct {
 func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
 		if n.workers.View(pod.UID).Known() {
-			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(podworkers.UpdatePodOptions{Pod: pod}, graceSeconds))})
+			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
+			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(options, graceSeconds))})
 		}
 	}
 	return all
@@ -97,4 +104,19 @@ func (d *draining) hasBegun() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mu.begun
+}
+
+// unlessDrained keeps no ending of a pod that only the drain has ended: it may be wanted
+// by the next agent.
+type unlessDrained struct {
+	podsync.Endings
+	draining *draining
+}
+
+// Save implements podsync.Endings.
+func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
+	if status.Reason == syncloop.ReasonTerminated && e.draining.hasBegun() {
+		return nil
+	}
+	return e.Endings.Save(pod, status)
 }

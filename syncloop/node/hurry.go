@@ -13,8 +13,7 @@ import (
 // whose own grace is shorter keeps that, and so does one that was dropped before: the
 // error names it if ctx ends first.
 func (n *Node) Hurry(ctx context.Context, graceSeconds int64) error {
-	n.draining.begin()
-	if err := n.flush(ctx); err != nil {
+	if err := n.shut(ctx); err != nil {
 		return err
 	}
 	return await(ctx, slices.Concat(n.endWanted(&graceSeconds), n.endings(&graceSeconds)))
@@ -23,7 +22,10 @@ func (n *Node) Hurry(ctx context.Context, graceSeconds int64) error {
 // within shortens a kill, if there is a grace.
 func within(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
 	if graceSeconds != nil {
-		options.KillPodOptions = &podworkers.KillPodOptions{PodTerminationGracePeriodSecondsOverride: graceSeconds}
+		if options.KillPodOptions == nil {
+			options.KillPodOptions = &podworkers.KillPodOptions{}
+		}
+		options.KillPodOptions.PodTerminationGracePeriodSecondsOverride = graceSeconds
 	}
 	return options
 }

@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/runtime"
@@ -437,6 +440,159 @@ func TestNode_I28_FormerLife(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// TestNode_I28_FormerLifeOfOneThatAwaitsASlot: a pod whose UID was used before, and
+// that has begun but not been synced yet, as all slots are busy, is not shown with the
+// status of its predecessor, whoever looks and when; Life never goes down.
+func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "slow", Latency: time.Minute}}})
+		require.NoError(t, err)
+		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), MaxSyncs: 1})
+		old := pod("web", "serve")
+		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
+		old.Spec.TerminationGracePeriodSeconds = new(int64(10))
+		require.NoError(t, n.Set(old))
+		time.Sleep(5 * time.Second)
+
+		var seen []string
+		life := uint64(0)
+		note := func(state node.PodState) {
+			assert.GreaterOrEqual(t, state.Life, life, "it never goes down")
+			life = state.Life
+			if line := fmt.Sprintf("life %d %s gone=%t", state.Life, state.Summary(), state.Gone); len(seen) == 0 || seen[len(seen)-1] != line {
+				seen = append(seen, line)
+			}
+		}
+		watching, stop := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { // One that looks once in a while, and sees few of the states between.
+			for state := range n.Watch(watching) {
+				if state.Pod.Name == "web" {
+					note(state)
+					time.Sleep(7 * time.Second)
+				}
+			}
+		})
+		synctest.Wait()
+		n.Drop("web")
+		time.Sleep(time.Second)
+		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Set(pod("slow", "serve")))
+		time.Sleep(20 * time.Second) // The old one has ended; the slot is busy.
+		for state := range n.Watch(t.Context()) {
+			if state.Pod.Name == "web" {
+				assert.Equal(t, "0/1 Pending", state.Summary().String())
+				assert.Equal(t, uint64(1), state.Life, "the next one's")
+				break
+			}
+		}
+		for _, p := range n.Pods() {
+			if p.Name == "web" {
+				assert.Equal(t, v1.PodStatus{Phase: v1.PodPending}, p.Status)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		n.Drop("web")
+		time.Sleep(2 * time.Minute)
+		stop()
+		over.Wait()
+		assert.Equal(t, []string{
+			"life 0 1/1 Running gone=false", "life 0 1/1 Terminating gone=false",
+			"life 1 0/1 Pending gone=false", "life 1 0/1 ContainerCreating gone=false",
+			"life 1 1/1 Running, 1 restart gone=false", "life 1 1/1 Terminating, 1 restart gone=false",
+			"life 1 1/1 Running, 1 restart gone=true", // As it was shown last: its status was forgotten meanwhile.
+		}, seen)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_DrainBeforeRunChangesNothing: a call that fails has done nothing.
+func TestNode_DrainBeforeRunChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, err := node.New(node.Config{})
+		require.NoError(t, err)
+		require.NoError(t, n.Set(pod("web", "serve")))
+		require.ErrorIs(t, n.Drain(t.Context()), node.ErrNotRunning)
+		r := start(t, n)
+		time.Sleep(time.Minute)
+		assert.Equal(t, "1/1 Running", node.Summarize(n.Pods()[0], false).String())
+		require.NoError(t, n.Drain(t.Context()))
+		require.NoError(t, r.stop())
+	})
+}
+
+// TestNode_DrainedPodsSayWhy: as at a shutdown of the kubelet's node (SD-3), whatever
+// their restart policy; what had ended before keeps its own reason, and nothing of
+// that is kept for the next agent, which may run them again.
+func TestNode_DrainedPodsSayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		store, sent := &kept{}, map[string]v1.PodStatus{}
+		n := run(t, node.Config{Endings: store, Sink: sinkFunc(func(u status.Update) {
+			mu.Lock()
+			defer mu.Unlock()
+			sent[string(u.UID)] = u.Status
+		})})
+		for name, policy := range map[string]v1.RestartPolicy{"always": v1.RestartPolicyAlways, "never": v1.RestartPolicyNever, "failure": v1.RestartPolicyOnFailure} {
+			p := pod(name, "serve")
+			p.Spec.RestartPolicy = policy
+			require.NoError(t, n.Set(p))
+		}
+		done := pod("done", "true")
+		done.Spec.RestartPolicy = v1.RestartPolicyNever
+		require.NoError(t, n.Set(done))
+		require.NoError(t, n.Set(pod("evicted", "serve")))
+		time.Sleep(time.Second)
+		_, err := n.Evict("evicted", node.Eviction{})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, n.Drain(t.Context()))
+		require.NoError(t, n.stop())
+		const message = "Pod was terminated in response to imminent node shutdown."
+		for _, name := range []string{"always", "never", "failure"} {
+			s := sent[name]
+			assert.Equal(t, "Failed Terminated "+message, fmt.Sprint(s.Phase, " ", s.Reason, " ", s.Message), name)
+			i := slices.IndexFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
+			require.GreaterOrEqual(t, i, 0, name)
+			c := s.Conditions[i]
+			assert.Equal(t, "True TerminationByKubelet "+message, fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message), name)
+		}
+		assert.Equal(t, "Succeeded ", fmt.Sprint(sent["done"].Phase, " ", sent["done"].Reason))
+		assert.Equal(t, "Failed Evicted", fmt.Sprint(sent["evicted"].Phase, " ", sent["evicted"].Reason))
+		assert.Equal(t, []string{"done Succeeded ", "evicted Failed Evicted"}, store.saved())
+	})
+}
+
+// kept writes down which endings are kept.
+type kept struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (k *kept) Save(pod *v1.Pod, s *v1.PodStatus) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names == nil {
+		k.names = map[string]bool{}
+	}
+	k.names[fmt.Sprint(pod.Name, " ", s.Phase, " ", s.Reason)] = true
+	return nil
+}
+
+func (k *kept) saved() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Keys(k.names))
+}
+
+func (*kept) Drop(types.UID) error                                { return nil }
+func (*kept) Take(*v1.Pod) (v1.PodStatus, bool)                   { return v1.PodStatus{}, false }
+func (*kept) Pods(func(types.UID) bool, int) ([]types.UID, error) { return nil, nil }
+
+type sinkFunc func(status.Update)
+
+func (f sinkFunc) Send(_ context.Context, u status.Update) error { f(u); return nil }
 
 // TestNode_I11_StaticPodChangedWhileAgentWasDown: the old version of a manifest
 // has ended before the new one starts, though the agent that started it is gone.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -32,6 +33,8 @@ type PodState struct {
 	Gone bool
 
 	from *v1.Pod // what Pod is a copy of: an object that is never changed
+	// unsaid: this life has no status yet; what there is was said of the one before.
+	unsaid bool
 }
 
 // Summary is the pod on one line.
@@ -78,16 +81,27 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	s, ok := n.status.GetPodStatus(pod.UID)
 	deferral, waits := n.handlers.Deferred(pod.UID)
+	view := n.workers.View(pod.UID)
 	switch {
 	case waits:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: syncloop.ReasonAdmissionDeferred, Message: deferral.Message}
-	case n.workers.View(pod.UID).RestartRequested():
+	case former(view, n.status.PodIsFinished(pod.UID)):
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:
 		pod.Status = s
 	}
 	return pod
 }
+
+// former: the newest status is said of an incarnation before the one that is wanted
+// now: that one is still to end, or it has, and the wanted one, which has begun, has not
+// been synced yet.
+func former(view lifecycle.View, finished bool) bool {
+	return view.RestartRequested() || finished && begun(view)
+}
+
+// begun: the pod has a worker that has not ended it yet.
+func begun(view lifecycle.View) bool { return view.Known() && !view.IsPodKnownTerminated() }
 
 // watcher is one Watch: the pods that have changed since it looked last.
 type watcher struct {
@@ -174,23 +188,41 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 		from = newest.Pod // What there is to see is what ends, whatever comes after it.
 	}
 	state := PodState{
-		Version:     newest.Version,
-		Life:        newest.Life,
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
 		Gone:        !wanted && !view.Known(),
 		from:        from,
 	}
+	state.number(view, wanted, &newest, &shown)
 	if shown.Pod != nil && state.like(shown) {
 		return PodState{}, false
 	}
 	state.Pod = from.DeepCopy()
 	switch {
+	case state.unsaid:
+		state.Pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
 		newest.Status.DeepCopyInto(&state.Pod.Status)
 	case shown.Pod != nil: // The status is gone already; it was how the pod was last.
 		shown.Pod.Status.DeepCopyInto(&state.Pod.Status)
 	}
 	return state, true
+}
+
+// number says which status is shown, and whether it is one of the pod's own life. The
+// next life's number is the one that its first status will have. Neither number goes
+// down when the status is forgotten.
+func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Update, shown *PodState) {
+	s.Version, s.Life = max(newest.Version, shown.Version), max(newest.Life, shown.Life)
+	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
+	switch {
+	case view.IsPodTerminationRequested() || !wanted || !begun(view):
+	case newest.Version > 0 && newest.Finished:
+		s.unsaid, s.Life = true, max(newest.Life+1, shown.Life)
+	case forgotten && shown.unsaid:
+		s.unsaid = true
+	case forgotten:
+		s.unsaid, s.Life = true, shown.Life+1
+	}
 }
 
 // like reports whether two states look the same. Neither the object that a pod
