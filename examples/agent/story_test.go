@@ -140,11 +140,11 @@ func TestOnExit_Stop(t *testing.T) {
 		assert.Equal(t, 15200*time.Millisecond, time.Since(begun))
 		assert.Equal(t, faults, logged(log.String()))
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		assert.Equal(t, strings.Fields("stubborn-n 0/1 Error 0 15s"), strings.Fields(lines[len(lines)-1]))
+		assert.Equal(t, strings.Fields("stubborn-n 0/1 Terminated 0 15s"), strings.Fields(lines[len(lines)-1]))
 		stubborn := pods(&out)["stubborn-n"]
-		assert.Equal(t, []string{"1/1 Running 0", "1/1 Terminating 0", "0/1 Error 0"}, stubborn)
+		assert.Equal(t, []string{"1/1 Running 0", "1/1 Terminating 0", "0/1 Terminated 0"}, stubborn)
 		for _, pod := range []string{"web-n", "init-chain-n"} {
-			assert.Regexp(t, `(?m)^`+pod+` +0/1 +Error +0 +10s$`, out.String())
+			assert.Regexp(t, `(?m)^`+pod+` +0/1 +Terminated +0 +10s$`, out.String())
 		}
 		assert.NotRegexp(t, `(?m)^job-n .*Terminating`, out.String(), "it has ended by itself")
 	})
@@ -276,9 +276,9 @@ func TestTable_TheLastLines(t *testing.T) {
 		}
 		delete(last, "NAME")
 		assert.Equal(t, map[string]string{
-			"web-n": "Error", "job-n": "Completed", "init-chain-n": "Error", "crash-looper-n": "Error", "stubborn-n": "Error",
-			"sidecars-n": "Error", "probes-n": "Error", "hooks-n": "Error", "deadline-n": "Error", "config-n": "Error", "volumes-n": "Error",
-			"rules-n": "ContainerStatusUnknown", // One of them had not been started again.
+			"web-n": "Terminated", "job-n": "Completed", "init-chain-n": "Terminated", "crash-looper-n": "Terminated", "stubborn-n": "Terminated",
+			"probes-n": "Terminated", "hooks-n": "Terminated", "deadline-n": "Terminated", "config-n": "Terminated", "volumes-n": "Terminated",
+			"rules-n": "Terminated", "sidecars-n": "Error", // As kubectl, what a sidecar has to say goes first.
 		}, last)
 	})
 }
