@@ -162,7 +162,7 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
 		assert.Contains(t, log.String(), `"msg":"the pods are killed, as a second signal came","within":6000000000`)
-		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Error 0")
+		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Terminated 0")
 	})
 }
 

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -28,7 +29,8 @@ func (s Summary) String() string {
 }
 
 // Summarize says in a word how a pod is. terminating is what the pod's worker
-// says; a deletion timestamp counts as well.
+// says; a deletion timestamp counts as well. A pod of which a container still runs has
+// not ended, whatever phase it is to end in.
 func Summarize(pod *v1.Pod, terminating bool) Summary {
 	s := Summary{Status: string(pod.Status.Phase)}
 	if s.Status == "" {
@@ -41,10 +43,16 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	initializing, ready, sidecars := s.addInit(pod, initialized)
 	ready += s.addRegular(pod, initializing && !initialized)
 	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+sidecars)
-	if (terminating || pod.DeletionTimestamp != nil) && !conditions.IsTerminal(pod.Status.Phase) {
+	if (terminating || pod.DeletionTimestamp != nil) && (runs(pod) || !conditions.IsTerminal(pod.Status.Phase)) {
 		s.Status = "Terminating"
 	}
 	return s
+}
+
+// runs: a container is shown to run.
+func runs(pod *v1.Pod) bool {
+	running := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
 // addInit accounts for the init containers. The first that is not done gives
