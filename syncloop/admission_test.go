@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -136,6 +139,40 @@ func TestAdmitNames_F19(t *testing.T) {
 			assert.Equal(t, want, verdict(syncloop.AdmitNames().Admit(attrs)))
 		})
 	}
+}
+
+// TestPodAdmitAttributes_Requested: whoever asks gets the sum, by whom ever it was
+// added up.
+func TestPodAdmitAttributes_Requested(t *testing.T) {
+	attrs := syncloop.PodAdmitAttributes{OtherPods: []*v1.Pod{requesting("a", "cpu=1"), requesting("b", "cpu=500m memory=1Gi")}}
+	for name, want := range map[v1.ResourceName]string{"cpu": "1500m", "memory": "1Gi", "pods": "2", "example.com/gpu": "0"} {
+		sum := attrs.Requested(name)
+		assert.Equal(t, want, sum.String(), name)
+	}
+
+	var asked []string
+	w := newWorld()
+	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager: w.manager.Store, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
+		Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+			sum := attrs.Requested("cpu")
+			asked = append(asked, fmt.Sprintf("%s: %s, %d others, trial %t", attrs.Pod.UID, sum.String(), len(attrs.OtherPods), attrs.Trial))
+			return syncloop.PodAdmitResult{Admit: sum.MilliValue() == 0, Reason: "Full"}
+		})},
+	})
+	require.NoError(t, err)
+	w.handlers = h
+	for _, name := range []string{"a", "b"} {
+		p := requesting(name, "cpu=1")
+		p.UID = types.UID(name)
+		if name == "b" {
+			a, _ := w.manager.GetPodByUID("a")
+			w.workers.work("a", lifecycle.Succeeded)
+			h.HandlePodRemoves(t.Context(), []*v1.Pod{a})
+		}
+		h.HandlePodAdditions(t.Context(), []*v1.Pod{p})
+	}
+	assert.Equal(t, []string{"a: 0, 0 others, trial false", "b: 1, 0 others, trial false", "b: 0, 0 others, trial true"}, asked)
 }
 
 func ExampleAdmitPodCount() {
