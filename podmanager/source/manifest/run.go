@@ -40,9 +40,7 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 		if s.kind == unseen {
 			_, _ = s.list(ctx) // What to watch has to be known first. Scan tells of trouble.
 		}
-		if w == nil {
-			w = s.watchFor()
-		}
+		w = s.watchFor(w)
 		s.keepWatch(ctx, w)
 		snapshot, err := s.Scan(ctx)
 		if ctx.Err() != nil {
