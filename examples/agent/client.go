@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// clientPatience is how long an agent may take to answer.
+	// clientPatience is how long an agent may take to answer, and to go on with a list.
 	clientPatience = 10 * time.Second
-	// clientLimit bounds an answer.
+	// clientLimit bounds an answer, or one item of a list.
 	clientLimit = 16 << 20
 	// defaultListen is where an agent listens, and is asked.
 	defaultListen = "127.0.0.1:10348"
@@ -62,8 +62,10 @@ func (c client) get(ctx context.Context, path ...string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, clientLimit))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, clientLimit+1))
 	switch {
+	case len(body) > clientLimit:
+		return "", fmt.Errorf("the answer of %s is cut short: %w", c.server, errTooLong)
 	case err != nil:
 		return "", fmt.Errorf("the answer of %s breaks off: %w", c.server, err)
 	case answer.StatusCode != http.StatusOK:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -21,21 +20,11 @@ func runPs(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if status, bad := refused(err, stdout, stderr); bad {
 		return status
 	}
-	body, err := c.get(ctx, "pods")
-	var list v1.PodList
-	if err == nil {
-		if err = json.Unmarshal([]byte(body), &list); err != nil {
-			err = fmt.Errorf("the answer of %s is no list of pods: %w", c.server, err)
-		}
-	}
-	if err != nil {
-		return ended(ctx, err, stderr)
-	}
 	t := newTable(stdout)
 	cells := [][]string{heading()}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		cells = append(cells, t.cells(lineOf(node.PodState{Pod: pod}), pod))
+	err = c.pods(ctx, func(pod *v1.Pod) { cells = append(cells, t.cells(lineOf(node.PodState{Pod: pod}), pod)) })
+	if err != nil {
+		return ended(ctx, err, stderr)
 	}
 	for _, row := range layout(cells, math.MaxInt) {
 		fmt.Fprintln(stdout, row)
