@@ -40,6 +40,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 func main() {
@@ -90,7 +92,7 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 
 // complain says each of several joined errors on a line of its own.
 func complain(w io.Writer, err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(plain.Text(err.Error()), "\n") {
 		fmt.Fprintf(w, "agent: %s\n", line)
 	}
 }

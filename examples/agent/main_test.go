@@ -251,6 +251,20 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// next is the next line.
+func (l lines) next(t *testing.T) string {
+	t.Helper()
+	late, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	select {
+	case line := <-l:
+		return line
+	case <-late.Done():
+		require.Fail(t, "no more lines")
+		return ""
+	}
+}
+
 // until reads up to a line that has all of these words.
 func (l lines) until(t *testing.T, words ...string) {
 	t.Helper()

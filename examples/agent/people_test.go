@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +63,7 @@ func TestVerbs_People(t *testing.T) {
 		}
 		code, _, stderr = ask("logs", "talker-n", "-c", "none")
 		assert.Equal(t, exitFailed, code)
-		assert.Contains(t, stderr, `agent: node: pod default/talker-n: the runtime has no container "none" of it, but main, other`)
+		assert.Contains(t, stderr, `agent: pod default/talker-n: the runtime has no container "none" of it, but main, other`)
 		code, _, stderr = ask("logs", "talker-n", "--previous")
 		assert.Equal(t, exitFailed, code)
 		assert.Contains(t, stderr, `container "main" has no earlier one any more`)
@@ -206,4 +208,55 @@ func TestPs_NoList(t *testing.T) {
 	answer = `{"items": []}`
 	code, _, _ := called("ps", "--server", server)
 	assert.Equal(t, exitOK, code)
+}
+
+// TestVerbs_NoPackageNames: whatever fails, what the agent says to people begins with
+// no name of a package, in no part of the sentence.
+func TestVerbs_NoPackageNames(t *testing.T) {
+	dir := t.TempDir()
+	waiting := strings.ReplaceAll(strings.ReplaceAll(talker, "talker", "waiting"), "    command", "    envFrom: [{configMapRef: {name: missing}}]\n    command")
+	over := "apiVersion: v1\nkind: Pod\nmetadata: {name: over}\nspec: {restartPolicy: Never, containers: [{name: main, image: i, command: ['true']}]}\n"
+	for name, text := range map[string]string{"talker.yaml": talker, "waiting.yaml": waiting, "over.yaml": over, "bad.yaml": "kind: Pod\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	o, err := parse([]string{"--manifests", dir, "--objects", t.TempDir(), "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", "true"})
+	require.NoError(t, err)
+	out, log := newLines(), newLines()
+	a, err := newAgent(o, out, log)
+	require.NoError(t, err)
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() { ended <- a.run(signals) }()
+	for awaited := map[string]string{"talker-n": "2/2", "over-n": "Completed", "waiting-n": "CreateContainerConfigError"}; len(awaited) > 0; {
+		words := strings.Fields(out.next(t))
+		if len(words) > 2 && slices.Contains(words, awaited[words[0]]) {
+			delete(awaited, words[0])
+		}
+	}
+	var said []string
+	for _, args := range []string{
+		"ps", "explain waiting-n", "explain over-n", "explain none", "explain a b", "explain A_B",
+		"logs none", "logs waiting-n", "logs over-n --previous", "logs talker-n -c none", "logs talker-n --tail x", "logs talker-n --since x", "logs A_B",
+		"exec none -- true", "exec over-n -- true", "exec waiting-n -- true", "exec talker-n -c none -- true", "exec talker-n -- /no/such", "exec talker-n",
+	} {
+		words := strings.Fields(args)
+		_, stdout, stderr := called(append([]string{words[0], "--server", a.address()}, words[1:]...)...)
+		said = append(said, stdout, stderr)
+	}
+	signals <- os.Interrupt
+	require.NoError(t, <-ended)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink("nowhere/at/all", link))
+	for _, args := range []string{
+		"--state-dir " + link, "--runtime cri --state-dir " + link, "--listen here", "--manifests /no/such", "--node-name " + strings.Repeat("n", 300),
+		"ps --server 127.0.0.1:1", "logs x --server 127.0.0.1:1", "ps --server ://", "exec x --server 127.0.0.1:1 -- true", "no-such-verb",
+	} {
+		_, stdout, stderr := called(strings.Fields(args)...)
+		said = append(said, stdout, stderr)
+	}
+	packages := regexp.MustCompile(`(?m)(^|: |; |\()(agent: )?(node|runtime|objects|podsync|podworkers|memory|volumes|manifest|source|debug|pleg|cri|checkpoint|syncloop|status|lifecycle|gc): `)
+	all := strings.Join(said, "")
+	assert.Contains(t, all, "there is no ConfigMap default/missing")
+	for line := range strings.Lines(all) {
+		assert.NotRegexp(t, packages, line)
+	}
 }

@@ -56,7 +56,7 @@ type events struct {
 
 // Event is the recorder's method.
 func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	what := event{kind: eventtype, pod: "?", reason: reason, message: plain(message)}
+	what := event{kind: eventtype, pod: "?", reason: reason, message: inOneLine(message)}
 	if o, ok := object.(*v1.ObjectReference); ok {
 		what.pod, what.uid = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), string(o.UID)
 	} else if o, err := meta.Accessor(object); err == nil {
@@ -65,9 +65,9 @@ func (e *events) Event(object k8sruntime.Object, eventtype, reason, message stri
 	e.print(what)
 }
 
-// plain is a text on one line, without what a terminal takes for more than text:
+// inOneLine is a text on one line, without what a terminal takes for more than text:
 // what containers print is in events, and is not to move anybody's cursor.
-func plain(text string) string {
+func inOneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

@@ -107,6 +107,7 @@ func Podkeel() House {
 			{"internal/poduid", Pure, Floor1a},
 			{"internal/keylock", Quiet, Floor1a},
 			{"internal/osfile", Edge, Floor1a},
+			{"internal/plain", Pure, Floor1a},
 
 			// What several decisions have to agree on.
 			{"internal/conditions", Pure, Floor1b},

@@ -31,6 +31,8 @@
 // their environment, so listen on loopback unless something in front of it decides
 // who may look.
 //
+// Errors are told without the names of packages with which they begin in Go.
+//
 // # Refusals
 //
 // Every route, those that do not exist included, refuses

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // explain answers for one pod, in the form that was asked for.
@@ -27,7 +29,7 @@ func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.Handler
 		case format == "json":
 			answer(w, page)
 		default:
-			say(w, http.StatusOK, page.String())
+			say(w, http.StatusOK, plain.Text(page.String()))
 		}
 	}
 }

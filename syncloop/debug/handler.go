@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // Config is what the handler asks; Pods, Healthy and Ready are required.
@@ -79,7 +81,7 @@ func routes(config Config) []route {
 func check(ask func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := ask(); err != nil {
-			say(w, http.StatusServiceUnavailable, err.Error()+"\n")
+			say(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
 			return
 		}
 		say(w, http.StatusOK, "ok")

@@ -48,7 +48,7 @@ func TestHandler(t *testing.T) {
 	sick, early = errors.New("pleg: no list for 4m0s"), errors.New("source file has not delivered")
 	answer := get(t, h, "GET", "/healthz")
 	assert.Equal(t, 503, answer.Code)
-	assert.Equal(t, "pleg: no list for 4m0s\n", answer.Body.String())
+	assert.Equal(t, "no list for 4m0s\n", answer.Body.String())
 	assert.Equal(t, 503, get(t, h, "GET", "/readyz").Code)
 
 	var got v1.PodList

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -53,5 +54,5 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, runtime.ErrNotReady):
 		code = http.StatusServiceUnavailable
 	}
-	say(w, code, err.Error()+"\n")
+	say(w, code, plain.Text(err.Error())+"\n")
 }

@@ -103,7 +103,7 @@ func TestLogs_Requests(t *testing.T) {
 	assert.Equal(t, 404, get(t, h, "GET", "/logs/default/web/..%2f..%2fetc").Code)
 	answer := get(t, h, "GET", "/logs/default/gone")
 	assert.Equal(t, 404, answer.Code)
-	assert.Equal(t, "there is no pod gone: runtime: not found\n", answer.Body.String())
+	assert.Equal(t, "there is no pod gone: not found\n", answer.Body.String())
 	assert.Equal(t, 405, get(t, h, "POST", "/logs/default/web").Code)
 }
 
@@ -117,7 +117,7 @@ func TestLogs_Errors(t *testing.T) {
 		fails = err
 		answer := get(t, h, "GET", "/logs/default/web")
 		assert.Equal(t, code, answer.Code)
-		assert.Equal(t, err.Error()+"\n", answer.Body.String())
+		assert.Equal(t, strings.TrimPrefix(err.Error(), "runtime: ")+"\n", answer.Body.String())
 	}
 	fails = nil
 	answer := get(t, h, "GET", "/logs/default/web")
@@ -223,7 +223,7 @@ func TestExec(t *testing.T) {
 	}
 	answer, text = post("/exec/default/web?command=true")
 	assert.Equal(t, 409, answer.StatusCode)
-	assert.Equal(t, "runtime: wrong state\n", text)
+	assert.Equal(t, "wrong state\n", text)
 
 	answer, text = post("/exec/default/web")
 	assert.Equal(t, 400, answer.StatusCode)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 const (
@@ -71,7 +73,7 @@ func (s *stream) end(err error) {
 
 // oneLine is an error as a header may have it.
 func oneLine(err error) string {
-	text := []byte(err.Error())
+	text := []byte(plain.Text(err.Error()))
 	for i, c := range text {
 		if c < ' ' || c == 0x7f {
 			text[i] = ' '

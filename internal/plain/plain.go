@@ -1,0 +1,20 @@
+package plain
+
+import (
+	"regexp"
+	"strings"
+)
+
+// packages are the names by which errors of this module are prefixed.
+var packages = []string{
+	"check", "checkpoint", "contain", "cri", "debug", "faulty", "gc", "grpccheck", "hookhttp", "images", "lifecycle", "logfile", "logfiles",
+	"manifest", "memory", "node", "objects", "paper", "pleg", "podmanager", "podsync", "podworkers", "prober", "registry", "runtime",
+	"source", "status", "streaming", "syncloop", "turn", "volumes",
+}
+
+// prefixes are names of packages where a sentence, or a part of one after a colon,
+// begins.
+var prefixes = regexp.MustCompile(`(^|\n|: |; |\()(?:(?:` + strings.Join(packages, "|") + `): )+`)
+
+// Text is a text without the prefixes of the errors in it.
+func Text(s string) string { return prefixes.ReplaceAllString(s, "$1") }
