@@ -65,6 +65,6 @@ func TestObserved_B102_NoAnswerIsTooEarly(t *testing.T) {
 		end()
 		require.NoError(t, <-ended)
 		assert.Equal(t, []time.Duration{0, 0, 10 * time.Second}, syncer.calls)
-		assert.Equal(t, []types.UID{"a", "a"}, cache.asked)
+		assert.Equal(t, []types.UID{"a", "a", "a", "a"}, cache.asked, "after each failure, and before each try after one")
 	})
 }

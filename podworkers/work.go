@@ -28,6 +28,7 @@ type job struct {
 	mark       uint64
 	since      time.Time
 	status     *runtime.PodStatus // what the syncer is shown
+	again      bool               // the call before has failed
 	called     bool               // the syncer was called
 	step       atomic.Uint32      // a Step: others ask
 
@@ -85,6 +86,7 @@ func (w *Workers) jobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	}
 	ctx.incarnation = todo.Incarnation
 	ctx.slot.slots = w.slotsOf(todo.Kind)
+	j.again = r.seen != nil
 	r.running = j
 	r.since = time.Time{}
 	return j
@@ -131,6 +133,12 @@ func (w *Workers) sync(j *job) outcome {
 func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
+	}
+	if j.again && w.look != nil {
+		// It is tried again on what is there now, and not on what was seen right after
+		// the failure.
+		w.look.RequestRelist(j.UID)
+		j.mark = max(j.mark, w.config.Cache.Mark())
 	}
 	status, err := w.newerThan(j.ctx, j)
 	if err != nil {

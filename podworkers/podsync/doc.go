@@ -86,7 +86,9 @@
 //
 // # Calls whose reply was lost
 //
-// The fresh status shows what became of them. A sandbox is used; a container
+// The pod is looked at after each call that was to make something and has failed; if
+// there is what it was to make, the next try comes soon. The fresh status shows what
+// became of them. A sandbox is used; a container
 // that was created is started, if it is as it would be made, since the runtime
 // then sees to it that nobody else has started it since it was looked at; any
 // other, and one that the runtime would not start, is removed, and seen to be gone,
@@ -158,6 +160,17 @@
 //     was lost changes it (RS-10, F67, F79).
 //   - What was created and never ran is removed when its pod ends: a late start
 //     finds nothing.
+//   - A start that fails and leaves the record created is an attempt: it counts for the
+//     crash loop, and so does any start of a container that was started before and is
+//     not shown. No delay begins before the last start. The kubelet tries at once
+//     whenever the runtime shows a change (CA-16, RS-9).
+//   - A sandbox, or a container that runs, that is replaced because of what the runtime
+//     reports of it waits for a delay that grows as that of a crash loop, and is left as
+//     it is until then; the first replacement comes at once. An event RuntimeMismatch
+//     and a line of the log name the field, once (CA-1, CA-17).
+//   - Kills that fail are tried again after 10, 20, 40 and 60 seconds. A deletion, or
+//     another change of what is wanted, does not wait (TO-2).
+//   - An orphan of which the runtime cannot tell whether it runs is not forgotten.
 //   - An orphan is looked up before it is killed; the list it was found in may
 //     be old (SP-21).
 //   - A BackOff is told once for each wait, however often the pod is looked at, and

@@ -27,6 +27,7 @@ const (
 	eventKillPod          = "FailedKillPod"
 	eventCreateSandbox    = "FailedCreatePodSandBox"
 	eventSandboxChanged   = "SandboxChanged"
+	eventMismatch         = "RuntimeMismatch"
 	eventNetworkNotReady  = "NetworkNotReady"
 	eventInvalidVariables = "InvalidEnvironmentVariableNames"
 	eventDNS              = "DNSConfigForming"

@@ -43,6 +43,10 @@ func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why str
 
 // killAll is killPod, with a grace for each container.
 func (s *Syncer) killAll(ctx context.Context, v *visit, why string, graceOf func(stopInfo) time.Duration) error {
+	return s.killed(ctx, v, s.tryKillAll(ctx, v, why, graceOf))
+}
+
+func (s *Syncer) tryKillAll(ctx context.Context, v *visit, why string, graceOf func(stopInfo) time.Duration) error {
 	var targets []target
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.State != runtime.StateExited {
@@ -73,10 +77,11 @@ func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) erro
 	for i, k := range kills {
 		targets[i] = s.target(v, k.ID, k.Name, string(k.Why), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
 	}
-	if err := s.stopAll(ctx, v, targets, false); err != nil {
-		return err
+	err := s.stopAll(ctx, v, targets, false)
+	if err == nil {
+		err = s.confirm(ctx, v, targets, false)
 	}
-	return s.confirm(ctx, v, targets, false)
+	return s.killed(ctx, v, err)
 }
 
 // stopAll stops containers at the same time (TO-1), each within its grace, and

@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -31,14 +30,19 @@ type life struct {
 	// unwelcome are containers, by ID, that were started and whose PostStart
 	// hook is not known to have been a success.
 	unwelcome map[string]bool
-	// refusals are, by container ID, how often the runtime would not start it.
-	refusals map[string]int
-	started  map[string]started // by container: its last start
-	looks    uint64             // how often the pod was looked at
-	probed   bool               // the prober has been told what was published before
-	kept     bool               // Config.Endings has how it has ended
-	told     bool               // or has failed to keep it
-	goesOn   bool               // and has nothing of a former life, since this one has not
+	// refusals are, by container ID, those that the runtime would not start.
+	refusals map[string]refusal
+	sandbox  sandboxes         // how often the sandbox was replaced
+	stops    workqueue.Backoff // of the kills that have failed in a row
+	// mismatches are fields, by container, of which people know that the runtime
+	// reports them wrongly.
+	mismatches map[string]bool
+	started    map[string]started // by container: its last start
+	looks      uint64             // how often the pod was looked at
+	probed     bool               // the prober has been told what was published before
+	kept       bool               // Config.Endings has how it has ended
+	told       bool               // or has failed to keep it
+	goesOn     bool               // and has nothing of a former life, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }
@@ -50,6 +54,20 @@ type crash struct {
 	backoff workqueue.Backoff
 	exit    exit
 	told    time.Time // the end of the last back-off that people were told of
+	start   attempt
+	made    plan.Made // what the newest record was made with
+}
+
+// attempt is the last start of a container that was sent to the runtime.
+type attempt struct {
+	id     string    // empty: there was none
+	failed time.Time // when it failed; zero: it did not
+}
+
+// refusal is a start that the runtime refuses, since when, and whether for good.
+type refusal struct {
+	since time.Time
+	final bool
 }
 
 // exit is the last end of a container that was seen: it is remembered when the
@@ -114,7 +132,7 @@ func (s *Syncer) end(l *life) {
 	defer s.mu.Unlock()
 	l.ended = true
 	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
-	l.messages, l.refusals, l.started = nil, nil, nil
+	l.messages, l.refusals, l.mismatches, l.started = nil, nil, nil, nil
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.
@@ -151,13 +169,24 @@ func (l *life) distrust(id string) {
 	l.stubborn[id] = true
 }
 
-// refuse notes that the runtime would not start a container. Of those that are
-// noted no more than a few are ever there at once.
-func (l *life) refuse(id string, times int) {
+// refuse notes that the runtime would not start a container, for good or for now. Of
+// those that are noted no more than a few are ever there at once.
+func (l *life) refuse(id string, now time.Time, final bool) {
 	if l.refusals == nil || len(l.refusals) > 100 {
-		l.refusals = make(map[string]int)
+		l.refusals = make(map[string]refusal)
 	}
-	l.refusals[id] += times
+	r, known := l.refusals[id]
+	if !known {
+		r.since = now
+	}
+	r.final = r.final || final
+	l.refusals[id] = r
+}
+
+// refused reports whether a start is not tried any more.
+func (l *life) refused(id string, now time.Time) bool {
+	r, known := l.refusals[id]
+	return known && (r.final || now.Sub(r.since) >= patience)
 }
 
 // noteExit remembers the last end of a container, if the record of that is seen
@@ -172,42 +201,5 @@ func (v *visit) noteExit(rec *runtime.ContainerStatus, now time.Time) {
 		age = max(now.Sub(rec.FinishedAt), 0)
 	}
 	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: now.Add(-age)}
-	if v.life.crashes == nil {
-		v.life.crashes = make(map[string]crash)
-	}
-	v.life.crashes[rec.Name] = past
-}
-
-// notBefore are the ends of the crash-loop delays of a pod's containers.
-func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
-	var held map[string]time.Time
-	for _, rec := range plan.LastExits(v.status, v.life.number) {
-		v.noteExit(rec, now)
-	}
-	for c := range containers.All(v.pod) {
-		past, ok := v.life.crashes[c.Name]
-		if !ok || past.spec != crashKey(c) {
-			continue
-		}
-		if wait := s.cfg.CrashLoop.Remaining(past.backoff, past.exit.at, now); wait > 0 {
-			if held == nil {
-				held = make(map[string]time.Time)
-			}
-			held[c.Name] = now.Add(wait)
-		}
-	}
-	return held
-}
-
-// restarts notes that a container is started that ran before.
-func (s *Syncer) restarts(v *visit, c *v1.Container) {
-	past, key := v.life.crashes[c.Name], crashKey(c)
-	if past.exit.id == "" {
-		return
-	}
-	if past.spec != key {
-		past.spec, past.backoff = key, workqueue.Backoff{}
-	}
-	past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.turn.Now())
-	v.life.crashes[c.Name] = past
+	v.life.note(rec.Name, past)
 }

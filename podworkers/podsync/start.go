@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -55,8 +56,9 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 // bringUp goes the way of a container: image, record, run.
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
-	if id := v.found(st, sandbox); id != "" {
+	if id := v.found(st, sandbox, s.turn.Now()); id != "" {
 		s.restarts(v, c)
+		s.startsAgain(v, c)
 		return s.launch(ctx, v, c, id, v.record(id).Attempt)
 	}
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
@@ -84,6 +86,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 		}
 		return wrong
 	}
+	s.startsAgain(v, c)
 	id, err := s.create(ctx, v, req)
 	image.release() // From here on the record keeps it.
 	if err != nil {
@@ -112,22 +115,22 @@ func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id strin
 // started, and not replaced: the runtime refuses that if a call of that agent
 // has started it, or is about to, while a record that was seen unstarted a moment
 // ago may go with all that has been since. One that does not start is replaced.
-func (v *visit) found(st *plan.Start, sandbox string) string {
+func (v *visit) found(st *plan.Start, sandbox string, now time.Time) string {
 	if len(st.Remove) != 1 {
 		return ""
 	}
 	id := st.Remove[0]
 	rec := v.record(id)
 	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
-		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.life.refusals[id] >= patience {
+		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.life.refused(id, now) {
 		return ""
 	}
 	return id
 }
 
-// patience is how often a start is refused because another is under way until
-// that is not believed any more. There is a second in between.
-const patience = 120
+// patience is how long a start is refused because another is under way until that
+// is not believed any more. It is tried less and less often meanwhile.
+const patience = 2 * time.Minute
 
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number
@@ -175,14 +178,51 @@ func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContain
 	})
 	if err != nil {
 		s.failed(v, req.Name, err)
-		return "", because(ErrCreateContainer, err)
+		return "", s.perhapsDone(ctx, v, because(ErrCreateContainer, err), func(c *runtime.ContainerStatus) bool {
+			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
+		}, nil)
 	}
+	v.madeContainer(&req)
 	s.tell(v, req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
 }
 
+// perhapsDone is the error of a call that was to make something. Its reply may have been
+// lost: if there is what it was to make, that is seen, and used, soon. Otherwise the
+// error stands as it is.
+func (s *Syncer) perhapsDone(ctx context.Context, v *visit, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
+	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
+		return err // Each has its own way.
+	}
+	status, failed := s.look(ctx, v.pod.UID)
+	if failed != nil {
+		return err
+	}
+	for i := range status.Containers {
+		if container != nil && container(&status.Containers[i]) {
+			return podworkers.RetryAfter(err, s.turn.Now())
+		}
+	}
+	for i := range status.Sandboxes {
+		if sandbox != nil && sandbox(&status.Sandboxes[i]) {
+			return podworkers.RetryAfter(err, s.turn.Now())
+		}
+	}
+	return err
+}
+
+// madeContainer notes what a container was made with.
+func (v *visit) madeContainer(req *runtime.CreateContainerRequest) {
+	past := v.life.crashes[req.Name]
+	past.made = plan.Made{
+		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
+	}
+	v.life.note(req.Name, past)
+}
+
 // run has the runtime start a container.
 func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
+	v.started(name, id)
 	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
@@ -190,11 +230,12 @@ func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
-		v.life.refuse(id, 1)
+		v.life.refuse(id, s.turn.Now(), false)
 		return podworkers.RetryAfter(because(ErrRunContainer, err), s.turn.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			v.life.refuse(id, patience)
+			v.life.refuse(id, s.turn.Now(), true)
+			v.startFailed(name, s.turn.Now())
 		}
 		s.failed(v, name, err)
 		return because(ErrRunContainer, err)

@@ -37,8 +37,9 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, nil
 	}
 	actions := s.decide(v, &status)
+	held := s.heldBack(v, &actions)
 	if actions.Idle() {
-		return false, s.setUp(ctx, v)
+		return false, errors.Join(held, s.setUp(ctx, v))
 	}
 	err := s.act(ctx, v, &actions)
 	if err == nil && len(actions.Reset) > 0 {
@@ -51,6 +52,9 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err != nil && ctx.Err() != nil && !cut(ctx, err) {
 		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
 	}
+	if held != nil {
+		err = errors.Join(err, held)
+	}
 	return false, err
 }
 
@@ -58,7 +62,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 	now := s.turn.Now()
 	actions := plan.Decide(plan.Input{
-		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now),
+		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
 		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
 	})
 	v.spare(&actions)
@@ -106,6 +110,7 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 // be made: otherwise each retry would tidy up again.
 func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 	v.starting = a.Containers
+	s.contradictions(v, a)
 	tidies := a.CreateSandbox != "" && !v.status.MayRun()
 	if tidies {
 		if err := s.ready(ctx, v); err != nil {
@@ -176,7 +181,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
 // started; a record that cannot be removed is in nobody's way.
 func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	if a.KillPod != "" {
-		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox {
+		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.life.sandbox.news(a.SandboxAttempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
 		}
 		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {
@@ -192,8 +197,10 @@ func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	for _, id := range a.Prune {
 		_ = s.removeContainer(ctx, v, id, "an older attempt") // Tried again with the next one.
 	}
-	if err := s.stopSandboxes(ctx, v, a.StopSandboxes, "nobody uses it"); err != nil {
-		return err
+	if len(a.StopSandboxes) > 0 {
+		if err := s.killed(ctx, v, s.stopSandboxes(ctx, v, a.StopSandboxes, "nobody uses it")); err != nil {
+			return err
+		}
 	}
 	for _, id := range a.RemoveSandboxes {
 		if err := s.removeSandbox(ctx, v, id, "came late"); err != nil {
@@ -234,6 +241,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
+	v.life.sandbox.replaces(s.cfg.CrashLoop, s.turn.Now())
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
 		req, err := s.sandboxRequest(v, a.SandboxAttempt)
 		if err != nil {
@@ -245,11 +253,14 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 		}))
 	})
 	if err == nil {
+		v.life.sandbox.made(id)
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err() // The pod is to end: nobody needs to hear of its beginning.
 	}
 	s.warn(v, "", eventCreateSandbox, "Failed to create the sandbox: %v", err)
-	return "", err
+	return "", s.perhapsDone(ctx, v, err, nil, func(sandbox *runtime.SandboxStatus) bool {
+		return sandbox.Incarnation == v.life.number && sandbox.Attempt == a.SandboxAttempt && sandbox.Ready
+	})
 }

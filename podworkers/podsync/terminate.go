@@ -55,6 +55,10 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	if err := s.killAll(ctx, v, "nobody wants the pod", ownGrace); err != nil {
 		return err
 	}
+	if v.after.MayRun() {
+		// It would be found, and killed, by the next housekeeping, without end.
+		return s.killed(ctx, v, errors.New("podsync: the pod was stopped, and the runtime cannot tell whether it runs"))
+	}
 	s.end(v.life)
 	return nil
 }

@@ -19,8 +19,12 @@ type Input struct {
 	// Now is compared with NotBefore and used for nothing else.
 	Now time.Time
 	// NotBefore holds, by container name, the end of crash-loop delays. A
-	// container without one is not delayed.
+	// container without one is not delayed. One that runs is not replaced before
+	// that either for what the runtime reports of it.
 	NotBefore map[string]time.Time
+	// SandboxNotBefore is the same for the next sandbox. Until then what there is
+	// stays as it is. Zero: it is not delayed.
+	SandboxNotBefore time.Time
 	// Published is the newest status of this life, or nil. It is looked at for
 	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
@@ -53,6 +57,8 @@ type Probed struct{ Liveness, Startup Verdict }
 // Actions is what to do with a pod now, in the order of the fields. The zero
 // value: nothing.
 type Actions struct {
+	// Held are replacements that wait for their backoff. Nothing is done for them.
+	Held []Held
 	// KillPod says why all containers and sandboxes of the pod, of every life,
 	// must be stopped before anything else. Empty: they need not.
 	KillPod Why
@@ -90,6 +96,13 @@ type Actions struct {
 	// Containers are the regular containers to start, in order; each stands
 	// for itself.
 	Containers []Start
+}
+
+// Held is a container, or a sandbox, that is to be replaced and is not yet.
+type Held struct {
+	Container string // empty: the sandbox
+	Why       Why
+	Until     time.Time
 }
 
 // Kill is one container to stop.

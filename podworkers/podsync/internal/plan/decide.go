@@ -29,6 +29,8 @@ func Decide(in Input) Actions {
 	switch {
 	case d.resetAll():
 		return d.Actions
+	case d.where.replace != "" && d.Pod.DeletionTimestamp == nil && d.SandboxNotBefore.After(d.Now):
+		d.Held = append(d.Held, Held{Why: d.where.replace, Until: d.SandboxNotBefore})
 	case d.where.replace != "":
 		d.SandboxID = ""
 		d.replaceSandbox()
@@ -79,6 +81,17 @@ func (d *decision) killStrays() {
 // kill adds a container to those that must be stopped.
 func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
 	d.Kill = append(d.Kill, Kill{ID: rec.ID, Name: rec.Name, Why: why})
+}
+
+// holds reports whether a container that is to be replaced, though nobody but the
+// runtime says so, has to wait for that: it stays as it is until then.
+func (d *decision) holds(c *v1.Container, why Why) bool {
+	until := d.NotBefore[c.Name]
+	if !until.After(d.Now) || d.Pod.DeletionTimestamp != nil {
+		return false
+	}
+	d.Held = append(d.Held, Held{Container: c.Name, Why: why, Until: until})
+	return true
 }
 
 // killUnwell is kill for a container whose probe has failed: that of the probe

@@ -50,6 +50,8 @@
 //   - A container in a state that nobody knows is killed and not started again,
 //     unless its policy restarts what ends by a signal: it has most likely run. The
 //     kubelet starts it again under Never too (CA-16).
+//   - What is replaced for what the runtime reports of it, a sandbox that is ready or not
+//     or a container that runs, stays as it is until the caller's delay is over.
 //   - A created container is removed before the next attempt is made, since a
 //     start whose reply was lost might still happen (KC-4); who acts may start it
 //     instead, if it is as it would be made.

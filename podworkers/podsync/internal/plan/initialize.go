@@ -87,6 +87,8 @@ func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
 	case !mayRestart(d.Pod, c, lastCode(rec)): // An unknown end is never a success.
 		d.KillPod = WhyInitFailed
 		return false, ""
+	case rec.State == runtime.StateUnknown && d.holds(c, WhyUnknownState):
+		return false, ""
 	case rec.State == runtime.StateUnknown:
 		d.kill(rec, WhyUnknownState)
 	}

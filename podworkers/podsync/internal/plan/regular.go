@@ -45,6 +45,9 @@ func (d *decision) one(i int) fate {
 		return over
 	}
 	if rec != nil && rec.State == runtime.StateUnknown {
+		if d.holds(c, WhyUnknownState) {
+			return alive
+		}
 		d.kill(rec, WhyUnknownState)
 		if !mayRestart(d.Pod, c, exitUnknown) {
 			return dying // Nobody knows that it has not run, and it does so once.
@@ -63,6 +66,9 @@ func (d *decision) keep(i int, c *v1.Container, rec *runtime.ContainerStatus) fa
 	why, again := WhySpecChanged, true
 	switch {
 	case hashChanged(rec, c):
+		if d.holds(c, why) {
+			return alive
+		}
 		d.kill(rec, why)
 	case verdict.Liveness == Failure:
 		why, again = WhyLiveness, policyOf(d.Pod, c) != v1.RestartPolicyNever

@@ -13,6 +13,9 @@ func (d *decision) sidecar(c *v1.Container, e *entry) (goesOn bool, why Why) {
 		return d.watch(c, e.running)
 	}
 	if e.here != nil && e.here.State == runtime.StateUnknown {
+		if d.holds(c, WhyUnknownState) {
+			return false, ""
+		}
 		d.kill(e.here, WhyUnknownState)
 	}
 	return false, whyStart(e.here)
@@ -29,6 +32,8 @@ func (d *decision) watch(c *v1.Container, rec *runtime.ContainerStatus) (goesOn 
 		return false, WhyStartup
 	case c.StartupProbe != nil && verdict.Startup != Success:
 		return false, ""
+	case hashChanged(rec, c) && d.holds(c, WhySpecChanged):
+		return true, ""
 	case hashChanged(rec, c):
 		d.kill(rec, WhySpecChanged)
 		return true, WhySpecChanged

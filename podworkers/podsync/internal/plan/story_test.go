@@ -31,7 +31,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	    [gate=ready] a readiness gate        [open=ready] its condition is True
 //	sandbox 0 ready|lost [life=1] [host] [noip]     a lost one has no address
 //	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
-//	held a 40s                    a crash-loop delay ends then (now is 60s)
+//	held a 40s                    a crash-loop delay ends then (now is 60s); of "sandbox", that
+//	                              of its replacements
 //	reason a ErrImagePull         why the last start failed
 //	starting a 1                  this attempt is being made
 //	probed a0 startup=Failure liveness=Success
@@ -435,14 +436,23 @@ func (w *world) input() plan.Input {
 		life = max(life, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, Published: w.old,
+		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
 		Probed: w.probed, Initialized: w.initialized,
 	}
 }
 
-func (w *world) decide(initialized bool) string {
+func (w *world) decide(initialized bool) (answer string) {
 	a := plan.Decide(w.input())
 	text := actions(&a)
+	defer func() {
+		for _, h := range a.Held {
+			what := "replacement of " + h.Container
+			if h.Container == "" {
+				what = "replacement of the sandbox"
+			}
+			answer += fmt.Sprintf("%s held until %s: %s\n", what, h.Until.Sub(epoch), h.Why)
+		}
+	}()
 	if a.Idle() != (text == "") {
 		w.t.Fatalf("Idle is %t with actions:\n%s", a.Idle(), text)
 	}

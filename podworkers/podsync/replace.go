@@ -1,0 +1,151 @@
+package podsync
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// sandboxes is where a pod is in the loop of its sandboxes: the first replacement of
+// one that was made here comes at once, the next ones after a delay that grows as that
+// of a crash loop.
+type sandboxes struct {
+	id      string // of the newest that was made here; empty: none was
+	backoff workqueue.Backoff
+	counted bool   // its replacement is counted
+	told    uint32 // the attempt of the last replacement that people were told of
+}
+
+// news reports whether people have not been told yet of the replacement by an attempt,
+// which may take several tries.
+func (b *sandboxes) news(attempt uint32) bool {
+	news := b.told != attempt
+	b.told = attempt
+	return news
+}
+
+// sandboxNotBefore is when the next sandbox may be made. Zero: at once.
+func (s *Syncer) sandboxNotBefore(v *visit, now time.Time) time.Time {
+	b := &v.life.sandbox
+	if b.id == "" || b.counted {
+		return time.Time{}
+	}
+	if wait := s.cfg.CrashLoop.Remaining(b.backoff, b.backoff.LastStart, now); wait > 0 {
+		return now.Add(wait)
+	}
+	return time.Time{}
+}
+
+// replaces counts the replacement of a sandbox, once: one that fails is tried again
+// after the backoff of any failure.
+func (b *sandboxes) replaces(policy workqueue.CrashLoop, now time.Time) {
+	if b.id != "" && !b.counted {
+		b.backoff, b.counted = policy.Next(b.backoff, now), true
+	}
+}
+
+// made notes a new sandbox.
+func (b *sandboxes) made(id string) { b.id, b.counted = id, false }
+
+// heldBack is the error of a pod of which something is to be replaced and waits. Nil:
+// nothing is.
+func (s *Syncer) heldBack(v *visit, a *plan.Actions) error {
+	var errs []error
+	for _, h := range a.Held {
+		what := "sandbox"
+		if h.Container != "" {
+			what = "container=" + h.Container
+		}
+		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s): %s", what, podmanager.FullName(v.pod), v.pod.UID, h.Why)
+		errs = append(errs, podworkers.RetryAfter(err, h.Until))
+	}
+	return errors.Join(errs...)
+}
+
+// contradictions tells people of what is replaced because the runtime reports
+// otherwise than it was asked for: of each field once.
+func (s *Syncer) contradictions(v *visit, a *plan.Actions) {
+	why := a.KillPod
+	if why == "" {
+		why = a.CreateSandbox
+	}
+	if d, ok := plan.SandboxDiffers(why, v.pod, v.life.number, v.madeSandbox(why)); ok && v.isContradiction(why) {
+		s.contradicts(v, "", d)
+	}
+	for i := range a.Kill {
+		k := &a.Kill[i]
+		for name, past := range v.life.crashes {
+			rec := v.record(k.ID)
+			if rec == nil || past.start.id != k.ID || k.Why == plan.WhySpecChanged && !v.stillWants(name, past.made.Hash) {
+				continue
+			}
+			if d, ok := plan.Differs(k.Why, past.made, rec); ok && past.made.Name != "" {
+				s.contradicts(v, name, d)
+			}
+		}
+	}
+}
+
+// isContradiction reports whether a sandbox is replaced for what the runtime reports
+// of it, and not because it died: one that is not ready may have, once.
+func (v *visit) isContradiction(why plan.Why) bool {
+	switch why {
+	case plan.WhyNetworkMode, plan.WhyNoAddress:
+		return true
+	case plan.WhyNoSandbox, plan.WhySandboxNotReady:
+		return v.life.sandbox.id != "" && (v.life.sandbox.backoff.Delay > 0 || why == plan.WhyNoSandbox && v.madeSandbox(why) != nil)
+	}
+	return false
+}
+
+// madeSandbox is the sandbox that is replaced, as the runtime reports it; nil if it
+// does not.
+func (v *visit) madeSandbox(why plan.Why) *runtime.SandboxStatus {
+	for i := range v.status.Sandboxes {
+		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == v.life.sandbox.id {
+			return sandbox
+		}
+	}
+	if why == plan.WhyNoSandbox || len(v.status.Sandboxes) == 0 {
+		return nil
+	}
+	return &v.status.Sandboxes[0] // Made by an agent before this one.
+}
+
+// stillWants reports whether a container is wanted as it was made.
+func (v *visit) stillWants(container, hash string) bool {
+	for i := range v.pod.Spec.Containers {
+		if c := &v.pod.Spec.Containers[i]; c.Name == container {
+			return plan.SpecHash(c) == hash
+		}
+	}
+	for i := range v.pod.Spec.InitContainers {
+		if c := &v.pod.Spec.InitContainers[i]; c.Name == container {
+			return plan.SpecHash(c) == hash
+		}
+	}
+	return false
+}
+
+// contradicts tells people of one field.
+func (s *Syncer) contradicts(v *visit, container string, d plan.Difference) {
+	if key := container + "/" + d.Field; !v.life.mismatches[key] {
+		if v.life.mismatches == nil {
+			v.life.mismatches = make(map[string]bool)
+		}
+		v.life.mismatches[key] = true
+		what := "sandbox"
+		if container != "" {
+			what = "container " + container
+		}
+		s.warn(v, container, eventMismatch, "The runtime reports %s=%q of the %s, which was made with %q: it is replaced", d.Field, d.Seen, what, d.Wanted)
+		s.cfg.Log.Warn("the runtime reports a field otherwise than it was asked for: the sandbox or container is replaced",
+			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", container, "field", d.Field, "wanted", d.Wanted, "seen", d.Seen)
+	}
+}

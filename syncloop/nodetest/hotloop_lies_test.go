@@ -1,0 +1,128 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestHotLoop_EveryFieldReportedWrongly: a runtime whose PodStatus reports a field
+// of sandboxes or containers wrongly, for ever, is not driven in a circle.
+func TestHotLoop_EveryFieldReportedWrongly(t *testing.T) {
+	base := &baselines{}
+	for _, l := range lies() {
+		each(t, base, l.name, oneBackoff, cell{lie: l.tell})
+	}
+}
+
+// lie is one field reported wrongly.
+type lie struct {
+	name string
+	tell func(*runtime.PodStatus)
+}
+
+// lies are found by reflection: a new field of a status is a new lie.
+func lies() []lie {
+	var all []lie
+	for _, f := range fields(reflect.TypeFor[runtime.SandboxStatus](), nil) {
+		for _, w := range wrongs(f.Type) {
+			all = append(all, lie{"Sandbox/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
+				for i := range st.Sandboxes {
+					w.set(reflect.ValueOf(&st.Sandboxes[i]).Elem().FieldByIndex(f.Index))
+				}
+			}})
+		}
+	}
+	for _, f := range fields(reflect.TypeFor[runtime.ContainerStatus](), nil) {
+		for _, w := range wrongs(f.Type) {
+			all = append(all, lie{"Container/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
+				for i := range st.Containers {
+					w.set(reflect.ValueOf(&st.Containers[i]).Elem().FieldByIndex(f.Index))
+				}
+			}})
+		}
+	}
+	for _, f := range fields(reflect.TypeFor[runtime.PodStatus](), nil) {
+		for _, w := range wrongs(f.Type) {
+			all = append(all, lie{"Pod/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
+				w.set(reflect.ValueOf(st).Elem().FieldByIndex(f.Index))
+			}})
+		}
+	}
+	return all
+}
+
+// fields are those of a struct, and of the structs embedded in it.
+func fields(t reflect.Type, index []int) []reflect.StructField {
+	var all []reflect.StructField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		f.Index = append(slices.Clone(index), i)
+		if f.Anonymous {
+			all = append(all, fields(f.Type, f.Index)...)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// wrong is a way to be wrong.
+type wrong struct {
+	name string
+	set  func(reflect.Value)
+}
+
+// wrongs are the ways in which a value of a type can be wrong. A type that is not
+// known here fails the test: somebody has to think about it.
+func wrongs(t reflect.Type) []wrong {
+	none := wrong{"zero", func(v reflect.Value) { v.SetZero() }}
+	switch {
+	case t == reflect.TypeFor[runtime.State]():
+		var all []wrong
+		for s := runtime.StateUnknown; s <= runtime.StateExited; s++ {
+			all = append(all, wrong{s.String(), func(v reflect.Value) { v.Set(reflect.ValueOf(s)) }})
+		}
+		return all
+	case t == reflect.TypeFor[time.Time]():
+		moved := func(d time.Duration) func(reflect.Value) {
+			return func(v reflect.Value) { v.Set(reflect.ValueOf(v.Interface().(time.Time).Add(d))) }
+		}
+		return []wrong{none, {"ahead", moved(time.Hour)}, {"behind", moved(-time.Hour)}}
+	case t == reflect.TypeFor[map[string]string]():
+		return []wrong{none, {"other", func(v reflect.Value) {
+			other := map[string]string{}
+			for key, value := range v.Interface().(map[string]string) {
+				if n := len(value); n > 0 {
+					other[key] = value[:n-1] + string(rune('0'+(value[n-1]+1)%8))
+				}
+			}
+			v.Set(reflect.ValueOf(other))
+		}}}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return []wrong{none, {"other", func(v reflect.Value) { v.SetString("other-" + v.String()) }}}
+	case reflect.Bool:
+		return []wrong{{"not", func(v reflect.Value) { v.SetBool(!v.Bool()) }}}
+	case reflect.Uint32, reflect.Uint64:
+		return []wrong{none, {"more", func(v reflect.Value) { v.SetUint(v.Uint() + 1) }}}
+	case reflect.Int32:
+		return []wrong{none, {"more", func(v reflect.Value) { v.SetInt(v.Int() + 1) }}}
+	case reflect.Slice:
+		other := wrong{"other", func(v reflect.Value) {
+			if t.Elem().Kind() == reflect.String {
+				v.Set(reflect.ValueOf([]string{"192.0.2.1"}))
+			}
+		}}
+		if t.Elem().Kind() != reflect.String {
+			return []wrong{none}
+		}
+		return []wrong{none, other}
+	}
+	panic(fmt.Sprintf("how can a %s be wrong?", t))
+}

@@ -1,0 +1,415 @@
+package nodetest_test
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+var epoch = nodetest.Epoch
+
+// The story of a cell of the hot-loop tests. Two pods are wanted: one stays, the
+// other one leaves. The fault lasts from onset to faultEnds.
+const (
+	onset       = 0 * time.Second
+	imageChange = 1 * time.Minute
+	sandboxDies = 2 * time.Minute
+	podLeaves   = 3 * time.Minute
+	faultEnds   = 5 * time.Minute
+	// callsPerMinute is how many mutating calls there may be per verb, target and
+	// minute beyond those of the same story without a fault: one every ten seconds.
+	callsPerMinute = 6
+	// shortSteps is how many more there are where a call fails for a reason that tends
+	// to be over soon: it is retried after 1, 2, 4 and 8 seconds before it is every ten.
+	shortSteps = 3
+	// stepsPerSecond bounds what a cell may do in a virtual second, calls or not.
+	stepsPerSecond = 20_000
+)
+
+var transcripts = flag.Bool("nodetest.transcripts", false, "with -v: log the transcript of each cell of the hot-loop tests that fails")
+
+var policies = []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}
+
+var shapes = []string{"single", "init-chain", "sidecar", "two"}
+
+// shaped is a pod of the hot-loop tests. Its first container crashes once, unless
+// it must not.
+func shaped(name, shape string, policy v1.RestartPolicy) *v1.Pod {
+	p := pod(name, []string{"serve"})
+	p.Spec.RestartPolicy = policy
+	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
+	script := func(container, text string) { p.Annotations[memory.AnnotationPrefix+container] = text }
+	p.Annotations = map[string]string{}
+	if policy != v1.RestartPolicyNever {
+		script("c0", "run=20s exit=1; run=forever")
+	}
+	c := &p.Spec.Containers[0]
+	c.LivenessProbe = tcpProbe(10)
+	hook := &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}
+	c.Lifecycle = &v1.Lifecycle{PostStart: hook, PreStop: hook}
+	switch shape {
+	case "init-chain":
+		for _, init := range []string{"i0", "i1"} {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: init, Image: name + "-init:1", Command: []string{"true"}})
+			script(init, "run=1s exit=0")
+		}
+	case "sidecar":
+		always := v1.ContainerRestartPolicyAlways
+		p.Spec.InitContainers = []v1.Container{{Name: "s0", Image: name + "-sidecar:1", Command: []string{"serve"}, RestartPolicy: &always}}
+	case "two":
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "c1", Image: name + ":1", Command: []string{"serve"}})
+	}
+	return p
+}
+
+// cell is one story with one fault.
+type cell struct {
+	policy v1.RestartPolicy
+	shape  string
+	events bool
+	rule   *faulty.Rule
+	lie    func(*runtime.PodStatus)
+}
+
+// lies reports whether the node is shown what is not so.
+func (c *cell) lies() bool {
+	return c.lie != nil || c.rule != nil && c.rule.Do == faulty.Omit && c.rule.Verb == faulty.PodStatus
+}
+
+// outcome is what came of a cell.
+type outcome struct {
+	calls map[metered]int
+	soon  map[metered]int
+	spins string        // empty, or when and with what it did
+	after time.Duration // from the fault's end until the pods were well
+	well  bool
+	left  string // what is wrong, if they never were
+	trace string
+}
+
+// tolerant is a testing.TB for runtimes that lie: nobody can keep an invariant who
+// is shown what is not so.
+type tolerant struct{ testing.TB }
+
+func (tolerant) Errorf(string, ...any) {}
+
+// play plays the story of a cell.
+func (c *cell) play(t testing.TB) outcome {
+	faults, err := faulty.New(faulty.Config{})
+	require.NoError(t, err)
+	m, lie := newMeter(), &fieldLiar{}
+	if c.lies() {
+		t = tolerant{t}
+	}
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
+		lie.features = faults.Wrap(inner, clk).(features)
+		return m.wrap(lyingStream{lie, lie.features.(runtime.EventSource)}, clk, c.events)
+	}})
+	s := &scene{cell: c, b: b, m: m, keeper: shaped("keeper", c.shape, c.policy), leaver: shaped("leaver", c.shape, c.policy)}
+	if c.rule != nil {
+		_, err = faults.Add(*c.rule)
+		require.NoError(t, err)
+	}
+	lie.lie = c.lie
+	m.machine = b.Machine()
+	s.story()
+	if s.out.spins == "" {
+		faults.Clear()
+		lie.lie = nil
+		s.recover()
+		if c.rule != nil && (c.rule.Do == faulty.Hang || c.rule.Do == faulty.HangDone) {
+			s.until(s.b.Now().Sub(epoch) + 3*time.Minute) // What hangs goes on until its deadline.
+		}
+	}
+	s.out.calls, s.out.soon, s.out.trace = m.calls, m.soon, b.Transcript()
+	if s.out.spins != "" {
+		b.Crash() // It would not come to its end.
+	} else {
+		b.Stop()
+	}
+	return s.out
+}
+
+// scene is a cell that is being played.
+type scene struct {
+	*cell
+	b              *nodetest.Bottle
+	m              *meter
+	keeper, leaver *v1.Pod
+	out            outcome
+}
+
+func (s *scene) story() {
+	s.b.Set(s.keeper)
+	s.b.Set(s.leaver)
+	s.until(imageChange)
+	changed := s.keeper.DeepCopy()
+	changed.Spec.Containers[0].Image = "keeper:2"
+	s.keeper = changed
+	s.b.Set(changed)
+	s.until(sandboxDies)
+	for _, sandbox := range s.b.Machine().LookAt(s.keeper.UID).Sandboxes {
+		if sandbox.Ready {
+			_ = s.b.Machine().KillSandbox(sandbox.ID)
+		}
+	}
+	s.until(podLeaves)
+	s.b.Drop(s.leaver.UID)
+	s.until(faultEnds)
+}
+
+// until lets the story go on, unless it spins.
+func (s *scene) until(at time.Duration) {
+	end := epoch.Add(at)
+	for s.out.spins == "" && s.b.Now().Before(end) {
+		second, first := s.b.Now().Truncate(time.Second).Add(time.Second), s.b.Steps()
+		if second.After(end) {
+			second = end
+		}
+		for s.b.Now().Before(second) {
+			s.b.StepUntil(second)
+			if s.b.Steps()-first > stepsPerSecond {
+				s.out.spins = fmt.Sprintf("it spins at %s", s.b.Now().Sub(epoch))
+				return
+			}
+		}
+	}
+}
+
+// recover measures how long it takes after the fault's end until all is well.
+func (s *scene) recover() {
+	for s.out.spins == "" {
+		s.out.after = s.b.Now().Sub(epoch) - faultEnds
+		if s.out.left = s.wrong(); s.out.left == "" {
+			s.out.well = true
+			return
+		}
+		if s.out.after > 70*time.Minute {
+			return
+		}
+		s.until(s.b.Now().Sub(epoch) + time.Second)
+	}
+}
+
+// wrong says what is not as it should be in the end; nothing if all is well.
+func (s *scene) wrong() string {
+	if left := s.b.Machine().LookAt(s.leaver.UID); len(left.Sandboxes)+len(left.Containers) > 0 {
+		return "something is left of the pod that has left"
+	}
+	st := s.b.Machine().LookInto(s.keeper.UID)
+	var known *v1.Pod
+	for _, p := range s.b.Node().Pods() {
+		if p.UID == s.keeper.UID {
+			known = p
+		}
+	}
+	if known == nil {
+		return "the node does not know the pod that stays"
+	}
+	running := map[string]int{}
+	for _, c := range st.Containers {
+		if c.State == runtime.StateRunning {
+			running[c.Name]++
+		}
+	}
+	if phase := known.Status.Phase; phase == v1.PodFailed || phase == v1.PodSucceeded {
+		if s.policy == v1.RestartPolicyAlways || len(running) > 0 && !s.lies() {
+			return fmt.Sprintf("phase %s with %v running", phase, running)
+		}
+		return ""
+	}
+	if s.lies() {
+		return s.shown(&known.Status)
+	}
+	want := map[string]int{}
+	for _, c := range s.keeper.Spec.Containers {
+		want[c.Name] = 1
+	}
+	if s.shape == "sidecar" {
+		want["s0"] = 1
+	}
+	if !maps.Equal(want, running) {
+		return fmt.Sprintf("%v run, not %v", running, want)
+	}
+	return s.shown(&known.Status)
+}
+
+// shown says what is not as it should be in a status. After lies only that counts: what
+// was said to have ended once is not believed to run again, and under other policies than
+// Always does not run again.
+func (s *scene) shown(status *v1.PodStatus) string {
+	if status.Phase != v1.PodRunning {
+		return fmt.Sprintf("phase %s", status.Phase)
+	}
+	for _, c := range status.ContainerStatuses {
+		ended := s.lies() && s.policy != v1.RestartPolicyAlways && c.State.Terminated != nil
+		if !c.Ready && !ended {
+			return fmt.Sprintf("container %s is not ready", c.Name)
+		}
+	}
+	return ""
+}
+
+// baselines are the stories without a fault.
+type baselines struct {
+	mu    sync.Mutex
+	calls map[string]map[metered]int
+}
+
+// of is how many calls of a kind there are in any minute without a fault, at most.
+func (b *baselines) of(t testing.TB, c cell) map[metered]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := fmt.Sprint(c.policy, c.shape, c.events)
+	if b.calls == nil {
+		b.calls = map[string]map[metered]int{}
+	}
+	if b.calls[key] == nil {
+		c.rule, c.lie = nil, nil
+		out := c.play(t)
+		require.True(t, out.well, "without a fault: %s\n%s", out.left, out.trace)
+		most := map[metered]int{}
+		for call, n := range out.calls {
+			call.minute, call.id = 0, ""
+			most[call] = max(most[call], n)
+		}
+		b.calls[key] = most
+	}
+	return b.calls[key]
+}
+
+// judge fails the test if a cell has done too much, or does not recover.
+func (c *cell) judge(t *testing.T, base *baselines, within time.Duration) {
+	usual := base.of(t, *c)
+	out := c.play(t)
+	var faults []string
+	if out.spins != "" {
+		faults = append(faults, out.spins)
+	}
+	for call, n := range out.calls {
+		normal := usual[metered{verb: call.verb, target: call.target}]
+		limit := normal + callsPerMinute + news(call.minute)
+		if out.soon[call] > 0 {
+			limit += shortSteps
+		}
+		if n > limit {
+			faults = append(faults, fmt.Sprintf("%s: %d calls, %d without a fault", call, n, normal))
+		}
+	}
+	switch {
+	case out.spins != "":
+	case !out.well:
+		faults = append(faults, "it does not recover: "+out.left)
+	case out.after > within:
+		faults = append(faults, fmt.Sprintf("it recovers %s after the fault's end", out.after))
+	}
+	if len(faults) == 0 {
+		return
+	}
+	slices.Sort(faults)
+	for _, f := range faults[:min(len(faults), 6)] {
+		t.Error(f)
+	}
+	if testing.Verbose() && *transcripts {
+		t.Log(out.trace)
+	}
+}
+
+// news is how often in a minute of the story something happens for which no backoff
+// waits: the image changes, the sandbox dies, a pod leaves, the fault ends.
+func news(minute int) int {
+	n := 0
+	for _, at := range []time.Duration{imageChange, sandboxDies, podLeaves, faultEnds} {
+		if minute == int(at/time.Minute) {
+			n++
+		}
+	}
+	return n
+}
+
+// each plays a cell for every kind of pod, with events and without.
+func each(t *testing.T, base *baselines, name string, within time.Duration, c cell) {
+	for _, shape := range shapes {
+		for _, policy := range policies {
+			for _, events := range []bool{true, false} {
+				if testing.Short() && (shape != "two" || !events) {
+					continue
+				}
+				c := c
+				c.shape, c.policy, c.events = shape, policy, events
+				stream := "relist"
+				if events {
+					stream = "events"
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s/%s", name, shape, policy, stream), func(t *testing.T) {
+					t.Parallel()
+					c.judge(t, base, within)
+				})
+			}
+		}
+	}
+}
+
+// TestHotLoop_EveryVerbAndFault: whatever verb of the runtime goes wrong, in
+// whatever way and for however long, the node makes few calls, and recovers soon
+// after the fault's end.
+func TestHotLoop_EveryVerbAndFault(t *testing.T) {
+	base := &baselines{}
+	for _, verb := range faulty.Verbs() {
+		for _, f := range kinds(verb) {
+			rule := f.rule
+			rule.Verb = verb
+			within := oneBackoff
+			if hangs := rule.Do == faulty.Hang || rule.Do == faulty.HangDone; hangs && verb == faulty.PullImage {
+				within += time.Hour // A pull may take as long, and is not cut short.
+			}
+			each(t, base, verb+"/"+f.name, within, cell{rule: &rule})
+		}
+	}
+}
+
+// oneBackoff is the longest that a pod waits: the longest delay of a crash loop.
+const oneBackoff = 5*time.Minute + 10*time.Second
+
+type kind struct {
+	name string
+	rule faulty.Rule
+}
+
+// kinds are the ways in which a verb goes wrong.
+func kinds(verb string) []kind {
+	var all []kind
+	for f := faulty.Nothing; !strings.HasPrefix(f.String(), "Fault("); f++ {
+		rule := faulty.Rule{Verb: verb, Do: f}
+		if f == faulty.Nothing {
+			rule.Latency = 3 * time.Second
+		}
+		if _, err := faulty.New(faulty.Config{Rules: []faulty.Rule{rule}}); err == nil { // It fits the verb.
+			all = append(all, kind{f.String(), rule})
+		}
+	}
+	for name, err := range map[string]error{
+		"no such binary": errors.New("no such binary"), "ErrExists": runtime.ErrExists, "ErrWrongState": runtime.ErrWrongState,
+		"ErrNotFound": runtime.ErrNotFound, "ErrNotReady": runtime.ErrNotReady, "ErrUnsupported": runtime.ErrUnsupported,
+	} {
+		all = append(all, kind{name, faulty.Rule{Do: faulty.Fail, Err: err}})
+	}
+	slices.SortFunc(all, func(a, b kind) int { return cmp.Compare(a.name, b.name) })
+	return all
+}

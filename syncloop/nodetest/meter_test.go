@@ -1,0 +1,187 @@
+package nodetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// meter counts the mutating calls of a node, by verb, target and minute. It stands
+// between the node and all trouble, so it sees the calls that fail too.
+type meter struct {
+	now   func() time.Time
+	calls map[metered]int
+	// soon are the calls that failed for a reason which tends to be over soon.
+	soon    map[metered]int
+	names   map[string]string // by the ID of a sandbox or container
+	machine *memory.Runtime
+}
+
+// metered is what is counted together. Stops and removals are counted by record, as a
+// container may have several, and everything else by name, as a loop makes ever new ones.
+type metered struct {
+	verb, target, id string
+	minute           int
+}
+
+func (m metered) String() string {
+	return fmt.Sprintf("%s of %s %s in minute %d", m.verb, m.target, m.id, m.minute)
+}
+
+func newMeter() *meter {
+	return &meter{calls: map[metered]int{}, soon: map[metered]int{}, names: map[string]string{}}
+}
+
+// wrap puts the meter in front of a runtime, which keeps all its features. Without
+// events it is no runtime.EventSource.
+func (m *meter) wrap(inner runtime.Runtime, clk clock.Clock, events bool) runtime.Runtime {
+	m.now = clk.Now
+	full := inner.(features)
+	c := counting{full, m}
+	if events {
+		return struct {
+			counting
+			runtime.EventSource
+		}{c, full.(runtime.EventSource)}
+	}
+	return c
+}
+
+// features are the interfaces of a wrapped memory.Runtime, events apart.
+type features interface {
+	runtime.Runtime
+	runtime.StatusReporter
+	runtime.Execer
+	runtime.Answerer
+	runtime.LogReader
+	runtime.LogReopener
+	runtime.ImageFilesystem
+	runtime.StatsReader
+	runtime.Updater
+	runtime.Versioner
+}
+
+// counting is a runtime that counts what changes something.
+type counting struct {
+	features
+	m *meter
+}
+
+// count counts a call before it is made, and returns what takes note of its end.
+func (m *meter) count(verb, target, id string) (ended func(error) error) {
+	call := metered{verb, target, id, int(m.now().Sub(epoch) / time.Minute)}
+	m.calls[call]++
+	return func(err error) error {
+		if errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrWrongState) {
+			m.soon[call]++
+		}
+		return err
+	}
+}
+
+// byID is the name of a sandbox's pod, or of a container. A call whose reply was lost
+// told none; what the machine has no record of is its own target.
+func (m *meter) byID(id string) string {
+	if name := m.names[id]; name != "" {
+		return name
+	}
+	for _, p := range m.machine.Look() {
+		for _, s := range p.Sandboxes {
+			m.learn(s.ID, p.Name)
+		}
+		for _, c := range p.Containers {
+			m.learn(c.ID, p.Name+"/"+c.Name)
+		}
+	}
+	if name := m.names[id]; name != "" {
+		return name
+	}
+	return "ID " + id
+}
+
+func (m *meter) learn(id, name string) {
+	if id != "" {
+		m.names[id] = name
+	}
+}
+
+func (c counting) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+	ended := c.m.count("RunSandbox", req.Pod.Name, "")
+	id, err := c.features.RunSandbox(ctx, req)
+	c.m.learn(id, req.Pod.Name)
+	return id, ended(err)
+}
+
+func (c counting) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
+	return c.m.count("StopSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.StopSandbox(ctx, req))
+}
+
+func (c counting) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
+	return c.m.count("RemoveSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.RemoveSandbox(ctx, req))
+}
+
+func (c counting) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	name := req.Pod.Name + "/" + req.Name
+	ended := c.m.count("CreateContainer", name, "")
+	id, err := c.features.CreateContainer(ctx, req)
+	c.m.learn(id, name)
+	return id, ended(err)
+}
+
+func (c counting) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	return c.m.count("StartContainer", c.m.byID(req.ContainerID), "")(c.features.StartContainer(ctx, req))
+}
+
+func (c counting) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	return c.m.count("StopContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.StopContainer(ctx, req))
+}
+
+func (c counting) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
+	return c.m.count("RemoveContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.RemoveContainer(ctx, req))
+}
+
+func (c counting) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+	ended := c.m.count("PullImage", req.Image, "")
+	ref, err := c.features.PullImage(ctx, req)
+	return ref, ended(err)
+}
+
+func (c counting) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
+	return c.m.count("RemoveImage", req.Image, "")(c.features.RemoveImage(ctx, req))
+}
+
+func (c counting) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	return c.m.count("UpdateContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.UpdateContainer(ctx, req))
+}
+
+// fieldLiar reports statuses with something wrong in them, as long as lie is set.
+type fieldLiar struct {
+	features
+	lie func(*runtime.PodStatus)
+}
+
+// lyingStream is a fieldLiar with events.
+type lyingStream struct {
+	*fieldLiar
+	runtime.EventSource
+}
+
+// PodStatus never changes what the runtime has returned: that is shared.
+func (l *fieldLiar) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	st, err := l.features.PodStatus(ctx, uid)
+	if err != nil || l.lie == nil {
+		return st, err
+	}
+	wrong := *st
+	wrong.Sandboxes = append([]runtime.SandboxStatus(nil), st.Sandboxes...)
+	wrong.Containers = append([]runtime.ContainerStatus(nil), st.Containers...)
+	l.lie(&wrong)
+	return &wrong, nil
+}
