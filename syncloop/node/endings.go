@@ -117,18 +117,26 @@ func (e *endings) postponeLocked() {
 // Run saves what could not be saved before, until ctx ends, and once more then. While
 // all is saved it waits for the next failure.
 func (e *endings) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for e.pause(ctx) == nil {
+		e.again()
+	}
+	if ctx.Err() != nil { // Otherwise the process has crashed, in a simulation.
+		e.again()
+	}
+	return nil
+}
+
+// pause waits until the next attempt is due.
+func (e *endings) pause(ctx context.Context) error {
+	for {
 		due, any := e.next()
-		if !any {
-			_ = e.wake.Wait(ctx) // The end of ctx ends the loop.
-			continue
+		if any {
+			return e.turn.Sleep(ctx, due.Sub(e.turn.Now()))
 		}
-		if e.turn.Sleep(ctx, due.Sub(e.turn.Now())) == nil {
-			e.again()
+		if err := e.wake.Wait(ctx); err != nil {
+			return err
 		}
 	}
-	e.again() // For the last time.
-	return nil
 }
 
 func (e *endings) next() (due time.Time, any bool) {
