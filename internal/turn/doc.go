@@ -41,7 +41,8 @@
 //
 //   - A go statement, a channel operation, a sync.Cond or WaitGroup: the first
 //     races with the thread, the others stop it for ever.
-//   - A clock's channels. The bottle's clock panics when asked for one.
+//   - A clock's channels. The bottle's clock panics when asked for one. Code
+//     outside this module waits by podworkers.Wait.
 //   - A timer of the standard library: context.WithTimeout, time.AfterFunc.
 //   - A lock held over a wait: the next one to want it stops the thread.
 //   - Map iteration whose order reaches a call, a signal or the trace.
@@ -49,6 +50,9 @@
 //   - context.AfterFunc, and a cancellable context derived by the standard
 //     library from one of ours with values between (context.WithValue): both
 //     are served by a goroutine.
+//
+// With Guard, a step that stops the thread is told of, with its stack. With
+// LetDriverWait, a wait of the driver runs the simulation until it is over.
 //
 // Contexts of the standard library are otherwise at home in a bottle as long as
 // it is the driver or a coroutine that cancels them: those derived from ours end
