@@ -131,8 +131,16 @@ func unmountBelow(at string) error {
 		if len(points) == 0 {
 			return nil
 		}
+		isPoint := make(map[string]bool, len(points))
+		for _, point := range points {
+			isPoint[point] = true
+		}
 		for _, point := range slices.Backward(points) {
-			if err := syscall.Unmount(point, unmountNoLinks|syscall.MNT_DETACH); err != nil {
+			err := unshare(isPoint, at, point)
+			if err == nil {
+				err = syscall.Unmount(point, unmountNoLinks|syscall.MNT_DETACH)
+			}
+			if err != nil {
 				last = fmt.Errorf("%s cannot be unmounted: %w", point, err)
 			}
 		}
@@ -141,6 +149,22 @@ func unmountBelow(at string) error {
 		last = fmt.Errorf("something is mounted below %s, again and again", at)
 	}
 	return last
+}
+
+// unshare has what is mounted above a point, from a path on, share no events. Otherwise
+// the kernel would take the point away wherever the same is mounted, too: at its own
+// place on the host.
+func unshare(isPoint map[string]bool, from, point string) error {
+	for above := point; above != from; {
+		if above = filepath.Dir(above); !isPoint[above] {
+			continue
+		}
+		err := syscall.Mount("", above, "", syscall.MS_PRIVATE, "")
+		if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) { // Those: it is gone.
+			return err
+		}
+	}
+	return nil
 }
 
 // mountedBelow are the entries of a directory on which something is mounted.
