@@ -6,6 +6,12 @@
 //	<root>/<uid>.json    how one pod has ended
 //	<root>/.<uid>        one that is being written
 //
+// Containers keeps beside it, in a directory of its own and in files of the same
+// form, what has to be known of containers that go on running when the agent ends:
+// what their probes have said, and that one was told to end so that the next attempt
+// can be made. It is written when that changes, and has the bounds and promises of
+// the endings.
+//
 // # Contract
 //
 // New reads what is there, and Take hands each ending out once, to the first pod
@@ -29,5 +35,6 @@
 //
 // PH-9 and I42 over restarts of the agent, as far as a pod is over: part 4 of
 // kubelet-outer, 9. Verdicts of admission are not kept: a pod that was refused is
-// asked about anew, as a static pod is by the kubelet.
+// asked about anew, as a static pod is by the kubelet. CS-12 and PR-5 over restarts
+// of a standalone agent.
 package checkpoint

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
 // A pod that one agent has evicted is over for the next one too.
@@ -28,4 +29,26 @@ func ExampleNew() {
 	// Output:
 	// <nil>
 	// Failed Evicted true
+}
+
+// A container that was ready under one agent is so under the next one, if it is the
+// same container.
+func ExampleNewContainers() {
+	root, err := os.MkdirTemp("", "containers")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(root)
+	web := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}}
+
+	first, _ := checkpoint.NewContainers(checkpoint.Config{Root: root})
+	fmt.Println(first.SaveContainers(web, []podsync.ContainerState{{Name: "server", ID: "4f1c", Started: true, Ready: true}}))
+
+	second, _ := checkpoint.NewContainers(checkpoint.Config{Root: root})
+	for _, c := range second.TakeContainers(web) {
+		fmt.Println(c.Name, c.ID, c.Started, c.Ready)
+	}
+	// Output:
+	// <nil>
+	// server 4f1c true true
 }

@@ -52,6 +52,11 @@ type Config struct {
 	Objects Objects
 	// Endings keep how pods have ended. Nil: it is forgotten with the process.
 	Endings Endings
+	// ContainerStates keep what probes have said of containers, and which of them
+	// were told to end. Nil: it is forgotten with the process, which makes a container
+	// with a startup probe start again, and one that ends with 0 because this node
+	// told it to, in that moment, a success.
+	ContainerStates ContainerStates
 	// DNS is what pods are told about the names of others.
 	DNS Resolver
 	// Allocatable is what the node has for pods: what a variable is told that asks

@@ -42,6 +42,9 @@ func (c *Config) contain(g *contain.Guard) {
 	if c.Endings != nil {
 		c.Endings = guardedEndings{c.Endings, g}
 	}
+	if c.ContainerStates != nil {
+		c.ContainerStates = guardedStates{c.ContainerStates, g}
+	}
 	if c.HTTP != nil {
 		c.HTTP = guardedHTTP{c.HTTP, g}
 	}
@@ -155,4 +158,23 @@ func (l guardedLogs) SetUp(pod runtime.PodRef) (err error) {
 func (l guardedLogs) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
 	defer l.guard.Recover("Logs.NextAttempt", &err)
 	return l.inner.NextAttempt(pod, container)
+}
+
+type guardedStates struct {
+	ContainerStates
+	guard *contain.Guard
+}
+
+func (c guardedStates) SaveContainers(pod *v1.Pod, states []ContainerState) (err error) {
+	defer c.guard.Recover("ContainerStates.SaveContainers", &err)
+	return c.ContainerStates.SaveContainers(pod, states)
+}
+
+func (c guardedStates) TakeContainers(pod *v1.Pod) []ContainerState {
+	return contain.Or(c.guard, "ContainerStates.TakeContainers", nil, func() []ContainerState { return c.ContainerStates.TakeContainers(pod) })
+}
+
+func (c guardedStates) DropContainers(uid types.UID) (err error) {
+	defer c.guard.Recover("ContainerStates.DropContainers", &err)
+	return c.ContainerStates.DropContainers(uid)
 }

@@ -84,6 +84,17 @@
 // drops what was kept of the one before. Shape tells whether a pod can be the one
 // that has ended.
 //
+// # What is kept of containers
+//
+// What probes have said of a container that runs, and that one was told to end for
+// the sake of the next attempt, is handed to Config.ContainerStates: neither is in the
+// records of a runtime. The first visit of an agent that was started again gives
+// probes the former, so that what is ready stays so until its probe says otherwise;
+// another container, by its ID or its start, inherits nothing. The latter is kept
+// before the container is told, so that a success which this node has brought about
+// is none, whenever the agent is killed. It is the only place of it: statuses say how
+// the container ended, and annotations are those it was made with.
+//
 // # Calls whose reply was lost
 //
 // The pod is looked at after each call that was to make something and has failed; if
@@ -118,6 +129,10 @@
 //   - Pods have no cgroups: requests and limits are those of containers. Where a
 //     pod limits itself as a whole, each container without a limit of its own has
 //     the pod's, and nothing bounds their sum.
+//   - A container under OnFailure that this node ends, since its probe or its
+//     postStart hook has failed or its image has changed, is started again whatever
+//     its exit code is; there, one that ends with 0 while it is in its crash loop
+//     makes a pod Succeeded.
 //   - There is no list of safe sysctls: what the kernel keeps apart for a pod may
 //     be set, and what it does not fails in the runtime.
 //   - Why a container waits is published at once, not with the next sync (SP-3): as

@@ -75,6 +75,9 @@ func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) erro
 	}
 	targets := make([]target, len(kills))
 	for i, k := range kills {
+		if k.Why.Replaces() {
+			s.toReplace(v, k.Name, k.ID)
+		}
 		targets[i] = s.target(v, k.ID, k.Name, string(k.Why), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
 	}
 	err := s.stopAll(ctx, v, targets, false)

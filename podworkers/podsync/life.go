@@ -40,6 +40,7 @@ type life struct {
 	started    map[string]started // by container: its last start
 	looks      uint64             // how often the pod was looked at
 	probed     bool               // the prober has been told what was published before
+	memory     remembered
 	kept       bool               // Config.Endings has how it has ended
 	told       bool               // or has failed to keep it
 	goesOn     bool               // and has nothing of a former life, since this one has not
@@ -133,6 +134,7 @@ func (s *Syncer) end(l *life) {
 	l.ended = true
 	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
 	l.messages, l.refusals, l.mismatches, l.started = nil, nil, nil, nil
+	l.memory = remembered{}
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.

@@ -103,6 +103,9 @@ func (s *Syncer) turnOut(ctx context.Context, v *visit, targets []target) error 
 	if len(targets) == 0 {
 		return nil
 	}
+	for i := range targets {
+		s.toReplace(v, targets[i].name, targets[i].id)
+	}
 	if err := s.stopAll(ctx, v, targets, false); err != nil {
 		return err
 	}

@@ -9,15 +9,22 @@ import (
 )
 
 // addProbes tells the prober of a pod. On the first visit of a life it is told
-// first what was published of it, if something was: what was ready before the
-// agent was started again is ready still (PR-5).
+// first what was published of it, if something was, by an agent before this one
+// too: what was ready before the agent was started again is ready still (PR-5).
 func (s *Syncer) addProbes(v *visit) {
 	if !hasProbes(v.pod) {
 		return
 	}
 	if !v.life.probed {
 		v.life.probed = true
-		s.read(v, func(old *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, old) })
+		known := false
+		s.read(v, func(old *v1.PodStatus) {
+			known = true
+			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
+		})
+		if !known {
+			s.cfg.Probes.ObserveStatus(v.pod.UID, s.asBefore(v))
+		}
 	}
 	s.cfg.Probes.AddPod(expandProbes(v.pod))
 }

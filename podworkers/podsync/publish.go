@@ -15,7 +15,7 @@ import (
 func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
-		Ending: v.ending, Initialized: v.life.initialized, Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
+		Ending: v.ending, Initialized: v.life.initialized, Replaced: v.life.memory.replaced, Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
 	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
@@ -34,6 +34,9 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	s.forgetTold(v)
 	if !terminal {
 		s.noteEnding(v, plan.IsTerminal(status.Phase))
+		if !v.ending && !plan.IsTerminal(status.Phase) {
+			s.remember(v)
+		}
 		s.observed(v)
 	}
 	return status

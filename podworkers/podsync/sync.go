@@ -64,6 +64,7 @@ func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 	actions := plan.Decide(plan.Input{
 		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
 		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
+		Replaced: v.life.memory.replaced,
 	})
 	v.spare(&actions)
 	v.life.initialized = ""

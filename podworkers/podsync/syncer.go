@@ -81,7 +81,9 @@ func (s *Syncer) visit(ctx context.Context, pod *v1.Pod, status *runtime.PodStat
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
 	}
-	return &visit{pod: pod, life: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
+	v := &visit{pod: pod, life: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
+	s.recall(v)
+	return v
 }
 
 // ref names the pod to the runtime.

@@ -89,6 +89,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.cfg.Status.TerminatePod(pod)
+	s.forgetContainers(v)
 	if v.life.told {
 		s.keepEnding(v)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,6 +74,10 @@ type Config struct {
 	// is started anew; package checkpoint has them on a directory. Nil: only what
 	// the runtime has records of, and sources say, is known then.
 	Endings Endings
+	// ContainerStates keep what probes have said of running containers, and which
+	// of them were told to end, for a node that is started anew; package checkpoint has
+	// them on a directory. Nil: then their probes begin anew.
+	ContainerStates ContainerStates
 	// HTTP makes the requests of http hooks where the runtime does not answer for
 	// its containers; package hookhttp has one. Nil: such pods are rejected.
 	HTTP podsync.HTTPGetter
@@ -180,6 +185,17 @@ type Endings interface {
 	// limit of them. It is called when pods may have gone; what is kept of those is
 	// dropped.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+}
+
+// ContainerStates are podsync.ContainerStates that tell of which pods they are.
+type ContainerStates interface {
+	podsync.ContainerStates
+	// Pods lists pods of whose containers something is kept and for which of answers
+	// true, at most limit of them. It is called when pods may have gone.
+	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	// Remove drops what is kept of the containers of a pod that has gone, if gone
+	// still answers true while nothing is being saved of it.
+	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
 
 // recorder is the part of client-go's event recorder that a node uses.

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
@@ -37,6 +38,14 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 	return t.TearDown(ctx, uid)
 }
 
+// states are those of the config, or nil, and not an interface with nothing in it.
+func (n *Node) states() podsync.ContainerStates {
+	if n.config.ContainerStates == nil {
+		return nil
+	}
+	return n.config.ContainerStates
+}
+
 // buildDirectories: who removes what pods have left on the disk.
 func (n *Node) buildDirectories() (err error) {
 	var stores []directories
@@ -55,6 +64,9 @@ func (n *Node) buildDirectories() (err error) {
 	if n.config.Endings != nil {
 		n.statuses = newEndings(n.config.Endings, n.guard, n.known, n.config.Clock)
 		stores = append(stores, n.statuses)
+	}
+	if n.config.ContainerStates != nil {
+		stores = append(stores, n.config.ContainerStates)
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{

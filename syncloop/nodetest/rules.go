@@ -125,6 +125,9 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	seen := tr.look(about.pod.UID)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	if q, ok := c.Request.(runtime.StopContainerRequest); ok {
+		tr.mu.rules.ended[q.ContainerID] = true // Also of one whose pod is not known, as its creation had no reply.
+	}
 	specs := tr.mu.rules.specs[about.pod.UID]
 	if len(specs) != 1 {
 		return
@@ -150,7 +153,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
-		r.stops[q.ContainerID], r.ended[q.ContainerID] = true, true
+		r.stops[q.ContainerID] = true
 		if r.strict != nil {
 			err = r.strict.stopped(pod, about, c, q.Grace, q.ContainerID, seen)
 		}

@@ -36,6 +36,9 @@ type Input struct {
 	// last decision: its SandboxID if its Initialized was set. Empty: in none, or
 	// nobody remembers. Then the records decide.
 	Initialized string
+	// Replaced are the containers that were told to end for the sake of the next
+	// attempt, as far as somebody remembers.
+	Replaced Replaced
 }
 
 // Verdict is what a probe believes of a container.

@@ -348,10 +348,20 @@ func (s *described) carry() {
 }
 
 // begun turns a container that ended while it was being replaced into one that
-// waits, where its policy takes that as its end: it would be back from there.
+// waits, where its policy takes that as its end: it would be back from there. So
+// does one that was told to end for that and whose next attempt is held.
 // What runs in init or beside has other reasons to run again. [ST-6]
 func (s *described) begun(in *StatusInput, rec *runtime.ContainerStatus) {
-	if s.state != isOver || rec == nil || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
+	if s.state != isOver || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
+		return
+	}
+	if in.Replaced.Is(s.spec.Name, s.ended.ContainerID) && mayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
+		s.replaced = true
+		s.lastEnd(s.ended)
+		s.wait(reasonCreating, "")
+		return
+	}
+	if rec == nil {
 		return
 	}
 	for i := range in.Starting {
@@ -368,7 +378,7 @@ func (s *described) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 // does an ordinary init container that has succeeded. [CS-7, CS-8]
 func (s *described) explain(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason, ok := in.Reasons[s.spec.Name]
-	if !ok || in.Terminal || !s.starts(in.Pod, rec) || s.role == ordinaryInit && s.succeeded() {
+	if !ok || in.Terminal || !s.starts(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.succeeded() {
 		return
 	}
 	if s.state == isOver {

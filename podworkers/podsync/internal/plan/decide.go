@@ -21,7 +21,7 @@ func Decide(in Input) Actions {
 	if in.Status == nil {
 		in.Status = &runtime.PodStatus{UID: in.Pod.UID}
 	}
-	d := decision{Input: in, where: findPlace(&in)}
+	d := decision{Input: in, where: findPlace(&in), index: index{replaced: in.Replaced}}
 	if d.where.current != nil {
 		d.SandboxID = d.where.current.ID
 	}

@@ -98,6 +98,8 @@
 //     of its life, so that a deadline does not begin anew with the agent (ST-5).
 //   - A sidecar that never ran holds a pod up only before a regular container
 //     has run in the same sandbox: the pod is not Pending again (PH-3, PH-8).
+//   - A container under OnFailure that was told to end for the sake of the next
+//     attempt has not succeeded with 0: it waits, and is started again (PH-2, CA-16).
 //   - In a new sandbox a pod is Pending until its init containers have done their
 //     part there, whatever their records of the sandbox before say. What still
 //     runs in an older sandbox counts neither as running nor as ready. The kubelet

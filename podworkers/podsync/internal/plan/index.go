@@ -22,6 +22,7 @@ type index struct {
 	follow     [2 * few]int32
 	followMany []int32 // for more records
 	records    []runtime.ContainerStatus
+	replaced   Replaced
 	// strange says that something has run in this life that is not in the spec.
 	strange bool
 	// reset says that all containers were being made to begin anew, by what was
@@ -172,9 +173,9 @@ func (x *index) anySpent(pod *v1.Pod) bool {
 	for i := range x.count {
 		switch e := x.place(i); {
 		case e.spec == nil:
-		case e.record() == nil && !x.reset && e.saidDone(pod, e.spec, mayRestart):
+		case e.record() == nil && !x.reset && x.saidDone(e, pod, e.spec, mayRestart):
 			return true
-		case e.ran != nil && !e.gone && !mayRestart(pod, e.spec, lastCode(e.ran)):
+		case e.ran != nil && !e.gone && !mayRestart(pod, e.spec, x.code(e.ran)):
 			return true
 		}
 	}
@@ -197,6 +198,12 @@ func lastCode(rec *runtime.ContainerStatus) int32 {
 		return rec.ExitCode
 	}
 	return exitUnknown
+}
+
+// code is lastCode, unless the container was told to end for the sake of the next
+// attempt.
+func (x *index) code(rec *runtime.ContainerStatus) int32 {
+	return x.replaced.code(rec.Name, rec.ID, lastCode(rec))
 }
 
 // publish adds what was published of the containers.

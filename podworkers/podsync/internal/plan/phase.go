@@ -181,7 +181,7 @@ func (t *tally) countStopped(status *v1.ContainerStatus, i int, end *v1.Containe
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if mayRunAgain(pod, c, end) || isMade(status, end) || t.in.isStarting(status) ||
+	if mayRunAgain(pod, c, end) || isMade(status, end) || t.in.isStarting(status) || t.isReplaced(c, end) ||
 		t.startsAnew(len(pod.Spec.InitContainers)+i, c, end) {
 		t.willRunAgain++
 	}
@@ -206,6 +206,12 @@ func (t *tally) interrupted(c *v1.Container, end *v1.ContainerStateTerminated) b
 // spec, is started in the sandbox that took the place of the one it ran in.
 func (t *tally) startsAnew(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.ExitCode != 0 && t.elsewhere(place) && !t.in.isEnding() && mayStartAnew(t.in.Pod, c, end.ExitCode)
+}
+
+// isReplaced reports whether a container was told to end for the sake of the next
+// attempt, which its policy makes.
+func (t *tally) isReplaced(c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return !t.in.isEnding() && t.in.Replaced.Is(c.Name, end.ContainerID) && mayRestart(t.in.Pod, c, exitUnknown)
 }
 
 // isMade reports whether the next attempt at a container that ended has a record:

@@ -46,13 +46,13 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 		c := &pod.Spec.Containers[i]
 		e := x.at(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.record() == nil && !x.reset && e.saidDone(pod, c, mayStartAnew):
+		case e.record() == nil && !x.reset && x.saidDone(e, pod, c, mayStartAnew):
 			continue
 		case e.gone:
 			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
 			worthwhile = worthwhile || !spent || !isNever(pod, c) || x.reset || e.saidRestarting()
-		case !mayStartAnew(pod, c, lastCode(e.newest)):
+		case !mayStartAnew(pod, c, x.code(e.newest)):
 			continue
 		default:
 			worthwhile = true
@@ -78,11 +78,11 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 	}
 	switch {
 	case e.record() == nil:
-		return !d.reset && e.saidDone(d.Pod, c, mayRestart)
+		return !d.reset && d.saidDone(e, d.Pod, c, mayRestart)
 	case rec.State == runtime.StateExited && rec != e.here:
-		return !mayStartAnew(d.Pod, c, rec.ExitCode)
+		return !mayStartAnew(d.Pod, c, d.code(rec))
 	case rec.State == runtime.StateExited:
-		return !mayRestart(d.Pod, c, rec.ExitCode)
+		return !mayRestart(d.Pod, c, d.code(rec))
 	case rec.State == runtime.StateUnknown && rec != e.here:
 		// Its sandbox was given up, and it with that.
 		return !mayStartAnew(d.Pod, c, exitUnknown)
@@ -92,7 +92,7 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 
 // saidDone is done by the published status. may says whether a container that ended
 // with a code starts again.
-func (e *entry) saidDone(pod *v1.Pod, c *v1.Container, may func(*v1.Pod, *v1.Container, int32) bool) bool {
+func (x *index) saidDone(e *entry, pod *v1.Pod, c *v1.Container, may func(*v1.Pod, *v1.Container, int32) bool) bool {
 	switch {
 	case e.published == nil || e.saidRestarting():
 		return false
@@ -100,7 +100,7 @@ func (e *entry) saidDone(pod *v1.Pod, c *v1.Container, may func(*v1.Pod, *v1.Con
 		return !may(pod, c, exitUnknown) // It has vanished.
 	}
 	end := lastEnd(e.published)
-	return end != nil && !may(pod, c, end.ExitCode)
+	return end != nil && !may(pod, c, x.replaced.code(c.Name, end.ContainerID, end.ExitCode))
 }
 
 // saidRestarting reports whether it was published that a container is to begin

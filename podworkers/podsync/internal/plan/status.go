@@ -32,6 +32,8 @@ type StatusInput struct {
 	// Initialized is the ID of the sandbox in which the pod is known to have been
 	// initialized, as in Input. Empty: the records decide.
 	Initialized string
+	// Replaced is as in Input.
+	Replaced Replaced
 	// Static says that the pod does not come from the API.
 	Static bool
 	// Reasons holds, by container name, why the last start failed.
@@ -176,7 +178,7 @@ func stranded(in *StatusInput) bool {
 	if in.place.replace == "" {
 		return false
 	}
-	var x index
+	x := index{replaced: in.Replaced}
 	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
 	x.publish(in.Old)
 	if _, worthwhile := x.anew(in.Pod); worthwhile {

@@ -38,6 +38,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	probed a0 startup=Failure liveness=Success
 //	told a started|ready=false    what the probes say between the halves of a status
 //	initialized s0                it was, in that sandbox
+//	replaced a a0                 it was told to end for the sake of the next attempt
 //	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready]  published
 //	    last=1@a0/Why gives the last end a reason
 //	old phase=Failed/Why
@@ -77,6 +78,7 @@ type world struct {
 	probed  map[string]plan.Probed
 	// initialized is a sandbox that the pod was initialized in.
 	initialized string
+	replaced    plan.Replaced
 	starting    []plan.Start
 	told        []string // container, word and value, one after the other
 }
@@ -131,6 +133,8 @@ func (w *world) line(verb string, args []string) {
 		w.verdicts(args[0], args[1:])
 	case "initialized":
 		w.initialized = args[0]
+	case "replaced":
+		w.replaced = plan.Replaced{args[0]: args[1]}
 	case "old":
 		w.published(args)
 	default:
@@ -437,7 +441,7 @@ func (w *world) input() plan.Input {
 	}
 	return plan.Input{
 		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
-		Probed: w.probed, Initialized: w.initialized,
+		Probed: w.probed, Initialized: w.initialized, Replaced: w.replaced,
 	}
 }
 
@@ -529,7 +533,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Start) {
 func (w *world) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
-		Ending: w.ending, Initialized: w.initialized, Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Ending: w.ending, Initialized: w.initialized, Replaced: w.replaced, Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 

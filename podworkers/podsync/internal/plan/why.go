@@ -3,6 +3,10 @@ package plan
 // Why is the reason of an action, as logs and people read it.
 type Why string
 
+// Replaces reports whether a container is killed so that the next attempt at it can
+// be made, if its policy allows that.
+func (w Why) Replaces() bool { return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged }
+
 // Why a sandbox is made, and why what was there before it is killed.
 const (
 	// WhyNoSandbox: this life of the pod has none.

@@ -1,0 +1,139 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+var ready = []podsync.ContainerState{
+	{Name: "c", ID: "c1", StartedAt: time.Date(2026, 1, 1, 12, 0, 0, 123456789, time.UTC), Started: true, Ready: true},
+	{Name: "d", ID: "d1", Replaced: true},
+}
+
+// openContainers makes a Containers as an agent does that is started, and returns
+// what it logs.
+func openContainers(t *testing.T, root string) (*checkpoint.Containers, string) {
+	t.Helper()
+	var log bytes.Buffer
+	c, err := checkpoint.NewContainers(checkpoint.Config{Root: root, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	return c, strings.ReplaceAll(log.String(), root+"/", "")
+}
+
+// What was saved last is there for the next agent, once, to the nanosecond.
+func TestContainers_NextAgent(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state", "containers")
+	c, _ := openContainers(t, root)
+	require.NoError(t, c.SaveContainers(pod("web"), ready[:1]))
+	require.NoError(t, c.SaveContainers(pod("web"), ready))
+	assert.Empty(t, c.TakeContainers(pod("web")), "it is not of an agent before this one")
+	info, err := os.Stat(filepath.Join(root, "uid-web.json"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	c, log := openContainers(t, root)
+	assert.Empty(t, log)
+	assert.Empty(t, c.TakeContainers(pod("other")))
+	assert.Equal(t, ready, c.TakeContainers(pod("web")))
+	assert.Empty(t, c.TakeContainers(pod("web")))
+	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
+}
+
+// A pod that was replaced under its UID inherits nothing.
+func TestContainers_AnotherPod(t *testing.T) {
+	for name, change := range map[string]func(*v1.Pod){
+		"shape":     func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
+		"name":      func(p *v1.Pod) { p.Name = "other" },
+		"namespace": func(p *v1.Pod) { p.Namespace = "other" },
+	} {
+		root := t.TempDir()
+		c, _ := openContainers(t, root)
+		require.NoError(t, c.SaveContainers(pod("web"), ready))
+		c, _ = openContainers(t, root)
+		another := pod("web")
+		change(another)
+		assert.Empty(t, c.TakeContainers(another), name)
+	}
+}
+
+// What is dropped is of no agent any more; dropping it again is no error.
+func TestContainers_Drop(t *testing.T) {
+	root := t.TempDir()
+	c, _ := openContainers(t, root)
+	for _, name := range []string{"c", "a", "b"} {
+		require.NoError(t, c.SaveContainers(pod(name), ready))
+	}
+	c, _ = openContainers(t, root)
+	uids, err := c.Pods(func(uid types.UID) bool { return uid != "uid-a" }, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"uid-b", "uid-c"}, uids)
+	uids, err = c.Pods(anybody, 2)
+	require.NoError(t, err)
+	assert.Equal(t, []types.UID{"uid-a", "uid-b"}, uids)
+
+	require.NoError(t, c.DropContainers("uid-a"))
+	require.NoError(t, c.DropContainers("uid-a"))
+	require.NoError(t, c.DropContainers("../web"))
+	assert.Empty(t, c.TakeContainers(pod("a")))
+	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
+}
+
+// A file that cannot be read is told of in one sentence, and does not count; the
+// others do.
+func TestNewContainers_BadFiles(t *testing.T) {
+	root := t.TempDir()
+	c, _ := openContainers(t, root)
+	require.NoError(t, c.SaveContainers(pod("web"), ready))
+	good, err := os.ReadFile(filepath.Join(root, "uid-web.json"))
+	require.NoError(t, err)
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	put("a-cut.json", string(good[:40]))
+	put("b-copy.json", string(good))
+	put("c-version.json", strings.Replace(string(good), `"version":1`, `"version":2`, 1))
+	put("d-uid.json", strings.Replace(string(good), "uid-web", "../web", 1))
+	put("e-large.json", string(good)+strings.Repeat(" ", checkpoint.MaxSize))
+	require.NoError(t, os.Symlink(filepath.Join(root, "uid-web.json"), filepath.Join(root, "f-link.json")))
+	put(".uid-web", "half of it")
+
+	c, log := openContainers(t, root)
+	assert.Equal(t, 6, strings.Count(log, `msg="a file that should tell how containers were cannot be read and does not count"`), log)
+	for _, why := range []string{"unexpected end of JSON input", "which has another file", "it is of version 2: expected 1", "it has more than 262144 bytes"} {
+		assert.Contains(t, log, why)
+	}
+	assert.Equal(t, ready, c.TakeContainers(pod("web")))
+	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
+}
+
+// What cannot be written is an error, and leaves what there was.
+func TestContainers_Errors(t *testing.T) {
+	root := t.TempDir()
+	c, _ := openContainers(t, root)
+	odd := pod("web")
+	odd.UID = "../web"
+	assert.Error(t, c.SaveContainers(odd, ready))
+	many := make([]podsync.ContainerState, 10000)
+	assert.EqualError(t, c.SaveContainers(pod("web"), many), fmt.Sprintf("checkpoint: it has more than %d bytes", checkpoint.MaxSize))
+	require.NoError(t, os.RemoveAll(root))
+	require.ErrorIs(t, c.SaveContainers(pod("web"), ready), os.ErrNotExist)
+
+	_, err := checkpoint.NewContainers(checkpoint.Config{Root: "containers"})
+	assert.EqualError(t, err, `checkpoint: Config.Root is no absolute path: "containers"`)
+	_, err = checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(os.DevNull, "containers")})
+	require.Error(t, err)
+}

@@ -1,0 +1,252 @@
+package podsync
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// ContainerState is what an agent that is started again has to know of a container
+// and cannot see in the runtime.
+type ContainerState struct {
+	Name string `json:"name"`
+	// ID is the runtime's.
+	ID string `json:"id"`
+	// StartedAt is when the container started, by the runtime's clock. A container
+	// that started at another time is another one, whatever its ID.
+	StartedAt time.Time `json:"startedAt"`
+	// Started and Ready are what was published of it: probes have said so.
+	Started bool `json:"started,omitempty"`
+	Ready   bool `json:"ready,omitempty"`
+	// Replaced says that the container was told to end so that the next attempt can
+	// be made. How it ends is not its own doing.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+// ContainerStates keep what is known of containers that go on running when the
+// process ends; package checkpoint does on a directory. Methods are called by the
+// goroutine of the pod's sync, for one pod one at a time, and concurrently for
+// different pods. An error is logged, and the pod goes on.
+type ContainerStates interface {
+	// SaveContainers keeps these states of a pod in place of those before. It is
+	// called when one has changed: what becomes worse, and what is about to be told
+	// to end, at once, before anything is done about it; what becomes better not
+	// more often than every ten seconds. A nil error says that a process started
+	// later finds them. The states are only read, and not kept.
+	SaveContainers(pod *v1.Pod, states []ContainerState) error
+	// TakeContainers returns what a process before this one has kept of a pod, at
+	// the first visit of it. It is asked once, and returns nothing for a pod that was
+	// replaced under its UID.
+	TakeContainers(pod *v1.Pod) []ContainerState
+	// DropContainers forgets what was kept of a pod, if anything was.
+	DropContainers(uid types.UID) error
+}
+
+// betterInterval is the least time between two saves of states that have only
+// become better: a probe that wavers is not to wear a disk down.
+const betterInterval = 10 * time.Second
+
+// remembered is what is known of the containers of one life beyond their records.
+type remembered struct {
+	recalled bool             // a process before this one has been asked
+	before   []ContainerState // what that one has kept
+	saved    []ContainerState // what is kept now
+	at       time.Time        // since when
+	replaced plan.Replaced
+	failed   bool // a save has, and people were told
+}
+
+// recall asks what a process before this one has kept of the pod's containers.
+func (s *Syncer) recall(v *visit) {
+	m := &v.life.memory
+	if m.recalled || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
+		return
+	}
+	m.recalled = true
+	if v.life.later {
+		return // What there is was kept in this process.
+	}
+	m.before = s.cfg.ContainerStates.TakeContainers(v.pod)
+	m.saved = m.before
+	for i := range m.before {
+		if b := &m.before[i]; b.Replaced {
+			m.replace(b.Name, b.ID)
+		}
+	}
+}
+
+func (m *remembered) replace(name, id string) {
+	if m.replaced == nil {
+		m.replaced = make(plan.Replaced)
+	}
+	m.replaced[name] = id
+}
+
+// asBefore is what was published of the containers that still run, by a process
+// before this one: probes go on from there, and say themselves how it is now (PR-5).
+func (s *Syncer) asBefore(v *visit) *v1.PodStatus {
+	var status v1.PodStatus
+	for i := range v.life.memory.before {
+		b := &v.life.memory.before[i]
+		rec := v.record(b.ID)
+		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.life.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
+			continue
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{
+			Name: b.Name, ContainerID: s.cfg.RuntimeName + "://" + b.ID, Started: &b.Started, Ready: b.Ready,
+			State: plan.Running(rec),
+		})
+	}
+	return &status
+}
+
+// toReplace notes, before it is done, that containers are told to end for the sake
+// of the next attempt. It matters where that would not be made after a success.
+func (s *Syncer) toReplace(v *visit, name, id string) {
+	m := &v.life.memory
+	if m.replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
+		return
+	}
+	m.replace(name, id)
+	s.remember(v)
+}
+
+// remember keeps what is known of the containers of a pod that goes on.
+func (s *Syncer) remember(v *visit) {
+	if s.cfg.ContainerStates == nil {
+		return
+	}
+	m := &v.life.memory
+	states, now := s.states(v), s.turn.Now()
+	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
+		return
+	}
+	var err error
+	if len(states) == 0 {
+		err = s.cfg.ContainerStates.DropContainers(v.pod.UID)
+	} else {
+		err = s.cfg.ContainerStates.SaveContainers(v.pod, states)
+	}
+	if err != nil {
+		if !m.failed {
+			s.cfg.Log.Error("what is known of the containers of a pod could not be kept: if the agent is started again their probes begin anew",
+				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+		}
+		m.failed = true
+		return
+	}
+	m.failed, m.saved, m.at = false, states, now
+}
+
+func sameState(a, b ContainerState) bool {
+	return a.Name == b.Name && a.ID == b.ID && a.StartedAt.Equal(b.StartedAt) && a.Started == b.Started && a.Ready == b.Ready && a.Replaced == b.Replaced
+}
+
+// onlyBetter reports whether nothing that was kept has become wrong: what there is
+// beyond it may be kept later.
+func onlyBetter(saved, states []ContainerState) bool {
+	for i := range saved {
+		old := &saved[i]
+		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.Name == old.Name && s.ID == old.ID })
+		if at < 0 || old.Started && !states[at].Started || old.Ready && !states[at].Ready || old.Replaced != states[at].Replaced {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(states, func(s ContainerState) bool {
+		return s.Replaced && !slices.ContainsFunc(saved, func(old ContainerState) bool { return old.ID == s.ID })
+	})
+}
+
+// states are those to be kept: of what has been probed with success and runs, and
+// of what was told to end and has no successor yet, in the order of their names.
+func (s *Syncer) states(v *visit) []ContainerState {
+	var states []ContainerState
+	s.read(v, func(stored *v1.PodStatus) {
+		for _, list := range [...][]v1.ContainerStatus{stored.InitContainerStatuses, stored.ContainerStatuses} {
+			for i := range list {
+				if state, ok := s.stateOf(v, &list[i]); ok {
+					states = append(states, state)
+				}
+			}
+		}
+	})
+	for name, id := range v.life.memory.replaced {
+		if v.life.succeeded(v.status, name, id) {
+			delete(v.life.memory.replaced, name)
+			continue
+		}
+		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
+		if at < 0 {
+			states, at = append(states, ContainerState{Name: name, ID: id}), len(states)
+		}
+		states[at].Replaced = true
+	}
+	slices.SortFunc(states, func(a, b ContainerState) int { return strings.Compare(a.Name, b.Name) })
+	return states
+}
+
+// stateOf is what is to be kept of a container by its status, if anything is:
+// without a probe it is as it is seen.
+func (s *Syncer) stateOf(v *visit, c *v1.ContainerStatus) (ContainerState, bool) {
+	id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://")
+	started := c.Started != nil && *c.Started
+	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(v.pod, c.Name) {
+		return ContainerState{}, false
+	}
+	rec := v.record(id)
+	if rec == nil {
+		return ContainerState{}, false
+	}
+	return ContainerState{Name: c.Name, ID: id, StartedAt: rec.StartedAt, Started: started, Ready: c.Ready}, true
+}
+
+// isProbed reports whether probes say if a container has started, or is ready.
+func isProbed(pod *v1.Pod, name string) bool {
+	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if c := &list[i]; c.Name == name {
+				return c.StartupProbe != nil || c.ReadinessProbe != nil
+			}
+		}
+	}
+	return false
+}
+
+// succeeded reports whether a later attempt than that of a container has run, or
+// runs.
+func (l *life) succeeded(status *runtime.PodStatus, name, id string) bool {
+	var told, newest *runtime.ContainerStatus
+	for i := range status.Containers {
+		c := &status.Containers[i]
+		if c.Name != name || c.Incarnation != l.number {
+			continue
+		}
+		if c.ID == id {
+			told = c
+		}
+		if c.State != runtime.StateCreated && (newest == nil || c.Attempt > newest.Attempt) {
+			newest = c
+		}
+	}
+	return newest != nil && newest.ID != id && (told == nil || newest.Attempt > told.Attempt)
+}
+
+// forgetContainers drops what was kept of the containers of a pod that has ended.
+func (s *Syncer) forgetContainers(v *visit) {
+	if s.cfg.ContainerStates == nil || len(v.life.memory.saved) == 0 {
+		return
+	}
+	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {
+		s.cfg.Log.Warn("what was known of the containers of a pod that has ended could not be dropped",
+			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
+		return
+	}
+	v.life.memory.saved = nil
+}

@@ -1,0 +1,254 @@
+package nodetest_test
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// states are the container states of the node that runs, and how often it wrote.
+type states struct {
+	*checkpoint.Containers
+	saves int
+}
+
+func (s *states) SaveContainers(pod *v1.Pod, all []podsync.ContainerState) error {
+	s.saves++
+	return s.Containers.SaveContainers(pod, all)
+}
+
+// keeping is a bottle whose nodes keep container states on a disk.
+type keeping struct {
+	*nodetest.Bottle
+	t    *testing.T
+	root string
+	next *states
+}
+
+func newKeeping(t *testing.T, seed uint64) *keeping {
+	k := &keeping{t: t, root: filepath.Join(t.TempDir(), "containers"), next: &states{}}
+	k.open()
+	k.Bottle = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
+		ContainerStates: k.next, Jitter: func() float64 { return 0.9 }, // Probes of an older container begin late.
+	}})
+	return k
+}
+
+func (k *keeping) open() {
+	k.t.Helper()
+	c, err := checkpoint.NewContainers(checkpoint.Config{Root: k.root, Log: slog.New(slog.NewTextHandler(k.t.Output(), nil))})
+	require.NoError(k.t, err)
+	k.next.Containers = c
+}
+
+// restart kills the agent where it stands and starts another.
+func (k *keeping) restart() {
+	k.t.Helper()
+	k.Crash()
+	k.open()
+	k.Start()
+}
+
+// first is the status of the only pod.
+func (k *keeping) first() v1.PodStatus {
+	k.t.Helper()
+	pods := k.Node().Pods()
+	require.Len(k.t, pods, 1)
+	return pods[0].Status
+}
+
+// sick is a job whose liveness probe fails after a while, again and again, and
+// which ends with 0 when it is told to.
+func sick() *v1.Pod {
+	p := pod("job", []string{"work"})
+	p.Annotations = map[string]string{
+		"memory.podkeel.dev/c0":          "run=forever exit=0",
+		"memory.podkeel.dev/c0.liveness": "ok for=3s; fail",
+	}
+	p.Spec.RestartPolicy = v1.RestartPolicyOnFailure
+	p.Spec.Containers[0].LivenessProbe = &v1.Probe{
+		ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}, PeriodSeconds: 1, FailureThreshold: 1, TimeoutSeconds: 1, SuccessThreshold: 1,
+	}
+	return p
+}
+
+// A container that ends with 0 because this node told it to, since its probe has
+// failed, has not succeeded: its crash loop goes on.
+func TestReasons_OurKillIsNoSuccess(t *testing.T) {
+	k := newKeeping(t, 1)
+	k.Set(sick())
+	var said []string
+	for range 300 {
+		k.Run(time.Second)
+		status := k.first()
+		require.Equal(t, v1.PodRunning, status.Phase, "%+v", status.ContainerStatuses)
+		c := status.ContainerStatuses[0]
+		require.Nil(t, c.State.Terminated)
+		word := "running"
+		if c.State.Waiting != nil {
+			word = c.State.Waiting.Reason
+		}
+		if line := fmt.Sprint(word, " ", c.RestartCount); len(said) == 0 || said[len(said)-1] != line {
+			said = append(said, line)
+		}
+	}
+	assert.Equal(t, []string{
+		"running 0", "running 1", "running 2", "CrashLoopBackOff 2", "running 3", "CrashLoopBackOff 3",
+		"running 4", "CrashLoopBackOff 4", "running 5", "CrashLoopBackOff 5", "running 6", "CrashLoopBackOff 6",
+	}, said)
+	k.Stop()
+}
+
+// ... also if the agent is killed at any moment between the kill and what follows.
+func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
+	told := 0
+	for after := range 80 {
+		k := newKeeping(t, 1)
+		k.Set(sick())
+		k.Run(5 * time.Second) // The second attempt runs, and will be held after its end.
+		for range after {
+			k.StepUntil(k.Now().Add(100 * time.Millisecond))
+		}
+		before := k.Transcript()
+		k.restart()
+		k.Run(2 * time.Minute)
+		status := k.first()
+		require.Equal(t, v1.PodRunning, status.Phase, "crashed after %d steps", after)
+		require.Greater(t, status.ContainerStatuses[0].RestartCount, int32(2))
+		if strings.Count(before, "StopContainer c0") == 2 && !strings.Contains(before, "attempt=2") {
+			told++
+		}
+		k.Stop()
+	}
+	assert.Greater(t, told, 3, "the crash has to come between")
+}
+
+// slow is a server with a startup probe that succeeds after a while.
+func slow(name string) *v1.Pod {
+	p := pod(name, []string{"serve"})
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0.startup": "fail for=10s; ok"}
+	handler := v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}
+	p.Spec.Containers[0].StartupProbe = &v1.Probe{ProbeHandler: handler, InitialDelaySeconds: 10, PeriodSeconds: 10, FailureThreshold: 24, TimeoutSeconds: 15, SuccessThreshold: 1}
+	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 5, FailureThreshold: 3, TimeoutSeconds: 15, SuccessThreshold: 1}
+	return p
+}
+
+func (k *keeping) condition() string {
+	c := k.first().ContainerStatuses[0]
+	return fmt.Sprintf("started=%t ready=%t", *c.Started, c.Ready)
+}
+
+// What goes on running is started, and ready, in the first status that an agent
+// publishes which was started again.
+func TestContainerStates_ReadyAfterARestart(t *testing.T) {
+	k := newKeeping(t, 1)
+	k.Set(slow("etcd"))
+	k.Run(5 * time.Second)
+	require.Equal(t, "started=false ready=false", k.condition())
+	k.Run(time.Minute)
+	require.Equal(t, "started=true ready=true", k.condition())
+	for range 3 {
+		k.restart()
+		var all []string
+		for range 40 {
+			k.Run(100 * time.Millisecond)
+			if pods := k.Node().Pods(); len(pods) == 1 && len(pods[0].Status.ContainerStatuses) == 1 {
+				if s := k.condition(); len(all) == 0 || all[len(all)-1] != s {
+					all = append(all, s)
+				}
+			}
+		}
+		assert.Equal(t, []string{"started=true ready=true"}, all)
+	}
+	k.Stop()
+}
+
+// It is believed until its probe says otherwise, and no longer.
+func TestContainerStates_TheProbeVerifiesAgain(t *testing.T) {
+	k := newKeeping(t, 1)
+	p := slow("etcd")
+	p.Annotations["memory.podkeel.dev/c0.readiness"] = "ok for=60s; fail"
+	k.Set(p)
+	k.Run(50 * time.Second)
+	require.Equal(t, "started=true ready=true", k.condition())
+	k.Crash()
+	k.Run(30 * time.Second) // It fails meanwhile.
+	k.open()
+	k.Start()
+	k.Run(time.Second)
+	assert.Equal(t, "started=true ready=true", k.condition())
+	k.Run(20 * time.Second)
+	assert.Equal(t, "started=true ready=false", k.condition())
+	k.restart()
+	k.Run(time.Second)
+	assert.Equal(t, "started=true ready=false", k.condition(), "what had become worse is known")
+	k.Stop()
+}
+
+// Another container inherits nothing: neither one with another ID nor one of the
+// same pod that was made while no agent was there.
+func TestContainerStates_AnotherContainer(t *testing.T) {
+	k := newKeeping(t, 1)
+	k.Set(slow("etcd"))
+	k.Run(time.Minute)
+	require.Equal(t, "started=true ready=true", k.condition())
+	require.NoError(t, k.Machine().ExitContainer(newest(t, k, "etcd", "c0"), 1))
+	k.restart()
+	k.Run(5 * time.Second)
+	assert.Equal(t, "started=false ready=false", k.condition())
+	k.Stop()
+}
+
+// A probe that wavers does not wear the disk down.
+func TestContainerStates_WritesAreBounded(t *testing.T) {
+	k := newKeeping(t, 1)
+	p := pod("web", []string{"serve"})
+	var script []string
+	for range 150 {
+		script = append(script, "ok for=2s", "fail for=2s")
+	}
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": strings.Join(script, "; ")}
+	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
+	k.Set(p)
+	k.Run(10 * time.Minute)
+	assert.Greater(t, strings.Count(k.Transcript(), "Readiness probe"), 100, "it wavers")
+	assert.Less(t, k.next.saves, 2*60+2, "two a period of ten seconds")
+	saves := k.next.saves
+	k.Run(10 * time.Minute) // It has failed for good.
+	assert.LessOrEqual(t, k.next.saves, saves+1)
+	k.Stop()
+}
+
+// What is kept goes with the pod, and with one that has ended.
+func TestContainerStates_GoWithThePod(t *testing.T) {
+	k := newKeeping(t, 1)
+	p := slow("etcd")
+	k.Set(p)
+	k.Run(time.Minute)
+	uids, err := k.next.Pods(func(types.UID) bool { return true }, 10)
+	require.NoError(t, err)
+	require.Len(t, uids, 1)
+	k.Crash()
+	k.Drop(p.UID)
+	k.open()
+	k.Start()
+	k.Run(5 * time.Minute)
+	uids, err = k.next.Pods(func(types.UID) bool { return true }, 10)
+	require.NoError(t, err)
+	assert.Empty(t, uids)
+	k.Stop()
+}
