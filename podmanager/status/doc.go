@@ -41,6 +41,9 @@
 //   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.
 //   - RemoveOrphanedStatuses drops what nobody knows. [ST-21]
+//   - Who decides reads a status as it is; who shows it to others uses
+//     GetReportedPodStatus, or HoldBack of an Update, and sees the end of a pod when
+//     nothing of it runs any more, as behind a Sender. [ST-17]
 //   - All of this works without an API server. [ST-20]
 //
 // Subscriptions:

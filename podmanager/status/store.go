@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
@@ -91,6 +92,14 @@ type entry struct {
 	version  uint64
 	life     uint64
 	finished bool
+	// before is what was said of the pod before its end.
+	before said
+}
+
+// said is the phase of a pod, and why it is in it.
+type said struct {
+	phase           v1.PodPhase
+	reason, message string
 }
 
 // New returns a Store that knows no pod.
@@ -176,6 +185,38 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 		return v1.PodStatus{}, false
 	}
 	return *e.status.DeepCopy(), true
+}
+
+// GetReportedPodStatus is GetPodStatus for those who show statuses to others: as long
+// as couldRun answers true, the pod is not Finished and not all of its containers have
+// ended, its end is held back, as a Sender does, and its phase is the one before. couldRun is called without the store's
+// lock. [ST-17]
+func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
+	e := s.get(s.translate(uid))
+	if e == nil {
+		return v1.PodStatus{}, false
+	}
+	status := e.status.DeepCopy()
+	if !e.finished && couldRun(uid) {
+		e.before.holdBack(status)
+	}
+	return *status, true
+}
+
+// holdBack takes the end out of a status, unless the pod came with it, or has ended by
+// itself: all of its containers have.
+func (b said) holdBack(status *v1.PodStatus) {
+	if conditions.IsTerminal(status.Phase) && !conditions.IsTerminal(b.phase) && mayRun(status) {
+		reconcile.HoldBack(&v1.PodStatus{Phase: b.phase, Reason: b.reason, Message: b.message}, status)
+	}
+}
+
+// mayRun reports whether, by its status, a container of a pod that has ended runs, or
+// may be about to.
+func mayRun(status *v1.PodStatus) bool {
+	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
+	return slices.ContainsFunc(status.InitContainerStatuses, runs) || slices.ContainsFunc(status.EphemeralContainerStatuses, runs) ||
+		slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Terminated == nil })
 }
 
 // ReadPodStatus shows the newest status of the pod to read, without making a copy
@@ -293,6 +334,7 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	if old != nil && !p.force && reconcile.Equal(old.status, next.status) {
 		return s.keepLocked(old, p.pod), nil, false, nil
 	}
+	next.before = old.beforeEnd(p.pod)
 	next.version = version + 1
 	s.mu.entries[uid] = next
 	return next, nil, true, s.mu.subs
@@ -330,6 +372,18 @@ func (e *entry) statusOf(pod *v1.Pod) *v1.PodStatus {
 		return &pod.Status
 	}
 	return e.status
+}
+
+// beforeEnd is what was said of the pod last, its end apart.
+func (e *entry) beforeEnd(pod *v1.Pod) said {
+	switch s := e.statusOf(pod); {
+	case e != nil && conditions.IsTerminal(s.Phase):
+		return e.before
+	case s.Phase == "":
+		return said{phase: v1.PodPending}
+	default:
+		return said{s.Phase, s.Reason, s.Message}
+	}
 }
 
 // amend proposes the stored status as f has changed it, if it has.

@@ -627,3 +627,45 @@ func TestPodIsFinished(t *testing.T) {
 	store.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending})
 	assert.False(t, store.PodIsFinished("uid-1"))
 }
+
+// ST-17: who shows statuses to others sees the end of a pod when nothing of it runs any
+// more; until then it is as it was before, whatever is said of its end meanwhile.
+func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
+	s := status.New(status.Config{})
+	sub := s.Subscribe(nil)
+	defer sub.Close()
+	web := newPod("web")
+	could := true
+	both := func() []string {
+		reported, ok := s.GetReportedPodStatus(web.UID, func(types.UID) bool { return could })
+		require.True(t, ok)
+		u := sub.Take(nil)[0]
+		if could {
+			u.HoldBack()
+		}
+		assert.Equal(t, reported, u.Status)
+		raw, _ := s.GetPodStatus(web.UID)
+		return []string{string(raw.Phase) + " " + raw.Reason, string(reported.Phase) + " " + reported.Reason, fmt.Sprint(len(reported.Conditions))}
+	}
+	c := v1.ContainerStatus{Name: "c", ContainerID: "mem://1", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
+	say := func(phase v1.PodPhase, reason string, c v1.ContainerStatus) {
+		s.SetPodStatus(web, v1.PodStatus{Phase: phase, Reason: reason, ContainerStatuses: []v1.ContainerStatus{c}})
+	}
+	say(v1.PodRunning, "Because", c)
+	assert.Equal(t, []string{"Running Because", "Running Because", "0"}, both())
+	say(v1.PodFailed, "Evicted", c)
+	assert.Equal(t, []string{"Failed Evicted", "Running Because", "2"}, both())
+	c.Ready = true
+	say(v1.PodFailed, "Evicted", c)
+	assert.Equal(t, []string{"Failed Evicted", "Running Because", "2"}, both())
+	c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137}}
+	say(v1.PodFailed, "", c)
+	assert.Equal(t, []string{"Failed Evicted", "Failed Evicted", "2"}, both(), "all have ended")
+
+	s.ReplacePodStatus(web, v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", ContainerStatuses: []v1.ContainerStatus{{Name: "c"}}})
+	assert.Equal(t, []string{"Failed Evicted", "Pending ", "2"}, both(), "nothing was said before")
+	s.TerminatePod(web)
+	assert.Equal(t, []string{"Failed Evicted", "Failed Evicted", "2"}, both(), "it is finished")
+	_, ok := s.GetReportedPodStatus("unknown", func(types.UID) bool { return true })
+	assert.False(t, ok)
+}

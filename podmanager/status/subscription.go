@@ -31,6 +31,18 @@ type Update struct {
 	Removed bool
 	// Since is when the first change was made that this tells of.
 	Since time.Time
+
+	before said
+}
+
+// HoldBack takes the end of the pod out of Status: what was said before it stays, as
+// for Store.GetReportedPodStatus. It is for those who show statuses to others, as long
+// as something of the pod may run. It does nothing to a pod that is Finished, was
+// removed, or came with its end, nor to one all containers of which have ended. [ST-17]
+func (u *Update) HoldBack() {
+	if !u.Finished && !u.Removed {
+		u.before.holdBack(&u.Status)
+	}
 }
 
 // Subscription is told which pods have a new status. Its methods may be called
@@ -90,6 +102,7 @@ func (sub *Subscription) Take(buf []Update) []Update {
 			u.Removed = true
 		} else {
 			u.Pod, u.Version, u.Life, u.Finished = e.pod, e.version, e.life, e.finished
+			u.before = e.before
 			u.Status = *e.status.DeepCopy()
 		}
 		buf = append(buf, u)

@@ -22,8 +22,8 @@ func (s *Syncer) addProbes(v *visit) {
 			known = true
 			s.cfg.Probes.ObserveStatus(v.pod.UID, old)
 		})
-		if !known {
-			s.cfg.Probes.ObserveStatus(v.pod.UID, s.asBefore(v))
+		if before := s.asBefore(v); !known && len(before.ContainerStatuses) > 0 {
+			s.cfg.Probes.ObserveStatus(v.pod.UID, before)
 		}
 	}
 	s.cfg.Probes.AddPod(expandProbes(v.pod))

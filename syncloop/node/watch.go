@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
@@ -16,7 +17,8 @@ import (
 
 // PodState is a pod as the node knows it.
 type PodState struct {
-	// Pod is a copy of what is wanted, with its newest status.
+	// Pod is a copy of what is wanted, with its newest status. That a pod has ended is
+	// shown when nothing of it runs any more; until then it is Terminating.
 	Pod *v1.Pod
 	// Terminating: the pod has been told to end and has not yet.
 	Terminating bool
@@ -35,6 +37,7 @@ type PodState struct {
 	from *v1.Pod // what Pod is a copy of: an object that is never changed
 	// unsaid: this life has no status yet; what there is was said of the one before.
 	unsaid bool
+	held   bool // the status tells of the end, which is not shown yet
 }
 
 // Summary is the pod on one line.
@@ -66,6 +69,7 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // have a deletion timestamp, then those that are desired, in the order of arrival. Of a
 // pod that a former agent has left behind, and that no source has named, only what the
 // runtime knows is there.
+// That a pod has ended is shown when nothing of it runs any more.
 func (n *Node) Pods() []*v1.Pod {
 	pods := n.departed()
 	for _, pod := range n.manager.GetPods() {
@@ -79,7 +83,7 @@ func (n *Node) Pods() []*v1.Pod {
 // that life.
 func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	s, ok := n.status.GetPodStatus(pod.UID)
+	s, ok := n.status.GetReportedPodStatus(pod.UID, n.couldRun)
 	deferral, waits := n.handlers.Deferred(pod.UID)
 	view := n.workers.View(pod.UID)
 	switch {
@@ -193,6 +197,7 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 		from:        from,
 	}
 	state.number(view, wanted, &newest, &shown)
+	state.held = n.holdBack(uid, &newest, &shown)
 	if shown.Pod != nil && state.like(shown) {
 		return PodState{}, false
 	}
@@ -223,6 +228,21 @@ func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Updat
 	case forgotten:
 		s.unsaid, s.Life = true, shown.Life+1
 	}
+}
+
+// holdBack takes the end out of the newest status of a pod as long as something of it
+// may run, and reports whether it did. What was shown to have ended stays so.
+func (n *Node) holdBack(uid types.UID, newest *status.Update, shown *PodState) bool {
+	phase := newest.Status.Phase
+	if !conditions.IsTerminal(phase) || !n.couldRun(uid) {
+		return false
+	}
+	if shown.Pod != nil && shown.Life == newest.Life && conditions.IsTerminal(shown.Pod.Status.Phase) {
+		return false
+	}
+	newest.Status = *newest.Status.DeepCopy()
+	newest.HoldBack()
+	return newest.Status.Phase != phase
 }
 
 // like reports whether two states look the same. Neither the object that a pod

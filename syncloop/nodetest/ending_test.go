@@ -3,6 +3,7 @@ package nodetest_test
 import (
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -217,7 +218,7 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 			r.StepUntil(until)
 		}
 		over := !r.Now().Before(until)
-		evicted := r.status(web.UID).Phase == v1.PodFailed
+		evicted := slices.Contains(r.kept(), web.UID) // Before the pod is shown to have ended.
 		r.restart()
 		r.Run(time.Minute)
 		after := running(r.Machine())

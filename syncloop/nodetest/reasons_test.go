@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -126,4 +127,60 @@ func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	assert.Equal(t, "2", has.AllocatedResources.Cpu().String())
 	assert.Equal(t, "3", has.Resources.Limits.Cpu().String())
 	b.Stop()
+}
+
+// Whoever reads statuses from a node sees the end of a pod when nothing of it runs
+// any more, and not before: from Pods, from Watch, and from a sink (ST-17).
+func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
+	for name, end := range map[string]func(b *nodetest.Bottle, p *v1.Pod) error{
+		"evicted": func(b *nodetest.Bottle, p *v1.Pod) error {
+			_, err := b.Node().Evict(p.UID, node.Eviction{Message: "the disk is full"})
+			return err
+		},
+		"deadline": func(*nodetest.Bottle, *v1.Pod) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := nodetest.New(t, nodetest.Config{Seed: 1})
+			p := pod("web", []string{"serve"})
+			p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+			p.Spec.TerminationGracePeriodSeconds = new(int64(10))
+			if name == "deadline" {
+				p.Spec.ActiveDeadlineSeconds = new(int64(5))
+			}
+			b.Set(p)
+			var watched []string
+			b.Go(func() {
+				for state := range b.Node().Watch(t.Context()) {
+					s := string(state.Pod.Status.Phase) + " " + state.Pod.Status.Reason
+					if n := len(running(b.Machine())); n > 0 {
+						s += " and runs"
+					}
+					if len(watched) == 0 || watched[len(watched)-1] != s {
+						watched = append(watched, s)
+					}
+					if state.Pod.Status.Phase == v1.PodFailed {
+						return
+					}
+				}
+			})
+			b.Run(5 * time.Second)
+			require.NoError(t, end(b, p))
+			for range 30 {
+				b.Run(500 * time.Millisecond)
+				status := b.Node().Pods()[0].Status
+				if len(running(b.Machine())) > 0 {
+					require.Equal(t, "Running ", string(status.Phase)+" "+status.Reason)
+					require.Nil(t, conditions.Find(status.Conditions, v1.DisruptionTarget))
+				}
+			}
+			status := b.Node().Pods()[0].Status
+			require.Equal(t, v1.PodFailed, status.Phase)
+			require.NotEmpty(t, status.Reason)
+			require.Equal(t, name == "evicted", conditions.Find(status.Conditions, v1.DisruptionTarget) != nil)
+			b.Stop()
+			require.NotContains(t, watched, "Failed "+status.Reason+" and runs")
+			require.Contains(t, watched, "Running  and runs")
+			require.Equal(t, "Failed "+status.Reason, watched[len(watched)-1])
+		})
+	}
 }
