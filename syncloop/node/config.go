@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -191,11 +190,10 @@ type Endings interface {
 type ContainerStates interface {
 	podsync.ContainerStates
 	// Pods lists pods of whose containers something is kept and for which of answers
-	// true, at most limit of them. It is called when pods may have gone.
+	// true, at most limit of them. It is called when pods may have gone; what is kept
+	// of those is dropped, by Remove(ctx, uid, gone) if there is such a method, as
+	// checkpoint.Containers has: it asks gone while nothing is being saved of the pod.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
-	// Remove drops what is kept of the containers of a pod that has gone, if gone
-	// still answers true while nothing is being saved of it.
-	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
 
 // recorder is the part of client-go's event recorder that a node uses.

@@ -38,6 +38,19 @@ func (t tornDown) Remove(ctx context.Context, uid types.UID, gone func(types.UID
 	return t.TearDown(ctx, uid)
 }
 
+// droppedStates removes what is kept of containers by the means that there are.
+type droppedStates struct{ ContainerStates }
+
+func (s droppedStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	if r, ok := s.ContainerStates.(remover); ok {
+		return r.Remove(ctx, uid, gone)
+	}
+	if !gone(uid) {
+		return nil
+	}
+	return s.DropContainers(uid)
+}
+
 // states are those of the config, or nil, and not an interface with nothing in it.
 func (n *Node) states() podsync.ContainerStates {
 	if n.config.ContainerStates == nil {
@@ -66,7 +79,7 @@ func (n *Node) buildDirectories() (err error) {
 		stores = append(stores, n.statuses)
 	}
 	if n.config.ContainerStates != nil {
-		stores = append(stores, n.config.ContainerStates)
+		stores = append(stores, droppedStates{n.config.ContainerStates})
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{

@@ -96,6 +96,7 @@ type (
 		*fuse
 	}
 	fusedEndings struct{ *fuse }
+	fusedStates  struct{ *fuse }
 	fusedHTTP    struct{ *fuse }
 	fusedKeyring struct{ *fuse }
 	fusedChecker struct {
@@ -313,6 +314,26 @@ func (e fusedEndings) Pods(func(types.UID) bool, int) ([]types.UID, error) {
 	return nil, nil
 }
 
+func (c fusedStates) SaveContainers(pod *v1.Pod, _ []podsync.ContainerState) error {
+	c.at("ContainerStates.SaveContainers", string(pod.UID))
+	return nil
+}
+
+func (c fusedStates) TakeContainers(pod *v1.Pod) []podsync.ContainerState {
+	c.at("ContainerStates.TakeContainers", string(pod.UID))
+	return nil
+}
+
+func (c fusedStates) DropContainers(uid types.UID) error {
+	c.at("ContainerStates.DropContainers", string(uid))
+	return nil
+}
+
+func (c fusedStates) Pods(of func(types.UID) bool, _ int) ([]types.UID, error) {
+	c.at("ContainerStates.Pods", "")
+	return nil, nil
+}
+
 func (h fusedHTTP) Get(_ context.Context, url string, _ http.Header) error {
 	h.at("HTTP.Get", url)
 	return nil
@@ -385,7 +406,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	volumes := paper.New(paper.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
-		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Endings: fusedEndings{f},
+		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Endings: fusedEndings{f}, ContainerStates: fusedStates{f},
 		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
 		LogRoot: root, LogMaxBytes: 5, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
 		Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
@@ -511,6 +532,10 @@ type panicking struct {
 var panickings = []panicking{
 	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
 	{call: "Check.Check", name: "Checker.Check", ready: 9, gone: 10},
+	{call: "ContainerStates.DropContainers", ready: 10, gone: 10},
+	{call: "ContainerStates.Pods", name: "gc of directories", ready: 10, gone: 10},
+	{call: "ContainerStates.SaveContainers", ready: 10, gone: 10},
+	{call: "ContainerStates.TakeContainers", ready: 10, gone: 10},
 	{call: "DNS.ReadHost", ready: 0, gone: 10},
 	{call: "Endings.Drop", ready: 10, gone: 10},
 	{call: "Endings.Pods", name: "gc of directories", ready: 10, gone: 10},
