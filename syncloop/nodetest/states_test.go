@@ -107,8 +107,8 @@ func TestReasons_OurKillIsNoSuccess(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{
-		"running 0", "running 1", "running 2", "CrashLoopBackOff 2", "running 3", "CrashLoopBackOff 3",
-		"running 4", "CrashLoopBackOff 4", "running 5", "CrashLoopBackOff 5", "running 6", "CrashLoopBackOff 6",
+		"running 0", "running 1", "CrashLoopBackOff 1", "running 2", "CrashLoopBackOff 2", "running 3", "CrashLoopBackOff 3",
+		"running 4", "CrashLoopBackOff 4", "running 5", "CrashLoopBackOff 5",
 	}, said)
 	k.Stop()
 }
