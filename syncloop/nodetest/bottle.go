@@ -120,6 +120,7 @@ func (b *Bottle) Stop() {
 	if left := b.process.Running(); left > 0 {
 		b.t.Errorf("nodetest: %d coroutines are left behind", left)
 	}
+	b.trace.stopped()
 	b.process, b.node, b.stopped = nil, nil, true
 	b.released()
 }

@@ -61,6 +61,7 @@ type history struct {
 	crowded bool
 	names   int // how many pods have been made up
 	wanted  []*wish
+	wide    *wide // nil: the history has nothing of it
 	done    strings.Builder // what was done, for people
 }
 
@@ -68,6 +69,7 @@ type history struct {
 type wish struct {
 	pod             *v1.Pod
 	evicted, forgot bool
+	deleted         bool // it has a deletion timestamp
 }
 
 func live(t *testing.T, seed uint64) string {
@@ -83,9 +85,16 @@ func live(t *testing.T, seed uint64) string {
 	if h.crowded = seed%7 == 0; h.crowded {
 		config.Node.MaxPods = 4
 	}
+	if seed%4 >= 2 {
+		h.wide = newWide(seed, &config.Node)
+	}
 	h.b = nodetest.New(t, config)
 	for range 40 {
-		h.act()
+		if h.wide != nil && h.wide.IntN(5) == 0 {
+			h.actWide()
+		} else {
+			h.act()
+		}
 		h.b.Run(time.Duration(h.random.IntN(4000)) * time.Millisecond)
 	}
 	h.quiet()
@@ -117,6 +126,9 @@ func (h *history) noteSpec(p *v1.Pod) {
 // quiet ends all trouble, and gives everybody time.
 func (h *history) quiet() {
 	h.clear()
+	if h.wide != nil {
+		h.pullable()
+	}
 	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	for _, w := range h.wanted {
 		h.provide(w.pod.Name)
@@ -176,6 +188,9 @@ func (h *history) set() {
 }
 
 func (h *history) want(p *v1.Pod) *wish {
+	if h.wide != nil {
+		h.wide.widen(p)
+	}
 	w := &wish{pod: p}
 	h.wanted = append(h.wanted, w)
 	h.noteSpec(p)
@@ -255,6 +270,9 @@ func (h *history) evict() {
 	}
 	h.note("evict %s", w.pod.UID)
 	w.evicted, w.forgot = true, false
+	if h.wide != nil {
+		h.wide.evicted[w.pod.UID] = true
+	}
 }
 
 // object makes the objects of a pod, or takes them away.
@@ -342,6 +360,9 @@ func (h *history) crash() {
 	if h.random.IntN(3) == 0 {
 		h.drop() // Nobody is there to see it.
 	}
+	if h.wide != nil && h.wide.endings != nil {
+		h.wide.endings.reopen()
+	}
 	h.b.Run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	h.b.Start()
 }
@@ -357,7 +378,10 @@ func (h *history) judge() {
 		known[p.UID] = p
 	}
 	for _, w := range h.wanted {
-		v := verdict{pod: w.pod, evicted: w.evicted, forgot: w.forgot, crowded: h.crowded}
+		v := verdict{pod: w.pod, evicted: w.evicted, forgot: w.forgot, deleted: w.deleted, crowded: h.crowded}
+		if h.wide != nil && h.wide.endings != nil {
+			v.before, v.overdue = h.wide.evicted[w.pod.UID], h.wide.overdue[w.pod.UID]
+		}
 		if p := left[w.pod.UID]; p != nil {
 			for _, c := range p.Containers {
 				if c.State == runtime.StateRunning {
@@ -367,7 +391,7 @@ func (h *history) judge() {
 		}
 		if p := known[w.pod.UID]; assert.NotNil(h.t, p, "pod %s is wanted and not known", w.pod.Name) {
 			v.status = &p.Status
-			assert.Empty(h.t, v.judge(), "pod %s", w.pod.Name)
+			assert.Empty(h.t, v.judge(), "pod %s: %s %s: %s", w.pod.Name, p.Status.Phase, p.Status.Reason, p.Status.Message)
 		}
 		delete(left, w.pod.UID)
 	}

@@ -20,6 +20,9 @@ type verdict struct {
 	evicted bool // it was, perhaps by an agent that has crashed since
 	forgot  bool // an agent has crashed since the eviction
 	crowded bool // the node may refuse pods
+	deleted bool // it has a deletion timestamp
+	before  bool // its UID was evicted at some time, and that is kept
+	overdue bool // its UID had a deadline at some time, and that is kept
 	faults  []string
 }
 
@@ -28,9 +31,12 @@ func (v *verdict) wrong(format string, args ...any) {
 }
 
 func (v *verdict) judge() []string {
-	if s := v.status; s.Phase == v1.PodSucceeded || s.Phase == v1.PodFailed {
+	switch s := v.status; {
+	case s.Phase == v1.PodSucceeded || s.Phase == v1.PodFailed:
 		v.over()
-	} else {
+	case v.deleted:
+		v.wrong("it is %s, and was deleted", s.Phase)
+	default:
 		v.living()
 	}
 	return v.faults
@@ -44,12 +50,12 @@ func (v *verdict) over() {
 	}
 	switch s.Reason {
 	case "Evicted":
-		if !v.evicted || s.Phase != v1.PodFailed {
+		if !v.evicted && !v.before || s.Phase != v1.PodFailed {
 			v.wrong("it has %s, by an eviction that was not", s.Phase)
 		}
 		return
 	case "DeadlineExceeded":
-		if v.pod.Spec.ActiveDeadlineSeconds == nil || s.Phase != v1.PodFailed {
+		if v.pod.Spec.ActiveDeadlineSeconds == nil && !v.overdue || s.Phase != v1.PodFailed {
 			v.wrong("it has %s, by a deadline that it has not", s.Phase)
 		}
 		return
@@ -59,7 +65,9 @@ func (v *verdict) over() {
 		}
 		return
 	}
-	v.ended()
+	if !v.deleted { // A container of that is ended whatever its policy says.
+		v.ended()
+	}
 }
 
 // ended judges a pod that has ended by itself: none of its containers may run

@@ -96,6 +96,17 @@ func (tr *trace) crashed() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
+	tr.forgetLocked()
+}
+
+// stopped: what an agent knew that has come to its end is lost, as with a crash.
+func (tr *trace) stopped() {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.forgetLocked()
+}
+
+func (tr *trace) forgetLocked() {
 	clear(tr.mu.last)
 	tr.mu.rules.crashed(tr.now())
 }

@@ -1,0 +1,239 @@
+package nodetest_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// wide is what half of the histories have besides: what seldom happens to a machine,
+// and more of what may happen to a pod under its UID. It draws from a source of its
+// own, so that the other half stays as it is.
+type wide struct {
+	*rand.Rand
+	endings *endings           // nil: how pods have ended is kept nowhere
+	evicted map[types.UID]bool // at any time, by any agent
+	overdue map[types.UID]bool // some shape had a deadline
+	noPulls map[string]bool    // images that cannot be pulled
+}
+
+func newWide(seed uint64, config *node.Config) *wide {
+	w := &wide{
+		Rand: rand.New(rand.NewPCG(seed, 2)), evicted: map[types.UID]bool{}, overdue: map[types.UID]bool{}, noPulls: map[string]bool{},
+	}
+	if w.IntN(2) == 0 {
+		w.endings = &endings{kept: map[types.UID]ending{}}
+		config.Endings = w.endings
+	}
+	return w
+}
+
+// widen adds to a pod what the others do not ask for.
+func (w *wide) widen(p *v1.Pod) {
+	s := shape{w.Rand, p}
+	var number int32
+	_, _ = fmt.Sscanf(p.Name, "pod-%d", &number)
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; !restartable(c) && s.one(6) {
+			c.RestartPolicy = new(pick(s, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever))
+		}
+	}
+	if p.Spec.HostNetwork = s.one(8); s.one(6) {
+		port := v1.ContainerPort{ContainerPort: 8000 + number, HostPort: 8000 + number}
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{port}
+	}
+	if p.Spec.ActiveDeadlineSeconds != nil {
+		w.overdue[p.UID] = true
+	}
+}
+
+// actWide does one thing at random of what is done seldom.
+func (h *history) actWide() {
+	w := h.wide
+	switch n := w.IntN(12); {
+	case n < 2:
+		h.restart(false)
+	case n < 3:
+		h.restart(true)
+	case n < 4:
+		h.note("the runtime loses everything")
+		h.b.Machine().LoseAll()
+	case n < 5:
+		h.note("the event stream breaks")
+		h.b.Machine().BreakEvents(nil)
+	case n < 6:
+		h.reboot()
+	case n < 8:
+		h.delete()
+	case n < 10:
+		h.amend()
+	default:
+		h.pulls()
+	}
+}
+
+// restart ends the agent in an orderly way, perhaps after it has drained its node, and
+// starts another, at once or much later.
+func (h *history) restart(drain bool) {
+	w := h.wide
+	h.note("the agent is restarted, drained: %t", drain)
+	if drain {
+		n := h.b.Node()
+		h.b.Go(func() {
+			if err := n.Drain(h.t.Context()); err != nil && !errors.Is(err, turn.ErrCrashed) {
+				h.note("drained: %v", err)
+			}
+		})
+		h.b.Run(time.Duration(w.IntN(60)) * time.Second)
+	}
+	if w.IntN(3) == 0 || h.faults != nil {
+		h.b.Crash() // A runtime that hangs keeps an agent from its end for minutes.
+		h.next(time.Duration(w.IntN(2)*w.IntN(900)) * time.Second)
+		return
+	}
+	h.b.Stop()
+	h.next(0)
+}
+
+// next starts another agent, perhaps much later than the one before it has ended.
+func (h *history) next(later time.Duration) {
+	for _, wish := range h.wanted {
+		wish.forgot = true
+	}
+	if h.wide.endings != nil {
+		h.wide.endings.reopen()
+	}
+	if later > 0 {
+		h.b.Run(later)
+	}
+	h.b.Start()
+}
+
+// reboot ends all that runs, and the agent with it.
+func (h *history) reboot() {
+	h.note("the machine reboots")
+	h.b.Crash()
+	m := h.b.Machine()
+	for _, p := range m.Look() {
+		for _, s := range p.Sandboxes {
+			if s.Ready {
+				require.NoError(h.t, m.KillSandbox(s.ID))
+			}
+		}
+	}
+	h.next(time.Duration(h.wide.IntN(2)*h.wide.IntN(900)) * time.Second)
+}
+
+// delete gives a pod a deletion timestamp, as an API server would.
+func (h *history) delete() {
+	w := h.wide
+	if len(h.wanted) == 0 {
+		return
+	}
+	wish := h.wanted[w.IntN(len(h.wanted))]
+	p := wish.pod.DeepCopy()
+	grace := int64(w.IntN(20))
+	p.DeletionGracePeriodSeconds = &grace
+	p.DeletionTimestamp = &metav1.Time{Time: h.b.Now().Add(time.Duration(grace) * time.Second)}
+	wish.pod, wish.deleted = p, true
+	h.note("delete %s, grace %d", p.UID, grace)
+	h.b.Set(p)
+}
+
+// amend changes the deadline of a pod, or its grace.
+func (h *history) amend() {
+	w := h.wide
+	if len(h.wanted) == 0 {
+		return
+	}
+	wish := h.wanted[w.IntN(len(h.wanted))]
+	p := wish.pod.DeepCopy()
+	if w.IntN(4) == 0 && p.Spec.ActiveDeadlineSeconds == nil {
+		p.Spec.ActiveDeadlineSeconds = new(int64(1 + w.IntN(200)))
+		w.overdue[p.UID] = true
+	} else {
+		p.Spec.TerminationGracePeriodSeconds = new(int64(w.IntN(30)))
+	}
+	wish.pod = p
+	h.noteSpec(p)
+	h.b.Set(p)
+}
+
+// pulls makes an image unavailable, or all that are available again.
+func (h *history) pulls() {
+	w := h.wide
+	if len(h.wanted) == 0 || w.IntN(3) == 0 {
+		h.pullable()
+		return
+	}
+	p := h.wanted[w.IntN(len(h.wanted))].pod
+	image := p.Spec.Containers[w.IntN(len(p.Spec.Containers))].Image
+	w.noPulls[image] = true
+	h.note("%s cannot be pulled", image)
+	h.b.Machine().FailPulls(image, errors.New("the registry is on fire"))
+}
+
+func (h *history) pullable() {
+	for _, image := range slices.Sorted(maps.Keys(h.wide.noPulls)) {
+		h.b.Machine().FailPulls(image, nil)
+	}
+	clear(h.wide.noPulls)
+}
+
+// endings keeps how pods have ended where it outlives an agent, as a disk does.
+type endings struct {
+	kept  map[types.UID]ending
+	found map[types.UID]ending // by the agent that runs now, when it was started
+}
+
+type ending struct {
+	shape  string
+	status v1.PodStatus
+}
+
+func (e *endings) reopen() { e.found = maps.Clone(e.kept) }
+
+// Save implements podsync.Endings.
+func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
+	e.kept[pod.UID] = ending{fmt.Sprint(pod.Name, podsync.Shape(pod)), *status.DeepCopy()}
+	return nil
+}
+
+// Drop implements podsync.Endings.
+func (e *endings) Drop(uid types.UID) error {
+	delete(e.kept, uid)
+	return nil
+}
+
+// Take implements node.Endings.
+func (e *endings) Take(pod *v1.Pod) (v1.PodStatus, bool) {
+	found, ok := e.found[pod.UID]
+	delete(e.found, pod.UID)
+	if !ok || found.shape != fmt.Sprint(pod.Name, podsync.Shape(pod)) {
+		return v1.PodStatus{}, false
+	}
+	return found.status, true
+}
+
+// Pods implements node.Endings.
+func (e *endings) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+	var uids []types.UID
+	for _, uid := range slices.Sorted(maps.Keys(e.kept)) {
+		if of(uid) && len(uids) < limit {
+			uids = append(uids, uid)
+		}
+	}
+	return uids, nil
+}
