@@ -37,6 +37,14 @@ func (c *Completion) Wait(ctx context.Context) error {
 	return c.err
 }
 
+// Resolved is the handle of a pod that has no worker, and so nothing that runs. It may
+// be called at any time.
+func (w *Workers) Resolved() *Completion {
+	c := newCompletion(w.turn)
+	c.resolve(nil)
+	return c
+}
+
 func newCompletion(t turn.Turn) *Completion { return &Completion{latch: t.NewLatch()} }
 
 func (c *Completion) resolve(err error) {

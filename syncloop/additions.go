@@ -153,22 +153,27 @@ func (h *Handlers) updateByMirror(mirror *v1.Pod) {
 // stored already was said of an earlier life of the UID and binds this one to
 // nothing.
 func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
-	waited := h.waiting[pod.UID]
-	h.waitsNoLonger(pod.UID)
-	h.rejected[pod.UID] = true
-	defer h.place(pod.UID)
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
-	publish := h.config.Status.SetPodStatus
-	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (waited == nil || !waited.published) {
-		publish = h.config.Status.ReplacePodStatus
-	}
-	publish(pod, v1.PodStatus{
+	h.refuse(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
 		QOSClass: resources.QOSClass(pod),
 		Reason:   result.Reason,
 		Message:  "Pod was rejected: " + result.Message,
 	})
 	h.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
+}
+
+// refuse latches that a pod does not start, and why.
+func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
+	waited := h.waiting[pod.UID]
+	h.waitsNoLonger(pod.UID)
+	h.rejected[pod.UID] = true
+	defer h.place(pod.UID)
+	publish := h.config.Status.SetPodStatus
+	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (waited == nil || !waited.published) {
+		publish = h.config.Status.ReplacePodStatus
+	}
+	publish(pod, status)
 }
 
 // active: the pod runs, or is to run (HC-7). A rejected one is not, nor is one that

@@ -3,6 +3,7 @@ package syncloop
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,8 @@ type Deferral struct {
 type deferred struct {
 	mu struct {
 		sync.Mutex
-		pods map[types.UID]Deferral
+		pods    map[types.UID]Deferral
+		evicted map[types.UID]v1.PodStatus // what they are to have, as soon as the loop sees to it
 	}
 }
 
@@ -61,10 +63,69 @@ func (d *deferred) set(uid types.UID, one Deferral) {
 	d.mu.pods[uid] = one
 }
 
-func (d *deferred) drop(uid types.UID) {
+// drop forgets a pod, and returns the status that it is to have if it was evicted.
+func (d *deferred) drop(uid types.UID) (evicted v1.PodStatus, is bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	evicted, is = d.mu.evicted[uid]
 	delete(d.mu.pods, uid)
+	delete(d.mu.evicted, uid)
+	return evicted, is
+}
+
+// evict notes the status of a pod that waits and is not to start any more. The first
+// stands. It reports false if the pod does not wait.
+func (d *deferred) evict(uid types.UID, status v1.PodStatus) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, waits := d.mu.pods[uid]; !waits {
+		return false
+	}
+	if _, before := d.mu.evicted[uid]; !before {
+		if d.mu.evicted == nil {
+			d.mu.evicted = make(map[types.UID]v1.PodStatus)
+		}
+		d.mu.evicted[uid] = status
+	}
+	return true
+}
+
+// evictions are the pods that wait and are not to start, in order.
+func (d *deferred) evictions() []types.UID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.mu.evicted))
+}
+
+// EvictWaiting ends a pod that waits before it can be admitted, if it does: it has
+// Failed, with this reason, message and condition, and does not start. It never blocks
+// and may be called from anywhere. False: the pod does not wait, and a worker has to
+// be told.
+func (h *Handlers) EvictWaiting(uid types.UID, reason, message string, condition v1.PodCondition) bool {
+	is := h.deferred.evict(uid, v1.PodStatus{
+		Phase: v1.PodFailed, Reason: reason, Message: message, Conditions: []v1.PodCondition{condition},
+	})
+	if is && h.wake != nil {
+		h.wake()
+	}
+	return is
+}
+
+// evictWaiting gives the pods that wait, and have been evicted, their status.
+func (h *Handlers) evictWaiting() {
+	for _, uid := range h.deferred.evictions() {
+		h.evicted(h.waiting[uid].pod)
+	}
+}
+
+// evicted gives a pod that waited the status it is to have if it was evicted.
+func (h *Handlers) evicted(pod *v1.Pod) (is bool) {
+	status, is := h.deferred.drop(pod.UID)
+	if is {
+		status.QOSClass = resources.QOSClass(pod)
+		h.refuse(pod, status)
+	}
+	return is
 }
 
 // Deferred says whether and for what a pod waits before it can be admitted. It may
@@ -249,6 +310,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 			h.reject(h.waiting[uid].pod, shutdown)
 		}
 	}
+	h.evictWaiting()
 	decisions, limit, limited := h.places.ledger.Review(h.config.Clock.Now(), h.review)
 	for _, d := range decisions {
 		pod := h.waiting[d.UID].pod
@@ -274,8 +336,13 @@ func (h *Handlers) decided(pod *v1.Pod, d waiting.Decision) {
 	case waiting.Refused:
 		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
 	case waiting.Admitted:
+		if h.evicted(pod) {
+			return
+		}
+		if h.waiting[d.UID].published { // Why it waited is no reason of what comes.
+			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: resources.QOSClass(pod)})
+		}
 		delete(h.waiting, d.UID)
-		h.deferred.drop(d.UID)
 		h.start(pod)
 	}
 }

@@ -47,7 +47,7 @@ func evictable(pod *v1.Pod) bool {
 // Evict ends a pod that the node can not afford any more: it has Failed, with
 // the reason of the eviction and the condition DisruptionTarget, and does not run
 // again, though it stays wanted until it is dropped. One that waits for the end of
-// a former life of its UID never starts. The handle is resolved
+// a former life of its UID, or of others before it can be admitted, never starts. The handle is resolved
 // exactly once, when the pod has ended or it is certain that nothing of it runs.
 //
 // It never blocks and may be called from anywhere, again too: a second eviction
@@ -59,7 +59,8 @@ func evictable(pod *v1.Pod) bool {
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)
-	if !ok || !view.Known() {
+	_, waits := n.handlers.Deferred(uid)
+	if !ok || !view.Known() && !waits {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
 	}
 	if !e.Force && !n.config.Evictable(pod) {
@@ -67,6 +68,10 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	}
 	if e.Reason == "" {
 		e.Reason = reasonEvicted
+	}
+	if waits && n.handlers.EvictWaiting(uid, e.Reason, e.Message, disruption(e)) {
+		n.warn(pod, e)
+		return n.workers.Resolved(), nil
 	}
 	if !view.IsPodTerminationRequested() || view.RestartRequested() && !view.RestartEvicted() {
 		n.warn(pod, e)

@@ -61,7 +61,7 @@ type history struct {
 	crowded bool
 	names   int // how many pods have been made up
 	wanted  []*wish
-	wide    *wide // nil: the history has nothing of it
+	wide    *wide           // nil: the history has nothing of it
 	done    strings.Builder // what was done, for people
 }
 
