@@ -19,7 +19,7 @@ type target struct {
 	why      string
 	created  bool // has not run: it is removed, so that a late start finds nothing
 	stopInfo
-	kill *kill // nil if it is created
+	kill *kill
 }
 
 // target prepares the kill of a container, or takes it up again. The record is
@@ -27,10 +27,7 @@ type target struct {
 func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) time.Duration) target {
 	rec := v.record(id)
 	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
-	if rec != nil && rec.State == runtime.StateCreated {
-		t.created = true
-		return t
-	}
+	t.created = rec != nil && rec.State == runtime.StateCreated
 	t.kill = v.life.killing(id, s.turn.Now().Add(graceOf(t.stopInfo)))
 	return t
 }
@@ -106,7 +103,10 @@ func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole 
 // short has done no harm: the next one takes over, with the grace that is left.
 func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() error) error {
 	if t.created {
-		return because(ErrKillContainer, s.removeUnstarted(ctx, v, t.id))
+		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
+			return because(ErrKillContainer, err)
+		}
+		// A start that an agent before this one sent has come: it runs, or is about to.
 	}
 	s.tell(v, t.name, eventKilling, "Stopping container %s: %s", t.name, t.why)
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {

@@ -47,7 +47,8 @@ type queue struct {
 }
 
 // newQueue lines up the targets of a kill. Unless it is of a whole pod nobody
-// waits for anybody (TO-8). Only what runs is waited for (TO-4).
+// waits for anybody (TO-8). Only what runs is waited for (TO-4): what was created
+// is removed at once, unless it has been started meanwhile.
 func newQueue(t turn.Turn, targets []target, whole bool) *queue {
 	q := &queue{served: make([]turn.Latch, len(targets)), before: make([][]turn.Latch, len(targets))}
 	for i := range targets {
@@ -55,7 +56,7 @@ func newQueue(t turn.Turn, targets []target, whole bool) *queue {
 	}
 	for i := range targets {
 		for j := range targets {
-			if whole && !targets[j].created && targets[j].order >= first && targets[j].order < targets[i].order {
+			if whole && targets[j].order >= first && targets[j].order < targets[i].order {
 				q.before[i] = append(q.before[i], q.served[j])
 			}
 		}
