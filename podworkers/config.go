@@ -81,12 +81,12 @@ type Synced struct {
 // and never with a lock held. A nil status is an empty one.
 type statusCache interface {
 	// Get returns what was observed last, without waiting. It is called for a
-	// pod first seen in a terminal phase, for one that is to be stopped while
+	// pod that is created or in a terminal phase, for one that is to be stopped while
 	// NewerThan fails, and for one whose last call has failed when the runtime
 	// shows a change of it.
 	Get(uid types.UID) (*runtime.PodStatus, error)
 	// Mark is the number of the newest observation that has begun. It is asked
-	// for after every call of the syncer.
+	// for after every call of the syncer, and before one that follows a failure.
 	Mark() uint64
 	// NewerThan waits until there is an observation of the pod with a higher
 	// number than mark, or an error, or ctx ends. It is called before every

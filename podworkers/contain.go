@@ -3,13 +3,16 @@ package podworkers
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // contain wraps whatever the workers call that others have written: a panic there
 // is the error of that call, or of that pod's sync, and of nothing else (I50).
-func (c *Config) contain() *contain.Guard {
+// The workers' asker is nil if the cache is none.
+func (c *Config) contain() (*contain.Guard, asker) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -17,25 +20,39 @@ func (c *Config) contain() *contain.Guard {
 	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
 	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
 	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
-	return g
+	var look asker
+	if inner, ok := c.Cache.(asker); ok {
+		look = guardedAsker{inner, g}
+	}
+	c.Cache = guardedCache{c.Cache, g}
+	return g, look
 }
 
-// newerThan asks the cache; a panic of it is an error.
-func (w *Workers) newerThan(ctx context.Context, j *job) (status *runtime.PodStatus, err error) {
-	defer w.guard.Recover("Cache.NewerThan", &err)
-	return w.config.Cache.NewerThan(ctx, j.UID, j.mark)
+// guardedCache contains a cache, wherever it is asked.
+type guardedCache struct {
+	inner statusCache
+	guard *contain.Guard
 }
 
-// get asks the cache for what it has; after a panic of it, nothing.
-func (w *Workers) get(j *job) *runtime.PodStatus {
-	return contain.Or(w.guard, "Cache.Get", nil, func() *runtime.PodStatus {
-		status, _ := w.config.Cache.Get(j.UID)
-		return status
-	})
+func (c guardedCache) Get(uid types.UID) (status *runtime.PodStatus, err error) {
+	defer c.guard.Recover("Cache.Get", &err)
+	return c.inner.Get(uid)
 }
 
-// markAfter is the number of the newest observation after a call; after a panic of
-// the cache, that of the one before, which is safe: it only asks for a newer one.
-func (w *Workers) markAfter(j *job) uint64 {
-	return contain.Or(w.guard, "Cache.Mark", j.mark, w.config.Cache.Mark)
+// Mark is 0 after a panic: no observation is newer than that.
+func (c guardedCache) Mark() uint64 { return contain.Or(c.guard, "Cache.Mark", 0, c.inner.Mark) }
+
+func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64) (status *runtime.PodStatus, err error) {
+	defer c.guard.Recover("Cache.NewerThan", &err)
+	return c.inner.NewerThan(ctx, uid, mark)
+}
+
+// guardedAsker contains a cache that can be asked for an observation.
+type guardedAsker struct {
+	inner asker
+	guard *contain.Guard
+}
+
+func (a guardedAsker) RequestRelist(uid types.UID) {
+	_ = a.guard.Do("Cache.RequestRelist", func() { a.inner.RequestRelist(uid) })
 }

@@ -26,9 +26,10 @@
 // # Who runs what on which goroutine
 //
 //   - UpdatePod, Kill, SyncKnownPods, View: the caller's. They wait for nothing
-//     but the lock. Cache.Get is called by UpdatePod for a pod first seen in a
-//     terminal phase, and KnownPods.Authoritative by SyncKnownPods, both
-//     before the lock is taken.
+//     but the lock. Before the lock is taken, UpdatePod calls Cache.Get for a pod
+//     that is in a terminal phase or is created, and SyncKnownPods calls
+//     KnownPods.Authoritative. After the lock was released, UpdatePod calls Cache.Get
+//     for an observation of a pod whose last call has failed.
 //   - PodSyncer, Cache.NewerThan, Cache.Mark, Jitter, Recorder, Hooks.Synced:
 //     the pod's runner, one goroutine at most per UID, started when there is
 //     work and ended when there is none. An idle pod has no goroutine.

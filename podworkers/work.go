@@ -140,7 +140,7 @@ func (w *Workers) observe(j *job) (*runtime.PodStatus, error) {
 		w.look.RequestRelist(j.UID)
 		j.mark = max(j.mark, w.config.Cache.Mark())
 	}
-	status, err := w.newerThan(j.ctx, j)
+	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.mark)
 	if err != nil {
 		return w.blind(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
@@ -158,7 +158,8 @@ func (w *Workers) blind(j *job, err error) (*runtime.PodStatus, error) {
 	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
 	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
-		return orEmpty(w.get(j), j), nil
+		status, _ := w.config.Cache.Get(j.UID)
+		return orEmpty(status, j), nil
 	}
 	return nil, err
 }
@@ -273,7 +274,7 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}
 	if j.called {
-		j.mark = w.markAfter(j)
+		j.mark = max(j.mark, w.config.Cache.Mark()) // After a panic of it, that of the call before.
 	}
 	w.mu.Lock()
 	if w.mu.table.Done(j.Ref, j.Incarnation, o.result, &w.mu.effects) {

@@ -60,7 +60,7 @@ func New(config Config) (*Workers, error) {
 		return nil, err
 	}
 	t := turn.Over(config.Clock)
-	guard := config.contain()
+	guard, look := config.contain()
 	w := &Workers{
 		config:       config,
 		guard:        guard,
@@ -69,9 +69,9 @@ func New(config Config) (*Workers, error) {
 		terminations: newSlots(t, config.MaxTerminations),
 		wake:         t.NewEvent(),
 		idle:         t.NewEvent(),
+		look:         look,
 	}
 	w.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
-	w.look, _ = config.Cache.(asker)
 	w.jobs.New = func() any { return new(job) }
 	w.mu.table = lifecycle.New()
 	w.mu.kills = make(map[lifecycle.Ticket]*Completion)
