@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,14 +67,21 @@ func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
 		e.forget(pod.UID)
 		return nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.mu.unsaved[pod.UID] = unsaved{pod, status.DeepCopy()}
-	if e.mu.due.IsZero() {
-		e.postponeLocked()
+	if e.remember(unsaved{pod, status.DeepCopy()}) {
 		e.wake.Signal()
 	}
 	return err
+}
+
+// remember keeps an ending for the next attempt. first: no attempt was due before.
+func (e *endings) remember(u unsaved) (first bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.unsaved[u.pod.UID] = u
+	if first = e.mu.due.IsZero(); first {
+		e.postponeLocked()
+	}
+	return first
 }
 
 // save hands an ending over; a panic there is an error, after which it is tried again.
@@ -129,8 +138,8 @@ func (e *endings) Run(ctx context.Context) error {
 // pause waits until the next attempt is due.
 func (e *endings) pause(ctx context.Context) error {
 	for {
-		due, any := e.next()
-		if any {
+		due, timed := e.next()
+		if timed {
 			return e.turn.Sleep(ctx, due.Sub(e.turn.Now()))
 		}
 		if err := e.wake.Wait(ctx); err != nil {
@@ -139,20 +148,19 @@ func (e *endings) pause(ctx context.Context) error {
 	}
 }
 
-func (e *endings) next() (due time.Time, any bool) {
+// next is when the next attempt is due; false if all is saved.
+func (e *endings) next() (due time.Time, timed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.due, !e.mu.due.IsZero()
 }
 
-// again tries to save every ending that is not saved. The first failure ends it: the
-// others wait for the same thing.
+// again tries to save every ending that is not saved. One that fails keeps no other
+// from it.
 func (e *endings) again() {
-	var err error
+	failed := false
 	for _, uid := range e.waiting() {
-		if err = e.resave(uid); err != nil {
-			break
-		}
+		failed = e.resave(uid) != nil || failed
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,19 +168,18 @@ func (e *endings) again() {
 		e.mu.backoff, e.mu.due = workqueue.Backoff{}, time.Time{}
 		return
 	}
-	if err == nil { // Others have come meanwhile.
+	if !failed { // Others have come meanwhile.
 		e.mu.backoff = workqueue.Backoff{}
 	}
 	e.postponeLocked()
 }
 
-func (e *endings) waiting() (uids []types.UID) {
+// waiting are the pods of which the ending is not saved, in an order that is the same
+// in every simulation with the same seed.
+func (e *endings) waiting() []types.UID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for uid := range e.mu.unsaved {
-		uids = append(uids, uid)
-	}
-	return uids
+	return slices.Sorted(maps.Keys(e.mu.unsaved))
 }
 
 // resave tries one ending again, unless it is saved or dropped by now, or of no use: a

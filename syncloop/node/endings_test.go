@@ -25,6 +25,7 @@ type fullDisk struct {
 	begin  time.Time
 	said   []string
 	panics bool
+	never  types.UID // of which there is never room for the ending
 }
 
 func (d *fullDisk) note(format string, args ...any) {
@@ -34,11 +35,12 @@ func (d *fullDisk) note(format string, args ...any) {
 func (d *fullDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.note("save %s %s full=%t", pod.UID, status.Phase, d.full)
-	if d.full && d.panics {
+	full := d.full || pod.UID == d.never
+	d.note("save %s %s full=%t", pod.UID, status.Phase, full)
+	if full && d.panics {
 		panic("no space")
 	}
-	if d.full {
+	if full {
 		return errors.New("no space")
 	}
 	return nil
@@ -154,5 +156,27 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 		disk.set(false)
 		require.NoError(t, n.stop())
 		assert.Equal(t, []string{"   3 save web Failed full=false"}, disk.transcript())
+	})
+}
+
+// One ending that can never be saved keeps no other from it, and what is tried again is
+// tried in the same order every time.
+func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fullDisk{full: true, begin: time.Now(), never: "job-b"}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		var want []string
+		for _, name := range []string{"job-a", "job-b", "job-c", "job-d", "job-e", "job-f"} {
+			job := pod(name, "sleep", "5")
+			job.Spec.RestartPolicy = v1.RestartPolicyNever
+			require.NoError(t, n.Set(job))
+			want = append(want, fmt.Sprintf("  15 save %s Succeeded full=%t", name, name == "job-b"))
+		}
+		time.Sleep(10 * time.Second)
+		disk.transcript()
+		disk.set(false)
+		time.Sleep(6 * time.Second)
+		assert.Equal(t, want, disk.transcript())
+		require.NoError(t, n.stop())
 	})
 }
