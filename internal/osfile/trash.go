@@ -1,6 +1,8 @@
 package osfile
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -104,3 +106,35 @@ func openTrash(dir *os.Root) (trash *os.Root, err error) {
 
 // TidyTrash removes the directory of the trash if it is empty.
 func TidyTrash(dir *os.Root) { _ = dir.Remove(trashDir) } // It has entries, or there is none.
+
+// EmptyTrash removes what was discarded from a directory, of the owners for which of
+// answers true, and the directory of the trash if it is empty then. first, if it is not
+// nil, is called with the path of each entry before that is removed; its error keeps the
+// entry. One entry that cannot be removed keeps no other from it: left counts those, and
+// the error is that of the first of them.
+func EmptyTrash(ctx context.Context, dir *os.Root, of func(owner string) bool, first func(path string) error) (left int, err error) {
+	all, err := Trash(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range all {
+		if !of(entry.Owner) {
+			continue
+		}
+		if failed := emptyOne(ctx, dir, entry.Path(), first); failed != nil {
+			left++
+			err = cmp.Or(err, fmt.Errorf("%s: %w", entry.Path(), failed))
+		}
+	}
+	TidyTrash(dir)
+	return left, err
+}
+
+func emptyOne(ctx context.Context, dir *os.Root, path string, first func(path string) error) error {
+	if first != nil {
+		if err := first(path); err != nil {
+			return err
+		}
+	}
+	return RemoveAll(ctx, dir, path)
+}

@@ -111,29 +111,7 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	return 0, nil
 }
 
-// empty removes what was discarded of some owners. One tree that cannot be removed
-// keeps no other from it.
-func empty(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, first error) {
-	all, err := osfile.Trash(pods)
-	if err != nil {
-		return 0, err
-	}
-	for _, tree := range all {
-		if !of(tree.Owner) {
-			continue
-		}
-		err := unmountAt(pods, tree.Path())
-		if err == nil {
-			err = osfile.RemoveAll(ctx, pods, tree.Path())
-		}
-		if err == nil {
-			continue
-		}
-		left++
-		if first == nil {
-			first = fmt.Errorf("%s: %w", tree.Path(), err)
-		}
-	}
-	osfile.TidyTrash(pods)
-	return left, first
+// empty unmounts and removes what was discarded of some owners.
+func empty(ctx context.Context, pods *os.Root, of func(owner string) bool) (left int, err error) {
+	return osfile.EmptyTrash(ctx, pods, of, func(path string) error { return unmountAt(pods, path) })
 }

@@ -72,8 +72,11 @@ const dirMode = 0o755
 // longer. Nothing that is mounted in them is removed: the removal stops there. It may
 // be repeated; nothing to remove is no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+	if !poduid.Valid(uid) {
+		return nil // No logs are written for it.
+	}
 	root, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) || !poduid.Valid(uid) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -82,7 +85,7 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	defer root.Close()
 	mayGo, err := d.putAside(ctx, root, uid, gone)
 	if err == nil && mayGo {
-		_, err = empty(ctx, root, func(owner string) bool { return owner == string(uid) })
+		_, err = osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == string(uid) }, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
@@ -129,32 +132,11 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 		return 0, fmt.Errorf("logfiles: %w", err)
 	}
 	defer root.Close()
-	left, err = empty(ctx, root, func(string) bool { return true })
+	left, err = osfile.EmptyTrash(ctx, root, func(string) bool { return true }, nil)
 	if err != nil {
 		return left, fmt.Errorf("logfiles: %w", err)
 	}
 	return 0, nil
-}
-
-// empty removes what was put aside of some owners.
-func empty(ctx context.Context, root *os.Root, of func(owner string) bool) (left int, first error) {
-	all, err := osfile.Trash(root)
-	if err != nil {
-		return 0, err
-	}
-	for _, tree := range all {
-		if !of(tree.Owner) {
-			continue
-		}
-		if err := osfile.RemoveAll(ctx, root, tree.Path()); err != nil {
-			left++
-			if first == nil {
-				first = fmt.Errorf("%s: %w", tree.Path(), err)
-			}
-		}
-	}
-	osfile.TidyTrash(root)
-	return left, first
 }
 
 // podOf is the pod of an entry of the root.
