@@ -16,8 +16,16 @@ import (
 // departed are copies of the pods that are not desired any more and whose containers
 // have not stopped, with their newest status and a deletion timestamp, as an API
 // server would show them. Pods that only the runtime knows come after those that
-// have a worker.
-func (n *Node) departed() (pods []*v1.Pod) {
+// have a worker. A pod of desired, or one that has come since that was read, is none.
+func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
+	listed := make(map[types.UID]bool, len(desired))
+	for _, pod := range desired {
+		listed[pod.UID] = true
+	}
+	isDesired := func(uid types.UID) bool {
+		_, now := n.manager.GetPodByUID(uid)
+		return now || listed[uid]
+	}
 	endings := n.handlers.Endings()
 	until := make(map[types.UID]time.Time, len(endings))
 	for _, e := range endings {
@@ -25,7 +33,7 @@ func (n *Node) departed() (pods []*v1.Pod) {
 	}
 	for _, pod := range n.histories.all() {
 		view := n.workers.View(pod.UID)
-		if _, desired := n.manager.GetPodByUID(pod.UID); !desired && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
+		if !isDesired(pod.UID) && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
 			at, ok := until[pod.UID]
 			if !ok {
 				at = n.turn.Now() // It has left the configuration just now.
@@ -37,10 +45,9 @@ func (n *Node) departed() (pods []*v1.Pod) {
 		return cmp.Or(started(a).Compare(started(b)), cmp.Compare(a.UID, b.UID))
 	})
 	for _, e := range endings {
-		if _, desired := n.manager.GetPodByUID(e.Pod.UID); desired || !e.RuntimeOnly {
-			continue
+		if e.RuntimeOnly && !isDesired(e.Pod.UID) {
+			pods = append(pods, n.unnamed(e))
 		}
-		pods = append(pods, n.unnamed(e))
 	}
 	return pods
 }

@@ -71,8 +71,9 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // runtime knows is there.
 // That a pod has ended is shown when nothing of it runs any more.
 func (n *Node) Pods() []*v1.Pod {
-	pods := n.departed()
-	for _, pod := range n.manager.GetPods() {
+	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
+	pods := n.departed(desired)
+	for _, pod := range desired {
 		pods = append(pods, n.withStatus(pod))
 	}
 	return pods
