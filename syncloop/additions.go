@@ -59,8 +59,8 @@ func (h *Handlers) addOne(pod *v1.Pod, a *addition) {
 		delete(h.places.undecided, pod.UID) // Of any other a sync has to find whether it is over.
 	}
 	var err error
-	if panicked := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); panicked != nil {
-		err = panicked
+	if fault := h.guard.Do("SyncHandler.HandlePodAdditions", func() { pod, err = h.try(pod, a) }); fault != nil {
+		err = fault
 	}
 	switch {
 	case err == nil:

@@ -16,8 +16,7 @@ const driverLimit = 24 * time.Hour
 // simulation until what it waits for has come. If nothing can bring that any
 // more, or such waits alone have let a day of virtual time pass, hopeless is
 // called with the reason, by the driver; where it returns the wait fails with the
-// reason. Without
-// LetDriverWait a wait of the driver is a panic.
+// reason. Without LetDriverWait a wait of the driver is a panic.
 func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
 
 // driverMayWait reports whether the caller is the driver, and may wait.

@@ -37,9 +37,10 @@
 // All that is written and removed below the root goes through an os.Root, which
 // no link leads out of, and the directories of ours are opened one element at a
 // time. What must be a directory, as a hostPath with a subPath, is opened as one or
-// not at all: a FIFO or a device in its place is an error. Containers write into volumes; nothing there is opened by us but for a
-// subPath, and into their termination logs, which are opened without following
-// a link, without waiting, and read only if they are regular files (F31, F95).
+// not at all: a FIFO or a device in its place is an error. Containers write into
+// volumes; nothing there is opened by us but for a subPath. Termination logs, into
+// which containers write too, are opened without following a link, without waiting,
+// and read only if they are regular files (F31, F95).
 //
 // A subPath may have links, as long as they stay in the volume (F28). What it
 // leads to is opened, and this very file or directory is mounted at a place of

@@ -10,8 +10,9 @@ import (
 )
 
 // Complete turns a status that is handed in for the pod into the one that
-// comes after old: with the fields of others as they came with the pod, with its times, with the end that was said before, with what
-// a terminal phase means for the conditions, and in the normal form in which statuses are compared.
+// comes after old: with the fields of others as they came with the pod, with its
+// times, with the end that was said before, with what a terminal phase means for the
+// conditions, and in the normal form in which statuses are compared.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 	copyForeign(status, &pod.Status)
 	keepEnd(pod, old, status)

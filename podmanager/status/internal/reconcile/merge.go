@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/internal/conditions"
 )
 
-// Merge is the status to store where others write too: mine, with the fields and
-// the conditions that are not ours as they are in theirs. A DisruptionTarget of ours goes with
-// the end of the pod, so one that has not been sent waits for that. [ST-16]
+// Merge is the status to store where others write too: mine, with the fields and the
+// conditions that are not ours as they are in theirs. A DisruptionTarget of ours goes
+// with the end of the pod, so one that has not been sent waits for that. [ST-16]
 func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
 	copyForeign(&merged, theirs)

@@ -197,7 +197,8 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 }
 
 // interrupted reports whether an ordinary init container that has failed is started
-// in a new sandbox, because it may have ended with the one that was lost. One that fails in a sandbox that is there has failed at once.
+// in a new sandbox, because it may have ended with the one that was lost. One that fails
+// in a sandbox that is there has failed at once.
 func (t *tally) interrupted(c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return t.in.place.replace != "" && !t.in.isEnding() && mayStartAnew(t.in.Pod, c, end.ExitCode)
 }
