@@ -59,7 +59,7 @@ func ExampleBottle_RunUntil() {
 	// Output:
 	// it runs again after 1m30s
 	// drained: true
-	// Failed 0/1 Error restarts=1
+	// Failed 0/1 Terminated restarts=1
 }
 
 // Two nodes on one clock: what lets time pass for one does for both.
