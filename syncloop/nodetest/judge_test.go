@@ -124,7 +124,7 @@ func (v *verdict) living() {
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := find(v.status.ContainerStatuses, c.Name)
-		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) {
+		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) {
 			open = true
 			v.must(c, st)
 		}
@@ -138,6 +138,13 @@ func (v *verdict) living() {
 			v.wrong("%s has neither run nor ended: %v", name, said(st))
 		}
 	}
+}
+
+// wasTold reports whether a container that waits for its restart may have been told to
+// end by this node, so that its exit code is no answer of its own.
+func wasTold(c *v1.Container, st *v1.ContainerStatus) bool {
+	told := c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
+	return told && st.State.Waiting != nil && st.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // must judges a container that has a reason to run: it does, or waits because it
