@@ -13,19 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/conditions"
-	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/internal/poduid"
-	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
 // ending is how one pod has ended, as it is in its file.
 type ending struct {
-	Version   int          `json:"version"`
-	Namespace string       `json:"namespace"`
-	Name      string       `json:"name"`
-	UID       types.UID    `json:"uid"`
-	Shape     string       `json:"shape"`
-	Status    v1.PodStatus `json:"status"`
+	header
+	Status v1.PodStatus `json:"status"`
 }
 
 // version is that of files that are written. Others are not read: how they were
@@ -46,9 +40,7 @@ func fileName(uid types.UID) (string, error) {
 func temporary(name string) string { return "." + strings.TrimSuffix(name, extension) }
 
 func encode(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
-	e := ending{
-		Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Shape: podsync.Shape(pod), Status: *status,
-	}
+	e := ending{header: headerOf(pod), Status: *status}
 	text, err := json.Marshal(&e)
 	if err == nil && len(text) > MaxSize {
 		e.Status.InitContainerStatuses, e.Status.ContainerStatuses, e.Status.EphemeralContainerStatuses = nil, nil, nil
@@ -60,23 +52,18 @@ func encode(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
 	return text, err
 }
 
-func decode(name string, text []byte) (*ending, error) {
+func decode(name string, text []byte) (types.UID, *ending, error) {
 	var e ending
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	own, err := fileName(e.UID)
-	switch {
-	case e.Version != version:
-		return nil, fmt.Errorf("it is of version %d: expected %d", e.Version, version)
-	case err != nil:
-		return nil, err
-	case own != name:
-		return nil, fmt.Errorf("it is of the pod %s, which has another file", e.UID)
-	case !conditions.IsTerminal(e.Status.Phase):
-		return nil, fmt.Errorf("its phase is %.20q: expected Succeeded or Failed", string(e.Status.Phase))
+	if err := e.check(name); err != nil {
+		return "", nil, err
 	}
-	return &e, nil
+	if !conditions.IsTerminal(e.Status.Phase) {
+		return "", nil, fmt.Errorf("its phase is %.20q: expected Succeeded or Failed", string(e.Status.Phase))
+	}
+	return e.UID, &e, nil
 }
 
 func tooLarge() error { return fmt.Errorf("it has more than %d bytes", MaxSize) }
@@ -107,23 +94,6 @@ func list(root *os.Root) ([]string, error) {
 		names, err = names[:min(len(names), MaxFiles)], fmt.Errorf("there are more than %d of them", MaxFiles)
 	}
 	return names, err
-}
-
-// read reads an ending, if it is a file, whoever may be replacing it.
-func read(root *os.Root, name string) (*ending, error) {
-	f, err := osfile.OpenFile(root, name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > MaxSize {
-		return nil, tooLarge()
-	}
-	return decode(name, text)
 }
 
 // write puts a whole file in its place. What lies there, a link too, is replaced.

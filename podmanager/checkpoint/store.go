@@ -1,0 +1,199 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+// header is what every file begins with: whose it is.
+type header struct {
+	Version   int       `json:"version"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	Shape     string    `json:"shape"`
+}
+
+func headerOf(pod *v1.Pod) header {
+	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Shape: podsync.Shape(pod)}
+}
+
+// check says why a file of a name cannot have this header.
+func (h *header) check(name string) error {
+	own, err := fileName(h.UID)
+	switch {
+	case h.Version != version:
+		return fmt.Errorf("it is of version %d: expected %d", h.Version, version)
+	case err != nil:
+		return err
+	case own != name:
+		return fmt.Errorf("it is of the pod %s, which has another file", h.UID)
+	}
+	return nil
+}
+
+// isOf reports whether the file is of this pod, and not of another one that had its
+// UID before.
+func (h *header) isOf(pod *v1.Pod) bool {
+	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.HasShape(pod, h.Shape)
+}
+
+// store has a file for each of some pods, in one directory. What was found in it at
+// the beginning is handed out once.
+type store[T any] struct {
+	root string
+	// locks are held while the file of a pod is written, or removed.
+	locks keylock.Locks[types.UID]
+	mu    struct {
+		sync.Mutex
+		found map[types.UID]*T   // at the beginning, not taken yet
+		kept  map[types.UID]bool // there is a file
+	}
+}
+
+// contents is how the files of a store are read, and what is logged of those that
+// cannot be.
+type contents[T any] struct {
+	decode           func(name string, text []byte) (types.UID, *T, error)
+	badRoot, badFile string
+}
+
+// open reads what an agent before this one has left.
+func (s *store[T]) open(cfg Config, c contents[T]) error {
+	if !filepath.IsAbs(cfg.Root) {
+		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)
+	}
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	s.root = cfg.Root
+	s.mu.found, s.mu.kept = make(map[types.UID]*T), make(map[types.UID]bool)
+	root, err := osfile.OpenDir(s.root)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	names, err := list(root)
+	if err != nil {
+		log.Error(c.badRoot, "dir", s.root, "err", err)
+	}
+	for _, name := range names {
+		uid, value, err := c.read(root, name)
+		if err != nil {
+			log.Error(c.badFile, "file", filepath.Join(s.root, name), "err", err)
+			continue
+		}
+		s.mu.found[uid], s.mu.kept[uid] = value, true
+	}
+	return nil
+}
+
+// read reads one of the files, if it is a regular one, whoever may be replacing it.
+func (c *contents[T]) read(root *os.Root, name string) (types.UID, *T, error) {
+	f, err := osfile.OpenFile(root, name, os.O_RDONLY, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	switch {
+	case err != nil:
+		return "", nil, err
+	case len(text) > MaxSize:
+		return "", nil, tooLarge()
+	}
+	return c.decode(name, text)
+}
+
+// take hands out what was found of a pod; nil if nothing was, or it was taken.
+func (s *store[T]) take(uid types.UID) *T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	value := s.mu.found[uid]
+	delete(s.mu.found, uid)
+	return value
+}
+
+// save writes the file of a pod. It is over when that is on the disk, whole and in its
+// place.
+func (s *store[T]) save(uid types.UID, text []byte) error {
+	name, err := fileName(uid)
+	if err != nil {
+		return err
+	}
+	defer s.locks.Lock(uid)()
+	s.note(uid, true)
+	root, err := osfile.OpenDir(s.root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return write(root, name, text)
+}
+
+// remove removes the file of a pod, if there is one and gone answers true. gone is
+// asked while no save of the UID is under way.
+func (s *store[T]) remove(uid types.UID, gone func(types.UID) bool) error {
+	defer s.locks.Lock(uid)()
+	if !gone(uid) {
+		return nil
+	}
+	s.mu.Lock()
+	kept := s.mu.kept[uid]
+	s.mu.Unlock()
+	name, err := fileName(uid)
+	if err != nil || !kept {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(s.root, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	s.note(uid, false)
+	return nil
+}
+
+func always(types.UID) bool { return true }
+
+// note says whether there is a file of a pod. What was found of it is of the past in
+// any case.
+func (s *store[T]) note(uid types.UID, kept bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.found, uid)
+	if kept {
+		s.mu.kept[uid] = true
+		return
+	}
+	delete(s.mu.kept, uid)
+}
+
+// pods lists pods that have a file and for which of answers true, in order, at most
+// limit of them. of is called with no lock held.
+func (s *store[T]) pods(of func(types.UID) bool, limit int) (uids []types.UID) {
+	s.mu.Lock()
+	all := slices.Sorted(maps.Keys(s.mu.kept))
+	s.mu.Unlock()
+	for _, uid := range all {
+		if len(uids) < limit && of(uid) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
