@@ -89,8 +89,8 @@ func (s *Syncer) startsAgain(v *visit, c *v1.Container) {
 	}
 }
 
-// started notes that the start of a container is sent to the runtime.
-func (v *visit) started(container, id string) {
+// startSent notes that the start of a container is sent to the runtime.
+func (v *visit) startSent(container, id string) {
 	past := v.life.crashes[container]
 	past.start = attempt{id: id}
 	v.life.note(container, past)

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -209,14 +210,8 @@ func (s *Syncer) stateOf(v *visit, c *v1.ContainerStatus) (ContainerState, bool)
 
 // isProbed reports whether probes say if a container has started, or is ready.
 func isProbed(pod *v1.Pod, name string) bool {
-	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if c := &list[i]; c.Name == name {
-				return c.StartupProbe != nil || c.ReadinessProbe != nil
-			}
-		}
-	}
-	return false
+	c := containers.Named(containers.All(pod), name)
+	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
 // succeeded reports whether a later attempt than that of a container has run, or

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
@@ -120,17 +121,8 @@ func (v *visit) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 
 // stillWants reports whether a container is wanted as it was made.
 func (v *visit) stillWants(container, hash string) bool {
-	for i := range v.pod.Spec.Containers {
-		if c := &v.pod.Spec.Containers[i]; c.Name == container {
-			return plan.SpecHash(c) == hash
-		}
-	}
-	for i := range v.pod.Spec.InitContainers {
-		if c := &v.pod.Spec.InitContainers[i]; c.Name == container {
-			return plan.SpecHash(c) == hash
-		}
-	}
-	return false
+	c := containers.Named(containers.All(v.pod), container)
+	return c != nil && plan.SpecHash(c) == hash
 }
 
 // contradicts tells people of one field.

@@ -222,7 +222,7 @@ func (v *visit) madeContainer(req *runtime.CreateContainerRequest) {
 
 // run has the runtime start a container.
 func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
-	v.started(name, id)
+	v.startSent(name, id)
 	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})

@@ -68,8 +68,7 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // those that are not desired any more and whose containers have not stopped yet, which
 // have a deletion timestamp, then those that are desired, in the order of arrival. Of a
 // pod that a former agent has left behind, and that no source has named, only what the
-// runtime knows is there.
-// That a pod has ended is shown when nothing of it runs any more.
+// runtime knows is there. That a pod has ended is shown when nothing of it runs any more.
 func (n *Node) Pods() []*v1.Pod {
 	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
 	pods := n.departed(desired)
