@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // place is where manifests are: the operating system's files, or an fs.FS. Its
@@ -122,16 +124,7 @@ func readRegular(f fs.File, limit int64) ([]byte, error) {
 }
 
 func notFile(info fs.FileInfo) error {
-	what := "a device"
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		what = "a directory"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
-	}
-	return fmt.Errorf("%w: %s", ErrNotFile, what)
+	return fmt.Errorf("%w: %s", ErrNotFile, osfile.Kind(info.Mode()))
 }
 
 // fsPlace is a path in an fs.FS.

@@ -29,8 +29,8 @@ func TestScan_F31_NotFiles(t *testing.T) {
 	require.NoError(t, os.Symlink("fifo", "tofifo"))
 	d.write("a", podYAML("a", "i"))
 	assert.Equal(t, "a-n1 [fifo:0 not a file] [socket:0 not a file] [tofifo:0 not a file] [x.yaml:0 not a file] [zero:0 not a file]", d.scan())
-	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a pipe")
-	assert.EqualError(t, d.problems[4].Err, "manifest: not a regular file: a device")
+	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a FIFO")
+	assert.EqualError(t, d.problems[4].Err, "manifest: not a regular file: a character device")
 	assert.Equal(t, "a-n1", d.scan())
 
 	d.remove("a")
@@ -71,7 +71,7 @@ func TestScan_F31_DirFS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a-n1"}, names(snapshot))
 	require.Len(t, d.problems, 1)
-	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a pipe")
+	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a FIFO")
 }
 
 // TestScan_F30_Links: followed to regular files wherever they are; one that

@@ -169,7 +169,7 @@ func openDirectory(root *os.Root, at string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, whatIs(info))
+		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, osfile.Kind(info.Mode()))
 	}
 	return root.OpenFile(at, os.O_RDONLY|nonBlocking|onlyDirectory, 0)
 }
@@ -201,22 +201,7 @@ func regular(info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%s: expected a regular file", whatIs(info))
-}
-
-// whatIs names the kind of a file.
-func whatIs(info fs.FileInfo) string {
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return "a regular file"
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
+	return fmt.Errorf("%s: expected a regular file", osfile.Kind(info.Mode()))
 }
 
 // read reads a regular file, if it has no more than so many bytes.

@@ -23,7 +23,7 @@ import (
 // others.
 func strangeFiles(t *testing.T) map[string]func(path string) error {
 	all := map[string]func(path string) error{
-		"a pipe": func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"a FIFO": func(path string) error { return syscall.Mkfifo(path, 0o644) },
 		"a socket": func(path string) error {
 			// The path of a socket is short: bind it from its directory.
 			t.Chdir(filepath.Dir(path))
@@ -37,7 +37,7 @@ func strangeFiles(t *testing.T) map[string]func(path string) error {
 	}
 	if os.Geteuid() == 0 {
 		// It has no driver, so opening it fails in another way.
-		all["a device"] = func(path string) error { return syscall.Mknod(path, syscall.S_IFCHR|0o644, 250<<8|250) }
+		all["a character device"] = func(path string) error { return syscall.Mknod(path, syscall.S_IFCHR|0o644, 250<<8|250) }
 	}
 	return all
 }
