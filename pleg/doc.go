@@ -99,6 +99,9 @@
 //     health (B-202, B-203, B-214; #129827). Any event is a hint, its type and
 //     its time are not looked at (B-204 to B-207, B-212, B-213). More than ten
 //     hints of one pod within a second are followed together.
+//   - Subscribers are told of one pod 32 times a second at most, and half as often for
+//     each second in which that was not enough, down to once: a runtime that shows
+//     another thing each time it is asked is not asked again at once because of that.
 //   - The period is the safety net's 30 s only while a stream is healthy and a
 //     listing has succeeded since it was opened; otherwise 1 s.
 //   - Get says ErrUnobserved where the kubelet's cache gives an empty status

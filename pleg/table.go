@@ -16,6 +16,15 @@ import (
 // honest runtime sends a few per container.
 const maxHints = 10
 
+// maxTold is how often subscribers are told of one pod per period. What the runtime
+// shows may be another thing each time it is asked, and whoever is told asks again: so
+// each period in which it was not enough halves it, down to one. The rest waits for the
+// period's end.
+const maxTold = 32
+
+// maxStorm is how often maxTold is halved.
+const maxStorm = 5
+
 // table is everything that is known and wanted: the cache, the newest listing,
 // and who is to be inspected next. It is a plain value: the caller holds the
 // lock, gives the time, calls the runtime and tells the subscribers.
@@ -74,6 +83,10 @@ type record struct {
 	hints    int  // taken since window
 	window   time.Time
 	warned   string // container last reported to have come back to life
+	told     int    // how often subscribers would have been told since toldFrom
+	toldFrom time.Time
+	storm    int    // periods in a row in which that was too often
+	untold   Events // that wait
 	waiters  []*waiter
 }
 
@@ -146,6 +159,28 @@ func (t *table) hint(r *record, now time.Time) {
 		return
 	}
 	t.ask(r, t.number)
+}
+
+// tell returns what subscribers are told of a pod now. The rest is told after another
+// look at the pod.
+func (t *table) tell(r *record, events Events, now time.Time) Events {
+	if events |= r.untold; events == 0 {
+		return 0
+	}
+	if age := now.Sub(r.toldFrom); age < 0 || age >= t.retryGap {
+		if r.told > maxTold>>r.storm {
+			r.storm = min(r.storm+1, maxStorm)
+		} else {
+			r.storm = 0
+		}
+		r.toldFrom, r.told = now, 0
+	}
+	if r.told++; r.told > maxTold>>r.storm {
+		r.untold = events
+		return 0
+	}
+	r.untold = 0
+	return events
 }
 
 // enqueue puts a pod that is owed an inspection into the queue, once.
@@ -241,7 +276,8 @@ func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err 
 	r.suspect = hung
 	out.awake = r.release()
 	t.enqueue(r)
-	if again {
+	out.events = t.tell(r, out.events, now)
+	if again || r.untold != 0 {
 		t.retry(r, now)
 	}
 	t.drop(r)

@@ -175,3 +175,39 @@ func pods(t *testing.T, text string) []runtime.Pod {
 	}
 	return pods
 }
+
+// TestTell: subscribers are told of a pod 32 times a second, then half as often for
+// each second in which that was not enough, down to once. Nothing is lost, and a
+// second in which it is enough ends that.
+func TestTell(t *testing.T) {
+	tb := table{records: map[types.UID]*record{}, retryGap: time.Second}
+	r, now := tb.record("a"), time.Unix(1000, 0)
+	for _, want := range []int{32, 16, 8, 4, 2, 1, 1} {
+		n := 0
+		for range 100 {
+			if tb.tell(r, ContainerStarted, now) != 0 {
+				n++
+			}
+		}
+		if n != want {
+			t.Fatalf("told %d times, not %d", n, want)
+		}
+		now = now.Add(time.Second)
+	}
+	if tb.tell(r, ContainerDied, now) == 0 || tb.tell(r, ContainerDied, now) != 0 {
+		t.Fatal("it is told once a second")
+	}
+	now = now.Add(time.Second)
+	if e := tb.tell(r, 0, now); e != ContainerDied {
+		t.Fatalf("what waited is told first: %s", e)
+	}
+	if e := tb.tell(r, 0, now); e != 0 {
+		t.Fatalf("nothing waits: %s", e)
+	}
+	now = now.Add(time.Second)
+	for i := range 32 {
+		if tb.tell(r, PodSync, now) == 0 {
+			t.Fatalf("not told for the %dth time after a quiet second", i)
+		}
+	}
+}

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -16,6 +19,28 @@ func TestHotLoop_EveryFieldReportedWrongly(t *testing.T) {
 	base := &baselines{}
 	for _, l := range lies() {
 		each(t, base, l.name, oneBackoff, cell{lie: l.tell})
+	}
+}
+
+// TestHotLoop_EveryFieldReportedOtherwiseEachTime: a runtime that shows another thing
+// each time it is asked, which the node does again because of that, is asked a few
+// times a second.
+func TestHotLoop_EveryFieldReportedOtherwiseEachTime(t *testing.T) {
+	const mostAsked = 5000 // About two pods, in a bit more than five minutes.
+	for _, l := range lies() {
+		for _, events := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/events %t", l.name, events), func(t *testing.T) {
+				t.Parallel()
+				asked := 0
+				c := cell{shape: "two", policy: v1.RestartPolicyAlways, events: events, lie: func(st *runtime.PodStatus) {
+					if asked++; asked%2 == 0 {
+						l.tell(st)
+					}
+				}}
+				require.Empty(t, c.play(t).spins)
+				require.Less(t, asked, mostAsked)
+			})
+		}
 	}
 }
 
