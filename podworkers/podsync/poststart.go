@@ -44,7 +44,11 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 		return err
 	}
 	s.warn(v, c.Name, eventPostStart, "The PostStart hook of container %s failed: %s", c.Name, failed)
-	return errors.Join(because(ErrPostStartHook, failed), s.turnOut(ctx, v, []target{s.unwelcome(v, id, c.Name)}))
+	targets := []target{s.unwelcome(v, id, c.Name)}
+	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise it has ended by itself.
+		s.toReplace(v, c.Name, id)
+	}
+	return errors.Join(because(ErrPostStartHook, failed), s.turnOut(ctx, v, targets))
 }
 
 // showRunning publishes a pod as it is in the middle of a sync, as far as the
@@ -89,6 +93,9 @@ func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
 			targets = append(targets, s.unwelcome(v, c.ID, c.Name))
 		}
 	}
+	for i := range targets {
+		s.toReplace(v, targets[i].name, targets[i].id)
+	}
 	return s.turnOut(ctx, v, targets)
 }
 
@@ -102,9 +109,6 @@ func (s *Syncer) unwelcome(v *visit, id, name string) target {
 func (s *Syncer) turnOut(ctx context.Context, v *visit, targets []target) error {
 	if len(targets) == 0 {
 		return nil
-	}
-	for i := range targets {
-		s.toReplace(v, targets[i].name, targets[i].id)
 	}
 	if err := s.stopAll(ctx, v, targets, false); err != nil {
 		return err
