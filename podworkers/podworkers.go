@@ -64,7 +64,9 @@ type PodSyncer interface {
 	SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error
 }
 
-// PodStatusFunc amends a status before it is published.
+// PodStatusFunc amends a status before it is published. It is called by the PodSyncer, on
+// the goroutine of the pod's sync, for each attempt to terminate until what it says is
+// stored. After a panic package podsync publishes the status as it was.
 type PodStatusFunc func(status *v1.PodStatus)
 
 // SyncPodType is the reason of an update.

@@ -56,3 +56,25 @@ func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
 		assert.Equal(t, map[bool]int{false: 1, true: 2}[refuses], said)
 	}
 }
+
+// I50: a PodStatusFunc that panics every time amends nothing, and the pod ends all the
+// same.
+func TestSyncTerminatingPod_I50_PanicOfThePodStatusFunc(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	var told []string
+	syncer, st := quiet(t, mem, func(c *podsync.Config) {
+		c.Hooks.Panicked = func(call string, err error) { told = append(told, call+": "+err.Error()) }
+	})
+	pod := plainPod()
+	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
+	require.NoError(t, err)
+	err = syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(1)), func(s *v1.PodStatus) {
+		s.Reason = "half"
+		panic("boom")
+	})
+	require.NoError(t, err)
+	assert.False(t, look(t, mem).MayRun())
+	status, _ := st.GetPodStatus("u")
+	assert.Empty(t, status.Reason)
+	assert.Equal(t, []string{"PodStatusFunc: PodStatusFunc panicked: boom"}, told)
+}

@@ -22,9 +22,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	s.unstarted(v, &status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
 	plan.Conclude(in, &status)
 	v.dropReasons(&status)
-	if amend != nil {
-		amend(&status)
-	}
+	s.amend(&status, amend)
 	if v.life.fresh {
 		v.life.fresh = false
 		s.cfg.Status.ReplacePodStatus(v.pod, status)
@@ -40,6 +38,18 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 		s.observed(v)
 	}
 	return status
+}
+
+// amend has a status amended, if somebody wants that. After a panic it is as it was: the
+// pod ends all the same.
+func (s *Syncer) amend(status *v1.PodStatus, amend podworkers.PodStatusFunc) {
+	if amend == nil {
+		return
+	}
+	amended := status.DeepCopy()
+	if s.guard.Do("PodStatusFunc", func() { amend(amended) }) == nil {
+		*status = *amended
+	}
 }
 
 // took reports whether what was published of a pod is what is stored of it. A status

@@ -22,6 +22,7 @@ import (
 // concurrently for different pods; for one pod podworkers calls one at a time.
 type Syncer struct {
 	cfg      Config
+	guard    *contain.Guard
 	turn     turn.Turn
 	images   *images.Manager
 	reporter runtime.StatusReporter // nil: the runtime is not one, and so on
@@ -44,7 +45,7 @@ func New(cfg Config) (*Syncer, error) {
 		return nil, err
 	}
 	g := cfg.guard()
-	s := &Syncer{turn: turn.Over(cfg.Clock)}
+	s := &Syncer{guard: g, turn: turn.Over(cfg.Clock)}
 	s.reporter = contain.Power[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Power[runtime.Execer](g, cfg.Runtime)
 	s.answerer = contain.Power[runtime.Answerer](g, cfg.Runtime)
