@@ -37,26 +37,20 @@ func decode(text []byte, into any) error {
 
 // fitsConfigMap wants a manifest to be of what its path says.
 func fitsConfigMap(m *v1.ConfigMap, namespace, name string) error {
-	size := 0
-	for key, value := range m.Data {
-		size += len(key) + len(value)
-	}
-	for key, value := range m.BinaryData {
-		size += len(key) + len(value)
-	}
-	return errors.Join(fits(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), bounded(size))
+	return errors.Join(fits(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), bounded(size(m.Data)+size(m.BinaryData)))
 }
 
 // fitsSecret is fitsConfigMap for a Secret.
 func fitsSecret(s *v1.Secret, namespace, name string) error {
-	size := 0
-	for key, value := range s.Data {
-		size += len(key) + len(value)
+	return errors.Join(fits(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), bounded(size(s.Data)+size(s.StringData)))
+}
+
+// size is how many bytes keys and values have.
+func size[V string | []byte](values map[string]V) (bytes int) {
+	for key, value := range values {
+		bytes += len(key) + len(value)
 	}
-	for key, value := range s.StringData {
-		size += len(key) + len(value)
-	}
-	return errors.Join(fits(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), bounded(size))
+	return bytes
 }
 
 // bounded wants the keys and values of an object to be no more than an API server
