@@ -48,7 +48,7 @@ func TestStories(t *testing.T) {
 //
 //	add|update|remove|reconcile POD [| POD]...   desire changes; see parsePod
 //	sync POD [| POD]...                          these should be looked at
-//	cleanup                                      housekeeping
+//	cleanup [evict=UID]                          housekeeping, just before which a pod that waits is evicted
 //	work UID [completed|failed]                  the worker does a piece of work
 //	deaf UID                                     the worker refuses the next update
 //	stop                                         the workers have stopped
@@ -73,6 +73,9 @@ func (w *world) command(t *testing.T, words []string) []string {
 	case "sync":
 		w.handlers.HandlePodSyncs(ctx, parsePods(t, args))
 	case "cleanup":
+		for _, arg := range args {
+			w.handlers.EvictWaiting(types.UID(strings.TrimPrefix(arg, "evict=")), "Evicted", "by the host", v1.PodCondition{Type: v1.DisruptionTarget})
+		}
 		if err := w.handlers.HandlePodCleanups(ctx); err != nil {
 			t.Fatal(err)
 		}

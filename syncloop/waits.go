@@ -14,6 +14,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 	"github.com/podkeel/podkeel/syncloop/internal/waiting"
@@ -358,12 +359,19 @@ func (h *Handlers) askAgain() {
 
 // adoptWaiting gives a worker to pods that wait and turn out to run: an agent before
 // this one has started them, and the runtime did not show them when they came (F60).
+// One that was evicted meanwhile is ended by its worker.
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
 	for _, uid := range h.places.ledger.WaitingUIDs() {
 		if runs(running, uid) && !h.config.Workers.View(uid).Known() {
 			pod := h.waiting[uid].pod
+			status, evicted := h.deferred.drop(uid)
 			h.waitsNoLonger(uid)
 			h.start(pod)
+			if evicted {
+				h.send(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, Pod: pod, KillPodOptions: &podworkers.KillPodOptions{
+					Evict: true, PodStatusFunc: podworkers.Fail(status.Reason, status.Message, status.Conditions...),
+				}})
+			}
 		}
 	}
 }
