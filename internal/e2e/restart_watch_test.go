@@ -182,7 +182,9 @@ func unseenEnd(s *v1.ContainerStatus) bool {
 // until then; what has none is Ready at the first sight.
 func (w *watch) readyLocked(name string, p *v1.Pod) {
 	what := kindOf(name)
-	over := p.Status.Phase == v1.PodFailed // after the machine was switched off; what runs is compared as well
+	// A pod that ends is not Ready, and neither is one after the machine was switched off;
+	// what runs is compared as well.
+	over := p.DeletionTimestamp != nil || p.Status.Phase == v1.PodFailed
 	if what == comes || w.loose || over || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].ContainerID == "" {
 		return
 	}

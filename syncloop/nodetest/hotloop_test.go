@@ -348,7 +348,7 @@ func each(t *testing.T, base *baselines, name string, within time.Duration, c ce
 	for _, shape := range shapes {
 		for _, policy := range policies {
 			for _, events := range []bool{true, false} {
-				if testing.Short() && (shape != "two" || !events) {
+				if (testing.Short() || raced) && (shape != "two" || !events) {
 					continue
 				}
 				c := c

@@ -19,7 +19,7 @@ import (
 // TestMany_NineThousandManifests run, on a node that has room for them and checks all
 // that they take. With a sum over all pods for each it took minutes.
 func TestMany_NineThousandManifests(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raced {
 		t.Skip("it takes seconds")
 	}
 	const n = 9000
