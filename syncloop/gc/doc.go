@@ -17,7 +17,8 @@
 //     waits keeps its place and its backoff. One that is handed over while it
 //     is being removed is looked at once more, so that nothing can fall between.
 //   - Whether a pod runs is asked of the runtime right before: one that does is
-//     not touched, whatever the picture was that housekeeping had.
+//     not touched, whatever the picture was that housekeeping had, and is looked at
+//     again after a while.
 //   - Removable is asked before each sandbox. A pod that is to be kept after
 //     all is kept from that point on.
 //

@@ -90,7 +90,11 @@ func (p *Pods) Run(ctx context.Context) error {
 // when it has.
 func (p *Pods) Step(ctx context.Context) {
 	p.tries.step(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) outcome {
-		return outcome{err: p.remove(ctx, uid)}
+		err := p.remove(ctx, uid)
+		if errors.Is(err, errRuns) {
+			return outcome{next: p.turn.Now().Add(p.config.Retry)}
+		}
+		return outcome{err: err}
 	})
 }
 
@@ -103,7 +107,7 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	if status.MayRun() {
-		return nil // Whoever handed it over did not know; to end it gently is not for us.
+		return p.kept(uid) // To end it gently is not for us.
 	}
 	for i := len(status.Sandboxes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil || !p.config.Removable(uid) {
@@ -120,6 +124,18 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 		p.config.Removed(uid)
 	}
 	return nil
+}
+
+// errRuns says that a pod may be removed as soon as the runtime shows that it has ended.
+var errRuns = errors.New("gc: something of the pod runs")
+
+// kept: whoever handed the pod over did not know that it runs, or the runtime is late to
+// show that it has ended. In case that nobody hears of its end it is looked at again.
+func (p *Pods) kept(uid types.UID) error {
+	if !p.config.Removable(uid) {
+		return nil
+	}
+	return errRuns
 }
 
 // confirm looks at the pod again: a runtime's word that a sandbox is removed is

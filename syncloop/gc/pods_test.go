@@ -314,6 +314,22 @@ func TestPods_APodThatRunsIsKept(t *testing.T) {
 	assert.Equal(t, []string{"2 remove a/0", "2 removed a"}, b.transcript())
 }
 
+// The runtime shows that a pod runs just when it is handed over, and nobody hears of its
+// end. It is looked at again, for as long as nobody wants it.
+func TestPods_APodThatIsLateToEnd(t *testing.T) {
+	b := newBottle(t)
+	sandbox := b.alive(t, "a", 0)
+	b.alive(t, "b", 0)
+	b.pods.Discard([]types.UID{"a", "b"})
+	b.at(1)
+	b.stop(t, sandbox)
+	b.keep("b", true)
+	b.at(100)
+	assert.Equal(t, []string{"10 remove a/0", "10 removed a"}, b.transcript())
+	_, armed := b.Next()
+	assert.False(t, armed)
+}
+
 // A reply that was lost has done its work: the next try finds nothing.
 func TestPods_LostReply(t *testing.T) {
 	b := newBottle(t)
