@@ -128,6 +128,10 @@ func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 
 // start gives a pod a worker.
 func (h *Handlers) start(pod *v1.Pod) {
+	if h.departed[pod.UID] {
+		delete(h.departed, pod.UID)
+		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: resources.QOSClass(pod)})
+	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.update(podworkers.SyncPodCreate, pod, mirror)
 }

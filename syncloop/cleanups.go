@@ -3,6 +3,7 @@ package syncloop
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -70,6 +71,7 @@ func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod, known map[types.UID]pod
 		}
 	}
 	h.config.Status.RemoveOrphanedStatuses(keep)
+	maps.DeleteFunc(h.departed, func(uid types.UID, _ bool) bool { return !keep[uid] })
 }
 
 // dropMirrors deletes mirrors that have lost their static pod, but not while

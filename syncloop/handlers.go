@@ -103,6 +103,9 @@ type Handlers struct {
 	// rejected are the pods that admission refused and that are still
 	// desired. It lives on the loop's goroutine.
 	rejected map[types.UID]bool
+	// departed are the pods that were refused and then removed, as long as the status
+	// that says so may be stored: a pod that comes under the same UID is another one.
+	departed map[types.UID]bool
 	// worked are the pods that had a worker of this process and that the
 	// runtime may still have records of.
 	worked map[types.UID]bool
@@ -125,7 +128,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	}
 	guard := config.contain()
 	h := &Handlers{
-		config: config, guard: guard, rejected: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
+		config: config, guard: guard, rejected: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
 		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter),
 	}
 	h.places = newPlaces(func() { h.wake() })

@@ -25,6 +25,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 		waited := h.waitsNoLonger(pod.UID)
 		if h.rejected[pod.UID] || waited {
 			delete(h.rejected, pod.UID)
+			h.departed[pod.UID] = true
 			h.place(pod.UID)
 			return // It never had a worker: there is nothing to end.
 		}
