@@ -12,6 +12,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // watch looks at the agent and the runtime the whole time, and notes what must
@@ -143,6 +144,9 @@ func (w *watch) askAgent() {
 		return // Who answered is not known.
 	}
 	for name, p := range pods {
+		if p.Status.Reason == syncloop.ReasonNotDesired {
+			continue // A new agent shows what it finds before it has read the manifests.
+		}
 		w.countsLocked(name, p)
 		w.readyLocked(name, p)
 		w.phaseLocked(name, p)

@@ -303,6 +303,7 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 		assert.True(t, strings.HasPrefix(d.scan(), "z-n1 incomplete"))
 		assert.Less(t, time.Since(began), 10*time.Second)
 		// The next time they cost no patience, and a slow one gets all of it.
+		synctest.Wait() // Who hangs has read the map before it is changed.
 		files.MapFS["slow"] = &fstest.MapFile{Data: []byte(podYAML("slow", "i"))}
 		assert.True(t, strings.HasPrefix(d.scan(), "slow-n1 z-n1 incomplete"))
 		close(hang)

@@ -44,7 +44,7 @@ func TestFiles_F4_Bombs(t *testing.T) {
 				}
 				assert.Less(t, len(err.Error()), 20_000)
 			}
-			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150<<20))
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20), "three readings; the race detector needs a sixth more")
 		})
 	}
 }
