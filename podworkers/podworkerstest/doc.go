@@ -41,7 +41,8 @@
 //
 // Config.Syncer takes a function that makes it. It waits by podworkers.Wait with
 // the context of its call, or not at all; a channel, a timer of any clock or
-// time.Sleep stops the only thread there is. With Config.T that fails the test and
-// says where, and so does a panic, which the workers themselves would survive; and
-// a test that has failed logs the transcript.
+// time.Sleep stops the only thread there is. With Config.T a stop of 20 s of real time
+// fails the test and says where; a shorter one, or a Wait with another context, takes no
+// virtual time and goes unnoticed. A panic fails the test too, which the workers
+// themselves would survive; and a test that has failed logs the transcript.
 package podworkerstest

@@ -30,7 +30,9 @@ func (b *Bottle) Pod(name string) *v1.Pod {
 
 // Status is how the pod of a name, or of a namespace/name, looked last, as the
 // transcript has it behind the "|": "1/1 Running restarts=0", or "gone". It is
-// empty if the pod has not been seen. It may be asked after Stop.
+// empty if the pod has not been seen. Changes of one instant are one line, which is
+// written when all that is due then has run: call Settle first where RunUntil or a call
+// of the node has returned in the middle of an instant. It may be asked after Stop.
 func (b *Bottle) Status(name string) string { return b.trace.last(fullName(name)) }
 
 // AssertStatus fails the test unless Status of a pod is as given, and reports
