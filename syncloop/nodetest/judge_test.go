@@ -48,6 +48,9 @@ func (v *verdict) over() {
 	if len(v.runs) > 0 {
 		v.wrong("it has %s and %v run", s.Phase, v.runs)
 	}
+	if v.deleted {
+		return // A container of it is ended whatever its policy says, or it never began.
+	}
 	switch s.Reason {
 	case "Evicted":
 		if !v.evicted && !v.before || s.Phase != v1.PodFailed {
@@ -65,9 +68,7 @@ func (v *verdict) over() {
 		}
 		return
 	}
-	if !v.deleted { // A container of that is ended whatever its policy says.
-		v.ended()
-	}
+	v.ended()
 }
 
 // ended judges a pod that has ended by itself: none of its containers may run
@@ -124,7 +125,7 @@ func (v *verdict) living() {
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := find(v.status.ContainerStatuses, c.Name)
-		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) {
+		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" {
 			open = true
 			v.must(c, st)
 		}

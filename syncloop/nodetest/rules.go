@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ type rules struct {
 	ran   map[life]time.Time      // when last
 	hooks map[string]bool         // by container ID: its PreStop hook has been called
 	stops map[string]bool         // by container ID: it has been told to stop, by the node that runs now
-	ended map[string]bool         // by container ID: it has been told to stop, by any node
+	ended map[string]bool         // by container ID: it has been told to stop, by any node, or is about to be
 	made  map[life]uint32         // the newest attempt that was made
 	crash time.Time               // when the last node crashed
 
@@ -160,6 +161,28 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	}
 	if err != nil {
 		tr.t.Errorf("nodetest: at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
+	}
+}
+
+// announced notes that a container is about to be stopped: what ends from then on does
+// not end by itself, though the call may fail, or be swallowed by what stands between
+// the node and its machine.
+func (tr *trace) announced(uid types.UID, reason, message string) {
+	name, ok := strings.CutPrefix(message, "Stopping container ")
+	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.look == nil {
+		return
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var newest *runtime.ContainerStatus
+	seen := tr.look(uid)
+	for i := range seen.Containers {
+		if rec := &seen.Containers[i]; rec.Name == name && (newest == nil || rec.Attempt > newest.Attempt) {
+			newest = rec
+		}
+	}
+	if newest != nil && newest.State != runtime.StateExited {
+		tr.mu.rules.ended[newest.ID] = true
 	}
 }
 

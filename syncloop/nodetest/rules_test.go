@@ -91,3 +91,31 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 		b.Stop()
 	}
 }
+
+// TestRules_I30_EndedWhileItWasToStop: the node has said that it stops a container, and
+// the call has not come to the machine. That the container ends with 0 then is no success
+// of its own.
+func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
+	for _, announced := range []bool{false, true} {
+		failed := &recording{TB: t}
+		b := New(failed, Config{})
+		p := onFailure("run=5s exit=0")
+		b.Set(p)
+		b.Run(time.Second)
+		if announced {
+			b.trace.Event(p, v1.EventTypeNormal, "Killing", "Stopping container c: liveness probe failed")
+		}
+		b.Run(10 * time.Second)
+		b.trace.Event(p, v1.EventTypeNormal, "Killing", "Stopping container c: too late to count")
+		first := attempt(b, 0)
+		ctx := context.Background()
+		ref := runtime.PodRef{UID: "a", Name: "web", Namespace: "default", Incarnation: first.Incarnation}
+		box, err := b.Machine().RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Attempt: 7})
+		require.NoError(t, err)
+		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
+		require.NoError(t, err)
+		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
+		assert.Equal(t, announced, len(failed.failures) == 0)
+		b.Stop()
+	}
+}

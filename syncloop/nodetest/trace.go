@@ -193,6 +193,7 @@ func (tr *trace) row(state node.PodState, text string) {
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
+			tr.announced(ref.UID, reason, message)
 			tr.did(ref.Namespace+"/"+ref.Name, "event "+reason+": "+oneLine(message))
 		}
 		return // Otherwise it is about the node.
@@ -202,6 +203,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		tr.t.Errorf("nodetest: an event about nothing: %s %s", reason, message)
 		return
 	}
+	tr.announced(m.GetUID(), reason, message)
 	tr.did(m.GetNamespace()+"/"+m.GetName(), "event "+reason+": "+oneLine(message))
 }
 

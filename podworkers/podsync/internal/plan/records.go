@@ -51,11 +51,17 @@ func (e *entry) nextAttempt() uint32 {
 		return e.next
 	}
 	next := uint32(max(s.RestartCount, 0))
-	gone := e.newest == nil || outrun(e.newest, s)
+	gone := e.newest == nil || outrun(e.newest, s) || e.wasMade()
 	if gone && (s.State.Running != nil || s.State.Terminated != nil || s.ContainerID != "") {
 		next++
 	}
 	return max(next, e.next)
+}
+
+// wasMade reports whether an attempt was made after the one that has the newest record,
+// and has ended: it counted, and was removed without having run.
+func (e *entry) wasMade() bool {
+	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
 // LastExits are the newest exited records of one life of the pod, by name: from
