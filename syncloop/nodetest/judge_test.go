@@ -121,11 +121,14 @@ func (v *verdict) living() {
 			v.wrong("init container %s has not succeeded: %v", c.Name, said(st))
 		}
 	}
+	// In a new sandbox a pod under Always begins with its init containers, whatever a
+	// container of it under Never has come to: it may never be done with them.
 	open := false
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := find(v.status.ContainerStatuses, c.Name)
-		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" {
+		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
+			v.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && !v.reached(c) {
 			open = true
 			v.must(c, st)
 		}

@@ -227,6 +227,9 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 	if last.Before(r.crash) && before(seen, rec) == nil {
 		again = false // Nothing told the node that was started since.
 	}
+	if init < len(pod.Spec.InitContainers) && !reached(pod, seen, rec, init) {
+		again = false // Nothing tells any more how far the pod was: it begins anew.
+	}
 	if again && policy(pod, c) == v1.RestartPolicyNever && !resets(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
@@ -245,6 +248,21 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 		}
 	}
 	return nil
+}
+
+// reached reports whether there is a record but this one, in its sandbox, of an init
+// container, or of one after them: of how far the pod is nothing else tells.
+func reached(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
+	for i := range seen.Containers {
+		r := &seen.Containers[i]
+		if r.ID == rec.ID || r.SandboxID != rec.SandboxID {
+			continue
+		}
+		if place, c := find(pod, r.Name); c != nil && place >= init {
+			return true
+		}
+	}
+	return false
 }
 
 // find is a container of the spec, and how many init containers come before it.

@@ -119,3 +119,19 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 		b.Stop()
 	}
 }
+
+// TestRules_I30_InitOfWhichNothingIsLeft: an init container under Never runs again where
+// the runtime has lost all that told how far the pod was, and only there.
+func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
+	rec := runtime.ContainerStatus{Container: runtime.Container{ID: "1", Name: "i", SandboxID: "s", Attempt: 1}}
+	p := onFailure("run=forever")
+	p.Spec.InitContainers = []v1.Container{{Name: "before"}, {Name: "i"}}
+	with := func(name, sandbox string) *runtime.PodStatus {
+		return &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec, {Container: runtime.Container{ID: "2", Name: name, SandboxID: sandbox}}}}
+	}
+	assert.False(t, reached(p, &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec}}, &rec, 1))
+	assert.False(t, reached(p, with("before", "s"), &rec, 1))
+	assert.False(t, reached(p, with("c", "another"), &rec, 1))
+	assert.True(t, reached(p, with("i", "s"), &rec, 1))
+	assert.True(t, reached(p, with("c", "s"), &rec, 1))
+}
