@@ -119,6 +119,15 @@ func (s *Syncer) toReplace(v *visit, name, id string) {
 	s.remember(v)
 }
 
+// toReplaceAll is toReplace for all that runs of a pod, whose sandbox is replaced.
+func (s *Syncer) toReplaceAll(v *visit) {
+	for i := range v.status.Containers {
+		if c := &v.status.Containers[i]; c.Incarnation == v.life.number && c.State == runtime.StateRunning {
+			s.toReplace(v, c.Name, c.ID)
+		}
+	}
+}
+
 // remember keeps what is known of the containers of a pod that goes on.
 func (s *Syncer) remember(v *visit) {
 	if s.cfg.ContainerStates == nil {

@@ -185,6 +185,9 @@ func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.life.sandbox.news(a.SandboxAttempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
 		}
+		if a.CreateSandbox != "" {
+			s.toReplaceAll(v)
+		}
 		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {
 			return err
 		}

@@ -136,7 +136,11 @@ func setStart(s *v1.PodStatus, in *StatusInput) {
 // setPhase computes the phase and holds on to a terminal one and its reason.
 func setPhase(s *v1.PodStatus, in *StatusInput) {
 	s.Phase = phase(s, in)
-	if s.Phase == v1.PodPending && !in.isEnding() && stranded(in) {
+	switch {
+	case s.Phase != v1.PodPending || in.isEnding() || !stranded(in):
+	case allSucceeded(s):
+		s.Phase = v1.PodSucceeded // Only what ran beside them has not, or nobody knows.
+	default:
 		s.Phase, s.Reason, s.Message = v1.PodFailed, reasonSandboxLost, messageSandboxLost
 	}
 	// What was published as the end stays the end, the API's word first. What is
@@ -191,6 +195,16 @@ func stranded(in *StatusInput) bool {
 		}
 	}
 	return true
+}
+
+// allSucceeded reports whether all regular containers of a pod have ended well.
+func allSucceeded(s *v1.PodStatus) bool {
+	for i := range s.ContainerStatuses {
+		if end := s.ContainerStatuses[i].State.Terminated; end == nil || end.ExitCode != 0 {
+			return false
+		}
+	}
+	return len(s.ContainerStatuses) > 0
 }
 
 // setAddresses fills in where the pod can be reached.
