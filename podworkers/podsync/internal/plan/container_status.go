@@ -110,7 +110,7 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 	switch {
 	case is == nil && in.anew && s.ran():
 		s.beginsAnew()
-	case s.role == ordinaryInit && !s.justEnded(in, is) && x.passed(in, place) && !succeeded(s.old):
+	case s.role == ordinaryInit && !s.justEnded(in, is) && !succeeded(s.old) && x.passed(in, place, currentEnd(s.old) != nil):
 		s.mustHaveSucceeded(in, is)
 	case is != nil && s.old != nil && isLost(is, s.old):
 		s.missing(in)

@@ -66,7 +66,12 @@ func (in *StatusInput) before(a, b *runtime.ContainerStatus) bool {
 }
 
 func (in *StatusInput) runsHere(c *runtime.ContainerStatus) bool {
-	return c.State == runtime.StateRunning && in.place.current != nil && c.SandboxID == in.place.current.ID
+	return c.State == runtime.StateRunning && in.isHere(c)
+}
+
+// isHere reports whether a record is of the pod's sandbox.
+func (in *StatusInput) isHere(c *runtime.ContainerStatus) bool {
+	return in.place.current != nil && c.SandboxID == in.place.current.ID
 }
 
 // at are the records of the container at a place of the spec. Of several with one
@@ -82,29 +87,17 @@ func (x *sightings) at(i int) (is, before *runtime.ContainerStatus) {
 // passed reports whether the pod has passed an ordinary init container, though no
 // record says that it has succeeded: a container that is started only after it has
 // one, of the sandbox in which the last attempt that there is of it failed, or of
-// the current one.
-func (x *sightings) passed(in *StatusInput, init int) bool {
+// the current one. If nothing was published of it but that it failed, and no record
+// tells in which sandbox that was, only the current one counts: that of a sandbox
+// before was passed then, and did not help the attempt that failed.
+func (x *sightings) passed(in *StatusInput, init int, failed bool) bool {
 	is, _ := x.at(init)
-	if is == nil {
-		return x.laterExists(init)
-	}
-	if is.State != runtime.StateExited || is.ExitCode == 0 {
+	if is != nil && (is.State != runtime.StateExited || is.ExitCode == 0) {
 		return false
 	}
 	for i := init + 1; i < x.ephemeral; i++ {
 		later, _ := x.at(i)
-		if later != nil && (later.SandboxID == is.SandboxID || in.place.current != nil && later.SandboxID == in.place.current.ID) {
-			return true
-		}
-	}
-	return false
-}
-
-// laterExists reports whether a container that is started only after an init
-// container has a record in this life: a later one of them, or a regular one.
-func (x *sightings) laterExists(init int) bool {
-	for i := init + 1; i < x.ephemeral; i++ {
-		if is, _ := x.at(i); is != nil {
+		if later != nil && (is == nil && !failed || is != nil && later.SandboxID == is.SandboxID || in.isHere(later)) {
 			return true
 		}
 	}
