@@ -28,7 +28,8 @@ type Runtime struct {
 	dials   atomic.Uint64 // connections made so far
 	records records
 	making  making
-	stops   stopQueue
+	stops   stopQueue // of containers
+	ends    stopQueue // of sandboxes
 
 	mu       sync.Mutex
 	greeting greeting // the last
@@ -60,7 +61,8 @@ func New(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, turn: turn.Over(cfg.Clock)}
 	r.records.known = map[string]record{}
 	r.making.names = map[string]bool{}
-	r.stops.turn = r.turn
+	r.stops.turn, r.stops.pace = r.turn, ofContainers
+	r.ends.turn, r.ends.pace = r.turn, ofSandboxes(cfg.Deadlines.Remove)
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),

@@ -9,7 +9,11 @@ func (r *Runtime) Known() int {
 
 // Lanes is of how many sandboxes stops are remembered.
 func (r *Runtime) Lanes() int {
-	r.stops.mu.Lock()
-	defer r.stops.mu.Unlock()
-	return len(r.stops.mu.lanes)
+	n := 0
+	for _, q := range []*stopQueue{&r.stops, &r.ends} {
+		q.mu.Lock()
+		n += len(q.mu.lanes)
+		q.mu.Unlock()
+	}
+	return n
 }

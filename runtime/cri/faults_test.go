@@ -878,6 +878,61 @@ func TestStopContainer_F13_PlacesAreOfOneSandbox(t *testing.T) {
 	})
 }
 
+// F13: stops and removals of one sandbox reach the runtime one after the other: of two at
+// once, containerd fails one whose network the other has taken down. Those of another
+// sandbox do not wait, and one that is given up while it waits is not sent.
+func TestStopSandbox_F13_OneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		sandbox, _ := running(t, r, web)
+		other, _ := running(t, r, runtime.PodRef{UID: "v", Name: "other"})
+		began := time.Now()
+		var mu sync.Mutex
+		var calls []string
+		s.onInstead(func(_ context.Context, method string, req any) (any, error) {
+			var id string
+			switch req := req.(type) {
+			case *criv1.StopPodSandboxRequest:
+				id = req.PodSandboxId
+			case *criv1.RemovePodSandboxRequest:
+				id = req.PodSandboxId
+			default:
+				return nil, nil
+			}
+			mu.Lock()
+			calls = append(calls, fmt.Sprint(method, " ", map[string]string{sandbox: "web", other: "other"}[id], " ", time.Since(began)))
+			mu.Unlock()
+			time.Sleep(time.Second)
+			return nil, nil
+		})
+		stopSandbox := func(ctx context.Context, id string) error {
+			return r.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: id})
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { assert.NoError(t, stopSandbox(t.Context(), sandbox)) })
+			synctest.Wait()
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			assert.ErrorIs(t, stopSandbox(ctx, sandbox), context.DeadlineExceeded)
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			assert.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: sandbox}))
+		})
+		synctest.Wait()
+		wg.Go(func() { assert.NoError(t, stopSandbox(t.Context(), other)) })
+		wg.Wait()
+		assert.Equal(t, []string{
+			"StopPodSandbox web 0s", "StopPodSandbox other 0s", "StopPodSandbox web 1s", "RemovePodSandbox web 2s",
+		}, calls)
+		assert.Zero(t, r.Lanes(), "nothing is kept of it")
+	})
+}
+
 // crowd runs n containers in one sandbox.
 func crowd(t *testing.T, r *cri.Runtime, n int) (ids []string) {
 	t.Helper()

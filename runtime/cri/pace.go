@@ -9,22 +9,31 @@ import (
 	"github.com/podkeel/podkeel/internal/turn"
 )
 
+// pace is how many stops of one sandbox are under way at once. A stop needs a place. It
+// gives the place back when the runtime has answered, so that a fast runtime sets the pace
+// itself, and at the latest after held: it must not keep those behind it waiting.
+type pace struct {
+	places int
+	held   time.Duration
+}
+
 // All stops of containers in one sandbox go through one shim. The shim of containerd
 // handles one exit a second once 32 exits are in its queue, and each of them waits there
 // for processes whose exit is further behind: stopping 60 containers at once then takes
-// minutes instead of milliseconds. So a stop needs a place in its sandbox. It gives the
-// place back when the runtime has answered: a fast runtime sets the pace itself. A stop
-// that is not answered, since its container uses its grace, gives the place back after
-// held: it must not keep the stops behind it from sending their signal.
-const (
-	places = 8
-	held   = 400 * time.Millisecond
-)
+// minutes instead of milliseconds. A stop that is not answered, since its container uses
+// its grace, must not keep those behind it from sending their signal.
+var ofContainers = pace{places: 8, held: 400 * time.Millisecond}
+
+// Stops and removals of one sandbox go one after the other, however long each takes:
+// two at once make containerd take the network down twice at once, and the plugin that
+// comes second fails because the device is gone.
+func ofSandboxes(limit time.Duration) pace { return pace{places: 1, held: limit} }
 
 // lane is the state of the stops in one sandbox, as a plain value.
 //
 //	arrive ──▶ waiting ──take──▶ placed ──leave, or held is over──▶ (gone)
 type lane struct {
+	pace
 	placed  []placed
 	waiting []uint64 // in order of arrival
 }
@@ -45,11 +54,11 @@ func (l *lane) take(stop uint64, now time.Time) (ok bool, next time.Time) {
 	switch {
 	case l.waiting[0] != stop:
 		return false, time.Time{}
-	case len(l.placed) == places:
+	case len(l.placed) == l.places:
 		return false, slices.MinFunc(l.placed, func(a, b placed) int { return a.until.Compare(b.until) }).until
 	}
 	l.waiting = l.waiting[1:]
-	l.placed = append(l.placed, placed{stop, now.Add(held)})
+	l.placed = append(l.placed, placed{stop, now.Add(l.held)})
 	return true, time.Time{}
 }
 
@@ -64,6 +73,7 @@ func (l *lane) idle() bool { return len(l.waiting)+len(l.placed) == 0 }
 
 // stopQueue is the shell around the lanes of all sandboxes.
 type stopQueue struct {
+	pace pace
 	turn turn.Turn
 
 	mu struct {
@@ -104,7 +114,7 @@ func (q *stopQueue) arrive(sandbox string) (stop uint64, wake turn.Event) {
 		q.mu.lanes, q.mu.wake = map[string]*lane{}, map[uint64]turn.Event{}
 	}
 	if q.mu.lanes[sandbox] == nil {
-		q.mu.lanes[sandbox] = new(lane)
+		q.mu.lanes[sandbox] = &lane{pace: q.pace}
 	}
 	stop = q.mu.stops
 	q.mu.stops++

@@ -83,8 +83,7 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 	if _, err := r.sandbox(ctx, id); err != nil {
 		return err
 	}
-	_, err := call(ctx, r, "StopPodSandbox", r.cfg.Deadlines.Remove, r.runtime.StopPodSandbox, &cri.StopPodSandboxRequest{PodSandboxId: id})
-	if err != nil {
+	if err := callEnd(ctx, r, id, "StopPodSandbox", r.runtime.StopPodSandbox, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 		return err
 	}
 	var errs [2]error
@@ -96,6 +95,17 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 		errs[i] = r.containersStopped(ctx, id)
 	})
 	return errors.Join(errs[:]...)
+}
+
+// callEnd makes a call that stops or removes a sandbox when no other one is under way.
+func callEnd[Q, R any](ctx context.Context, r *Runtime, id, verb string, f method[Q, R], req Q) error {
+	leave, err := r.ends.enter(ctx, id)
+	if err != nil {
+		return fmt.Errorf("cri: %s: %w", verb, err)
+	}
+	defer leave()
+	_, err = call(ctx, r, verb, r.cfg.Deadlines.Remove, f, req)
+	return err
 }
 
 func (r *Runtime) sandboxStopped(ctx context.Context, id string) error {
@@ -132,7 +142,7 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRe
 	if err != nil {
 		return err
 	}
-	_, err = call(ctx, r, "RemovePodSandbox", r.cfg.Deadlines.Remove, r.runtime.RemovePodSandbox, &cri.RemovePodSandboxRequest{PodSandboxId: id})
+	err = callEnd(ctx, r, id, "RemovePodSandbox", r.runtime.RemovePodSandbox, &cri.RemovePodSandboxRequest{PodSandboxId: id})
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
