@@ -23,10 +23,14 @@
 //	constructor  no function called New… starts anything
 //	example      every exported constructor is called by a runnable example
 //	global       no init, no variable state, no exit but in a main package
+//	hidden       every type that an exported name shows can be named by an importer
 //	files        only internal/osfile opens directories and removes trees
 //	doc          every package and every exported name says what it is
 //	sleep        no test sleeps or polls, except in virtual time
 //	leak         what starts something is tested for leaving nothing behind
+//
+// The exported API stands in testdata/api.txt, with a tier for each package: a
+// change of it shows there, as a difference to be defended.
 //
 // The weight of what an importer compiles is a rule too, but asks the go
 // command, so it stands in the tests.

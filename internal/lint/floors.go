@@ -86,12 +86,16 @@ type House struct {
 	Stairs   []Stair
 	Ground   []string // floor 0 besides the standard library: anybody may import these
 	Doors    []Door
+	Tiers    map[string]Tier // by directory
+	Hidden   []string        // types that exported names show and nobody can name, to be exported
 }
 
 // Podkeel is the architecture of this repository.
 func Podkeel() House {
 	return House{
 		Module: "github.com/podkeel/podkeel",
+		Tiers:  tiers,
+		Hidden: hiddenTypes,
 		TopLevel: []string{
 			"podworkers", "podmanager", "workqueue", "pleg", "syncloop", "runtime", "examples", "internal",
 			"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md",

@@ -72,6 +72,8 @@ func fixture(rule string) House {
 		},
 	}
 	switch rule {
+	case "hidden":
+		h.Hidden = []string{"core Config.Known queue"}
 	case "toplevel":
 		h.TopLevel = []string{"pleg", "go.mod"}
 	case "room":

@@ -211,6 +211,7 @@ func rules() map[string]func(*findings, House) {
 		"sleep":       sleeps,
 		"leak":        leaks,
 		"files":       files,
+		"hidden":      hidden,
 	}
 }
 

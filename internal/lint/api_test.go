@@ -1,0 +1,60 @@
+package lint
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAPI shows each change of what importers can use. After -rewrite the difference
+// is to be defended in review, and the change log says what importers have to do.
+func TestAPI(t *testing.T) {
+	h := Podkeel()
+	m, err := Load("../..", h.Module)
+	require.NoError(t, err)
+	const file = "testdata/api.txt"
+	got := API(m, h.Tiers)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "the exported API has changed: go test ./internal/lint -run TestAPI -rewrite")
+	t.Logf("%d lines of exported names", strings.Count(got, "\n"))
+}
+
+// TestTiers: each package that can be imported has a tier, and no other.
+func TestTiers(t *testing.T) {
+	h := Podkeel()
+	m, err := Load("../..", h.Module)
+	require.NoError(t, err)
+	var with, without []string
+	for _, p := range m.Packages {
+		if !importable(p) {
+			continue
+		}
+		if _, ok := h.Tiers[p.Dir]; ok {
+			with = append(with, p.Dir)
+		} else {
+			without = append(without, p.Dir)
+		}
+	}
+	assert.Empty(t, without, "packages without a tier")
+	assert.Len(t, h.Tiers, len(with), "tiers of packages that are not there")
+}
+
+// TestHidden_TheListIsNeeded: what is listed as hidden still is, so that the list
+// shrinks with what is exported.
+func TestHidden_TheListIsNeeded(t *testing.T) {
+	h := Podkeel()
+	m, err := Load("../..", h.Module)
+	require.NoError(t, err)
+	listed := h.Hidden
+	h.Hidden = nil
+	r := &findings{m: m, rule: "hidden"}
+	hidden(r, h)
+	assert.Len(t, r.all, len(listed), "the list in tiers.go says of %d what is true of %d", len(listed), len(r.all))
+}

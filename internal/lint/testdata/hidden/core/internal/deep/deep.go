@@ -1,0 +1,4 @@
+package deep
+
+// Depth is internal.
+type Depth int
