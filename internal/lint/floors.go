@@ -124,7 +124,7 @@ func Podkeel() House {
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Floor1c},
 			{"podworkers/internal/echo", Pure, Floor1c},
-			{"podworkers/podsync/internal/plan", Pure, Floor1c},
+			{"podworkers/podsync/plan", Pure, Floor1c},
 			{"podworkers/podsync/internal/environ", Pure, Floor1c},
 			{"podworkers/podsync/internal/volume", Pure, Floor1c},
 			{"podworkers/prober/internal/verdict", Pure, Floor1c},

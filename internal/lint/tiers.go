@@ -15,6 +15,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/hookhttp":      Experimental,
 	"podworkers/podsync/images":        Settling,
 	"podworkers/podsync/objects":       Settling,
+	"podworkers/podsync/plan":          Experimental,
 	"podworkers/podsync/volumes":       Settling,
 	"podworkers/podsync/volumes/paper": Experimental,
 	"podworkers/podworkerstest":        Settling,

@@ -3,7 +3,7 @@
 //
 // # How a sync goes
 //
-// What to do, and what to say, is decided by the pure package internal/plan;
+// What to do, and what to say, is decided by the pure package plan;
 // this package does it:
 //
 //	status ──► publish ──► over? ──► decide ──► clear ──► ready? ──► sandbox ──► init ──► regular

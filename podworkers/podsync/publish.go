@@ -7,7 +7,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
 // publish says how the pod is, as far as the runtime has shown it, and returns

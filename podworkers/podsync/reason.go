@@ -2,7 +2,7 @@ package podsync
 
 import (
 	"github.com/podkeel/podkeel/internal/errtree"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
 // Reason is an error by the name that people know from statuses and events.

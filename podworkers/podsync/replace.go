@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
 )

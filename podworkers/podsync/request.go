@@ -11,7 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	podresources "github.com/podkeel/podkeel/internal/resources"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
