@@ -236,3 +236,75 @@ func (r *Runtime) mayBeRemoved(ctx context.Context, req runtime.RemoveContainerR
 	}
 	return nil
 }
+
+// UpdateContainer implements runtime.Updater. A request that asks for nothing
+// is not sent.
+func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	if _, err := r.container(ctx, req.ContainerID); err != nil {
+		return err
+	}
+	resources := convert.Resources(r.fitting(req.Resources, "id", req.ContainerID))
+	if resources == nil {
+		_, err := r.askContainer(ctx, req.ContainerID)
+		return err
+	}
+	_, err := call(ctx, r, "UpdateContainerResources", r.cfg.Deadlines.Make, r.runtime.UpdateContainerResources,
+		&cri.UpdateContainerResourcesRequest{ContainerId: req.ContainerID, Linux: resources})
+	return err
+}
+
+// cgroupRoot is where Linux mounts control groups.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// fitting are resources without what CRI has no way to ask for on this host. CRI passes
+// a limit of processes among the settings of cgroup v2 only, and a runtime on cgroup v1
+// fails to start a container that has any of those. The container runs without the
+// limit, and the log tells so.
+func (r *Runtime) fitting(resources runtime.Resources, of ...any) runtime.Resources {
+	if r.cfg.CgroupVersion != 1 || resources.PIDs == 0 {
+		return resources
+	}
+	if resources.PIDs > 0 {
+		r.cfg.Log.Warn("CRI cannot limit processes on a host with cgroup v1: there is no such limit", of...)
+	}
+	resources.PIDs = 0
+	return resources
+}
+
+// longestPath is how long a path is at most for a kernel. A runtime that is given
+// a longer one fails, if it is well: runc says what failed in so many words that
+// nobody reads them to the end, and then neither it nor whoever waits for it ever
+// comes back, so that the container can not even be stopped (F14).
+const longestPath = 4096
+
+// runnable is nil for a command that could be one.
+func runnable(verb string, command []string) error {
+	if len(command) == 0 {
+		return fmt.Errorf("cri: %s: there is no command to run", verb)
+	}
+	return short(verb, "the name of the program", command[0])
+}
+
+// short is nil for what could be a path.
+func short(verb, what, path string) error {
+	if len(path) > longestPath {
+		return fmt.Errorf("cri: %s: %s has %d bytes, and a path at most %d", verb, what, len(path), longestPath)
+	}
+	return nil
+}
+
+// pathsFit is nil if all that a container is told to find could be found. Its
+// arguments are its own business, also the first where the image names the program.
+func pathsFit(verb string, req *runtime.CreateContainerRequest) error {
+	if len(req.Command) > 0 {
+		if err := runnable(verb, req.Command); err != nil {
+			return err
+		}
+	}
+	for i := range req.Mounts {
+		if err := short(verb, "the place of a mount", req.Mounts[i].ContainerPath); err != nil {
+			return err
+		}
+	}
+	return short(verb, "the working directory", req.WorkingDir)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -56,3 +57,29 @@ func (r *Runtime) printsNoMore(ctx context.Context, id string) bool {
 }
 
 func ended(c *cri.ContainerStatus) bool { return c.GetState() == cri.ContainerState_CONTAINER_EXITED }
+
+// ReopenContainerLog implements runtime.LogReopener. A container that was made
+// without a log path has no log afterwards either, and that is no error.
+func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
+	if _, err := r.container(ctx, containerID); err != nil {
+		return err
+	}
+	_, err := call(ctx, r, "ReopenContainerLog", r.cfg.Deadlines.Make, r.runtime.ReopenContainerLog,
+		&cri.ReopenContainerLogRequest{ContainerId: containerID})
+	if err != nil {
+		return r.whyNotRun(ctx, containerID, err)
+	}
+	return nil
+}
+
+// makeLogDir makes a directory for logs, which CRI leaves to its clients:
+// containerd makes it if nobody has, others fail. No directory, no logs.
+func makeLogDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cri: logs: %w", err)
+	}
+	return nil
+}
