@@ -127,7 +127,7 @@ func Podkeel() House {
 			{"podworkers/podsync/plan", Pure, Floor1c},
 			{"podworkers/podsync/internal/environ", Pure, Floor1c},
 			{"podworkers/podsync/internal/volume", Pure, Floor1c},
-			{"podworkers/prober/internal/verdict", Pure, Floor1c},
+			{"podworkers/prober/verdict", Pure, Floor1c},
 			{"podworkers/podsync/images/internal/registry", Pure, Floor1c},
 			{"syncloop/gc/internal/policy", Pure, Floor1c},
 			{"podmanager/source/internal/merge", Pure, Floor1c},

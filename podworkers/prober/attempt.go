@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 const (

@@ -7,35 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
-)
-
-// Kind is what a probe asks: Liveness, Readiness or Startup. Its String is the
-// word the kubelet uses in events.
-type Kind = verdict.Kind
-
-// The kinds of probes.
-const (
-	// Liveness asks whether the container should be restarted.
-	Liveness = verdict.Liveness
-	// Readiness asks whether it may get traffic.
-	Readiness = verdict.Readiness
-	// Startup asks whether it has finished starting.
-	Startup = verdict.Startup
-)
-
-// Verdict is what is believed of a container: Unknown, Success or Failure.
-type Verdict = verdict.Value
-
-// The verdicts.
-const (
-	// Unknown is what is believed of a container whose startup probe has not
-	// come to a verdict, and by a probe that does not exist.
-	Unknown = verdict.Unknown
-	// Success is what the name says.
-	Success = verdict.Success
-	// Failure is what the name says.
-	Failure = verdict.Failure
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // Outcome is what one check has found.
@@ -61,14 +33,14 @@ func (o Outcome) String() string {
 }
 
 // value is what an outcome says of the container.
-func (o Outcome) value() Verdict {
+func (o Outcome) value() verdict.Value {
 	switch o {
 	case Passed, Warned:
-		return Success
+		return verdict.Success
 	case Failed:
-		return Failure
+		return verdict.Failure
 	}
-	return Unknown
+	return verdict.Unknown
 }
 
 // Request is one check to be made. What it points to is only to be read.
@@ -85,7 +57,7 @@ type Request struct {
 	// Ports are the container's: a probe may name one of them.
 	Ports []v1.ContainerPort
 	// Kind is why it is checked.
-	Kind Kind
+	Kind verdict.Kind
 	// Handler says how to check. One field of it is set, or none if the pod
 	// makes no sense.
 	Handler *v1.ProbeHandler

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // DefaultMaxProbes is how many checks are made at once if nothing is said.
@@ -83,7 +84,7 @@ type Attempt struct {
 	UID         types.UID
 	Container   string
 	ContainerID string
-	Kind        Kind
+	Kind        verdict.Kind
 	Outcome     Outcome // zero: there is no answer
 	Message     string
 	Err         error // why there is no answer
@@ -95,7 +96,7 @@ type Result struct {
 	UID         types.UID
 	Container   string
 	ContainerID string // as in the pod's status
-	Kind        Kind
+	Kind        verdict.Kind
 	Success     bool
 	// Message is what the last check said, for people; empty if the verdict
 	// does not come from a check.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // answers is a Checker that finds everything well.
@@ -37,7 +38,7 @@ func ExampleNew() {
 		{Name: "nginx", ID: "memory://c1", Running: true, StartedAt: time.Now().Add(time.Second)},
 	}})
 	fmt.Println(p.Step(context.Background()))
-	fmt.Println(p.Verdict(pod.UID, "memory://c1", prober.Readiness))
+	fmt.Println(p.Verdict(pod.UID, "memory://c1", verdict.Readiness))
 	p.RemovePod(pod.UID)
 	// Output:
 	// nginx Readiness true asked nginx at 10.0.0.1

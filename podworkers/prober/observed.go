@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // Observed is what is known of a pod's containers at a moment.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // pod is what is known of a pod. All of it is guarded by the prober's lock,
@@ -34,7 +34,7 @@ type container struct {
 // probe is one probe and its place among the due ones.
 type probe struct {
 	container *container
-	kind      Kind
+	kind      verdict.Kind
 	handler   *v1.ProbeHandler
 	timeout   time.Duration
 
@@ -48,7 +48,7 @@ type probe struct {
 
 // probesOf are a container's probes by kind.
 func probesOf(c *v1.Container) [verdict.Kinds]*v1.Probe {
-	return [verdict.Kinds]*v1.Probe{Liveness: c.LivenessProbe, Readiness: c.ReadinessProbe, Startup: c.StartupProbe}
+	return [verdict.Kinds]*v1.Probe{verdict.Liveness: c.LivenessProbe, verdict.Readiness: c.ReadinessProbe, verdict.Startup: c.StartupProbe}
 }
 
 // hasProbes reports whether a container has any.
@@ -112,9 +112,9 @@ func (p *pod) add(f found, agentStart, now time.Time) {
 			continue
 		}
 		timing := verdict.FromProbe(spec)
-		if c.state.Add(Kind(k), timing, f.spread[k], now) {
+		if c.state.Add(verdict.Kind(k), timing, f.spread[k], now) {
 			c.probes[k] = &probe{
-				container: c, kind: Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, place: -1,
+				container: c, kind: verdict.Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, place: -1,
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 // ErrRunning is the answer to a Run or Step beside another one.
@@ -159,30 +159,30 @@ func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 // its startup probe: reasons to stop it. It is false of what is not known, and
 // where there is no such probe.
 func (p *Prober) Failed(uid types.UID, containerID string) (liveness, startup bool) {
-	return p.Verdict(uid, containerID, Liveness) == Failure, p.Verdict(uid, containerID, Startup) == Failure
+	return p.Verdict(uid, containerID, verdict.Liveness) == verdict.Failure, p.Verdict(uid, containerID, verdict.Startup) == verdict.Failure
 }
 
 // Started reports whether the startup probe of a container has succeeded. It is
 // false where there is none.
 func (p *Prober) Started(uid types.UID, containerID string) bool {
-	return p.Verdict(uid, containerID, Startup) == Success
+	return p.Verdict(uid, containerID, verdict.Startup) == verdict.Success
 }
 
 // Verdict is what is believed of a container by a probe: Unknown if there is no
 // such probe, or nothing is known of a container with this ID.
-func (p *Prober) Verdict(uid types.UID, containerID string, kind Kind) Verdict {
+func (p *Prober) Verdict(uid types.UID, containerID string, kind verdict.Kind) verdict.Value {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.mu.pods[uid]
 	if known == nil || kind >= verdict.Kinds {
-		return Unknown
+		return verdict.Unknown
 	}
 	for _, c := range known.containers {
 		if c.state.ID() == containerID {
 			return c.state.Value(kind, containerID)
 		}
 	}
-	return Unknown
+	return verdict.Unknown
 }
 
 // Next is when a probe is due next; false if none is. It may lie in the past.
@@ -216,7 +216,7 @@ func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
 		generation := c.state.Generation()
 		changes := c.state.Observe(seen[i].facts(), now, buf[:0])
 		if c.state.Generation() != generation || !seen[i].Running {
-			p.abandonLocked(c, Liveness, Readiness, Startup)
+			p.abandonLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		}
 		p.changedLocked(c, changes, "")
 	}
@@ -226,7 +226,7 @@ func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
 func (p *Prober) stopLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
-		p.abandonLocked(c, Liveness, Startup)
+		p.abandonLocked(c, verdict.Liveness, verdict.Startup)
 		p.changedLocked(c, c.state.Stop(buf[:0]), "")
 	}
 }
@@ -239,7 +239,7 @@ func (p *Prober) removeLocked(uid types.UID) {
 	}
 	delete(p.mu.pods, uid)
 	for _, c := range known.containers {
-		p.abandonLocked(c, Liveness, Readiness, Startup)
+		p.abandonLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		for _, probe := range c.probes {
 			if probe != nil {
 				p.scheduleOf(probe).remove(probe)
@@ -249,7 +249,7 @@ func (p *Prober) removeLocked(uid types.UID) {
 }
 
 // abandonLocked cancels what runs for a container and drops what it will say.
-func (p *Prober) abandonLocked(c *container, kinds ...Kind) {
+func (p *Prober) abandonLocked(c *container, kinds ...verdict.Kind) {
 	for _, k := range kinds {
 		if probe := c.probes[k]; probe != nil && probe.running != nil {
 			p.mu.cancels = append(p.mu.cancels, probe.running.cancel)
@@ -265,14 +265,14 @@ func (p *Prober) changedLocked(c *container, changes []verdict.Change, message s
 	for _, ch := range changes {
 		p.out.add(Result{
 			UID: c.pod.uid, Container: c.name, ContainerID: ch.ID, Kind: ch.Kind,
-			Success: ch.Value == Success, Message: message,
+			Success: ch.Value == verdict.Success, Message: message,
 		})
 	}
 	for k, probe := range c.probes {
 		if probe == nil {
 			continue
 		}
-		if due, ok := c.state.Due(Kind(k)); ok {
+		if due, ok := c.state.Due(verdict.Kind(k)); ok {
 			p.scheduleOf(probe).put(probe, due)
 		} else {
 			p.scheduleOf(probe).remove(probe)

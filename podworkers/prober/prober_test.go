@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 func at(d time.Duration) time.Time { return start.Add(d) }
@@ -80,7 +81,7 @@ func TestAttempt_PR11_Errors(t *testing.T) {
 		assert.Equal(t, want, w.calls("a/c/Liveness"), what)
 		s.RunUntil(at(91 * time.Second))
 		assert.Equal(t, 10*want, w.calls("a/c/Liveness"), "PR-20: it goes on")
-		assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Liveness))
+		assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Liveness))
 	}
 }
 
@@ -98,7 +99,7 @@ func TestAttempt_TimeoutIsAFailure(t *testing.T) {
 11s event Warning Unhealthy: Liveness probe of container c failed: no answer within 1s
 11s a/c Liveness of 1: false no answer within 1s
 `, w.lines())
-	assert.Equal(t, prober.Failure, w.p.Verdict("a", "1", prober.Liveness))
+	assert.Equal(t, verdict.Failure, w.p.Verdict("a", "1", verdict.Liveness))
 }
 
 func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
@@ -139,8 +140,8 @@ func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 		assert.Contains(t, w.lines(), "check a/c/Liveness ended", name)
 		w.p.RemovePod("a")
 	}
-	assert.Equal(t, prober.Unknown, w.p.Verdict("a", "1", prober.Liveness))
-	assert.Equal(t, prober.Unknown, w.p.Verdict("a", "1", 99))
+	assert.Equal(t, verdict.Unknown, w.p.Verdict("a", "1", verdict.Liveness))
+	assert.Equal(t, verdict.Unknown, w.p.Verdict("a", "1", 99))
 }
 
 // A pod that is heard of while housekeeping asks about it is another one, and kept;
@@ -170,11 +171,11 @@ func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 	s.RunUntil(at(2 * time.Second))
 	w.p.AddPod(aPod("never added", "r"))
 	s.RunUntil(at(3 * time.Second))
-	for uid, want := range map[types.UID]prober.Verdict{
-		"added": prober.Success, "observed": prober.Success, "wanted": prober.Success, "new": prober.Success,
-		"gone": prober.Unknown, "never added": prober.Unknown,
+	for uid, want := range map[types.UID]verdict.Value{
+		"added": verdict.Success, "observed": verdict.Success, "wanted": verdict.Success, "new": verdict.Success,
+		"gone": verdict.Unknown, "never added": verdict.Unknown,
 	} {
-		assert.Equal(t, want, w.p.Verdict(uid, "1", prober.Readiness), uid)
+		assert.Equal(t, want, w.p.Verdict(uid, "1", verdict.Readiness), uid)
 	}
 }
 
@@ -204,7 +205,7 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 		w.p.AddPod(aPod("b", "r"))
 		w.runs("b", "1")
 		synctest.Wait()
-		assert.Equal(t, prober.Success, w.p.Verdict("b", "1", prober.Readiness))
+		assert.Equal(t, verdict.Success, w.p.Verdict("b", "1", verdict.Readiness))
 		cancel()
 		require.NoError(t, <-ended)
 	})
@@ -236,7 +237,7 @@ func TestRun_I43_NamesTheStuck(t *testing.T) {
 			"Liveness probe of container c of ns/a, Liveness probe of container c of ns/b")
 		assert.Equal(t, 15*time.Second, time.Since(w.begun))
 		time.Sleep(time.Hour) // They end when their calls do, and are heard no more.
-		assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Liveness))
+		assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Liveness))
 	})
 }
 
@@ -315,7 +316,7 @@ func TestObserve_BeforeAddPod(t *testing.T) {
 	w.runs("a", "1")
 	w.p.AddPod(aPod("a", "r"))
 	s.RunUntil(at(time.Second))
-	assert.Equal(t, prober.Success, w.p.Verdict("a", "1", prober.Readiness))
+	assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Readiness))
 }
 
 // PR-1: adding a pod again adds what is new and leaves the rest alone (PR-19).

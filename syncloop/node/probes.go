@@ -8,6 +8,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/podworkers/prober/check"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
@@ -66,9 +67,9 @@ type answered struct{ runtime.Answerer }
 
 // purposes are the words of the runtime for the kinds of probes.
 var purposes = [...]runtime.Purpose{
-	prober.Liveness:  runtime.LivenessProbe,
-	prober.Readiness: runtime.ReadinessProbe,
-	prober.Startup:   runtime.StartupProbe,
+	verdict.Liveness:  runtime.LivenessProbe,
+	verdict.Readiness: runtime.ReadinessProbe,
+	verdict.Startup:   runtime.StartupProbe,
 }
 
 // Check implements prober.Checker.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/podkeel/podkeel/podworkers/prober/internal/verdict"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

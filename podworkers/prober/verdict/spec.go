@@ -7,23 +7,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Kind is what a probe asks.
+// Kind is the kind of a probe: liveness, readiness or startup.
 type Kind uint8
 
 // The kinds of probes.
 const (
-	// Liveness asks whether the container should be restarted.
+	// Liveness: a container that fails it is restarted.
 	Liveness Kind = iota
-	// Readiness asks whether it may get traffic.
+	// Readiness: a container that fails it is not Ready.
 	Readiness
-	// Startup asks whether it has finished starting.
+	// Startup: liveness and readiness wait for its success; a container that fails it
+	// is restarted.
 	Startup
 )
 
-// Kinds is how many kinds there are.
+// Kinds is the number of kinds: Kind(0) to Kind(Kinds-1).
 const Kinds = 3
 
-// String is the kind as the kubelet writes it in events.
+// String returns the kind as the kubelet writes it in events.
 func (k Kind) String() string {
 	if k < Kinds {
 		return [...]string{"Liveness", "Readiness", "Startup"}[k]
@@ -31,20 +32,20 @@ func (k Kind) String() string {
 	return "Unknown"
 }
 
-// Value is what is believed of a container.
+// Value is a verdict, or the outcome of one attempt.
 type Value uint8
 
 // The values.
 const (
-	// Unknown is what nobody has found out yet.
+	// Unknown means that there is no verdict yet, or that an attempt had no answer.
 	Unknown Value = iota
-	// Success is what the name says.
+	// Success means that the probe has succeeded.
 	Success
-	// Failure is what the name says.
+	// Failure means that the probe has failed.
 	Failure
 )
 
-// String is the value's name.
+// String returns the value's name.
 func (v Value) String() string {
 	if v <= Failure {
 		return [...]string{"Unknown", "Success", "Failure"}[v]
@@ -52,13 +53,20 @@ func (v Value) String() string {
 	return "Unknown"
 }
 
-// Spec is the timing of one probe, completed.
+// Spec is the timing of one probe and its thresholds, all defaults filled in.
 type Spec struct {
-	InitialDelay time.Duration // since the container started
-	Period       time.Duration
-	Timeout      time.Duration // of one try
-	Successes    int32         // in a row that make a Success
-	Failures     int32         // in a row that make a Failure
+	// InitialDelay is the time from the start of the container to the first attempt.
+	InitialDelay time.Duration
+	// Period is the time from one attempt to the next. It is positive.
+	Period time.Duration
+	// Timeout bounds one attempt. This package does not use it: the caller does.
+	Timeout time.Duration
+	// Successes is the number of successful attempts in a row after which the verdict
+	// becomes Success; at least 1.
+	Successes int32
+	// Failures is the number of failed attempts in a row after which the verdict becomes
+	// Failure; at least 1.
+	Failures int32
 }
 
 // The defaults of the API, for probes that did not pass its defaulting.
@@ -68,9 +76,10 @@ const (
 	defaultFailures = 3
 )
 
-// FromProbe is the timing that a probe asks for. What is zero or makes no
-// sense gets the API's default (F26). A timeout above the period stays: the
-// ticks that pass meanwhile are left out.
+// FromProbe returns the timing and the thresholds of a probe. A field that is zero or
+// negative gets the API's default: period 10 s, timeout 1 s, successThreshold 1,
+// failureThreshold 3, no initial delay. A timeout above the period is kept: an attempt
+// that takes longer than the period skips the ticks that pass meanwhile.
 func FromProbe(p *v1.Probe) Spec {
 	s := Spec{
 		InitialDelay: time.Duration(max(p.InitialDelaySeconds, 0)) * time.Second,

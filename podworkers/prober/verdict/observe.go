@@ -2,9 +2,10 @@ package verdict
 
 import "time"
 
-// Observe takes in what is known of the container now, and appends what that
-// changes. The initial values of another container are not among it: they say
-// what is believed of a container that nobody has said anything of.
+// Observe takes an observation of the container and appends what it changes to changes.
+// Another ID, or a container that runs again, begins anew: every probe gets its initial
+// value, which is not among the changes. If the container has stopped running, or has no
+// ID any more, each of its probes that Stop has not ended becomes a Failure.
 func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 	if f.ID == "" {
 		if !c.running {
@@ -75,9 +76,11 @@ func (c *Container) first(p *probe, now time.Time) time.Time {
 	return now.Add(max(wait, 0))
 }
 
-// Finish takes the outcome of an attempt that began in the given generation,
-// and appends what that changes. Unknown is an attempt without an answer: it
-// counts for nothing (PR-11).
+// Finish ends an attempt that began in this generation and appends what its outcome changes to
+// changes. The verdict changes after Spec.Successes or Spec.Failures equal outcomes
+// in a row. Unknown means that the attempt had no answer: it neither counts nor interrupts
+// the row. An outcome is dropped if its generation is over, if the attempt was
+// abandoned, if the container does not run any more, and after Stop.
 func (c *Container) Finish(k Kind, generation uint64, outcome Value, now time.Time, changes []Change) []Change {
 	p := &c.probes[k]
 	if generation != c.generation || !p.attempting {
@@ -88,7 +91,7 @@ func (c *Container) Finish(k Kind, generation uint64, outcome Value, now time.Ti
 		p.due = nextTick(p.due, now, p.spec.Period) // It outlasted its period.
 	}
 	if p.ended || !c.running || outcome == Unknown {
-		return changes
+		return changes // PR-11
 	}
 	if outcome != p.last {
 		p.last, p.run = outcome, 0

@@ -10,8 +10,9 @@ const before = 10 * time.Second
 // asked for by Hurry.
 const retrigger = time.Second
 
-// Container is one container with its probes. The zero value has none; Make and
-// Add make others. It is a value: a copy is another container in the same state.
+// Container is one container with up to three probes, one of each Kind. Make
+// returns one without probes. It is a value: a copy is independent of the original.
+// Its methods must not be called concurrently for the same value.
 type Container struct {
 	agentStart time.Time
 	probes     [Kinds]probe
@@ -41,28 +42,31 @@ type probe struct {
 	due        time.Time // the next one, if it may run at all
 }
 
-// Change is a value that has become another one and has to be told.
+// Change is a new Value of one probe, to be reported by the caller.
 type Change struct {
 	Kind  Kind
 	ID    string // of the container
 	Value Value
 }
 
-// Facts is what is known of a container.
+// Facts is one observation of a container, as its status shows it.
 type Facts struct {
-	ID        string // empty: nothing is known now
-	Running   bool
-	StartedAt time.Time
-	Started   bool // as published last
-	Ready     bool // as published last
+	ID        string    // the container's ID; empty if the status has none
+	Running   bool      // the container runs
+	StartedAt time.Time // when it was started, if it runs
+	Started   bool      // the status published last has Started
+	Ready     bool      // the status published last has Ready
 }
 
-// Make makes a container without probes. agentStart is when this process began.
+// Make returns a container without probes. agentStart is the time at which this
+// process began: a container that was started more than 10 s earlier keeps the
+// readiness that was published for it.
 func Make(agentStart time.Time) Container { return Container{agentStart: agentStart} }
 
-// Add adds a probe, unless there is one of the kind (PR-1). spread, a number in
-// [0,1), is where in its first period it begins in a container that is older
-// than this process (PR-3).
+// Add adds a probe and reports whether it did: it does nothing if the container
+// has a probe of this kind. spread, a number in [0,1), is the part of the first period
+// that the probe waits in a container that is older than this process, so that the
+// probes of all containers do not run at once after a restart of the agent.
 func (c *Container) Add(k Kind, s Spec, spread float64, now time.Time) bool {
 	p := &c.probes[k]
 	if p.exists {
@@ -76,18 +80,20 @@ func (c *Container) Add(k Kind, s Spec, spread float64, now time.Time) bool {
 	return true
 }
 
-// ID is the container that is probed; empty if none is known yet.
+// ID returns the ID of the container that was observed last; empty before the first
+// one.
 func (c *Container) ID() string { return c.id }
 
-// Generation changes with every container that takes the place of another.
-// Begin's caller remembers it for Finish.
+// Generation returns a number that changes whenever Observe sees another container,
+// or the same one running again. The caller of Begin keeps it and passes it to
+// Finish.
 func (c *Container) Generation() uint64 { return c.generation }
 
-// Exists reports whether there is a probe of the kind, ended or not.
+// Exists reports whether Add has added a probe of this kind, also after Stop.
 func (c *Container) Exists(k Kind) bool { return c.probes[k].exists }
 
-// Value is what is believed by the probe of the kind, of the container with
-// the ID; Unknown if there is no such probe or that is another container.
+// Value returns the verdict of the probe of this kind. It is Unknown if there is no such
+// probe, or if id is not the ID of the container that was observed last.
 func (c *Container) Value(k Kind, id string) Value {
 	if id == "" || id != c.id {
 		return Unknown
@@ -95,8 +101,11 @@ func (c *Container) Value(k Kind, id string) Value {
 	return c.probes[k].value
 }
 
-// Due is when the probe is due next; false if it is not until something
-// happens (PR-6, PR-7, PR-10, PR-13).
+// Due returns when the next attempt of the probe of this kind should begin; the time may
+// have passed. It returns false if no attempt should begin until another method has been
+// called: while the container does not run, while an attempt is under way, for liveness and
+// readiness until the container has started, for startup after it has, after a startup
+// probe or a liveness probe has failed, and after Stop.
 func (c *Container) Due(k Kind) (time.Time, bool) {
 	p := &c.probes[k]
 	if !p.exists || p.ended || p.hold || p.attempting || !c.running {
@@ -108,7 +117,8 @@ func (c *Container) Due(k Kind) (time.Time, bool) {
 	return p.due, true
 }
 
-// isStarted is the gate of liveness and readiness (PR-10, PR-15).
+// isStarted reports whether liveness and readiness probes may run (PR-6, PR-7, PR-10,
+// PR-13, PR-15).
 func (c *Container) isStarted() bool {
 	p := &c.probes[Startup]
 	if !p.exists || p.value == Success {
@@ -117,28 +127,32 @@ func (c *Container) isStarted() bool {
 	return p.value == Unknown && c.started
 }
 
-// Started is what is to be published for a running container (PR-15).
+// Started returns the field Started of a running container's status: true without a
+// startup probe, else whether that has succeeded in the container with this ID.
 func (c *Container) Started(id string) bool {
 	return !c.probes[Startup].exists || id != "" && id == c.id && c.isStarted()
 }
 
-// Ready is the same for one that has started (PR-16).
+// Ready returns the field Ready of the status of a container that runs and has started:
+// true without a readiness probe, else whether that has succeeded in the container with
+// this ID.
 func (c *Container) Ready(id string) bool {
 	return !c.probes[Readiness].exists || c.Value(Readiness, id) == Success
 }
 
-// Begin notes that an attempt begins, and when the next one is due.
+// Begin records that an attempt begins now. The caller must call Finish or Abandon
+// afterwards; until then Due returns false for this kind.
 func (c *Container) Begin(k Kind, now time.Time) {
 	p := &c.probes[k]
 	p.attempting, p.begun = true, now
 	p.due = nextTick(p.due, now, p.spec.Period)
 }
 
-// Abandon takes back that an attempt runs: nobody waits for its outcome.
+// Abandon ends an attempt without an outcome.
 func (c *Container) Abandon(k Kind) { c.probes[k].attempting = false }
 
-// Skip leaves out the ticks that have passed: the process was stopped, and
-// what became due meanwhile did so all at once (F78).
+// Skip moves every probe that is overdue to its next tick after now. It is called after
+// the process was suspended: without it all missed probes would run at once.
 func (c *Container) Skip(now time.Time) {
 	for k := range c.probes {
 		if p := &c.probes[k]; p.exists {
@@ -147,8 +161,9 @@ func (c *Container) Skip(now time.Time) {
 	}
 }
 
-// Hurry makes the readiness probe due now if it has not answered yet (PR-14),
-// unless it was tried a moment ago or its initial delay has not passed.
+// Hurry makes the readiness probe due now if it has no verdict yet. It does nothing before
+// the first attempt, less than a second after the last one, or if the probe is due
+// already. It is called when a status is made, so that a container becomes Ready soon.
 func (c *Container) Hurry(now time.Time) {
 	p := &c.probes[Readiness]
 	if !p.exists || p.reached || p.begun.IsZero() || now.Sub(p.begun) < retrigger || !now.Before(p.due) {
@@ -157,8 +172,9 @@ func (c *Container) Hurry(now time.Time) {
 	p.due = now
 }
 
-// Stop ends liveness and startup with success: a container that is being
-// stopped is not to be killed for being slow (PR-8). Readiness goes on.
+// Stop ends the liveness and the startup probe with Success and appends the changes to
+// changes. It is called when the pod begins to terminate: a container that shuts down
+// must not be killed for failing them. The readiness probe goes on.
 func (c *Container) Stop(changes []Change) []Change {
 	for _, k := range [...]Kind{Liveness, Startup} {
 		if p := &c.probes[k]; p.exists && !p.ended {
@@ -169,7 +185,7 @@ func (c *Container) Stop(changes []Change) []Change {
 	return changes
 }
 
-// set gives a probe a value and appends it to changes if that is news.
+// set gives a probe a value and appends a Change if the value is another one.
 func (c *Container) set(changes []Change, k Kind, v Value) []Change {
 	p := &c.probes[k]
 	if p.value == v {
