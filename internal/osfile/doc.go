@@ -1,11 +1,24 @@
 // Package osfile opens and removes files in directories into which containers, other
-// programs or an earlier agent may have put anything.
+// programs or an earlier agent may have put anything. What differs between operating
+// systems stands here.
 //
 // # Opening
 //
-// OpenDir, OpenSub and OpenFile say what must be there: a directory, or a regular
-// file. A FIFO, a device or a socket in its place is an error, at once. It is not
-// opened, as that could block for ever or have an effect on the device.
+// Each function says what must be there: a directory, or a regular file. A FIFO, a
+// device or a socket in its place is a KindError, at once. It is not opened, as that
+// could block for ever or have an effect on the device.
+//
+//   - OpenDir, OpenSub: a directory to work in. OpenList, OpenListWithin: one to list.
+//   - OpenFile: a file in a directory, for reading or writing, never through a link.
+//   - OpenPath, OpenPathNoFollow, OpenWithin: a file for reading.
+//
+// A file that the kernel makes while it is read (proc, sysfs, debugfs, tracefs,
+// securityfs) looks regular and is refused too: a read of /proc/kmsg waits for the next
+// message and consumes it.
+//
+// # File systems
+//
+// Capacity and CgroupVersion tell of the file system that is mounted at a path.
 //
 // # Removing
 //

@@ -2,7 +2,6 @@ package osfile
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -17,6 +16,18 @@ var (
 	// ErrReplaced is returned where a file was replaced while it was opened.
 	ErrReplaced = errors.New("replaced while it was opened")
 )
+
+// KindError is the error about a path where something of another kind is.
+type KindError struct {
+	Want error  // ErrNotDirectory or ErrNotRegular
+	Kind string // of what is there, for people
+}
+
+// Error implements error.
+func (e *KindError) Error() string { return e.Want.Error() + ": " + e.Kind }
+
+// Unwrap gives what was wanted.
+func (e *KindError) Unwrap() error { return e.Want }
 
 // OpenDir opens the directory at a path. Links are followed. Anything else than a
 // directory is ErrNotDirectory; it is not opened, and nothing is waited for.
@@ -37,7 +48,7 @@ func OpenSub(parent *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w: %s", ErrNotDirectory, Kind(seen.Mode()))}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: &KindError{ErrNotDirectory, Kind(seen.Mode())}}
 	}
 	dir, err := parent.OpenRoot(inside(name))
 	if err != nil {
@@ -64,7 +75,7 @@ func explain(err error, path string, look func() (fs.FileInfo, error)) error {
 		return nil
 	}
 	if info, look := look(); look == nil && !info.IsDir() {
-		err = fmt.Errorf("%w: %s", ErrNotDirectory, Kind(info.Mode()))
+		err = &KindError{ErrNotDirectory, Kind(info.Mode())}
 	}
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err
@@ -83,48 +94,98 @@ func OpenFile(dir *os.Root, name string, flags int, mode fs.FileMode) (*os.File,
 	case err != nil:
 		return nil, err
 	case !seen.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s", ErrNotRegular, Kind(seen.Mode()))
+		return nil, &KindError{ErrNotRegular, Kind(seen.Mode())}
 	}
 	f, err := dir.OpenFile(name, flags|nonBlocking, mode)
 	if err != nil {
 		return nil, err
 	}
-	return same(f, seen)
+	return regular(f, seen)
 }
 
 // OpenPath opens the regular file at a path for reading. Links are followed. Anything
 // else than a regular file is ErrNotRegular; it is not opened, and nothing is waited
 // for.
 func OpenPath(path string) (*os.File, error) {
-	seen, err := os.Stat(path)
+	return openSeen(
+		func() (fs.FileInfo, error) { return os.Stat(path) },
+		func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
+}
+
+// OpenPathNoFollow is OpenPath for a path whose last element must not be a link: a link
+// is ErrNotRegular.
+func OpenPathNoFollow(path string) (*os.File, error) {
+	return openSeen(
+		func() (fs.FileInfo, error) { return os.Lstat(path) },
+		func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|nonBlocking|noFollow, 0) })
+}
+
+// OpenWithin is OpenPath for a path in a directory. Links are followed as long as they
+// stay in it.
+func OpenWithin(dir *os.Root, path string) (*os.File, error) {
+	return openSeen(
+		func() (fs.FileInfo, error) { return dir.Stat(path) },
+		func() (*os.File, error) { return dir.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
+}
+
+// openSeen opens for reading what is a regular file by its description. The file may be
+// replaced in between by another regular one, as editors and mounted ConfigMaps do.
+func openSeen(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
+	seen, err := stat()
 	if err != nil {
 		return nil, err
 	}
 	if !seen.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s", ErrNotRegular, Kind(seen.Mode()))
+		return nil, &KindError{ErrNotRegular, Kind(seen.Mode())}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
-	return same(f, seen)
+	return regular(f, nil)
 }
 
-// same is an open file if it is the regular one that was seen before; nil: a new one.
-func same(f *os.File, seen fs.FileInfo) (*os.File, error) {
+// regular is an open file if it is a regular one, and the one that was seen before,
+// unless seen is nil. Otherwise the file is closed.
+func regular(f *os.File, seen fs.FileInfo) (*os.File, error) {
 	opened, err := f.Stat()
 	switch {
 	case err != nil:
 	case !opened.Mode().IsRegular():
-		err = fmt.Errorf("%w: %s", ErrNotRegular, Kind(opened.Mode()))
+		err = &KindError{ErrNotRegular, Kind(opened.Mode())}
 	case seen != nil && !os.SameFile(seen, opened):
 		err = ErrReplaced
+	case isKernelFile(f):
+		err = &KindError{ErrNotRegular, "a file of the kernel"}
 	}
 	if err != nil {
 		_ = f.Close() // Nothing was written to it.
 		return nil, err
 	}
 	return f, nil
+}
+
+// OpenList opens the directory at a path to list its entries. Links are followed.
+// Anything else than a directory is ErrNotDirectory; it is not opened, and nothing is
+// waited for.
+func OpenList(path string) (*os.File, error) {
+	dir, err := OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Open(".")
+}
+
+// OpenListWithin is OpenList for a path in a directory. Links are followed as long as
+// they stay in it.
+func OpenListWithin(parent *os.Root, path string) (*os.File, error) {
+	dir, err := parent.OpenRoot(inside(path))
+	if err != nil {
+		return nil, explain(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
+	}
+	defer dir.Close()
+	return dir.Open(".")
 }
 
 // isElement reports whether a name is one element of a path.

@@ -2,5 +2,5 @@
 
 package osfile
 
-// nonBlocking is nothing where files of other kinds are not opened by name.
-const nonBlocking = 0
+// Nothing where files of other kinds are not opened by name.
+const nonBlocking, noFollow = 0, 0

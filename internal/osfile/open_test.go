@@ -1,6 +1,7 @@
 package osfile_test
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,4 +47,46 @@ func TestOpen_Missing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, sub.Close())
 	}
+}
+
+// A regular file is opened by each way there is, through links only where these are
+// followed; a directory is listed.
+func TestOpen_Regular(t *testing.T) {
+	at := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(at, "x"), []byte("text"), 0o600))
+	require.NoError(t, os.Symlink("x", filepath.Join(at, "link")))
+	require.NoError(t, os.Symlink("/", filepath.Join(at, "out")))
+	dir := open(t, at)
+	for name, opened := range map[string]func(string) (*os.File, error){
+		"path":   func(name string) (*os.File, error) { return osfile.OpenPath(filepath.Join(at, name)) },
+		"within": func(name string) (*os.File, error) { return osfile.OpenWithin(dir, name) },
+		"file":   func(name string) (*os.File, error) { return osfile.OpenFile(dir, name, os.O_RDONLY, 0) },
+		"leaf":   func(name string) (*os.File, error) { return osfile.OpenPathNoFollow(filepath.Join(at, name)) },
+	} {
+		for _, file := range []string{"x", "link"} {
+			f, err := opened(file)
+			if file == "link" && (name == "file" || name == "leaf") {
+				assert.EqualError(t, err, "not a regular file: a symbolic link")
+				continue
+			}
+			require.NoError(t, err)
+			text, err := io.ReadAll(f)
+			require.NoError(t, err)
+			assert.Equal(t, "text", string(text))
+			require.NoError(t, f.Close())
+		}
+	}
+	for _, opened := range []func() (*os.File, error){
+		func() (*os.File, error) { return osfile.OpenList(at) },
+		func() (*os.File, error) { return osfile.OpenListWithin(dir, ".") },
+	} {
+		f, err := opened()
+		require.NoError(t, err)
+		names, err := f.Readdirnames(-1)
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{"x", "link", "out"}, names)
+		require.NoError(t, f.Close())
+	}
+	_, err := osfile.OpenListWithin(dir, "out")
+	assert.ErrorContains(t, err, "escapes")
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -47,7 +48,24 @@ func TestOpen_WhatElseIsThere(t *testing.T) {
 					assert.EqualError(t, err, "open "+at+"/x: not a directory: "+kind)
 				}
 			}
+			if kind != "a directory" {
+				within, err := osfile.OpenListWithin(dir, "x")
+				require.Error(t, err, "%v", within)
+				listed, err := osfile.OpenList(filepath.Join(at, "x"))
+				require.Error(t, err, "%v", listed)
+				if kind != "a symbolic link" {
+					require.ErrorIs(t, err, osfile.ErrNotDirectory)
+				}
+			}
 			if kind != "a regular file" {
+				_, err = osfile.OpenPathNoFollow(filepath.Join(at, "x"))
+				require.EqualError(t, err, "not a regular file: "+kind)
+				if kind != "a symbolic link" { // To itself.
+					_, err = osfile.OpenPath(filepath.Join(at, "x"))
+					require.EqualError(t, err, "not a regular file: "+kind)
+					_, err = osfile.OpenWithin(dir, "x")
+					require.EqualError(t, err, "not a regular file: "+kind)
+				}
 				for _, flags := range []int{os.O_RDONLY, os.O_WRONLY | os.O_CREATE, os.O_RDWR} {
 					_, err = osfile.OpenFile(dir, "x", flags, 0o600)
 					require.EqualError(t, err, "not a regular file: "+kind)
@@ -57,6 +75,26 @@ func TestOpen_WhatElseIsThere(t *testing.T) {
 		})
 	}
 }
+
+// Files of the kernel look regular, and a read of one may wait for ever or consume what
+// it reads.
+func TestOpen_KernelFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no proc")
+	}
+	proc := open(t, "/proc")
+	for _, err := range []error{
+		second(osfile.OpenPath("/proc/version")),
+		second(osfile.OpenPathNoFollow("/proc/version")),
+		second(osfile.OpenWithin(proc, "version")),
+		second(osfile.OpenFile(proc, "version", os.O_RDONLY, 0)),
+	} {
+		require.ErrorIs(t, err, osfile.ErrNotRegular)
+		require.EqualError(t, err, "not a regular file: a file of the kernel")
+	}
+}
+
+func second(_ *os.File, err error) error { return err }
 
 func socket(name string) error {
 	l, err := net.Listen("unix", name)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // Config is what a Runtime is made from. Endpoint and Owner are required.
@@ -149,7 +151,7 @@ func (c *Config) fill() {
 		c.Parallel = 8
 	}
 	if c.CgroupVersion == 0 {
-		c.CgroupVersion = cgroupVersion(cgroupRoot)
+		c.CgroupVersion = osfile.CgroupVersion(cgroupRoot)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
@@ -106,7 +107,7 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 	if at == "" {
 		return runtime.FilesystemUsage{}, fmt.Errorf("%w: no file system of images", ErrMalformed)
 	}
-	if capacity, free, ok := room(at); ok {
+	if capacity, free, ok := osfile.Capacity(at); ok {
 		return runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: capacity - min(free, capacity)}, nil
 	}
 	return runtime.FilesystemUsage{UsedBytes: used}, nil

@@ -11,9 +11,6 @@ func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
 	return pods, err
 }
 
-// OpenFile opens what may have become a pipe, OpenDir only a directory.
-var OpenFile, OpenDir = openFile, openDir
-
 // News is what a test puts in the place of the system's watch.
 type News struct {
 	Events chan fsnotify.Event

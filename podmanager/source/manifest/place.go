@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
@@ -64,7 +65,7 @@ type osPlace struct{ path string }
 func (p osPlace) stat() (fs.FileInfo, error) { return os.Stat(p.path) }
 
 func (p osPlace) names(limit int) ([]string, error) {
-	dir, err := openDir(p.path) // It may have become a pipe or a device since it was looked at.
+	dir, err := osfile.OpenList(p.path) // It may have become a pipe or a device since it was looked at.
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (p osPlace) gone() bool {
 	if !p.vanished(p.path) {
 		return false
 	}
-	dir, err := openDir(filepath.Dir(p.path))
+	dir, err := osfile.OpenList(filepath.Dir(p.path))
 	if err != nil {
 		return false
 	}
@@ -93,17 +94,11 @@ func (p osPlace) gone() bool {
 
 func (p osPlace) file(name string) string { return filepath.Join(p.path, name) }
 
-// read looks before it opens, since opening a device can do things, and looks
-// again at what it has opened, since it may be another file by then (F31).
 func (p osPlace) read(file string, limit int64) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
+	f, err := osfile.OpenPath(file)
+	if other, ok := errtree.As[*osfile.KindError](err); ok {
+		return nil, fmt.Errorf("%w: %s", ErrNotFile, other.Kind)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, notFile(info)
-	}
-	f, err := openFile(file)
 	if err != nil {
 		return nil, err
 	}

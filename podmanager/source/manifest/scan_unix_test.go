@@ -5,6 +5,7 @@ package manifest_test
 import (
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -46,18 +47,16 @@ func TestScan_F31_SinglePathIsNoFile(t *testing.T) {
 	assert.Equal(t, "error [fifo:0 not a file]", d.scan())
 }
 
-// TestOpen_F31_DoesNotWait for somebody to write, should a file have become a
-// pipe since it was looked at.
-func TestOpen_F31_DoesNotWait(t *testing.T) {
+// TestScan_F31_KernelFile: a file that the kernel makes while it is read may hold its
+// reader, as /proc/kmsg does. It is not read.
+func TestScan_F31_KernelFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no proc")
+	}
 	d := newDir(t)
-	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
-	f, err := manifest.OpenFile(d.file("fifo"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	_, err = manifest.OpenDir(d.file("fifo"))
-	assert.ErrorIs(t, err, syscall.ENOTDIR)
-	_, err = manifest.OpenDir(os.DevNull)
-	assert.ErrorIs(t, err, syscall.ENOTDIR, "a device is not opened")
+	require.NoError(t, os.Symlink("/proc/version", d.file("kernel.yaml")))
+	assert.Equal(t, "[kernel.yaml:0 not a file]", d.scan())
+	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a file of the kernel")
 }
 
 // TestScan_F31_DirFS: a pipe in a file system that somebody gave us is not waited

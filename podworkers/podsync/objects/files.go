@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -146,7 +147,10 @@ func lasting(err error) error {
 
 // list lists a directory.
 func list(root *os.Root, at string) ([]string, error) {
-	f, err := openDirectory(root, at)
+	f, err := osfile.OpenListWithin(root, at)
+	if other, ok := errtree.As[*osfile.KindError](err); ok {
+		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, other.Kind)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,58 +165,20 @@ func list(root *os.Root, at string) ([]string, error) {
 	return names, err
 }
 
-// openDirectory looks before it opens, since opening a device can do things, and
-// opens nothing but a directory, since it may be something else by then.
-func openDirectory(root *os.Root, at string) (*os.File, error) {
-	info, err := root.Stat(at)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, osfile.Kind(info.Mode()))
-	}
-	return root.OpenFile(at, os.O_RDONLY|nonBlocking|onlyDirectory, 0)
-}
-
-// openFile is openDirectory for a regular file.
-func openFile(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Stat(name)
-	if err == nil {
-		err = regular(info)
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err == nil {
-		err = regular(info)
-	}
-	if err != nil {
-		_ = f.Close() // It was not read.
-		return nil, err
-	}
-	return f, nil
-}
-
-func regular(info fs.FileInfo) error {
-	if info.Mode().IsRegular() {
-		return nil
-	}
-	return fmt.Errorf("%s: expected a regular file", osfile.Kind(info.Mode()))
-}
-
 // read reads a regular file, if it has no more than so many bytes.
 func read(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := openFile(root, name)
+	f, err := osfile.OpenWithin(root, name)
+	if other, ok := errtree.As[*osfile.KindError](err); ok {
+		return nil, notRegular(other.Kind)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return readUpTo(f, limit)
 }
+
+func notRegular(kind string) error { return fmt.Errorf("%s: expected a regular file", kind) }
 
 func readUpTo(f io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))

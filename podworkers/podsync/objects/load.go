@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // Load puts in the manifests of a file system that is laid out as the directory
@@ -66,11 +68,11 @@ func (m *Map) loadOne(from fs.FS, file string) error {
 // system may be a directory of the operating system, with pipes in it.
 func readFrom(from fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(from, file)
-	if err == nil {
-		err = regular(info)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(osfile.Kind(info.Mode()))
 	}
 	f, err := from.Open(file)
 	if err != nil {
