@@ -5,9 +5,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // describe turns an update into the words of the table. Only of a pod that may
@@ -41,7 +41,7 @@ func facts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Origin = source
 	f.Deleted = pod.DeletionTimestamp != nil
-	f.TerminalPhase = conditions.IsTerminal(pod.Status.Phase)
+	f.TerminalPhase = podstatus.IsTerminal(pod.Status.Phase)
 	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)
 	f.DeletionGrace = grace(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up

@@ -3,7 +3,7 @@ package podworkers
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Fail returns a PodStatusFunc by which a pod has Failed for a reason, with some
@@ -24,7 +24,7 @@ func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 
 // setCondition puts a condition in the place of that of its type.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
-	if old := conditions.Find(status.Conditions, c.Type); old != nil {
+	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		*old = c
 		return
 	}

@@ -5,8 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -97,7 +97,7 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 
 // bornEnded: the pod is new, and is not to live.
 func bornEnded(o *UpdatePodOptions) bool {
-	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || conditions.IsTerminal(o.Pod.Status.Phase))
+	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
 // promote begins the next incarnation. The mark stays: what was observed of

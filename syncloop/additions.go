@@ -6,10 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): all into the
@@ -93,7 +93,7 @@ func (h *Handlers) try(pod *v1.Pod, a *addition) (*v1.Pod, error) {
 // server that keeps statuses, and does not run again.
 func (h *Handlers) asItEnded(pod *v1.Pod) (*v1.Pod, error) {
 	status, ok, err := h.ended(pod)
-	if err != nil || !ok || conditions.IsTerminal(pod.Status.Phase) {
+	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
 	}
 	ended := *pod // What is shared is only read.
@@ -141,7 +141,7 @@ func (h *Handlers) start(pod *v1.Pod) {
 // UID still terminates is no reason to let a pod in unasked: that is an older
 // life, and this one asks for a place when its turn comes.
 func mustAdmit(pod *v1.Pod) bool {
-	return pod.DeletionTimestamp == nil && !conditions.IsTerminal(pod.Status.Phase)
+	return pod.DeletionTimestamp == nil && !podstatus.IsTerminal(pod.Status.Phase)
 }
 
 // updateByMirror tells a static pod's worker that its mirror has changed. A
@@ -197,9 +197,9 @@ func (h *Handlers) active(pod *v1.Pod) bool {
 
 // terminal looks at both statuses: the source's and our own.
 func (h *Handlers) terminal(pod *v1.Pod) bool {
-	if conditions.IsTerminal(pod.Status.Phase) {
+	if podstatus.IsTerminal(pod.Status.Phase) {
 		return true
 	}
 	status, ok := h.config.Status.GetPodStatus(pod.UID)
-	return ok && conditions.IsTerminal(status.Phase)
+	return ok && podstatus.IsTerminal(status.Phase)
 }

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -159,7 +159,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 		return nil, time.Time{}, false
 	}
 	status, ok := d.config.Status.GetPodStatus(uid)
-	if !ok || conditions.IsTerminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
+	if !ok || podstatus.IsTerminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
 		return nil, time.Time{}, false
 	}
 	at, ok = deadline.Of(pod, &status)

@@ -114,8 +114,7 @@ func Podkeel() House {
 			{"internal/plain", Pure, Floor1a},
 
 			// What several decisions have to agree on.
-			{"internal/conditions", Pure, Floor1b},
-			{"internal/restart", Pure, Floor1b},
+			{"podworkers/podsync/podstatus", Pure, Floor1b},
 			{"internal/resources", Pure, Floor1b},
 			{"internal/deadline", Pure, Floor1b},
 			{"internal/document", Quiet, Floor1b},

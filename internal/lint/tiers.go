@@ -16,6 +16,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/images":        Settling,
 	"podworkers/podsync/objects":       Settling,
 	"podworkers/podsync/plan":          Experimental,
+	"podworkers/podsync/podstatus":     Settling,
 	"podworkers/podsync/volumes":       Settling,
 	"podworkers/podsync/volumes/paper": Experimental,
 	"podworkers/podworkerstest":        Settling,

@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // ending is how one pod has ended, as it is in its file.
@@ -60,7 +60,7 @@ func decode(name string, text []byte) (types.UID, *ending, error) {
 	if err := e.check(name); err != nil {
 		return "", nil, err
 	}
-	if !conditions.IsTerminal(e.Status.Phase) {
+	if !podstatus.IsTerminal(e.Status.Phase) {
 		return "", nil, fmt.Errorf("its phase is %.20q: expected Succeeded or Failed", string(e.Status.Phase))
 	}
 	return e.UID, &e, nil

@@ -6,8 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // The status oracle: what must be true of any statuses that are published,
@@ -238,7 +238,7 @@ func hasEnded(c *v1.ContainerStatus) bool {
 }
 
 func checkPhase(old, new *v1.PodStatus) error {
-	if conditions.IsTerminal(old.Phase) && new.Phase != old.Phase {
+	if podstatus.IsTerminal(old.Phase) && new.Phase != old.Phase {
 		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
 	}
 	return nil
@@ -251,7 +251,7 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	}
 	for i := range new.Conditions {
 		after := &new.Conditions[i]
-		before := conditions.Find(old.Conditions, after.Type)
+		before := podstatus.FindCondition(old.Conditions, after.Type)
 		if before != nil && before.Status == after.Status && !before.LastTransitionTime.Equal(&after.LastTransitionTime) {
 			faults = append(faults, fmt.Errorf("condition %s has another transition time without a transition", after.Type))
 		}
@@ -260,14 +260,14 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 }
 
 func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
-	if !conditions.IsTrue(s.Conditions, v1.PodReady) {
+	if !podstatus.IsConditionTrue(s.Conditions, v1.PodReady) {
 		return nil
 	}
 	var faults []error
-	if conditions.IsTrue(s.Conditions, v1.AllContainersRestarting) {
+	if podstatus.IsConditionTrue(s.Conditions, v1.AllContainersRestarting) {
 		faults = append(faults, errors.New("the pod is ready and all its containers are restarting"))
 	}
-	if conditions.IsTerminal(s.Phase) {
+	if podstatus.IsTerminal(s.Phase) {
 		faults = append(faults, fmt.Errorf("the pod is ready and has %s", s.Phase))
 	}
 	demand := func(name string, list []v1.ContainerStatus) {
@@ -284,7 +284,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		demand(pod.Spec.Containers[i].Name, s.ContainerStatuses)
 	}
 	for _, gate := range pod.Spec.ReadinessGates {
-		if !conditions.IsTrue(s.Conditions, gate.ConditionType) {
+		if !podstatus.IsConditionTrue(s.Conditions, gate.ConditionType) {
 			faults = append(faults, fmt.Errorf("the pod is ready with readiness gate %s closed", gate.ConditionType))
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // put notes what is newest of each pod, if the sink does not know that already.
@@ -36,13 +36,13 @@ func urgent(u Update, known *told) bool {
 		return false
 	}
 	if known == nil {
-		return conditions.IsTerminal(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
+		return podstatus.IsTerminal(u.Status.Phase) || readiness(&u.Status) == v1.ConditionTrue
 	}
-	return conditions.IsTerminal(u.Status.Phase) && !conditions.IsTerminal(known.phase) || readiness(&u.Status) != known.ready
+	return podstatus.IsTerminal(u.Status.Phase) && !podstatus.IsTerminal(known.phase) || readiness(&u.Status) != known.ready
 }
 
 func readiness(s *v1.PodStatus) v1.ConditionStatus {
-	if c := conditions.Find(s.Conditions, v1.PodReady); c != nil {
+	if c := podstatus.FindCondition(s.Conditions, v1.PodReady); c != nil {
 		return c.Status
 	}
 	return ""
@@ -107,7 +107,7 @@ func (s *Sender) known(uid types.UID) told {
 // hold takes the end out of a status as long as something of the pod may run, and
 // reports whether it did. What the sink was told to be over stays so. [ST-17]
 func (s *Sender) hold(u *Update, known told) bool {
-	if u.Removed || u.Finished || !conditions.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
+	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
 	}
 	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
@@ -115,7 +115,7 @@ func (s *Sender) hold(u *Update, known told) bool {
 		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
 	}
 	switch {
-	case conditions.IsTerminal(before.Phase):
+	case podstatus.IsTerminal(before.Phase):
 		return false
 	case before.Phase == "":
 		before.Phase = v1.PodPending

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // translator tells which pod a mirror stands for; a podmanager.Manager does.
@@ -206,7 +206,7 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 // holdBack takes the end out of a status, unless the pod came with it, or has ended by
 // itself: all of its containers have.
 func (b said) holdBack(status *v1.PodStatus) {
-	if conditions.IsTerminal(status.Phase) && !conditions.IsTerminal(b.phase) && mayRun(status) {
+	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.phase) && mayRun(status) {
 		reconcile.HoldBack(&v1.PodStatus{Phase: b.phase, Reason: b.reason, Message: b.message}, status)
 	}
 }
@@ -377,7 +377,7 @@ func (e *entry) statusOf(pod *v1.Pod) *v1.PodStatus {
 // beforeEnd is what was said of the pod last, its end apart.
 func (e *entry) beforeEnd(pod *v1.Pod) said {
 	switch s := e.statusOf(pod); {
-	case e != nil && conditions.IsTerminal(s.Phase):
+	case e != nil && podstatus.IsTerminal(s.Phase):
 		return e.before
 	case s.Phase == "":
 		return said{phase: v1.PodPending}

@@ -6,8 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Summary is a pod on one line, as people know it from kubectl.
@@ -39,11 +39,11 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	if pod.Status.Reason != "" {
 		s.Status = pod.Status.Reason
 	}
-	initialized := conditions.IsTrue(pod.Status.Conditions, v1.PodInitialized)
+	initialized := podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodInitialized)
 	initializing, ready, sidecars := s.addInit(pod, initialized)
 	ready += s.addRegular(pod, initializing && !initialized)
 	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+sidecars)
-	if (terminating || pod.DeletionTimestamp != nil) && (runs(pod) || !conditions.IsTerminal(pod.Status.Phase)) {
+	if (terminating || pod.DeletionTimestamp != nil) && (runs(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
 		s.Status = "Terminating"
 	}
 	return s
@@ -69,7 +69,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)
 		}
-		if initializing || done(c, sidecar) || conditions.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
+		if initializing || done(c, sidecar) || podstatus.IsTerminal(pod.Status.Phase) && c.State.Terminated == nil {
 			continue
 		}
 		initializing = true
@@ -124,7 +124,7 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 	s.Status = why
 	if why == "Completed" && running {
 		s.Status = "NotReady"
-		if conditions.IsTrue(pod.Status.Conditions, v1.PodReady) {
+		if podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodReady) {
 			s.Status = string(v1.PodRunning)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -234,10 +234,10 @@ func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Updat
 // may run, and reports whether it did. What was shown to have ended stays so.
 func (n *Node) holdBack(uid types.UID, newest *status.Update, shown *PodState) bool {
 	phase := newest.Status.Phase
-	if !conditions.IsTerminal(phase) || !n.couldRun(uid) {
+	if !podstatus.IsTerminal(phase) || !n.couldRun(uid) {
 		return false
 	}
-	if shown.Pod != nil && shown.Life == newest.Life && conditions.IsTerminal(shown.Pod.Status.Phase) {
+	if shown.Pod != nil && shown.Life == newest.Life && podstatus.IsTerminal(shown.Pod.Status.Phase) {
 		return false
 	}
 	newest.Status = *newest.Status.DeepCopy()

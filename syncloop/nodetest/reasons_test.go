@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -170,13 +170,13 @@ func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 				status := b.Node().Pods()[0].Status
 				if len(running(b.Machine())) > 0 {
 					require.Equal(t, "Running ", string(status.Phase)+" "+status.Reason)
-					require.Nil(t, conditions.Find(status.Conditions, v1.DisruptionTarget))
+					require.Nil(t, podstatus.FindCondition(status.Conditions, v1.DisruptionTarget))
 				}
 			}
 			status := b.Node().Pods()[0].Status
 			require.Equal(t, v1.PodFailed, status.Phase)
 			require.NotEmpty(t, status.Reason)
-			require.Equal(t, name == "evicted", conditions.Find(status.Conditions, v1.DisruptionTarget) != nil)
+			require.Equal(t, name == "evicted", podstatus.FindCondition(status.Conditions, v1.DisruptionTarget) != nil)
 			b.Stop()
 			require.NotContains(t, watched, "Failed "+status.Reason+" and runs")
 			require.Contains(t, watched, "Running  and runs")

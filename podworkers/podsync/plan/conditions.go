@@ -5,8 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
-	rules "github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -19,12 +18,12 @@ var owned = [...]v1.PodConditionType{
 // podConditions are ours, then those of others as they came with the pod. Their
 // transition times are for whoever stores the status to set.
 func podConditions(s *v1.PodStatus, in *StatusInput) []v1.PodCondition {
-	containers := conditions.ContainersReady(in.Pod, s)
+	containers := podstatus.ContainersReady(in.Pod, s)
 	var room [8]v1.PodCondition
-	ours := append(room[:0], readyToStart(in.place), conditions.Initialized(in.Pod, s),
-		conditions.Ready(in.Pod, in.Pod.Status.Conditions, containers), containers,
+	ours := append(room[:0], readyToStart(in.place), podstatus.Initialized(in.Pod, s),
+		podstatus.Ready(in.Pod, in.Pod.Status.Conditions, containers), containers,
 		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
-	if rules.CanAll(in.Pod) {
+	if podstatus.MayRestartAll(in.Pod) {
 		ours = append(ours, restarting(in))
 	}
 	for i := range ours {
@@ -97,7 +96,7 @@ func restarting(in *StatusInput) v1.PodCondition {
 // long as the record is there of one that ended so as to cause it, which is
 // removed last, and then until there is a record again. [P32]
 func restartingAll(in *StatusInput) bool {
-	if in.Terminal || in.Pod.DeletionTimestamp != nil || !rules.CanAll(in.Pod) {
+	if in.Terminal || in.Pod.DeletionTimestamp != nil || !podstatus.MayRestartAll(in.Pod) {
 		return false
 	}
 	var x sightings
@@ -113,7 +112,7 @@ func restartingAll(in *StatusInput) bool {
 		}
 		any = true
 	}
-	return !any && conditions.IsTrue(in.Old.Conditions, v1.AllContainersRestarting)
+	return !any && podstatus.IsConditionTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
 
 // isOutdated reports whether the newest record of a container is that of an older

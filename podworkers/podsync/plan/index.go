@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	rules "github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -230,5 +230,5 @@ func (e *entry) wasCause() bool {
 		return false
 	}
 	end := currentEnd(e.published)
-	return end != nil && rules.All(e.spec, end.ExitCode)
+	return end != nil && podstatus.RestartsAll(e.spec, end.ExitCode)
 }

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // tally counts the containers of a pod by what they mean for its phase.
@@ -86,7 +86,7 @@ func (t *tally) here(place int) bool {
 // what ran in an older one does not count.
 func (t *tally) initialized(s *v1.PodStatus) bool {
 	if t.x == nil {
-		return conditions.AnyRan(s.ContainerStatuses)
+		return podstatus.AnyHasRun(s.ContainerStatuses)
 	}
 	return t.reached >= t.x.regular
 }

@@ -4,13 +4,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
-	rules "github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // reasonRestartingAll is the reason of a container that waits, or was ended,
 // because all containers of its pod begin anew.
-const reasonRestartingAll = rules.ReasonAll
+const reasonRestartingAll = podstatus.ReasonRestartingAll
 
 // isSidecar reports whether an init container is restartable: it is started in
 // its turn, and runs beside what comes after it.
@@ -28,12 +28,12 @@ func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 // alone or with all others. Of an ordinary init container it says so until that
 // has succeeded: Always is OnFailure for it.
 func mayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
-	return rules.May(pod, c, exitCode)
+	return podstatus.MayRestart(pod, c, exitCode)
 }
 
 // mayStartAnew is mayRestart for a container whose sandbox was lost.
 func mayStartAnew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
-	return rules.Anew(pod, c, exitCode)
+	return podstatus.MayRestartInNewSandbox(pod, c, exitCode)
 }
 
 // mayRunAgain is mayRestart for an end that was published. One that was brought
@@ -45,7 +45,7 @@ func mayRunAgain(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated)
 // restartsAll reports whether the end of a container, by its record, makes all
 // containers of the pod begin anew.
 func restartsAll(c *v1.Container, rec *runtime.ContainerStatus) bool {
-	return rec != nil && rec.State == runtime.StateExited && rules.All(c, rec.ExitCode)
+	return rec != nil && rec.State == runtime.StateExited && podstatus.RestartsAll(c, rec.ExitCode)
 }
 
 // shouldStart reports whether a container that does not run is to be started,

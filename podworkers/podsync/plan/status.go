@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -168,7 +168,7 @@ func (in *StatusInput) isEnding() bool {
 }
 
 // IsTerminal reports whether a phase is an end.
-func IsTerminal(p v1.PodPhase) bool { return conditions.IsTerminal(p) }
+func IsTerminal(p v1.PodPhase) bool { return podstatus.IsTerminal(p) }
 
 // reasonSandboxLost is the pod reason of a pod that must not be run again
 // (policy Never) and lost its sandbox before all its containers had run.

@@ -6,9 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // ErrComesBack is in the error of a status in which a container that has ended
@@ -32,7 +31,7 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	}
 	byPolicy := func(c *v1.Container, was, is *v1.ContainerStatus) bool {
 		code := was.State.Terminated.ExitCode
-		return restart.May(pod, c, code) || restart.Anew(pod, c, code) && isAnother(was, is)
+		return podstatus.MayRestart(pod, c, code) || podstatus.MayRestartInNewSandbox(pod, c, code) && isAnother(was, is)
 	}
 	for i := range pod.Spec.InitContainers {
 		check(&pod.Spec.InitContainers[i], old.InitContainerStatuses, status.InitContainerStatuses,
@@ -54,7 +53,7 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 // seenAgain reports whether the end of a container was one that nobody saw, of a
 // pod that is not over: that was a guess, which the runtime may correct.
 func seenAgain(old *v1.PodStatus, was *v1.ContainerStatus) bool {
-	return was.State.Terminated.Reason == unknownEndReason && !conditions.IsTerminal(old.Phase)
+	return was.State.Terminated.Reason == unknownEndReason && !podstatus.IsTerminal(old.Phase)
 }
 
 // isAnother reports whether what was said of a container after its end is of another
@@ -72,5 +71,5 @@ func initializesAgain(was, is *v1.ContainerStatus) bool {
 // anew reports whether all containers of the pod begin anew.
 func anew(was, is *v1.ContainerStatus) bool {
 	last := is.LastTerminationState.Terminated
-	return was.State.Terminated.Reason == restart.ReasonAll || last != nil && last.Reason == restart.ReasonAll
+	return was.State.Terminated.Reason == podstatus.ReasonRestartingAll || last != nil && last.Reason == podstatus.ReasonRestartingAll
 }

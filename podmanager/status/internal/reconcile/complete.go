@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Complete turns a status that is handed in for the pod into the one that
@@ -27,7 +27,7 @@ func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 // nothing that comes after an end is a reason of it. The API's reason fills in
 // where none was said. [PH-9, PH-10]
 func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
-	if !conditions.IsTerminal(old.Phase) {
+	if !podstatus.IsTerminal(old.Phase) {
 		return
 	}
 	from := old
@@ -39,9 +39,9 @@ func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
 
 // endReadiness makes sure that a pod that is over is not ready. [ST-18]
 func endReadiness(status *v1.PodStatus) {
-	if conditions.IsTerminal(status.Phase) {
-		setCondition(status, conditions.Terminal(v1.ContainersReady, status.Phase))
-		setCondition(status, conditions.Terminal(v1.PodReady, status.Phase))
+	if podstatus.IsTerminal(status.Phase) {
+		setCondition(status, podstatus.TerminalCondition(v1.ContainersReady, status.Phase))
+		setCondition(status, podstatus.TerminalCondition(v1.PodReady, status.Phase))
 	}
 }
 
@@ -54,7 +54,7 @@ func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 			continue
 		}
 		c.LastTransitionTime = metav1.NewTime(now)
-		if before := conditions.Find(old.Conditions, c.Type); before != nil && before.Status == c.Status {
+		if before := podstatus.FindCondition(old.Conditions, c.Type); before != nil && before.Status == c.Status {
 			c.LastTransitionTime = before.LastTransitionTime
 		}
 	}
@@ -84,7 +84,7 @@ func isOurs(t v1.PodConditionType) bool {
 // setCondition puts c in the place of the condition of its type, and lets it
 // keep the generation of the pod that was looked at.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
-	if old := conditions.Find(status.Conditions, c.Type); old != nil {
+	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration
 		*old = c
 		return

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 func TestComplete_ST5_StartTimeIsSetOnce(t *testing.T) {
@@ -66,9 +66,9 @@ func TestComplete_ST18_TerminalPhaseIsNotReady(t *testing.T) {
 	for phase, reason := range map[v1.PodPhase]string{v1.PodFailed: "PodFailed", v1.PodSucceeded: "PodCompleted"} {
 		status := &v1.PodStatus{Phase: phase, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: "True", ObservedGeneration: 7}}}
 		Complete(podWith(), &v1.PodStatus{}, status, now)
-		assert.EqualValues(t, 7, conditions.Find(status.Conditions, v1.PodReady).ObservedGeneration, "kept")
+		assert.EqualValues(t, 7, podstatus.FindCondition(status.Conditions, v1.PodReady).ObservedGeneration, "kept")
 		for _, kind := range []v1.PodConditionType{v1.PodReady, v1.ContainersReady} {
-			c := conditions.Find(status.Conditions, kind)
+			c := podstatus.FindCondition(status.Conditions, kind)
 			require.NotNil(t, c, "%s of a pod that has %s", kind, phase)
 			assert.Equal(t, v1.ConditionFalse, c.Status)
 			assert.Equal(t, reason, c.Reason)
@@ -232,7 +232,7 @@ func TestComplete_PH9_AnEndStays(t *testing.T) {
 		status := &v1.PodStatus{Phase: phase, Reason: "Other"}
 		Complete(podWith(), old, status, now)
 		assert.Equal(t, []string{"Failed", "Evicted", "m"}, []string{string(status.Phase), status.Reason, status.Message}, phase)
-		assert.Equal(t, "PodFailed", conditions.Find(status.Conditions, v1.PodReady).Reason, phase)
+		assert.Equal(t, "PodFailed", podstatus.FindCondition(status.Conditions, v1.PodReady).Reason, phase)
 	}
 	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Other"}
 	Complete(podWith(), old, status, now)

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Equal reports whether two complete statuses say the same: conditions of ours
@@ -41,7 +41,7 @@ func sameConditions(a, b *v1.PodStatus) bool {
 		if !isOurs(ours.Type) {
 			continue
 		}
-		other := conditions.Find(b.Conditions, ours.Type)
+		other := podstatus.FindCondition(b.Conditions, ours.Type)
 		if other == nil || other.Status != ours.Status || other.Reason != ours.Reason ||
 			other.Message != ours.Message || other.ObservedGeneration != ours.ObservedGeneration {
 			return false

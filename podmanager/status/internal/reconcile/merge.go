@@ -3,7 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Merge is the status to store where others write too: mine, with the fields and the
@@ -13,7 +13,7 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
 	copyForeign(&merged, theirs)
 	merged.Conditions = nil
-	ends := conditions.IsTerminal(mine.Phase) && !conditions.IsTerminal(theirs.Phase)
+	ends := podstatus.IsTerminal(mine.Phase) && !podstatus.IsTerminal(theirs.Phase)
 	for i := range mine.Conditions {
 		c := &mine.Conditions[i]
 		if isOurs(c.Type) && (c.Type != v1.DisruptionTarget || ends) {
@@ -22,7 +22,7 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	}
 	for i := range theirs.Conditions {
 		c := &theirs.Conditions[i]
-		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && conditions.Find(merged.Conditions, c.Type) == nil {
+		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && podstatus.FindCondition(merged.Conditions, c.Type) == nil {
 			merged.Conditions = append(merged.Conditions, *c)
 		}
 	}

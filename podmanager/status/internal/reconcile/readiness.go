@@ -3,8 +3,8 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // SetReady notes a readiness result for the container with this ID, and what
@@ -25,8 +25,8 @@ func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool)
 // judgeReadiness sets the two conditions that follow from the readiness of the
 // containers.
 func judgeReadiness(pod *v1.Pod, status *v1.PodStatus) {
-	containers := conditions.ContainersReady(pod, status)
-	setCondition(status, conditions.Ready(pod, status.Conditions, containers))
+	containers := podstatus.ContainersReady(pod, status)
+	setCondition(status, podstatus.Ready(pod, status.Conditions, containers))
 	setCondition(status, containers)
 }
 
@@ -45,7 +45,7 @@ func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started b
 		judgeReadiness(pod, status)
 	}
 	if len(pod.Spec.InitContainers) > 0 {
-		setCondition(status, conditions.Initialized(pod, status))
+		setCondition(status, podstatus.Initialized(pod, status))
 	}
 	return true
 }

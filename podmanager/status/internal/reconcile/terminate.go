@@ -3,8 +3,8 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // What is said of a container whose end nobody saw. It is never a success.
@@ -24,7 +24,7 @@ func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	}
 	endAll(startedInit(status.InitContainerStatuses))
 	endRunning(status.EphemeralContainerStatuses)
-	if !static && !conditions.IsTerminal(status.Phase) {
+	if !static && !podstatus.IsTerminal(status.Phase) {
 		status.Phase = v1.PodFailed
 	}
 	judgeReadiness(pod, status) // also of a static pod, whose phase stays
@@ -68,7 +68,7 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
 	}
-	if conditions.AnyRan(status.ContainerStatuses) {
+	if podstatus.AnyHasRun(status.ContainerStatuses) {
 		return true
 	}
 	last := len(pod.Spec.InitContainers) - 1
@@ -95,7 +95,7 @@ func succeeded(state v1.ContainerState) bool {
 // at least the first: it may have been started without anybody seeing it.
 func startedInit(list []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(list) - 1; i > 0; i-- {
-		if conditions.Ran(&list[i]) {
+		if podstatus.HasRun(&list[i]) {
 			return list[:i+1]
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // describe shows each container as its name and the exit code of its state.
@@ -115,8 +115,8 @@ func TestTerminate_ST10_Phase(t *testing.T) {
 			Terminate(podWith(), status, tc.static)
 			assert.Equal(t, tc.want, status.Phase)
 			for _, kind := range []v1.PodConditionType{v1.PodReady, v1.ContainersReady} {
-				assert.Equal(t, v1.ConditionFalse, conditions.Find(status.Conditions, kind).Status)
-				assert.Equal(t, tc.wantNotReady, conditions.Find(status.Conditions, kind).Reason)
+				assert.Equal(t, v1.ConditionFalse, podstatus.FindCondition(status.Conditions, kind).Status)
+				assert.Equal(t, tc.wantNotReady, podstatus.FindCondition(status.Conditions, kind).Reason)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestSetReady_ST8(t *testing.T) {
 			}
 			assert.Equal(t, tc.ready, probed(tc.pod, &tc.status, tc.id).Ready)
 			say := func(k v1.PodConditionType) string {
-				c := conditions.Find(tc.status.Conditions, k)
+				c := podstatus.FindCondition(tc.status.Conditions, k)
 				return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)
 			}
 			assert.Equal(t, tc.containers, say(v1.ContainersReady))
@@ -250,7 +250,7 @@ func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
 	}
 	status.InitContainerStatuses[0].Ready = true
 	say := func(k v1.PodConditionType) string {
-		c := conditions.Find(status.Conditions, k)
+		c := podstatus.FindCondition(status.Conditions, k)
 		require.NotNil(t, c, k)
 		return fmt.Sprintf("%s %s", c.Status, c.Message)
 	}

@@ -6,9 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -57,7 +56,7 @@ func (f *Facts) inits() (all []Container) {
 
 // regularRan: a regular container has begun once, so that the pod is
 // initialized.
-func (f *Facts) regularRan() bool { return conditions.AnyRan(f.Status.ContainerStatuses) }
+func (f *Facts) regularRan() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
 
 // container is what its status says.
 func (f *Facts) container(s *v1.ContainerStatus, kind Kind) Container {
@@ -156,7 +155,7 @@ func (f *Facts) waiting(c *Container) string {
 
 func (f *Facts) ended(c *Container, spec *v1.Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
-	restarts := spec != nil && restart.May(f.Pod, spec, c.LastEnd.ExitCode)
+	restarts := spec != nil && podstatus.MayRestart(f.Pod, spec, c.LastEnd.ExitCode)
 	switch {
 	case restarts && c.Reason == statusUnknown:
 		return subject + " is lost: the runtime cannot tell how it ended; it is to be started again" + f.again(c)

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // endingBecause is why a pod has to end.
@@ -49,7 +49,7 @@ func (f *Facts) ending(all []Container) []string {
 // over: the pod will not run again, or not in this life.
 func (f *Facts) over() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
-		conditions.IsTerminal(f.phase())
+		podstatus.IsTerminal(f.phase())
 }
 
 // overBecause is how it came to its end.

@@ -8,10 +8,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/deadline"
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -102,7 +101,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 		waits = append(waits, "all its containers begin anew, as one of them has asked for")
 	}
 	for i := range all {
-		if c := &all[i]; c.Says != "" && c.Reason != restart.ReasonAll && (!noSandbox || !pending(c)) {
+		if c := &all[i]; c.Says != "" && c.Reason != podstatus.ReasonRestartingAll && (!noSandbox || !pending(c)) {
 			waits = append(waits, c.Says)
 		}
 	}
@@ -163,7 +162,7 @@ func (f *Facts) gates() (waits []string) {
 
 // is the status of a condition; empty if it is not there.
 func (f *Facts) is(t v1.PodConditionType) v1.ConditionStatus {
-	if c := conditions.Find(f.Status.Conditions, t); c != nil {
+	if c := podstatus.FindCondition(f.Status.Conditions, t); c != nil {
 		return c.Status
 	}
 	return ""

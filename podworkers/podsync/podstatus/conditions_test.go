@@ -1,4 +1,4 @@
-package conditions_test
+package podstatus_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/conditions"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // pod has an ordinary init container, a sidecar, and two regular containers
@@ -53,9 +53,9 @@ func TestInitialized(t *testing.T) {
 		"P33 no statuses":           {"", nil, nil, "False/UnknownContainerStatuses/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "Initialized="+tc.want, say(conditions.Initialized(pod(), s)), name)
+		assert.Equal(t, "Initialized="+tc.want, say(podstatus.Initialized(pod(), s)), name)
 	}
-	assert.Equal(t, "Initialized=True//", say(conditions.Initialized(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
+	assert.Equal(t, "Initialized=True//", say(podstatus.Initialized(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
 }
 
 func TestContainersReady(t *testing.T) {
@@ -75,7 +75,7 @@ func TestContainersReady(t *testing.T) {
 		"ST-18 Failed":                      {v1.PodFailed, nil, nil, "False/PodFailed/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "ContainersReady="+tc.want, say(conditions.ContainersReady(pod(), s)), name)
+		assert.Equal(t, "ContainersReady="+tc.want, say(podstatus.ContainersReady(pod(), s)), name)
 	}
 }
 
@@ -85,10 +85,10 @@ func TestReady_P12(t *testing.T) {
 	all := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 	others := []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "two", Status: v1.ConditionUnknown}}
 	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/readiness gate "one" has no condition, the condition of readiness gate "two" is Unknown`,
-		say(conditions.Ready(p, others, all)))
+		say(podstatus.Ready(p, others, all)))
 	others[1].Status = v1.ConditionTrue
 	others = append(others, v1.PodCondition{Type: "one", Status: v1.ConditionTrue})
-	assert.Equal(t, "Ready=True//", say(conditions.Ready(p, others, all)))
+	assert.Equal(t, "Ready=True//", say(podstatus.Ready(p, others, all)))
 	not := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "R", Message: "m"}
-	assert.Equal(t, "Ready=False/R/m", say(conditions.Ready(p, nil, not)), "gates are asked when all else is ready")
+	assert.Equal(t, "Ready=False/R/m", say(podstatus.Ready(p, nil, not)), "gates are asked when all else is ready")
 }

@@ -1,4 +1,4 @@
-package restart_test
+package podstatus_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/restart"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 func rule(action, op string, codes ...int32) v1.ContainerRestartRule {
@@ -49,7 +49,7 @@ func TestMay_PH2(t *testing.T) {
 			p := v1.ContainerRestartPolicy(tc.container)
 			c.RestartPolicy = &p
 		}
-		got := fmt.Sprint(restart.May(pod, c, 0), restart.May(pod, c, 1), restart.May(pod, c, 42))
+		got := fmt.Sprint(podstatus.MayRestart(pod, c, 0), podstatus.MayRestart(pod, c, 1), podstatus.MayRestart(pod, c, 42))
 		assert.Equal(t, tc.want, got, "%+v", tc)
 	}
 }
@@ -61,17 +61,17 @@ func TestAll_CA21(t *testing.T) {
 		rule("Restart", "In", 1), rule("RestartAllContainers", "In", 1, 42),
 	}}
 	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{}}, Containers: []v1.Container{{}}}}
-	assert.False(t, restart.CanAll(pod))
+	assert.False(t, podstatus.MayRestartAll(pod))
 	pod.Spec.Containers[0] = *c
-	assert.True(t, restart.CanAll(pod))
+	assert.True(t, podstatus.MayRestartAll(pod))
 	pod.Spec.Containers[0], pod.Spec.InitContainers[0] = v1.Container{}, *c
-	assert.True(t, restart.CanAll(pod), "of an init container too")
-	assert.True(t, restart.All(c, 42))
-	assert.False(t, restart.All(c, 1), "the first rule says less")
-	assert.False(t, restart.All(c, 2))
+	assert.True(t, podstatus.MayRestartAll(pod), "of an init container too")
+	assert.True(t, podstatus.RestartsAll(c, 42))
+	assert.False(t, podstatus.RestartsAll(c, 1), "the first rule says less")
+	assert.False(t, podstatus.RestartsAll(c, 2))
 	c.RestartPolicy, pod.Spec.InitContainers[0].RestartPolicy = nil, nil
-	assert.False(t, restart.All(c, 42), "rules without a policy are none")
-	assert.False(t, restart.CanAll(pod))
+	assert.False(t, podstatus.RestartsAll(c, 42), "rules without a policy are none")
+	assert.False(t, podstatus.MayRestartAll(pod))
 }
 
 // CA-3, CA-5: in a new sandbox the pod's policy decides where the container's own
@@ -98,7 +98,7 @@ func TestAnew_ThePodsPolicyDecides(t *testing.T) {
 		}
 		var got []string
 		for _, code := range []int32{0, 1, 137} {
-			got = append(got, map[bool]string{true: "yes", false: "no"}[restart.Anew(pod, c, code)])
+			got = append(got, map[bool]string{true: "yes", false: "no"}[podstatus.MayRestartInNewSandbox(pod, c, code)])
 		}
 		assert.Equal(t, tc.want, strings.Join(got, " "), "%s %s", tc.pod, tc.container)
 	}

@@ -1,4 +1,4 @@
-package conditions
+package podstatus
 
 import (
 	"fmt"
@@ -19,11 +19,12 @@ const (
 	reasonUnknown        = "UnknownContainerStatuses"
 )
 
-// IsTerminal reports whether a phase is an end.
+// IsTerminal reports whether a pod in this phase has ended: Succeeded or Failed.
 func IsTerminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
 
-// Terminal is what a condition of readiness is in a terminal phase. [ST-18]
-func Terminal(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition {
+// TerminalCondition is the condition Ready or ContainersReady, by its type, of a pod in
+// a terminal phase: false, with the phase as its reason.
+func TerminalCondition(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition {
 	reason := reasonPodFailed
 	if phase == v1.PodSucceeded {
 		reason = reasonPodCompleted
@@ -31,15 +32,17 @@ func Terminal(t v1.PodConditionType, phase v1.PodPhase) v1.PodCondition {
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason}
 }
 
-// Initialized says whether the init containers have done their part: an
-// ordinary one has succeeded, a sidecar has started.
+// Initialized is the condition of that type. It is true if each ordinary init container
+// is Ready, which is an exit code of 0, and each sidecar has Started; and for good once a
+// regular container has run. The transition time is left to the caller, as in all
+// conditions made here.
 func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	done := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	switch {
 	case s.Phase == v1.PodSucceeded:
 		done.Reason = reasonPodCompleted
 		return done
-	case len(pod.Spec.InitContainers) == 0, AnyRan(s.ContainerStatuses):
+	case len(pod.Spec.InitContainers) == 0, AnyHasRun(s.ContainerStatuses):
 		return done
 	case noStatuses(s):
 		return v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionFalse, Reason: reasonUnknown}
@@ -53,11 +56,12 @@ func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
 
-// ContainersReady says whether all sidecars and regular containers are ready.
+// ContainersReady is the condition of that type: whether all sidecars and regular
+// containers are Ready. In a terminal phase it is false, with the phase as its reason.
 func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	switch {
 	case IsTerminal(s.Phase):
-		return Terminal(v1.ContainersReady, s.Phase)
+		return TerminalCondition(v1.ContainersReady, s.Phase)
 	case noStatuses(s):
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
@@ -76,17 +80,17 @@ func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")
 }
 
-// Ready is ContainersReady, as containers gives it, and all readiness gates,
-// which others open by conditions of their own. [P12]
-func Ready(pod *v1.Pod, others []v1.PodCondition, containers v1.PodCondition) v1.PodCondition {
-	ready := containers
+// Ready is the condition of that type: containersReady, and every readiness gate of the
+// pod is open, which others say by conditions of their own.
+func Ready(pod *v1.Pod, others []v1.PodCondition, containersReady v1.PodCondition) v1.PodCondition {
+	ready := containersReady
 	ready.Type = v1.PodReady
 	if ready.Status != v1.ConditionTrue {
 		return ready
 	}
 	var closed []string
 	for _, gate := range pod.Spec.ReadinessGates {
-		switch c := Find(others, gate.ConditionType); {
+		switch c := FindCondition(others, gate.ConditionType); {
 		case c == nil:
 			closed = append(closed, fmt.Sprintf("readiness gate %q has no condition", gate.ConditionType))
 		case c.Status != v1.ConditionTrue:
@@ -99,24 +103,24 @@ func Ready(pod *v1.Pod, others []v1.PodCondition, containers v1.PodCondition) v1
 	return ready
 }
 
-// AnyRan reports whether any of the containers runs or ever ran.
-func AnyRan(list []v1.ContainerStatus) bool {
+// AnyHasRun reports whether any of the containers runs or has run.
+func AnyHasRun(list []v1.ContainerStatus) bool {
 	for i := range list {
-		if Ran(&list[i]) {
+		if HasRun(&list[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// Ran reports whether a container runs or ever ran.
-func Ran(s *v1.ContainerStatus) bool {
+// HasRun reports whether a container runs or has run, by its status.
+func HasRun(s *v1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
-// IsTrue reports whether a condition is there and true.
-func IsTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
-	c := Find(list, t)
+// IsConditionTrue reports whether the condition of a type is there and true.
+func IsConditionTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
+	c := FindCondition(list, t)
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
@@ -153,8 +157,9 @@ func noStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 
-// Find is the condition of a type, or nil.
-func Find(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
+// FindCondition is the condition of a type in the list, to be read or changed there, or
+// nil.
+func FindCondition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
 	for i := range conditions {
 		if conditions[i].Type == t {
 			return &conditions[i]

@@ -1,4 +1,4 @@
-package restart
+package podstatus
 
 import (
 	"slices"
@@ -8,12 +8,16 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 )
 
-// ReasonAll is the reason of an end, and of a wait, that comes from all
-// containers of a pod beginning anew. Whoever has ended by it runs again.
-const ReasonAll = "RestartingAllContainers"
+// ReasonRestartingAll is the reason of a container that has ended, or waits, because
+// all containers of its pod start over: its end is none of its own doing.
+const ReasonRestartingAll = "RestartingAllContainers"
 
-// May reports whether a container that ended with this code runs again. [PH-2]
-func May(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
+// MayRestart reports whether the restart policy runs a container again that ended with
+// this exit code. The first of the container's restart rules that matches decides, then
+// its own policy, then the pod's. Rules count only beside a policy of the container. An
+// unset policy of a pod is Always. An ordinary init container that has succeeded runs
+// only once, whatever MayRestart says: for it, Always is OnFailure.
+func MayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	if c.RestartPolicy == nil {
 		return policy(string(pod.Spec.RestartPolicy), exitCode)
 	}
@@ -23,11 +27,18 @@ func May(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	return policy(string(*c.RestartPolicy), exitCode)
 }
 
-// Anew reports whether a container that ended with this code is started again in a
-// new sandbox of its pod. There the pod's policy decides: a container whose own is
-// Never did not end by itself, as far as anything tells. [CA-3, CA-5]
-func Anew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
-	if May(pod, c, exitCode) {
+// MayRestartAfter is MayRestart for the end in a container's status. An end with
+// ReasonRestartingAll never keeps a container from running again.
+func MayRestartAfter(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return end.Reason == ReasonRestartingAll || MayRestart(pod, c, end.ExitCode)
+}
+
+// MayRestartInNewSandbox reports whether a container that ended with this exit code
+// starts again when its pod gets another sandbox. There the pod's policy decides beside
+// its own: a container whose own policy is Never may have ended with the sandbox, and
+// not by itself.
+func MayRestartInNewSandbox(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
+	if MayRestart(pod, c, exitCode) {
 		return true
 	}
 	own := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyNever
@@ -45,16 +56,16 @@ func policy(word string, exitCode int32) bool {
 	return true
 }
 
-// All reports whether all containers of a pod begin anew when this one has
-// ended with this code.
-func All(c *v1.Container, exitCode int32) bool {
+// RestartsAll reports whether all containers of the pod start over because this one
+// ended with this exit code: its first matching restart rule says so.
+func RestartsAll(c *v1.Container, exitCode int32) bool {
 	rule := matching(c, exitCode)
 	return rule != nil && rule.Action == v1.ContainerRestartRuleActionRestartAllContainers
 }
 
-// CanAll reports whether there is an end of a container that makes all of the
-// pod begin anew.
-func CanAll(pod *v1.Pod) bool {
+// MayRestartAll reports whether any container of the pod has a restart rule that makes
+// all of them start over. Only such a pod has the condition AllContainersRestarting.
+func MayRestartAll(pod *v1.Pod) bool {
 	for c := range containers.All(pod) {
 		for i := range c.RestartPolicyRules {
 			if c.RestartPolicy != nil && c.RestartPolicyRules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
