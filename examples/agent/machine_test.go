@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // TestStateDir: volumes, objects and hosts files are on the disk while the pod
@@ -112,7 +112,7 @@ func TestNodeConfig(t *testing.T) {
 	assert.Equal(t, []int{-1, -1}, []int{c.MaxPulls, c.MaxPullsPerRegistry})
 	assert.Equal(t, []string{"192.0.2.53", "2001:db8::53"}, c.DNS.ClusterDNS)
 	assert.Equal(t, "cluster.local", c.DNS.ClusterDomain)
-	assert.Equal(t, gc.ImagePolicy{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.ImageGC)
+	assert.Equal(t, policy.Images{HighThresholdPercent: 70, LowThresholdPercent: 60, MaxAge: 24 * time.Hour}, c.ImageGC)
 	assert.Equal(t, []int{64 << 10, 3}, []int{int(c.LogMaxBytes), c.LogMaxFiles})
 	assert.NotNil(t, c.GRPCProbes)
 	assert.NotNil(t, c.HTTP)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // options are the command line.
@@ -40,7 +40,7 @@ type options struct {
 	dns          podsync.Resolver
 	resolver     *string // file of the host's resolver configuration; nil: not said
 	maxPulls     int
-	imageGC      gc.ImagePolicy
+	imageGC      policy.Images
 	logMaxBytes  int64
 	logMaxFiles  int
 	logLevel     slog.Level

@@ -14,25 +14,21 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
-
-// Policy says how long dead containers of pods that are still there are kept.
-// The zero value has the kubelet's numbers: one of each name.
-type Policy = policy.Policy
 
 // ContainersConfig is what Containers need. Runtime, Seen and Living are
 // required.
 type ContainersConfig struct {
 	// Runtime is asked what there is and told to remove it.
-	Runtime containerRemover
+	Runtime ContainerRemover
 	// Seen is the newest picture of what there is: a pleg.PLEG. It costs
 	// nothing to look at, and decides whether the runtime is asked at all.
-	Seen seen
+	Seen Observed
 	// Logs has the logs of containers: a logfiles.Dir. Those of an attempt go
 	// right before its record, which stays as long as they cannot be removed. Nil:
 	// they stay until their pod has gone.
-	Logs attemptLogs
+	Logs AttemptLogs
 	// Living is asked right before each removal: whether the pod is one of ours,
 	// and will not lose all its records anyway. It is called concurrently and
 	// must not block.
@@ -44,8 +40,9 @@ type ContainersConfig struct {
 	// are one look and nobody is in the way of what is done about them; zero is
 	// DefaultDelay.
 	Delay time.Duration
-	// Policy says what is kept.
-	Policy Policy
+	// Policy says how long dead containers of pods that are still there are kept. The
+	// zero value has the kubelet's numbers: one of each name.
+	Policy policy.Containers
 	// Retry is how long a removal that failed waits for the next try; zero is
 	// DefaultRetry. It doubles with each failure, up to MaxRetry; zero is
 	// DefaultMaxRetry.
@@ -64,19 +61,35 @@ type ContainersConfig struct {
 	Panicked func(call string, err error)
 }
 
-type containerRemover interface {
-	remover
+// ContainerRemover is the part of a runtime.Runtime that Containers use. The methods
+// are called concurrently, for different pods, each with a deadline of CallTimeout.
+type ContainerRemover interface {
+	PodRemover
+	// RemoveContainer removes the record of a container that has exited. An unknown
+	// container is no error. After any other error the pod is tried again, with a
+	// backoff. Containers read the pod again after nil: a record that is still there
+	// then is a failure too.
 	RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error
 }
 
-type attemptLogs interface {
-	// RemoveAttempts removes the logs of the attempts at a container that are not
-	// kept and older than the newest that is.
+// AttemptLogs removes logs of containers: a logfiles.Dir.
+type AttemptLogs interface {
+	// RemoveAttempts removes the logs of the attempts at a container that are not in
+	// keep and are older than the newest that is. It is called right before the record
+	// of an attempt is removed, concurrently for different pods. After an error the
+	// record stays, and the pod is tried again with a backoff.
 	RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error
 }
 
-type seen interface {
+// Observed is the newest observation of the runtime, kept by somebody else: a
+// pleg.PLEG. The methods are called concurrently and must not block; what they return
+// is only read.
+type Observed interface {
+	// Pods returns all pods of which the runtime has records.
 	Pods() []runtime.Pod
+	// Get returns the newest observation of a pod. A pod without records is no error:
+	// its status has the UID and nothing else. An error means that nothing is known of
+	// the pod; it is left alone then.
 	Get(uid types.UID) (*runtime.PodStatus, error)
 }
 
@@ -162,7 +175,7 @@ func (c *Containers) decide(status *runtime.PodStatus) policy.Removals {
 			}
 		}
 	}
-	removals := policy.Decide(c.config.Policy, pods, c.turn.Now())
+	removals := c.config.Policy.Decide(pods, c.turn.Now())
 	var others []types.UID
 	for i := 1; i < len(pods); i++ {
 		if !removals[i].Empty() {

@@ -20,6 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // picture is what a PLEG would show: the machine as it is, or as it was.
@@ -44,14 +45,14 @@ type collector struct {
 	picture    picture
 }
 
-func newCollector(t *testing.T, policy gc.Policy, change ...func(*gc.ContainersConfig)) *collector {
+func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.ContainersConfig)) *collector {
 	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
 	c := &collector{bottle: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
-		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: policy, Clock: own,
+		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: limits, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
 	}
@@ -127,7 +128,7 @@ func (c *collector) attempts(uid types.UID) []uint32 {
 // GC-10: what runs and the last that ended are kept. Nobody asks the runtime
 // about a pod that has nothing to remove.
 func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
-	c := newCollector(t, gc.Policy{})
+	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 4)
 	c.crashed(t, "b", 2)
 	_, err := c.faults.Add(faulty.Rule{Verb: faulty.PodStatus, UID: "b", Do: faulty.Fail})
@@ -146,7 +147,7 @@ func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 // GC-1: what is young is removed when it is not any more, without anybody's
 // asking; a change before that is looked at.
 func TestContainers_GC1_MinAge(t *testing.T) {
-	c := newCollector(t, gc.Policy{MinAge: time.Minute})
+	c := newCollector(t, policy.Containers{MinAge: time.Minute})
 	c.crashed(t, "a", 4)
 	c.containers.Changed("a")
 	c.at(59)
@@ -158,7 +159,7 @@ func TestContainers_GC1_MinAge(t *testing.T) {
 
 // GC-4: all pods are counted together.
 func TestContainers_GC4_AllPods(t *testing.T) {
-	c := newCollector(t, gc.Policy{MaxPerPodContainer: -1, MaxContainers: 4})
+	c := newCollector(t, policy.Containers{MaxPerPodContainer: -1, MaxContainers: 4})
 	c.crashed(t, "a", 4)
 	c.crashed(t, "b", 4)
 	c.containers.Changed("b")
@@ -169,7 +170,7 @@ func TestContainers_GC4_AllPods(t *testing.T) {
 
 // The picture is old: what is removed is what the runtime shows.
 func TestContainers_OldPicture(t *testing.T) {
-	c := newCollector(t, gc.Policy{})
+	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
 	c.picture.frozen["a"], _ = c.picture.Get("a")
 	c.containers.Changed("a")
@@ -183,7 +184,7 @@ func TestContainers_OldPicture(t *testing.T) {
 
 // A pod that is none of ours, or loses everything anyway, is let alone.
 func TestContainers_NotLiving(t *testing.T) {
-	c := newCollector(t, gc.Policy{})
+	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
 	c.keep("a", true) // which is what is not removable, and so, here, not living
 	c.containers.Changed("a")
@@ -202,7 +203,7 @@ func TestContainers_F58_Trouble(t *testing.T) {
 		"hangs":      {Verb: faulty.RemoveContainer, Do: faulty.Hang, Times: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCollector(t, gc.Policy{})
+			c := newCollector(t, policy.Containers{})
 			c.crashed(t, "a", 3)
 			_, err := c.faults.Add(rule)
 			require.NoError(t, err)
@@ -234,7 +235,7 @@ func (l *attemptLogs) RemoveAttempts(pod runtime.PodRef, container string, keep 
 // cannot be removed.
 func TestContainers_KC17_Logs(t *testing.T) {
 	logs := &attemptLogs{}
-	c := newCollector(t, gc.Policy{}, func(config *gc.ContainersConfig) { config.Logs = logs })
+	c := newCollector(t, policy.Containers{}, func(config *gc.ContainersConfig) { config.Logs = logs })
 	logs.b = c.bench
 	c.crashed(t, "a", 3)
 	c.containers.Changed("a")
@@ -258,7 +259,7 @@ func TestContainers_Goroutines(t *testing.T) {
 		c := &collector{bottle: &bottle{bench: b}, picture: picture{b, nil}}
 		var err error
 		c.containers, err = gc.NewContainers(gc.ContainersConfig{
-			Runtime: b.machine, Seen: c.picture, Living: func(types.UID) bool { return true }, Policy: gc.Policy{MinAge: time.Second},
+			Runtime: b.machine, Seen: c.picture, Living: func(types.UID) bool { return true }, Policy: policy.Containers{MinAge: time.Second},
 		})
 		require.NoError(t, err)
 		for i := range 20 {
@@ -280,7 +281,7 @@ func TestContainers_Goroutines(t *testing.T) {
 }
 
 func TestNewContainers_NamesEveryFault(t *testing.T) {
-	_, err := gc.NewContainers(gc.ContainersConfig{Policy: gc.Policy{MinAge: -1, MaxAge: -1}, Delay: -1, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
+	_, err := gc.NewContainers(gc.ContainersConfig{Policy: policy.Containers{MinAge: -1, MaxAge: -1}, Delay: -1, Retry: -1, MaxRetry: -1, CallTimeout: -1, MaxRemovals: -1})
 	require.EqualError(t, err, "gc: ContainersConfig.Runtime is missing\ngc: ContainersConfig.Seen is missing\n"+
 		"gc: ContainersConfig.Living is missing\ngc: ContainersConfig.Policy.MinAge is negative\ngc: ContainersConfig.Policy.MaxAge is negative\n"+
 		"gc: ContainersConfig.Delay is negative\ngc: ContainersConfig.Retry is negative\ngc: ContainersConfig.MaxRetry is negative\n"+

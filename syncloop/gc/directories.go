@@ -20,10 +20,10 @@ const DefaultMaxDirectories = 256
 // required.
 type DirectoriesConfig struct {
 	// Store has the directories: a logfiles.Dir or a volumes.Dir.
-	Store directories
+	Store DirectoryStore
 	// Runtime is asked right before each removal whether it has anything of the
 	// pod.
-	Runtime looker
+	Runtime PodReader
 	// Gone reports whether a pod is neither wanted nor worked on, by those who
 	// would know. It is asked for each pod that has a directory, again right before
 	// each removal, and last by the store, while that keeps the pod from being set up;
@@ -52,20 +52,27 @@ type DirectoriesConfig struct {
 	Panicked func(call string, err error)
 }
 
-type directories interface {
+// DirectoryStore has directories of pods: a logfiles.Dir or a volumes.Dir.
+type DirectoryStore interface {
 	// Pods lists pods that have a directory and for which of answers true, at
-	// most limit of them.
+	// most limit of them. It is called after Changed, by one caller at a time,
+	// concurrently with Remove. After an error it is called again, with a backoff.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 	// Remove removes the directory of a pod. It asks gone at the moment at which no
 	// set-up of the pod can be under way, and keeps everything if that answers false.
-	// It may be repeated; nothing to remove is no error.
+	// It is called concurrently for different pods, with a deadline of CallTimeout. It
+	// may be repeated; nothing to remove is no error. After an error it is called
+	// again, with a backoff.
 	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error
 }
 
-// sweeper is a store that moves what it removes out of the way first. A removal that
-// failed or was cut short, by a crash too, leaves something that belongs to no pod.
-type sweeper interface {
-	// Sweep removes that. It tells how much is left, and the first reason.
+// Sweeper is a DirectoryStore that moves what it removes out of the way first. A
+// removal that failed or was cut short, by a crash too, leaves something that belongs
+// to no pod. A store without this method is not asked for it.
+type Sweeper interface {
+	// Sweep removes what former removals have left. It returns how much of that is
+	// left, and the first reason. It is called after each call of Pods, by one caller
+	// at a time, with a deadline of CallTimeout; after an error again, with a backoff.
 	Sweep(ctx context.Context) (left int, err error)
 }
 
@@ -73,9 +80,10 @@ type sweeper interface {
 // former agents too. Changed may be called from anywhere, before Run and after
 // it as well.
 type Directories struct {
-	config DirectoriesConfig
-	turn   turn.Turn
-	tries  *tries
+	config  DirectoriesConfig
+	sweeper Sweeper // nil: the store is none
+	turn    turn.Turn
+	tries   *tries
 }
 
 // NewDirectories makes a collector. It runs nothing until Run is called.
@@ -89,7 +97,8 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	tries.guard, tries.call = g, "gc of directories"
 	tries.what = "directories of pods that are gone could not be removed and will be tried again"
 	tries.delay = config.Delay
-	return &Directories{config: config, turn: tries.turn, tries: tries}, nil
+	sweeper, _ := config.Store.(Sweeper)
+	return &Directories{config: config, sweeper: sweeper, turn: tries.turn, tries: tries}, nil
 }
 
 // listing stands among the pods that are to be tried for the search for more. No
@@ -136,7 +145,7 @@ func (d *Directories) find() outcome {
 		return outcome{err: fmt.Errorf("gc: look for directories: %w", err)}
 	}
 	d.tries.add(uids)
-	if _, ok := d.config.Store.(sweeper); ok {
+	if d.sweeper != nil {
 		d.tries.add([]types.UID{sweeping})
 	}
 	if len(uids) < d.config.MaxDirectories {
@@ -171,7 +180,7 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 func (d *Directories) sweep(ctx context.Context) error {
 	ctx, cancel := d.turn.WithDeadline(ctx, d.turn.Now().Add(d.config.CallTimeout))
 	defer cancel()
-	left, err := d.config.Store.(sweeper).Sweep(ctx)
+	left, err := d.sweeper.Sweep(ctx)
 	if err != nil {
 		return fmt.Errorf("gc: %d former removals are not complete: %w", left, err)
 	}

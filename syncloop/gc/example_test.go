@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // A collector removes what a pod has left behind. Step is the body of Run.
@@ -144,7 +145,7 @@ func (library) Get(types.UID) (*runtime.PodStatus, error) {
 
 func (library) Due(_ logfiles.Log, maxBytes int64) (bool, error) { return 11<<20 >= maxBytes, nil }
 
-func (l library) Rotate(ctx context.Context, log logfiles.Log, p gc.LogPolicy, _ time.Time, reopen func(context.Context) error) error {
+func (l library) Rotate(ctx context.Context, log logfiles.Log, p policy.Logs, _ time.Time, reopen func(context.Context) error) error {
 	defer l.enough()
 	fmt.Printf("%s/%s/%d.log is one of %d now\n", log.Pod.Name, log.Container, log.Attempt, p.MaxFiles)
 	return reopen(ctx)

@@ -17,13 +17,9 @@ import (
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 	"github.com/podkeel/podkeel/workqueue"
 )
-
-// ImagePolicy says when images are removed that nobody uses. The zero value has
-// the kubelet's numbers.
-type ImagePolicy = policy.Images
 
 // Defaults of ImagesConfig.
 const (
@@ -42,14 +38,15 @@ var ErrDiskFull = errors.New("gc: too few images could be removed")
 type ImagesConfig struct {
 	// Runtime has the images. If it is a runtime.ImageFilesystem that knows its
 	// disk they are removed when that is full, otherwise by age only.
-	Runtime imageRuntime
+	Runtime ImageLister
 	// Images has the leases, and removes.
 	Images *images.Manager
 	// Seen is the newest picture of what there is: a pleg.PLEG. It says when
 	// images were used; before a removal the runtime itself is asked.
-	Seen seen
-	// Policy says when images are removed.
-	Policy ImagePolicy
+	Seen Observed
+	// Policy says when images are removed that nobody uses. The zero value has the
+	// kubelet's numbers.
+	Policy policy.Images
 	// Delay is how long after Changed images are looked at; zero is
 	// DefaultImageDelay.
 	Delay time.Duration
@@ -73,8 +70,13 @@ type ImagesConfig struct {
 	Panicked func(call string, err error)
 }
 
-type imageRuntime interface {
+// ImageLister is the part of a runtime.Runtime that Images use: what is there, and
+// which images its containers refer to. The methods are called with a deadline of
+// CallTimeout. After an error of any of them nothing is removed.
+type ImageLister interface {
 	runtime.PodLister
+	// ListImages returns all images that are present. It is called once or twice in
+	// each Step.
 	ListImages(ctx context.Context) ([]runtime.Image, error)
 }
 

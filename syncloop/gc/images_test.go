@@ -17,6 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // shelf is a bottle with Images. An image has a megabyte; the disk has ten.
@@ -34,7 +35,7 @@ func (s *shelf) Event(_ k8sruntime.Object, _, reason, message string) {
 	s.told = append(s.told, reason+": "+message)
 }
 
-func newShelf(t *testing.T, policy gc.ImagePolicy) *shelf {
+func newShelf(t *testing.T, limits policy.Images) *shelf {
 	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
@@ -46,7 +47,7 @@ func newShelf(t *testing.T, policy gc.ImagePolicy) *shelf {
 	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
 	require.NoError(t, err)
 	s.images, err = gc.NewImages(gc.ImagesConfig{
-		Runtime: rt, Images: s.manager, Seen: picture{b.bench, nil}, Policy: policy, Recorder: s, Clock: own, Delay: 1,
+		Runtime: rt, Images: s.manager, Seen: picture{b.bench, nil}, Policy: limits, Recorder: s, Clock: own, Delay: 1,
 	})
 	require.NoError(t, err)
 	var ctx context.Context
@@ -89,7 +90,7 @@ func (s *shelf) quiet(t *testing.T) {
 // IG-1, IG-3: from 85 % down to 80 %; what a container refers to stays, whether
 // it runs or not, and so do a leased image and a young one.
 func TestImages_IG1_IG3_Threshold(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{})
+	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1) // of image i
 	s.pull(t, "b:1", "c:1", "d:1", "e:1", "f:1", "g:1")
 	s.images.Changed()
@@ -113,7 +114,7 @@ func TestImages_IG1_IG3_Threshold(t *testing.T) {
 // IG-4: what cannot be removed stops nobody; too little is said. It is tried
 // again, and every 5 min while the disk is above the low mark.
 func TestImages_IG4_TooLittle(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{})
+	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
 	s.pull(t, "b:1", "c:1")
 	heal := s.rule(t, faulty.Rule{Verb: faulty.RemoveImage, Do: faulty.Fail, Times: 1})
@@ -136,7 +137,7 @@ func TestImages_IG4_TooLittle(t *testing.T) {
 // If the runtime cannot say what is in use nothing is removed.
 func TestImages_NothingConcluded(t *testing.T) {
 	for _, verb := range []string{faulty.PodStatus, faulty.ListPods, faulty.ListImages, faulty.ImageFilesystem} {
-		s := newShelf(t, gc.ImagePolicy{})
+		s := newShelf(t, policy.Images{})
 		s.dead(t, "a", 1)
 		s.pull(t, "b:1")
 		s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
@@ -152,7 +153,7 @@ func TestImages_NothingConcluded(t *testing.T) {
 
 // IG-6: what nobody has used for so long, counted from our first look.
 func TestImages_IG6_MaxAge(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{MaxAge: time.Hour})
+	s := newShelf(t, policy.Images{MaxAge: time.Hour})
 	s.machine.SetImageFilesystem(0, 0)
 	s.dead(t, "a", 1)
 	s.pull(t, "b:1")
@@ -168,7 +169,7 @@ func TestImages_IG6_MaxAge(t *testing.T) {
 
 // IG-5: everything that nobody uses, whatever its age.
 func TestImages_IG5_DeleteUnused(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{})
+	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1)
 	s.pull(t, "b:1", "c:1")
 	s.process.Go(func() {
@@ -182,7 +183,7 @@ func TestImages_IG5_DeleteUnused(t *testing.T) {
 
 // Of a runtime that knows no disk, and without an age, nothing is even listed.
 func TestImages_NoReason(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{})
+	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(0, 0)
 	s.rule(t, faulty.Rule{Verb: faulty.ListImages, Do: faulty.Fail})
 	s.images.Changed()
@@ -191,7 +192,7 @@ func TestImages_NoReason(t *testing.T) {
 }
 
 func TestNewImages_NamesEveryFault(t *testing.T) {
-	_, err := gc.NewImages(gc.ImagesConfig{Policy: gc.ImagePolicy{HighThresholdPercent: 101, LowThresholdPercent: -1, MinAge: -1, MaxAge: -1}, Delay: -1, Period: -1, CallTimeout: -1})
+	_, err := gc.NewImages(gc.ImagesConfig{Policy: policy.Images{HighThresholdPercent: 101, LowThresholdPercent: -1, MinAge: -1, MaxAge: -1}, Delay: -1, Period: -1, CallTimeout: -1})
 	require.EqualError(t, err, "gc: ImagesConfig.Runtime is missing\ngc: ImagesConfig.Images is missing\ngc: ImagesConfig.Seen is missing\n"+
 		"gc: ImagesConfig.Policy.HighThresholdPercent is not a percentage\ngc: ImagesConfig.Policy.LowThresholdPercent is not a percentage\n"+
 		"gc: ImagesConfig.Policy.MinAge is negative\ngc: ImagesConfig.Policy.MaxAge is negative\ngc: ImagesConfig.Delay is negative\n"+
@@ -215,7 +216,7 @@ func (p pinning) ListImages(ctx context.Context) ([]runtime.Image, error) {
 // IG-1: a pinned image stays whatever happens, and so does a leased one, which is
 // no error.
 func TestImages_IG1_PinnedAndLeased(t *testing.T) {
-	s := newShelf(t, gc.ImagePolicy{})
+	s := newShelf(t, policy.Images{})
 	s.pull(t, "pause:1", "leased:1", "b:1")
 	rt := pinning{s.machine, "pause:1"}
 	manager, err := images.New(images.Config{Images: rt})

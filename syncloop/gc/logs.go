@@ -11,13 +11,9 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
-
-// LogPolicy says how large a log may get, and how many files there are of it. The
-// zero value has the kubelet's numbers: 10 MiB, and 5.
-type LogPolicy = policy.Logs
 
 // Defaults of LogsConfig.
 const (
@@ -30,15 +26,16 @@ const (
 // LogsConfig is what Logs need. Store, Runtime and Seen are required.
 type LogsConfig struct {
 	// Store has the logs: a logfiles.Dir.
-	Store logStore
+	Store LogStore
 	// Runtime is told that a log has been put away.
 	Runtime runtime.LogReopener
 	// Seen is the newest picture of what there is: a pleg.PLEG. It says which
 	// containers run, and costs nothing to look at.
-	Seen seen
-	// Policy says which logs are rotated. One that says never is a fault: there is
-	// nothing to do then.
-	Policy LogPolicy
+	Seen Observed
+	// Policy says how large a log may get, and how many files there are of it. The
+	// zero value has the kubelet's numbers: 10 MiB, and 5. One that says never is a
+	// fault: there is nothing to do then.
+	Policy policy.Logs
 	// Period is how often logs are looked at while containers run; zero is
 	// DefaultLogPeriod.
 	Period time.Duration
@@ -56,11 +53,17 @@ type LogsConfig struct {
 	Panicked func(call string, err error)
 }
 
-type logStore interface {
-	// Due reports whether a log is to be rotated.
+// LogStore has the logs of containers: a logfiles.Dir.
+type LogStore interface {
+	// Due reports whether a log is to be rotated: it has maxBytes or more. It is called
+	// for each running container once per Period, by one caller, concurrently with
+	// Rotate. An error is logged, and the log is asked about again.
 	Due(l logfiles.Log, maxBytes int64) (bool, error)
-	// Rotate rotates a log; reopen has the runtime write to a new file.
-	Rotate(ctx context.Context, l logfiles.Log, p LogPolicy, now time.Time, reopen func(context.Context) error) error
+	// Rotate gives a log another name and calls reopen, which has the runtime write to a
+	// new file. If reopen fails the log has its name again. It is called by one caller
+	// at a time for each log, concurrently for MaxRotations of them. After an error it
+	// is called again at the next Period at which the log is due.
+	Rotate(ctx context.Context, l logfiles.Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error
 }
 
 // Logs rotates the logs of running containers. Changed may be called from

@@ -20,6 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // printer is logs in memory, a picture of who writes them, and the runtime that does.
@@ -83,7 +84,7 @@ func (s *printer) Due(l logfiles.Log, maxBytes int64) (bool, error) {
 	return ok && maxBytes == 7, err
 }
 
-func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p gc.LogPolicy, now time.Time, reopen func(context.Context) error) error {
+func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error {
 	s.note("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
 	err := reopen(ctx)
 	return errors.Join(err, turn.Over(nil).Sleep(context.WithoutCancel(ctx), s.takes[l.Pod.Name]))
@@ -122,7 +123,7 @@ func newPrinter() *printer {
 // run runs a rotator until the bubble's test has ended.
 func (s *printer) run(t *testing.T, change ...func(*gc.LogsConfig)) (logs *gc.Logs, end func()) {
 	config := gc.LogsConfig{
-		Store: s, Runtime: s, Seen: s, Policy: gc.LogPolicy{MaxBytes: 7}, Log: slog.New(slog.NewTextHandler(&s.text, nil)),
+		Store: s, Runtime: s, Seen: s, Policy: policy.Logs{MaxBytes: 7}, Log: slog.New(slog.NewTextHandler(&s.text, nil)),
 	}
 	for _, c := range change {
 		c(&config)
@@ -226,7 +227,7 @@ func TestLogs_End(t *testing.T) {
 
 func TestNewLogs_NamesEveryFault(t *testing.T) {
 	_, err := gc.NewLogs(gc.LogsConfig{
-		Policy: gc.LogPolicy{MaxBytes: -1, MaxFiles: 1}, Period: -1, CallTimeout: -1, MaxRotations: -1,
+		Policy: policy.Logs{MaxBytes: -1, MaxFiles: 1}, Period: -1, CallTimeout: -1, MaxRotations: -1,
 	})
 	require.Error(t, err)
 	assert.Equal(t, strings.Split(`gc: LogsConfig.Store is missing

@@ -18,7 +18,7 @@ import (
 // PodsConfig is what Pods need. Runtime and Removable are required.
 type PodsConfig struct {
 	// Runtime is asked what there is and told to remove it.
-	Runtime remover
+	Runtime PodRemover
 	// Removable is asked right before each removal. It is called concurrently
 	// and must not block.
 	Removable func(uid types.UID) bool
@@ -43,12 +43,22 @@ type PodsConfig struct {
 	Panicked func(call string, err error)
 }
 
-type looker interface {
+// PodReader is the part of a runtime.Runtime that says what there is of a pod.
+type PodReader interface {
+	// PodStatus returns all that the runtime has of a pod. It is called right before
+	// each removal, and again after it, concurrently for different pods, with a
+	// deadline of CallTimeout. A pod without records is no error. After an error
+	// nothing is removed, and the pod is tried again with a backoff.
 	PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
 }
 
-type remover interface {
-	looker
+// PodRemover is the part of a runtime.Runtime that Pods use.
+type PodRemover interface {
+	PodReader
+	// RemoveSandbox removes a sandbox that nobody uses, with its records. It is called
+	// concurrently for different pods, with a deadline of CallTimeout. An unknown
+	// sandbox is no error. After any other error the pod is tried again, with a
+	// backoff.
 	RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error
 }
 
@@ -160,7 +170,7 @@ func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, err
 }
 
 // look asks the runtime what there is of a pod.
-func look(ctx context.Context, t turn.Turn, rt looker, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
+func look(ctx context.Context, t turn.Turn, rt PodReader, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := t.WithDeadline(ctx, t.Now().Add(within))
 	defer cancel()
 	status, err := rt.PodStatus(ctx, uid)

@@ -21,7 +21,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
-	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // Config says what a node is made of. The zero value is a complete node: an
@@ -144,11 +144,11 @@ type Config struct {
 	Housekeeping time.Duration
 	// GC says how long dead containers are kept of pods that are still there;
 	// the zero value keeps one of each name, as the kubelet does.
-	GC gc.Policy
+	GC policy.Containers
 	// ImageGC says when images are removed that nobody uses; the zero value has
 	// the kubelet's numbers. Without a runtime.ImageFilesystem only an age
 	// removes any.
-	ImageGC gc.ImagePolicy
+	ImageGC policy.Images
 	// MaxPulls bounds how many images are pulled at once, MaxPullsPerRegistry how
 	// many of them from one registry; zero is 10 and 5, negative is no bound.
 	MaxPulls, MaxPullsPerRegistry int

@@ -5,24 +5,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
-
-// Explanation is why a pod is as it is: its String is a page for people, whose
-// first line is one sentence, and its JSON is for programs.
-type Explanation = explain.Explanation
 
 // Explain says why a pod is as it is, what it waits for, and when it is looked
 // at next. It is false for a pod that neither anybody wants nor the runtime
 // shows. It never blocks, and may be called before and after Run as well.
-func (n *Node) Explain(uid types.UID) (Explanation, bool) {
+func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.turn.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
 	n.histories.tell(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
 	if !f.Wanted && !f.Worker.Known && !shown {
-		return Explanation{}, false
+		return explain.Explanation{}, false
 	}
 	if f.Pod == nil {
 		f.Pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
@@ -44,13 +40,13 @@ func (n *Node) Explain(uid types.UID) (Explanation, bool) {
 
 // ExplainByName is Explain for the pod of a name. A pod that is wanted goes
 // before those of its name that still have to end.
-func (n *Node) ExplainByName(namespace, name string) (Explanation, bool) {
+func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
 	for _, uid := range n.named(namespace, name) {
 		if e, ok := n.Explain(uid); ok {
 			return e, true
 		}
 	}
-	return Explanation{}, false
+	return explain.Explanation{}, false
 }
 
 // situation is what holds for all pods.

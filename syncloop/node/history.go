@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
-	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 // histories keep of each pod what is needed to explain it and what nobody else

@@ -3,12 +3,13 @@ package node
 import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // buildLogs: who keeps logs from filling the disk. Nobody does where logs are no files
 // that we know, or the runtime cannot be told that one was put away.
 func (n *Node) buildLogs() (err error) {
-	policy := gc.LogPolicy{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
+	policy := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
 	reopener := power[runtime.LogReopener](n)
 	if n.logs == nil || reopener == nil || policy.Never() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // NextAttempt is the number after the highest of which a container has a log;

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/podkeel/podkeel/internal/osfile"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // pieceBytes is how much is read between two looks at the context.

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // Pods lists pods that have a directory and for which of answers true, at most

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/gc/internal/policy"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // The errors of Rotate.

@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 var (
 	now    = time.Date(2026, 1, 1, 0, 1, 30, 0, time.UTC)
-	policy = gc.LogPolicy{MaxBytes: 10, MaxFiles: 4}
+	limits = policy.Logs{MaxBytes: 10, MaxFiles: 4}
 	live   = logfiles.Log{Pod: web, Container: "c", Attempt: 0}
 )
 
@@ -57,7 +57,7 @@ func (r *rotation) write(name, content string) {
 }
 
 func (r *rotation) rotate(ctx context.Context, at time.Time) error {
-	return r.d.Rotate(ctx, live, policy, at, func(ctx context.Context) error { r.asks++; return r.reopen(ctx) })
+	return r.d.Rotate(ctx, live, limits, at, func(ctx context.Context) error { r.asks++; return r.reopen(ctx) })
 }
 
 // content is every file with what is in it, a line for each; links and what is no
@@ -171,7 +171,7 @@ func TestRotate_F95_AfterACrash(t *testing.T) {
 	r := newRotation(t)
 	require.NoError(t, os.MkdirAll(r.path(""), 0o755))
 	r.write("0.log.20260101-000000", "crashed before the reopening")
-	due, err := r.d.Due(live, policy.MaxBytes)
+	due, err := r.d.Due(live, limits.MaxBytes)
 	require.NoError(t, err)
 	assert.True(t, due)
 	require.NoError(t, r.rotate(t.Context(), now))
@@ -237,14 +237,14 @@ func TestRotate_F95_Links(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.top, "away/0.log"), []byte("somebody else's log"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(r.top, "logs/ns_web_u1"), 0o755))
 	require.NoError(t, os.Symlink("../../away", filepath.Join(r.top, "logs/ns_web_u1/c")))
-	_, err := r.d.Due(live, policy.MaxBytes)
+	_, err := r.d.Due(live, limits.MaxBytes)
 	require.Error(t, err)
 	require.Error(t, r.rotate(t.Context(), now))
 
 	require.NoError(t, os.Remove(filepath.Join(r.top, "logs/ns_web_u1/c")))
 	require.NoError(t, os.Mkdir(r.path(""), 0o755))
 	require.NoError(t, os.Symlink("../../../away/0.log", r.path("0.log")))
-	_, err = r.d.Due(live, policy.MaxBytes)
+	_, err = r.d.Due(live, limits.MaxBytes)
 	require.ErrorIs(t, err, logfiles.ErrNotRegular)
 	require.ErrorIs(t, r.rotate(t.Context(), now), logfiles.ErrNotRegular)
 

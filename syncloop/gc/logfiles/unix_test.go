@@ -28,7 +28,7 @@ func TestDir_FIFOInItsPlace(t *testing.T) {
 			_, err := d.Due(log, 1)
 			require.Error(t, err)
 			reopen := func(context.Context) error { t.Error("it is no log"); return nil }
-			require.Error(t, d.Rotate(t.Context(), log, policy, now, reopen))
+			require.Error(t, d.Rotate(t.Context(), log, limits, now, reopen))
 			_, err = d.NextAttempt(web, "c")
 			require.NoError(t, err)
 			require.NoError(t, d.RemoveAttempts(web, "c", []uint32{1}))

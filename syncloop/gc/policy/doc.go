@@ -1,6 +1,12 @@
-// Package policy decides what is of no use any more: dead containers and
-// sandboxes of pods that are still there, directories of logs, images; and what
-// becomes of a log that is too large. It is pure: records, what is wanted, the rules and the time in, removals out.
+// Package policy decides what a node may remove: dead containers and sandboxes of pods
+// that are still there, directories of logs, and images; and how a log that is too large
+// is rotated. It is pure: the caller passes records, limits and the time, and performs
+// what is returned.
+//
+//   - Containers.Decide names dead containers and unused sandboxes.
+//   - Images.TooMuch, Expired and ToRemove pick images.
+//   - Logs.Rotate names the files to rename, compress and remove.
+//   - PodOfLogs and AttemptOfLog read the names of directories and files.
 //
 // # What is never named
 //

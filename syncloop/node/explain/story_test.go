@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 // epoch is when the pods of the stories begin; it is a minute ago.

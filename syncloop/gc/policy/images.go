@@ -59,7 +59,8 @@ func (d Disk) Percent() int {
 	return int(float64(min(d.UsedBytes, d.CapacityBytes)) / float64(d.CapacityBytes) * 100)
 }
 
-// TooMuch is how many bytes must be freed (IG-3).
+// TooMuch is how many bytes must be freed to be at the low threshold; zero below the
+// high one.
 func (p Images) TooMuch(d Disk) uint64 {
 	if d.CapacityBytes == 0 || p.HighThresholdPercent >= 100 || d.Percent() < p.HighThresholdPercent {
 		return 0
@@ -72,7 +73,7 @@ func (p Images) TooMuch(d Disk) uint64 {
 	return d.UsedBytes - low
 }
 
-// Expired are the images that nobody has used for MaxAge (IG-6). An image is not
+// Expired are the images that nobody has used for MaxAge. An image is not
 // older than we: since is when we began to look.
 func (p Images) Expired(images []Image, since, now time.Time) (expired []Image) {
 	if p.MaxAge <= 0 {

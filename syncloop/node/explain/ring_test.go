@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/podkeel/podkeel/syncloop/node/internal/explain"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 // TestRing: the last entries stay, in order, and what repeats itself is counted.

@@ -11,7 +11,7 @@ import (
 
 // PodOfLogs is the pod whose logs are in a directory, by the directory's name:
 // namespace_name_uid. False: it is none of ours, or no name that one could
-// have (GC-8).
+// have.
 func PodOfLogs(directory string) (types.UID, bool) {
 	namespace, rest, _ := strings.Cut(directory, "_")
 	name, uid, _ := strings.Cut(rest, "_") // Only a UID may have more of them.
@@ -28,7 +28,7 @@ func PodOfLogs(directory string) (types.UID, bool) {
 
 // AttemptOfLog is the attempt at a container whose log is in a file, by the
 // file's name: N.log, or what rotation has made of it. False: it is none of
-// ours (KC-2, GC-9).
+// ours.
 func AttemptOfLog(file string) (uint32, bool) {
 	number, rest, ok := strings.Cut(file, ".")
 	if !ok || rest != "log" && !strings.HasPrefix(rest, "log.") {

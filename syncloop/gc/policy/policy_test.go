@@ -36,7 +36,7 @@ func TestStories(t *testing.T) {
 				return rotate(t, d)
 			}
 			pods := parse(t, d.Input)
-			p, now := Policy{}, start.Add(time.Hour)
+			p, now := Containers{}, start.Add(time.Hour)
 			for _, arg := range d.CmdArgs {
 				value := arg.Vals[0]
 				switch arg.Key {
@@ -57,7 +57,7 @@ func TestStories(t *testing.T) {
 				}
 			}
 			var out strings.Builder
-			for i, r := range Decide(p, pods, now) {
+			for i, r := range p.Decide(pods, now) {
 				if !r.Empty() {
 					fmt.Fprintf(&out, "%s: %s\n", pods[i].UID, strings.Join(append(r.Containers, r.Sandboxes...), " "))
 				}
@@ -220,12 +220,12 @@ func TestDecide_NeverNamed(t *testing.T) {
 			}
 			pods = append(pods, pod)
 		}
-		p := Policy{
+		p := Containers{
 			MinAge: time.Duration(r.Intn(50)) * time.Second, MaxAge: time.Duration(r.Intn(2)*r.Intn(50)) * time.Second,
 			MaxPerPodContainer: r.Intn(4) - 1, MaxPerPod: r.Intn(4), MaxContainers: r.Intn(8),
 		}
 		now := start.Add(time.Duration(r.Intn(120)) * time.Second)
-		for i, removed := range Decide(p, pods, now) {
+		for i, removed := range p.Decide(pods, now) {
 			check(t, seed, pods[i], removed)
 		}
 	}
@@ -342,6 +342,6 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		Decide(Policy{}, pods, start)
+		Containers{}.Decide(pods, start)
 	}
 }

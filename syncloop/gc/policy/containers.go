@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Policy says how long dead containers are kept. The zero value has the
+// Containers says how long dead containers are kept. The zero value has the
 // kubelet's numbers.
-type Policy struct {
+type Containers struct {
 	// MinAge is how old a container must be before it is removed, counted from
 	// its creation. Default none.
 	MinAge time.Duration
@@ -49,8 +49,8 @@ type dead struct {
 }
 
 // Decide names what may be removed of each pod, in the order of the pods. With
-// Policy.MaxContainers all pods of the node must be given at once.
-func Decide(p Policy, pods []*runtime.PodStatus, now time.Time) []Removals {
+// MaxContainers all pods of the node must be given at once.
+func (p Containers) Decide(pods []*runtime.PodStatus, now time.Time) []Removals {
 	removals := make([]Removals, len(pods))
 	units := make([][]unit, len(pods))
 	for i, pod := range pods {
@@ -79,7 +79,7 @@ func Decide(p Policy, pods []*runtime.PodStatus, now time.Time) []Removals {
 type unit []*dead
 
 // units sorts the dead containers of a pod by name.
-func (p Policy) units(pod *runtime.PodStatus, now time.Time, r *Removals) (units []unit) {
+func (p Containers) units(pod *runtime.PodStatus, now time.Time, r *Removals) (units []unit) {
 	records := make([]*runtime.ContainerStatus, len(pod.Containers))
 	for i := range pod.Containers {
 		records[i] = &pod.Containers[i]
@@ -101,7 +101,7 @@ func (p Policy) units(pod *runtime.PodStatus, now time.Time, r *Removals) (units
 }
 
 // unit picks the dead ones of one name that are old enough.
-func (p Policy) unit(uid types.UID, records []*runtime.ContainerStatus, now time.Time, r *Removals) (u unit) {
+func (p Containers) unit(uid types.UID, records []*runtime.ContainerStatus, now time.Time, r *Removals) (u unit) {
 	for i, c := range records {
 		if c.State != runtime.StateExited {
 			continue
@@ -118,7 +118,7 @@ func (p Policy) unit(uid types.UID, records []*runtime.ContainerStatus, now time
 }
 
 // cut removes what is too many, or too old, of one pod (GC-3).
-func (p Policy) cut(units []unit, now time.Time, r *Removals) {
+func (p Containers) cut(units []unit, now time.Time, r *Removals) {
 	limit := cmp.Or(p.MaxPerPodContainer, 1)
 	for _, u := range units {
 		u.keep(limit)
@@ -145,7 +145,7 @@ func (p Policy) cut(units []unit, now time.Time, r *Removals) {
 
 // cutAll removes what is too many on the node: first of each name its share,
 // then the oldest (GC-4).
-func (p Policy) cutAll(pods [][]unit) {
+func (p Containers) cutAll(pods [][]unit) {
 	all := slices.Concat(pods...)
 	if p.MaxContainers <= 0 || left(all) <= p.MaxContainers {
 		return
