@@ -195,6 +195,7 @@ func Podkeel() House {
 		Doors: []Door{
 			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
+			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "test"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},

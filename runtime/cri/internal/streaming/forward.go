@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/portforward"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forward connects conn with a port, until both ways have ended or one has failed,
