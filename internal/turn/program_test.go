@@ -114,16 +114,21 @@ func (p *program) latch() string {
 	return fmt.Sprint(through, gate.Opened())
 }
 
-// each does seven things of 1, 2, 3 ... milliseconds, three at a time.
+// each does seven things of 1, 2, 3 ... milliseconds, three at a time: the first three
+// wait for each other.
 func (p *program) each() string {
 	var busy, most int
-	squares := make([]int, 7)
+	together, squares := p.NewLatch(), make([]int, 7)
 	turn.Each(p, 3, len(squares), func(i int) {
 		p.mu.Lock()
 		busy++
 		most = max(most, busy)
+		all := busy == 3
 		p.mu.Unlock()
-		if p.Sleep(p.ctx, time.Duration(i+1)*time.Millisecond) == nil {
+		if all {
+			together.Open()
+		}
+		if together.Wait(p.ctx) == nil && p.Sleep(p.ctx, time.Duration(i+1)*time.Millisecond) == nil {
 			p.note("square %d", i)
 			squares[i] = i * i
 		}
@@ -134,12 +139,15 @@ func (p *program) each() string {
 	return fmt.Sprint(squares, " at most ", most)
 }
 
-// deadline ends one sleep in time, one too late and one that never began.
+// deadline ends one sleep in time, one too late and one that never began. What does
+// not come first is an hour away, as real time keeps to nothing less.
 func (p *program) deadline() string {
 	var said []string
-	for _, d := range []time.Duration{30, 5, 0} {
-		ctx, cancel := p.WithDeadline(p.ctx, p.Now().Add(d*time.Millisecond))
-		err := p.Sleep(ctx, 10*time.Millisecond)
+	for _, c := range []struct{ deadline, sleep time.Duration }{
+		{time.Hour, 10 * time.Millisecond}, {5 * time.Millisecond, time.Hour}, {0, time.Hour},
+	} {
+		ctx, cancel := p.WithDeadline(p.ctx, p.Now().Add(c.deadline))
+		err := p.Sleep(ctx, c.sleep)
 		p.note("slept: %v", err)
 		said = append(said, fmt.Sprint(err))
 		cancel()
@@ -175,9 +183,8 @@ func (p *program) timeout() string {
 			event.Signal()
 		}
 	})
-	until := p.Now().Add(30 * time.Millisecond)
-	first, err1 := event.WaitUntil(p.ctx, until)
-	second, err2 := event.WaitUntil(p.ctx, until)
+	first, err1 := event.WaitUntil(p.ctx, p.Now().Add(time.Hour))
+	second, err2 := event.WaitUntil(p.ctx, p.Now().Add(28*time.Millisecond))
 	return fmt.Sprint(first, second, errors.Join(err1, err2))
 }
 
