@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -124,18 +125,7 @@ func (r *Runtime) sandbox(ctx context.Context, id string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	for _, s := range list.GetItems() {
-		if s.GetId() != id || id == "" { // A runtime may take a part of an ID for it.
-			continue
-		}
-		if s.GetLabels()[convert.LabelOwner] != r.cfg.Owner {
-			return record{}, fmt.Errorf("%w: sandbox %s", ErrForeign, id)
-		}
-		found := sandboxRecord(s)
-		r.records.add(id, found)
-		return found, nil
-	}
-	return record{}, fmt.Errorf("cri: %w: sandbox %s", runtime.ErrNotFound, id)
+	return find(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
 // container finds a container of ours, which is asked for if it is not known.
@@ -147,18 +137,28 @@ func (r *Runtime) container(ctx context.Context, id string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	for _, c := range list.GetContainers() {
-		if c.GetId() != id || id == "" {
-			continue
-		}
-		if c.GetLabels()[convert.LabelOwner] != r.cfg.Owner {
-			return record{}, fmt.Errorf("%w: container %s", ErrForeign, id)
-		}
-		found := containerRecord(c)
-		r.records.add(id, found)
-		return found, nil
+	return find(r, "container", id, list.GetContainers(), containerRecord)
+}
+
+// item is a sandbox or container in a list.
+type item interface {
+	GetId() string
+	GetLabels() map[string]string
+}
+
+// find takes up the record of an ID from the list that was filtered by it. A runtime may
+// take a part of an ID for it.
+func find[T item](r *Runtime, kind, id string, list []T, made func(T) record) (record, error) {
+	i := slices.IndexFunc(list, func(e T) bool { return e.GetId() == id && id != "" })
+	switch {
+	case i < 0:
+		return record{}, fmt.Errorf("cri: %w: %s %s", runtime.ErrNotFound, kind, id)
+	case list[i].GetLabels()[convert.LabelOwner] != r.cfg.Owner:
+		return record{}, fmt.Errorf("%w: %s %s", ErrForeign, kind, id)
 	}
-	return record{}, fmt.Errorf("cri: %w: container %s", runtime.ErrNotFound, id)
+	found := made(list[i])
+	r.records.add(id, found)
+	return found, nil
 }
 
 // making are the names of what is being made by us, as a runtime need not show

@@ -81,10 +81,7 @@ func (r *Runtime) askSandbox(ctx context.Context, id string) (*cri.PodSandboxSta
 	if err != nil {
 		return nil, err
 	}
-	if got := res.GetStatus().GetId(); got != id {
-		return nil, fmt.Errorf("%w: asked for sandbox %s, it answers for %q", ErrMalformed, id, got)
-	}
-	return res.GetStatus(), nil
+	return res.GetStatus(), answers("sandbox", id, res.GetStatus())
 }
 
 // askContainer is the status of a container, which is of that container.
@@ -93,10 +90,15 @@ func (r *Runtime) askContainer(ctx context.Context, id string) (*cri.ContainerSt
 	if err != nil {
 		return nil, err
 	}
-	if got := res.GetStatus().GetId(); got != id {
-		return nil, fmt.Errorf("%w: asked for container %s, it answers for %q", ErrMalformed, id, got)
+	return res.GetStatus(), answers("container", id, res.GetStatus())
+}
+
+// answers fails for the status of another ID than the one that was asked for.
+func answers(kind, id string, status interface{ GetId() string }) error {
+	if got := status.GetId(); got != id {
+		return fmt.Errorf("%w: asked for %s %s, it answers for %q", ErrMalformed, kind, id, got)
 	}
-	return res.GetStatus(), nil
+	return nil
 }
 
 // RuntimeStatus implements runtime.StatusReporter.
