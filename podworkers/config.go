@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -46,7 +45,7 @@ type Config struct {
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
 	// Recorder receives events; nil drops them.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Hooks are told facts; all are optional.
 	Hooks Hooks
 }
@@ -94,18 +93,6 @@ type statusCache interface {
 	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
 }
 
-// recorder is the part of client-go's event recorder that this package uses.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
-// silent is the recorder of those who want no events.
-type silent struct{}
-
-func (silent) Event(k8sruntime.Object, string, string, string)          {}
-func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
-
 func (c *Config) complete() error {
 	var errs []error
 	if c.Syncer == nil {
@@ -128,9 +115,6 @@ func (c *Config) complete() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Recorder == nil {
-		c.Recorder = silent{}
 	}
 	return errors.Join(errs...)
 }

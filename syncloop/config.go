@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -90,18 +89,6 @@ type readiness interface {
 	SetContainerReadiness(uid types.UID, containerID string, ready bool)
 	SetContainerStartup(uid types.UID, containerID string, started bool)
 }
-
-// recorder is the part of client-go's event recorder that this package uses.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
-// silent is the recorder of those who want no events.
-type silent struct{}
-
-func (silent) Event(k8sruntime.Object, string, string, string)          {}
-func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 
 func (c *Config) complete() error {
 	var errs []error

@@ -16,6 +16,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -35,7 +36,7 @@ type DeadlinesConfig struct {
 	// Status knows since when a pod has been active: a status.Store.
 	Status started
 	// Recorder receives events; nil drops them.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
@@ -97,9 +98,6 @@ func (c *DeadlinesConfig) complete() error {
 	missing(c.Desired == nil, "Desired")
 	missing(c.Workers == nil, "Workers")
 	missing(c.Status == nil, "Status")
-	if c.Recorder == nil {
-		c.Recorder = silent{}
-	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}

@@ -59,7 +59,7 @@ type HandlersConfig struct {
 	// them.
 	Mirrors MirrorClient
 	// Recorder receives events; nil drops them.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
@@ -162,9 +162,6 @@ func (c *HandlersConfig) complete() error {
 	}
 	if c.Discard == nil {
 		c.Discard = func([]types.UID) {}
-	}
-	if c.Recorder == nil {
-		c.Recorder = silent{}
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

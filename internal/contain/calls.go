@@ -2,6 +2,8 @@ package contain
 
 import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Value calls f, whose panic becomes its error.
@@ -53,26 +55,29 @@ func Hook3[A, B, C any](g *Guard, call string, hook func(A, B, C)) func(A, B, C)
 	return func(a A, b B, c C) { _ = g.Do(call, func() { hook(a, b, c) }) }
 }
 
-// events is the part of client-go's event recorder that is used here.
-type events interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
 // Recorder is an event recorder contained. An event that is panicked over is lost.
 type Recorder struct {
-	inner events
+	inner runtime.EventRecorder
 	guard *Guard
 }
 
-// NewRecorder contains a recorder that is not nil. One that is contained already
-// stays as it is.
-func NewRecorder(g *Guard, r events) *Recorder {
-	if done, ok := r.(*Recorder); ok {
-		return done
+// NewRecorder contains a recorder; nil becomes one that drops every event. One that is
+// contained already stays as it is.
+func NewRecorder(g *Guard, r runtime.EventRecorder) *Recorder {
+	switch r := r.(type) {
+	case nil:
+		return &Recorder{silent{}, g}
+	case *Recorder:
+		return r
 	}
 	return &Recorder{r, g}
 }
+
+// silent is the recorder of an embedder that wants no events.
+type silent struct{}
+
+func (silent) Event(k8sruntime.Object, string, string, string)          {}
+func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 
 // Event passes an event on.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {

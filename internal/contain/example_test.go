@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -28,8 +30,14 @@ func ExampleNewRuntime() {
 }
 
 func ExampleNewRecorder() {
-	r := contain.NewRecorder(contain.New(contain.Config{}), nil)
-	r.Event(nil, "Warning", "Failed", "a recorder that is nil panics")
-	fmt.Println("and that is contained")
-	// Output: and that is contained
+	g := contain.New(contain.Config{})
+	contain.NewRecorder(g, broken{}).Event(nil, "Warning", "Failed", "a recorder that panics")
+	fmt.Println(g.Healthy() != nil)
+	contain.NewRecorder(g, nil).Event(nil, "Warning", "Failed", "an event that is dropped")
+	// Output: true
 }
+
+// broken is a recorder that panics.
+type broken struct{ runtime.EventRecorder }
+
+func (broken) Event(k8sruntime.Object, string, string, string) { panic("boom") }

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // ErrConfig is what every fault of a Config is.
@@ -31,7 +31,7 @@ type Config struct {
 	// Log takes what people should know. nil discards.
 	Log *slog.Logger
 	// Recorder, if any, is told of rejected pods as events FailedValidation.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Hooks observe.
 	Hooks Hooks
 }
@@ -60,12 +60,6 @@ func (c *Config) contain() *contain.Guard {
 	c.Hooks.Rejected = contain.Hook3(g, "Hooks.Rejected", c.Hooks.Rejected)
 	c.Hooks.Failed = contain.Hook2(g, "Hooks.Failed", c.Hooks.Failed)
 	return g
-}
-
-// recorder is the half of client-go's EventRecorder that is needed.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
 }
 
 // complete fills in the defaults and names every fault.

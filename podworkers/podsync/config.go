@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -30,7 +29,7 @@ type Config struct {
 	// that of package status, it is copied less often.
 	Status statusStore
 	// Recorder gets events for people. Nil discards them.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Clock is nil for the real one.
 	Clock clock.Clock
 	// Log gets one line per thing done and per failure. Nil discards.
@@ -151,12 +150,6 @@ type statusReader interface {
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
-// recorder is the slice of client-go's record.EventRecorder that is used here.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
 // Hooks are told what happens. They are called by the goroutine of the sync,
 // or by those of parallel kills, with no lock held. Each may be nil.
 type Hooks struct {
@@ -216,9 +209,6 @@ func (c *Config) complete() error {
 	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), deadline.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
-	if c.Recorder == nil {
-		c.Recorder = noEvents{}
-	}
 	if c.Probes == nil {
 		c.Probes = noProbes{}
 	}
@@ -230,9 +220,3 @@ func (c *Config) complete() error {
 	}
 	return nil
 }
-
-// noEvents discards events.
-type noEvents struct{}
-
-func (noEvents) Event(k8sruntime.Object, string, string, string)          {}
-func (noEvents) Eventf(k8sruntime.Object, string, string, string, ...any) {}

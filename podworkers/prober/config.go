@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // DefaultMaxProbes is how many checks are made at once if nothing is said.
@@ -47,7 +47,7 @@ type Config struct {
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
 	// Recorder receives the events Unhealthy and ProbeWarning; nil drops them.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Hooks are told facts; all are optional.
 	Hooks Hooks
 }
@@ -103,18 +103,6 @@ type Result struct {
 	Message string
 }
 
-// recorder is the part of client-go's event recorder that this package uses.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
-// silent is the recorder of those who want no events.
-type silent struct{}
-
-func (silent) Event(k8sruntime.Object, string, string, string)          {}
-func (silent) Eventf(k8sruntime.Object, string, string, string, ...any) {}
-
 // The events' reasons, as the kubelet has them.
 const (
 	reasonUnhealthy = "Unhealthy"
@@ -142,9 +130,6 @@ func (c *Config) complete() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Recorder == nil {
-		c.Recorder = silent{}
 	}
 	return errors.Join(errs...)
 }

@@ -58,7 +58,7 @@ type ImagesConfig struct {
 	CallTimeout time.Duration
 	// Recorder receives an event about Node if too little can be freed; nil
 	// drops it.
-	Recorder eventer
+	Recorder runtime.EventRecorder
 	// Node is what such an event is about.
 	Node k8sruntime.Object
 	// Clock is the time; nil is the real one.
@@ -78,10 +78,6 @@ type ImageLister interface {
 	// ListImages returns all images that are present. It is called once or twice in
 	// each Step.
 	ListImages(ctx context.Context) ([]runtime.Image, error)
-}
-
-type eventer interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
 }
 
 // Images removes images that nobody uses. All methods may be called

@@ -35,6 +35,10 @@ func (s *shelf) Event(_ k8sruntime.Object, _, reason, message string) {
 	s.told = append(s.told, reason+": "+message)
 }
 
+func (s *shelf) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
+	s.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
 func newShelf(t *testing.T, limits policy.Images) *shelf {
 	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
 	b.process = b.NewProcess()

@@ -7,13 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
 // admitPowers refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
 // event, for each admission once.
-func admitPowers(powers podsync.Powers, events recorder) syncloop.PodAdmitHandler {
+func admitPowers(powers podsync.Powers, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, powers)
 		if len(rejected) > 0 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -166,7 +165,7 @@ type Config struct {
 	Log *slog.Logger
 	// Recorder receives events, whose messages have 1024 bytes at most; nil drops
 	// them. client-go's recorder fits.
-	Recorder recorder
+	Recorder runtime.EventRecorder
 	// Hooks are those of the workers; each is called after the node has seen
 	// to the same thing itself. Panicked is called for each contained panic of
 	// whatever is in this Config: see the package comment.
@@ -194,12 +193,6 @@ type ContainerStates interface {
 	// of those is dropped, by Remove(ctx, uid, gone) if there is such a method, as
 	// checkpoint.Containers has: it asks gone while nothing is being saved of the pod.
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
-}
-
-// recorder is the part of client-go's event recorder that a node uses.
-type recorder interface {
-	Event(object k8sruntime.Object, eventtype, reason, message string)
-	Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any)
 }
 
 // hostSource is the name of the source behind Set. It takes the place of the

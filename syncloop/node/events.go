@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // longestEvent is how many bytes the message of an event may have, as the API
@@ -13,14 +15,14 @@ const longestEvent = 1024
 
 // brief passes events on with messages that are fit to be shown: of bounded
 // length, and valid text.
-type brief struct{ recorder }
+type brief struct{ runtime.EventRecorder }
 
-// Event implements recorder.
+// Event implements runtime.EventRecorder.
 func (b brief) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	b.recorder.Event(object, eventtype, reason, shortened(message))
+	b.EventRecorder.Event(object, eventtype, reason, shortened(message))
 }
 
-// Eventf implements recorder. The message is made here: what is formatted may be
+// Eventf implements runtime.EventRecorder. The message is made here: what is formatted may be
 // long.
 func (b brief) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	b.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
