@@ -80,22 +80,26 @@ type Door struct {
 
 // House is what the rules are about.
 type House struct {
-	Module   string
-	TopLevel []string // besides dot files
-	Rooms    []Room
-	Stairs   []Stair
-	Ground   []string // floor 0 besides the standard library: anybody may import these
-	Doors    []Door
-	Tiers    map[string]Tier // by directory
-	Hidden   []string        // types that exported names show and nobody can name, to be exported
+	Module       string
+	TopLevel     []string // besides dot files
+	Rooms        []Room
+	Stairs       []Stair
+	Ground       []string // floor 0 besides the standard library: anybody may import these
+	Doors        []Door
+	Tiers        map[string]Tier // by directory
+	Hidden       []string        // types that exported names show and nobody can name, to be exported
+	Unruled      []string        // packages that cite rules and have no RULES.md yet
+	Uncontracted []string        // packages whose comments are too long yet, or cite rules
 }
 
 // Podkeel is the architecture of this repository.
 func Podkeel() House {
 	return House{
-		Module: "github.com/podkeel/podkeel",
-		Tiers:  tiers,
-		Hidden: hiddenTypes,
+		Module:       "github.com/podkeel/podkeel",
+		Tiers:        tiers,
+		Hidden:       hiddenTypes,
+		Unruled:      unruled,
+		Uncontracted: uncontracted,
 		TopLevel: []string{
 			"podworkers", "podmanager", "workqueue", "pleg", "syncloop", "runtime", "examples", "internal",
 			"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md",

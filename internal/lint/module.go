@@ -212,6 +212,8 @@ func rules() map[string]func(*findings, House) {
 		"leak":        leaks,
 		"files":       files,
 		"hidden":      hidden,
+		"ruletable":   ruleTables,
+		"contract":    contracts,
 	}
 }
 

@@ -1,0 +1,165 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// families are the letters with which the ids of rules begin: of the kubelet's
+// behaviour, followed by a dash and a number, and of invariants and faults, followed
+// by a number alone.
+const families = "AD|B|CA|CF|CS|D|EV|GC|HC|IG|IM|KC|PH|PR|RS|SD|SL|SP|ST|TO"
+
+var (
+	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IF])(\d{1,2}))\b`)
+	idInName   = regexp.MustCompile(`_(` + families + `|[IF])(\d{1,3})`)
+	idRange    = regexp.MustCompile(`(?:\b|_)(` + families + `|[IF])-?(\d{1,3})(?: ?to ?|To|-)(?:` + families + `|[IF])-?(\d{1,3})(?:\b|_)`)
+	testedName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)\w*`)
+)
+
+// ID is a rule's: a family and a number.
+type ID struct {
+	Family string
+	Number int
+}
+
+// String is the id as it is written.
+func (id ID) String() string {
+	switch id.Family {
+	case "I", "F":
+		return fmt.Sprintf("%s%d", id.Family, id.Number)
+	case "B":
+		return fmt.Sprintf("B-%03d", id.Number)
+	}
+	return fmt.Sprintf("%s-%d", id.Family, id.Number)
+}
+
+// compareIDs orders ids: behaviour first, then invariants and faults.
+func compareIDs(a, b ID) int {
+	last := func(id ID) int { return slices.Index([]string{"I", "F"}, id.Family) }
+	return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Number, b.Number))
+}
+
+// idsIn are the ids in a text, those of ranges (B-001 to B-004) included.
+func idsIn(text string) []ID {
+	var out []ID
+	for _, m := range idInText.FindAllStringSubmatch(text, -1) {
+		out = append(out, newID(m[1]+m[3], m[2]+m[4]))
+	}
+	for _, name := range testedName.FindAllString(text, -1) {
+		for _, m := range idInName.FindAllStringSubmatch(name, -1) {
+			out = append(out, newID(m[1], m[2]))
+		}
+	}
+	for _, m := range idRange.FindAllStringSubmatch(text, -1) {
+		for id, last := newID(m[1], m[2]), newID(m[1], m[3]); id.Number <= last.Number; id.Number++ {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, compareIDs)
+	return slices.Compact(out)
+}
+
+func newID(family, number string) ID {
+	n, _ := strconv.Atoi(number) // Digits, as the expression wants.
+	return ID{family, n}
+}
+
+// Citation is a place in a package that names a rule.
+type Citation struct {
+	ID   ID
+	File string // relative to the module's root
+	Line int
+	Test string // the test, or the file of stories below the package; empty in what is no test
+}
+
+// citations are all of a package but those of its doc.go, which names none.
+func citations(m *Module, p *Package) ([]Citation, error) {
+	var out []Citation
+	for _, f := range p.Files {
+		if path.Base(f.Name) == "doc.go" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(m.Root, f.Name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, fileCitations(m, f, string(source))...)
+	}
+	stories, err := storyCitations(m, p)
+	return append(out, stories...), err
+}
+
+// fileCitations are those of a Go file. Each belongs to the test in which it stands.
+func fileCitations(m *Module, f *File, source string) []Citation {
+	tests := testLines(m, f)
+	var out []Citation
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		for _, id := range idsIn(line) {
+			c := Citation{ID: id, File: f.Name, Line: number}
+			if f.Test {
+				c.Test = cmp.Or(tests[number], path.Base(f.Name))
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// testLines gives the name of the test in which each line of a file stands.
+func testLines(m *Module, f *File) map[int]string {
+	out := map[int]string{}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || !testedName.MatchString(fn.Name.Name) {
+			continue
+		}
+		from := fn.Pos()
+		if fn.Doc != nil {
+			from = fn.Doc.Pos()
+		}
+		for line := m.fset.Position(from).Line; line <= m.fset.Position(fn.End()).Line; line++ {
+			out[line] = fn.Name.Name
+		}
+	}
+	return out
+}
+
+// storyCitations are those in the files of a package's testdata.
+func storyCitations(m *Module, p *Package) ([]Citation, error) {
+	root := filepath.Join(m.Root, p.Dir)
+	var out []Citation
+	err := filepath.WalkDir(filepath.Join(root, "testdata"), func(name string, entry fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		story, err := filepath.Rel(root, name)
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			for _, id := range idsIn(line) {
+				out = append(out, Citation{id, path.Join(p.Dir, filepath.ToSlash(story)), number, filepath.ToSlash(story)})
+			}
+		}
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const maxTestsCell = 5 // More are not listed in a row.
+
+var (
+	rulesRow  = regexp.MustCompile(`^\| ([A-Z]+-?\d+) \| (.*) \| (.*) \| ?(.*?) ?\|$`)
+	rulesTest = regexp.MustCompile("`([^`]+)`")
+)
+
+// Rule is a row of a RULES.md.
+type Rule struct {
+	ID         ID
+	Line       int
+	Sentence   string
+	Tests      []string
+	Difference string
+}
+
+// ruleTables holds RULES.md of each package to the ids that the package cites: each
+// stands in it, with a sentence, and each row is cited by a test or story that is
+// there. A package that cites nothing needs none.
+func ruleTables(r *findings, h House) {
+	for _, p := range r.m.Packages {
+		if slices.Contains(h.Unruled, p.Dir) || p.Dir == "internal/lint" { // Its ids are examples.
+			continue
+		}
+		cited, err := citations(r.m, p)
+		if err != nil {
+			r.on(p.Dir, "cannot be read: %v", err)
+			continue
+		}
+		file := path.Join(p.Dir, "RULES.md")
+		text, err := os.ReadFile(filepath.Join(r.m.Root, file))
+		if os.IsNotExist(err) {
+			if len(cited) > 0 {
+				r.on(p.Dir, "cites %s in %s and has no RULES.md that says what it means", cited[0].ID, cited[0].File)
+			}
+			continue
+		}
+		ruleTable(r, file, parseRules(string(text)), cited)
+	}
+}
+
+// ruleTable compares one table with the citations of its package.
+func ruleTable(r *findings, file string, rows []Rule, cited []Citation) {
+	rowOf := map[ID]bool{}
+	for i, row := range rows {
+		if i > 0 && compareIDs(rows[i-1].ID, row.ID) >= 0 {
+			r.line(file, row.Line, "%s is out of order, or there twice", row.ID)
+		}
+		if row.Sentence == "" {
+			r.line(file, row.Line, "%s has no sentence that says what the rule is", row.ID)
+		}
+		rowOf[row.ID] = true
+		ruleTests(r, file, row, cited)
+	}
+	for _, c := range cited {
+		if !rowOf[c.ID] {
+			r.line(c.File, c.Line, "cites %s, which %s does not have", c.ID, file)
+		}
+	}
+}
+
+// ruleTests wants a test that cites the rule, and those that the row names to do so.
+func ruleTests(r *findings, file string, row Rule, cited []Citation) {
+	tests := testsOf(row.ID, cited)
+	if len(tests) == 0 {
+		r.line(file, row.Line, "no test or story of this package cites %s", row.ID)
+	}
+	for _, name := range row.Tests {
+		if !slices.Contains(tests, name) {
+			r.line(file, row.Line, "%s does not cite %s: go test ./internal/lint -run TestRuleTables -rewrite", name, row.ID)
+		}
+	}
+	if len(row.Tests) == 0 && len(tests) > 0 {
+		r.line(file, row.Line, "%s names no test: go test ./internal/lint -run TestRuleTables -rewrite", row.ID)
+	}
+}
+
+// testsOf are the tests that cite a rule: first those with its id in their names,
+// then stories, then others.
+func testsOf(id ID, cited []Citation) []string {
+	var out []string
+	for _, c := range cited {
+		if c.ID == id && c.Test != "" {
+			out = append(out, c.Test)
+		}
+	}
+	rank := func(name string) string {
+		switch {
+		case slices.Contains(idsIn(name), id):
+			return "1" + name
+		case strings.Contains(name, "/"):
+			return "2" + name
+		case testedName.MatchString(name):
+			return "3" + name
+		}
+		return "4" + name
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
+	return slices.Compact(out)
+}
+
+// line reports something about a line of a file that is not Go.
+func (r *findings) line(file string, line int, format string, args ...any) {
+	r.all = append(r.all, Finding{file, line, r.rule, fmt.Sprintf(format, args...)})
+}
+
+// parseRules reads the rows of a table of rules.
+func parseRules(text string) []Rule {
+	var out []Rule
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		m := rulesRow.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		ids := idsIn(m[1])
+		if len(ids) != 1 {
+			continue
+		}
+		rule := Rule{ID: ids[0], Line: number, Sentence: strings.TrimSpace(m[2]), Difference: m[4]}
+		for _, name := range rulesTest.FindAllStringSubmatch(m[3], -1) {
+			rule.Tests = append(rule.Tests, name[1])
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
+// RewriteTests puts the tests that cite a rule into each row of a table.
+func RewriteTests(text string, cited []Citation) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		rows := parseRules(line)
+		if len(rows) != 1 {
+			b.WriteString(line)
+			continue
+		}
+		row := rows[0]
+		tests := testsOf(row.ID, cited)
+		more := ""
+		if len(tests) > maxTestsCell {
+			tests, more = tests[:maxTestsCell], fmt.Sprintf(" and %d more", len(tests)-maxTestsCell)
+		}
+		cell := ""
+		if len(tests) > 0 {
+			cell = "`" + strings.Join(tests, "`, `") + "`" + more
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.ID, row.Sentence, cell, row.Difference)
+	}
+	return b.String()
+}

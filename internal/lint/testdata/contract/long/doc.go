@@ -1,0 +1,84 @@
+// Package long says too much.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+//
+// And more.
+package long

@@ -1,0 +1,2 @@
+// Package shell cites nothing, and needs no table.
+package shell
