@@ -96,8 +96,7 @@ func passThrough(s, theirs *v1.PodStatus) {
 // the pod, which is its phase, the reason of it, and its conditions.
 func Conclude(in StatusInput, s *v1.PodStatus) {
 	in.complete()
-	setPhase(s, &in)
-	s.Conditions = podConditions(s, &in)
+	*s = podstatus.Conclude(in.Pod, *s, in.observed(s))
 }
 
 // complete puts something in the place of what is not known, and finds out what
@@ -133,35 +132,6 @@ func setStart(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// setPhase computes the phase and holds on to a terminal one and its reason.
-func setPhase(s *v1.PodStatus, in *StatusInput) {
-	s.Phase = phase(s, in)
-	switch {
-	case s.Phase != v1.PodPending || in.isEnding() || !stranded(in):
-	case allSucceeded(s):
-		s.Phase = v1.PodSucceeded // Only what ran beside them has not, or nobody knows.
-	default:
-		s.Phase, s.Reason, s.Message = v1.PodFailed, reasonSandboxLost, messageSandboxLost
-	}
-	// What was published as the end stays the end, the API's word first. What is
-	// computed after it, as of what the kill has left, is no reason of it.
-	for _, former := range [...]*v1.PodStatus{&in.Pod.Status, in.Old} {
-		if IsTerminal(former.Phase) {
-			s.Phase, s.Reason, s.Message = former.Phase, "", ""
-			break
-		}
-	}
-	if s.Reason != "" || s.Message != "" {
-		return
-	}
-	for _, former := range [...]*v1.PodStatus{in.Old, &in.Pod.Status} {
-		if former.Phase == s.Phase && (former.Reason != "" || former.Message != "") {
-			s.Reason, s.Message = former.Reason, former.Message
-			return
-		}
-	}
-}
-
 // isEnding reports whether this node ends the pod, or has.
 func (in *StatusInput) isEnding() bool {
 	return in.Ending || in.Terminal || in.Pod.DeletionTimestamp != nil
@@ -169,12 +139,6 @@ func (in *StatusInput) isEnding() bool {
 
 // IsTerminal reports whether a phase is an end.
 func IsTerminal(p v1.PodPhase) bool { return podstatus.IsTerminal(p) }
-
-// reasonSandboxLost is the pod reason of a pod that must not be run again
-// (policy Never) and lost its sandbox before all its containers had run.
-const reasonSandboxLost = "SandboxLost"
-
-const messageSandboxLost = "The sandbox was lost after a container had run, and the restart policy forbids another one"
 
 // stranded reports whether a pod with containers that never ran can never run
 // them: Decide makes no sandbox for it, and nothing runs.
@@ -195,16 +159,6 @@ func stranded(in *StatusInput) bool {
 		}
 	}
 	return true
-}
-
-// allSucceeded reports whether all regular containers of a pod have ended well.
-func allSucceeded(s *v1.PodStatus) bool {
-	for i := range s.ContainerStatuses {
-		if end := s.ContainerStatuses[i].State.Terminated; end == nil || end.ExitCode != 0 {
-			return false
-		}
-	}
-	return len(s.ContainerStatuses) > 0
 }
 
 // setAddresses fills in where the pod can be reached.

@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+)
+
+// observed is what the records tell of a pod beyond the statuses of its containers.
+func (in *StatusInput) observed(s *v1.PodStatus) podstatus.Observed {
+	o := podstatus.Observed{
+		SandboxReady: in.place.replace == "",
+		SandboxLost:  in.place.replace != "" && !in.isEnding() && stranded(in),
+		Ending:       in.Ending, Terminated: in.Terminal, Static: in.Static,
+		RestartingAll: in.anew,
+	}
+	if in.given {
+		o.Previous = in.Old
+	}
+	w := whereabouts{in: in}
+	w.locate()
+	if w.x != nil {
+		o.Initialized = new(w.reached >= w.x.regular)
+		o.Outdated = w.outdated()
+	}
+	o.Restarting = w.restarting(s)
+	return o
+}
+
+// whereabouts tells in which sandbox the containers of a pod are.
+type whereabouts struct {
+	in *StatusInput
+	// x has the records if some of them are not in the current sandbox of the pod.
+	// Nil: all are, or there is no sandbox.
+	x *sightings
+	// reached is the last place of the spec that has a record in the current
+	// sandbox, or -1; of all containers before it initialization is past.
+	reached int
+}
+
+// scattered reports whether a record of this incarnation is not in the current
+// sandbox.
+func (in *StatusInput) scattered() bool {
+	for i := range in.Runtime.Containers {
+		c := &in.Runtime.Containers[i]
+		if c.Incarnation == in.Incarnation && c.SandboxID != in.place.current.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// locate finds out how far the containers are in the current sandbox.
+func (w *whereabouts) locate() {
+	if w.in.place.current == nil || !w.in.scattered() {
+		return
+	}
+	w.x, w.reached = new(sightings), -1
+	w.x.read(w.in)
+	for i := range w.x.ephemeral {
+		if w.here(i) {
+			w.reached = i
+		}
+	}
+	if w.in.Initialized == w.in.place.current.ID {
+		w.reached = max(w.reached, w.x.regular)
+	}
+}
+
+// here reports whether the container at a place of the spec is, by its record,
+// in the current sandbox.
+func (w *whereabouts) here(place int) bool {
+	is, _ := w.x.at(place)
+	return is != nil && is.SandboxID == w.in.place.current.ID
+}
+
+// elsewhere reports whether the container at a place of the spec is, by its
+// record, in an older sandbox than the current one, which is fit to be used.
+func (w *whereabouts) elsewhere(place int) bool {
+	return w.x != nil && w.in.place.replace == "" && !w.here(place)
+}
+
+// outdated are the names of containers that are elsewhere, and of ordinary init containers
+// that have not run in the current sandbox and that it has not passed.
+func (w *whereabouts) outdated() []string {
+	var names []string
+	spec := &w.in.Pod.Spec
+	for i := range w.x.ephemeral {
+		behind := w.elsewhere(i)
+		if i < w.x.regular && !isSidecar(&spec.InitContainers[i]) {
+			behind = w.in.place.replace == "" && i > w.reached
+		}
+		if behind {
+			names = append(names, containerAt(spec, i).Name)
+		}
+	}
+	return names
+}
+
+// restarting are the names of containers that have ended and are started again whatever
+// their policy says of how they ended.
+func (w *whereabouts) restarting(s *v1.PodStatus) []string {
+	in := w.in
+	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && len(in.Replaced) == 0 {
+		return nil
+	}
+	var names []string
+	spec := &in.Pod.Spec
+	for i := range len(spec.InitContainers) + len(spec.Containers) {
+		c, list, at := containerAt(spec, i), s.InitContainerStatuses, i
+		if at >= len(spec.InitContainers) {
+			list, at = s.ContainerStatuses, at-len(spec.InitContainers)
+		}
+		status := findAt(list, c.Name, at)
+		if status == nil || status.State.Running != nil {
+			continue
+		}
+		if end := lastEnd(status); end != nil && w.goesOn(i, c, status, end) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// goesOn reports whether the container at a place of the spec, which has ended, is started
+// again whatever its policy says of that.
+func (w *whereabouts) goesOn(place int, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
+	if place < len(w.in.Pod.Spec.InitContainers) {
+		return w.interrupted(c, end)
+	}
+	return w.in.isStarting(status) || w.isReplaced(c, end) || w.startsAnew(place, c, end)
+}
+
+// isStarting reports whether a container that does not run, and waits, is being
+// started: it was ended for that.
+func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
+	if status.State.Waiting == nil {
+		return false
+	}
+	return slices.ContainsFunc(in.Starting, func(s Start) bool { return s.Container.Name == status.Name })
+}
+
+// interrupted reports whether an ordinary init container that has failed is started
+// in a new sandbox, because it may have ended with the one that was lost. One that fails
+// in a sandbox that is there has failed at once.
+func (w *whereabouts) interrupted(c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return w.in.place.replace != "" && !w.in.isEnding() && mayStartAnew(w.in.Pod, c, end.ExitCode)
+}
+
+// startsAnew reports whether a regular container that has failed, at a place of the
+// spec, is started in the sandbox that took the place of the one it ran in.
+func (w *whereabouts) startsAnew(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return end.ExitCode != 0 && w.elsewhere(place) && !w.in.isEnding() && mayStartAnew(w.in.Pod, c, end.ExitCode)
+}
+
+// isReplaced reports whether a container was told to end for the sake of the next
+// attempt, which its policy makes.
+func (w *whereabouts) isReplaced(c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return !w.in.isEnding() && w.in.Replaced.Is(c.Name, end.ContainerID) && mayRestart(w.in.Pod, c, exitUnknown)
+}
+
+// lastEnd is how a container that does not run ended last. Nil: it never ran.
+func lastEnd(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	return podstatus.LastEnd(status)
+}
