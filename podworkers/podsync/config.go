@@ -25,9 +25,9 @@ type Config struct {
 	// Runtime drives the containers. If it is a runtime.StatusReporter it is
 	// asked whether it and its network are ready before anything is started.
 	Runtime runtime.Runtime
-	// Status keeps what is published of pods. If it has a method ReadPodStatus, as
-	// that of package status, it is copied less often.
-	Status statusStore
+	// Status stores the statuses that are published: a status.Manager, or another
+	// StatusStore. If it is a StatusReader too, statuses are copied less often.
+	Status StatusStore
 	// Recorder gets events for people. Nil discards them.
 	Recorder runtime.EventRecorder
 	// Clock is nil for the real one.
@@ -37,9 +37,9 @@ type Config struct {
 	// Hooks observe.
 	Hooks Hooks
 
-	// Probes is told of pods and their containers, and asked about them: a
-	// prober.Prober. Nil: pods with probes are unsupported.
-	Probes prober
+	// Probes runs the probes of pods: a prober.Prober, or another Prober. Nil: pods with
+	// probes are unsupported.
+	Probes Prober
 	// Volumes brings the volumes of pods to the machine. Nil: pods that mount
 	// some are unsupported.
 	Volumes Volumes
@@ -94,7 +94,7 @@ type Config struct {
 	// Logs makes the directory for the logs of a pod, and tells the numbers of attempts
 	// of which there are no records any more and no status. Nil: containers without
 	// either begin with zero.
-	Logs attemptLogs
+	Logs AttemptLogs
 	// MemoryBytes is the memory of the node: Burstable containers are killed in
 	// order of the share of it that they ask for. Zero: all the same.
 	MemoryBytes uint64
@@ -130,25 +130,6 @@ const (
 	// looks for profiles.
 	DefaultSeccompRoot = "/var/lib/kubelet/seccomp"
 )
-
-// statusStore is the slice of podmanager/status that is used here.
-type statusStore interface {
-	// SetPodStatus publishes; it keeps its own copy.
-	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
-	// ReplacePodStatus publishes the first status of a new life of a UID,
-	// which is bound by nothing that was published of the life before.
-	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
-	// GetPodStatus returns a copy of what was published last, which is given away.
-	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
-	// TerminatePod says that a pod has finished on this node.
-	TerminatePod(pod *v1.Pod)
-}
-
-// statusReader is a statusStore that shows what was published last without making
-// a copy.
-type statusReader interface {
-	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
-}
 
 // Hooks are told what happens. They are called by the goroutine of the sync,
 // or by those of parallel kills, with no lock held. Each may be nil.

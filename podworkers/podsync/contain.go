@@ -24,6 +24,9 @@ func (c *Config) contain(g *contain.Guard) {
 	c.Runtime = contain.NewRuntime(g, c.Runtime)
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Keyring = guardedKeyring{c.Keyring, g}
+	if _, none := c.Probes.(noProbes); !none {
+		c.Probes = guardedProbes{c.Probes, g}
+	}
 	c.Changed = contain.Hook1(g, "Changed", c.Changed)
 	c.Hooks.Did = contain.Hook1(g, "Hooks.Did", c.Hooks.Did)
 	c.Hooks.Held = contain.Hook1(g, "Hooks.Held", c.Hooks.Held)
@@ -146,7 +149,7 @@ func (k guardedKeyring) Credentials(ctx context.Context, image string, pod *v1.P
 }
 
 type guardedLogs struct {
-	inner attemptLogs
+	inner AttemptLogs
 	guard *contain.Guard
 }
 

@@ -26,7 +26,7 @@ func (r *shows) PodStatus(context.Context, types.UID) (*runtime.PodStatus, error
 // until it has ended, and nothing of it is remembered then.
 func TestConfirm_F58_DistrustEnds(t *testing.T) {
 	rt := &shows{}
-	s, err := New(Config{Runtime: rt, Status: struct{ statusStore }{}})
+	s, err := New(Config{Runtime: rt, Status: struct{ StatusStore }{}})
 	require.NoError(t, err)
 	v := &visit{pod: &v1.Pod{}, life: &life{}}
 	see := func(states ...runtime.State) error {

@@ -23,11 +23,8 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	plan.Conclude(in, &status)
 	v.dropReasons(&status)
 	s.amend(&status, amend)
-	if v.life.fresh {
-		v.life.fresh = false
-		s.cfg.Status.ReplacePodStatus(v.pod, status)
-	} else {
-		s.cfg.Status.SetPodStatus(v.pod, status)
+	if !s.store(v, status) {
+		return status
 	}
 	s.forgetTold(v)
 	if !terminal {
@@ -52,15 +49,6 @@ func (s *Syncer) amend(status *v1.PodStatus, amend podworkers.PodStatusFunc) {
 	}
 }
 
-// took reports whether what was published of a pod is what is stored of it. A status
-// that the runtime shows and that cannot follow the one before is refused.
-func (s *Syncer) took(v *visit, said *v1.PodStatus) (is bool) {
-	s.read(v, func(stored *v1.PodStatus) {
-		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
-	})
-	return is
-}
-
 // observed tells the prober what has been stored of the pod (PR-4).
 func (s *Syncer) observed(v *visit) {
 	if !hasProbes(v.pod) {
@@ -70,36 +58,9 @@ func (s *Syncer) observed(v *visit) {
 		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
 		return
 	}
-	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
+	if stored, ok := s.stored(v); ok {
 		s.unstarted(v, &stored, func(c *v1.ContainerStatus) { c.ContainerID = "" }) // It is not probed yet.
 		s.cfg.Probes.ObserveStatus(v.pod.UID, &stored)
-	}
-}
-
-// published is the newest status of this life, to be changed at will. Nil: there
-// is none yet, and if a former life left one it is not this pod's. What was started
-// since is added.
-func (s *Syncer) published(v *visit) *v1.PodStatus {
-	if v.life.fresh {
-		return nil
-	}
-	status, ok := s.cfg.Status.GetPodStatus(v.pod.UID)
-	if !ok {
-		return nil
-	}
-	s.addStarted(v, &status)
-	return &status
-}
-
-// read is published for those who change nothing of it: look is called with it if
-// there is one.
-func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
-	if s.statuses != nil && !v.life.fresh && !v.untold() {
-		s.statuses.ReadPodStatus(v.pod.UID, look)
-		return
-	}
-	if old := s.published(v); old != nil {
-		look(old)
 	}
 }
 

@@ -73,14 +73,17 @@ type Endings interface {
 	Drop(uid types.UID) error
 }
 
-// attemptLogs knows the logs of containers: a logfiles.Dir of package gc's.
-type attemptLogs interface {
-	// SetUp makes the directory for the logs of a pod, before anything of the pod is
-	// started: a removal of what a former pod of this UID has left has no part in it.
+// AttemptLogs are the log directories of pods. Package logfiles has them on a disk. Calls for
+// one pod come one after the other, calls for different pods concurrently.
+type AttemptLogs interface {
+	// SetUp creates the directory for the logs of a pod, or does nothing if there is one. It is
+	// called in each sync that starts something, before the first container is created. An
+	// error fails the sync, which is tried again.
 	SetUp(pod runtime.PodRef) error
-	// NextAttempt is the number after the highest of which a container has a log;
-	// zero if it has none. It is called before a container is made of which nothing
-	// else tells how often it was.
+	// NextAttempt returns the number after the highest attempt of which the container has a
+	// log file, and zero if it has none. It is called before a container is created for
+	// which neither a record of the runtime nor the published status has an attempt. After
+	// an error the container begins with attempt zero.
 	NextAttempt(pod runtime.PodRef, container string) (uint32, error)
 }
 
@@ -91,34 +94,3 @@ type HTTPGetter interface {
 	// error says that there was none. It ends with ctx.
 	Get(ctx context.Context, url string, header http.Header) error
 }
-
-// prober is the slice of package prober that is used here. Container IDs are as
-// in statuses.
-type prober interface {
-	// AddPod begins to probe a pod, and does nothing for one that is probed.
-	AddPod(pod *v1.Pod)
-	// UpdatePodStatus sets Started and Ready in a status that is being made.
-	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
-	// ObserveStatus tells what has been stored of a pod. It is only read.
-	ObserveStatus(uid types.UID, status *v1.PodStatus)
-	// Failed reports whether a container has failed its liveness or its startup
-	// probe.
-	Failed(uid types.UID, containerID string) (liveness, startup bool)
-	// Started reports whether a container's startup probe has succeeded.
-	Started(uid types.UID, containerID string) bool
-	// StopLivenessAndStartup ends these probes of a pod that terminates.
-	StopLivenessAndStartup(uid types.UID)
-	// RemovePod ends all probes of a pod.
-	RemovePod(uid types.UID)
-}
-
-// noProbes is the prober of those who have none.
-type noProbes struct{}
-
-func (noProbes) AddPod(*v1.Pod)                         {}
-func (noProbes) UpdatePodStatus(*v1.Pod, *v1.PodStatus) {}
-func (noProbes) ObserveStatus(types.UID, *v1.PodStatus) {}
-func (noProbes) Failed(types.UID, string) (_, _ bool)   { return false, false }
-func (noProbes) Started(types.UID, string) bool         { return false }
-func (noProbes) StopLivenessAndStartup(types.UID)       {}
-func (noProbes) RemovePod(types.UID)                    {}

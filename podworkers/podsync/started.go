@@ -76,7 +76,7 @@ func (s *Syncer) forgetTold(v *visit) {
 	if !v.untold() {
 		return
 	}
-	if stored, ok := s.cfg.Status.GetPodStatus(v.pod.UID); ok {
+	if stored, ok := s.stored(v); ok {
 		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
 			if s.tells(c, begun) {
 				delete(v.life.started, c.Name)

@@ -30,6 +30,9 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	s.addProbes(v)
 	status := s.publish(ctx, v, false, nil)
+	if v.storeErr != nil {
+		return false, v.storeErr
+	}
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
@@ -52,8 +55,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err != nil && ctx.Err() != nil && !cut(ctx, err) {
 		err = errors.Join(err, ctx.Err()) // It was told to stop, whatever else went wrong.
 	}
-	if held != nil {
-		err = errors.Join(err, held)
+	if held != nil || v.storeErr != nil {
+		err = errors.Join(err, held, v.storeErr)
 	}
 	return false, err
 }
@@ -83,6 +86,9 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 	}
 	v.see(status)
 	published := s.publish(ctx, v, false, nil)
+	if v.storeErr != nil {
+		return v.storeErr
+	}
 	actions := s.decide(v, &published)
 	if len(actions.Reset) > 0 {
 		return errors.New("podsync: the containers were reset and are still there")
@@ -95,8 +101,8 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 	vanished := false
 	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.life.number, old) })
-	if !vanished {
-		return nil
+	if !vanished || v.storeErr != nil {
+		return v.storeErr
 	}
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {

@@ -29,7 +29,7 @@ type Syncer struct {
 	execer   runtime.Execer
 	answerer runtime.Answerer
 	logs     runtime.LogReader
-	statuses statusReader
+	statuses StatusReader
 
 	mu struct {
 		sync.Mutex
@@ -52,7 +52,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.logs = contain.Power[runtime.LogReader](g, cfg.Runtime)
 	cfg.contain(g)
 	s.cfg = cfg
-	s.statuses, _ = cfg.Status.(statusReader)
+	s.statuses, _ = cfg.Status.(StatusReader)
 	s.mu.lives = make(map[types.UID]*life)
 	if s.images = cfg.Images; s.images == nil {
 		var err error
@@ -73,6 +73,7 @@ type visit struct {
 	ending bool               // the pod is being ended, or has been
 	// explained says that a container waits for another reason than published.
 	explained bool
+	storeErr  error        // a panic of Config.Status: the call fails
 	starting  []plan.Start // regular containers that are being started
 	touched   atomic.Bool  // a call was sent that may have changed the pod's records
 }

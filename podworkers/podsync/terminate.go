@@ -35,7 +35,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	s.cfg.Probes.RemovePod(pod.UID)
 	v.see(v.after)
 	s.publish(ctx, v, true, podStatusFn)
-	return nil
+	return v.storeErr
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a
@@ -88,7 +88,12 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := s.tearDown(ctx, v); err != nil {
 		return err
 	}
-	s.cfg.Status.TerminatePod(pod)
+	if v.storeErr != nil {
+		return v.storeErr
+	}
+	if err := s.finish(pod); err != nil {
+		return err
+	}
 	s.forgetContainers(v)
 	if v.life.told {
 		s.keepEnding(v)

@@ -32,17 +32,13 @@ const outputLimit = 10 << 10
 // DefaultUserAgent is what http probes call themselves.
 const DefaultUserAgent = "kube-probe/podkeel"
 
-// grpcChecker makes grpc checks; grpccheck.Checker does.
-type grpcChecker interface {
-	Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error)
-}
-
 // Config is what New needs. Its zero value makes http and tcp checks.
 type Config struct {
 	// Exec runs the commands of exec probes; nil makes them an error.
 	Exec runtime.Execer
-	// GRPC makes grpc checks; nil makes them an error.
-	GRPC grpcChecker
+	// GRPC makes the grpc checks: a grpccheck.Checker, or another Checker. Its Check is called
+	// for requests whose Handler has GRPC set. Nil: grpc probes fail with ErrNoGRPC.
+	GRPC prober.Checker
 	// UserAgent is what http probes call themselves that do not say otherwise;
 	// empty is DefaultUserAgent.
 	UserAgent string
