@@ -24,6 +24,7 @@
 //	example      every exported constructor is called by a runnable example
 //	global       no init, no variable state, no exit but in a main package
 //	hidden       every type that an exported name shows can be named by an importer
+//	size         no file has more lines than can be read in one go
 //	files        only internal/osfile opens directories and removes trees
 //	doc          every package and every exported name says what it is
 //	sleep        no test sleeps or polls, except in virtual time
@@ -31,6 +32,11 @@
 //
 // The exported API stands in testdata/api.txt, with a tier for each package: a
 // change of it shows there, as a difference to be defended.
+//
+// How much production code there is, and how long its functions are, is counted and
+// bounded by
+//
+//	go test ./internal/lint -run TestSize -v
 //
 // The weight of what an importer compiles is a rule too, but asks the go
 // command, so it stands in the tests.

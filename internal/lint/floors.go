@@ -90,6 +90,9 @@ type House struct {
 	Hidden       []string        // types that exported names show and nobody can name, to be exported
 	Unruled      []string        // packages that cite rules and have no RULES.md yet
 	Uncontracted []string        // packages whose comments are too long yet, or cite rules
+	Limits       Limits
+	// Simulated are the runtimes that only tests and simulations run on.
+	Simulated []string
 }
 
 // Podkeel is the architecture of this repository.
@@ -100,6 +103,8 @@ func Podkeel() House {
 		Hidden:       hiddenTypes,
 		Unruled:      unruled,
 		Uncontracted: uncontracted,
+		Limits:       Limits{FileLines: 490, FunctionLines: 22, ProductionLines: 39_000},
+		Simulated:    []string{"runtime/memory", "runtime/faulty"},
 		TopLevel: []string{
 			"podworkers", "podmanager", "workqueue", "pleg", "syncloop", "runtime", "examples", "internal",
 			"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md",

@@ -72,6 +72,9 @@ func fixture(rule string) House {
 		},
 	}
 	switch rule {
+	case "size":
+		h.Limits.FileLines = 10
+		h.Simulated = []string{"shell"}
 	case "hidden":
 		h.Hidden = []string{"core Config.Known queue"}
 	case "toplevel":

@@ -214,6 +214,7 @@ func rules() map[string]func(*findings, House) {
 		"hidden":      hidden,
 		"ruletable":   ruleTables,
 		"contract":    contracts,
+		"size":        sizes,
 	}
 }
 

@@ -1,0 +1,34 @@
+package lint
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSize prints how much production code there is, and bounds it:
+//
+//	go test ./internal/lint -run TestSize -v
+func TestSize(t *testing.T) {
+	h := Podkeel()
+	m, err := Load("../..", h.Module)
+	require.NoError(t, err)
+	s, err := Measure(m, h)
+	require.NoError(t, err)
+	t.Logf("%d lines of production code without comments and blanks; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
+		s.Lines, len(s.Functions), s.Tenth(), s.Functions[len(s.Functions)-1])
+	assert.LessOrEqual(t, s.Lines, h.Limits.ProductionLines, "lines of production code")
+	assert.LessOrEqual(t, s.Tenth(), h.Limits.FunctionLines, "lines of 9 in 10 functions")
+}
+
+// TestMeasure counts what the small house of the rule size holds.
+func TestMeasure(t *testing.T) {
+	h := fixture("size")
+	m, err := Load("testdata/size", h.Module)
+	require.NoError(t, err)
+	s, err := Measure(m, h)
+	require.NoError(t, err)
+	assert.Equal(t, Size{Lines: 9, Functions: []int{1, 5}}, s)
+	assert.Equal(t, 5, s.Tenth())
+}

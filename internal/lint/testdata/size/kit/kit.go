@@ -1,0 +1,5 @@
+// Package kit is not counted.
+package kit
+
+// Help helps.
+func Help() {}

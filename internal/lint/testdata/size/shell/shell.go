@@ -1,0 +1,5 @@
+// Package shell is a simulated runtime.
+package shell
+
+// Run runs.
+func Run() {}
