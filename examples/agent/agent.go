@@ -10,7 +10,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -32,6 +35,8 @@ const (
 	// runtime gets beyond it.
 	killGrace  = time.Second
 	killMargin = 5 * time.Second
+	// silence is how long the end may take without a word about what it waits for.
+	silence = time.Second
 	// lastLines is how long a reader of the table may hold up the end.
 	lastLines = time.Second
 )
@@ -130,16 +135,32 @@ func (a *agent) run(signals <-chan os.Signal) error {
 			}
 		}
 		end()
-		select {
-		case err = <-ended:
+		if over, err := a.await(ended, signals, late); over {
 			return errors.Join(left, a.finish(err, end, shown))
-		case <-signals:
-		case <-late:
 		}
 		a.log.Warn("the agent does not wait for what it has begun")
 		return errors.Join(left, errGivenUp)
 	}
 	return a.finish(err, end, shown)
+}
+
+// await waits for the node, which is over when all calls to the runtime that are under
+// way have been answered, until it is told not to.
+func (a *agent) await(ended <-chan error, signals <-chan os.Signal, late <-chan time.Time) (over bool, err error) {
+	unexpected := time.NewTimer(silence)
+	defer unexpected.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return true, err
+		case <-signals:
+			return false, nil
+		case <-late:
+			return false, nil
+		case <-unexpected.C:
+			a.log.Info("waiting for calls to the runtime that are under way; a further signal gives up")
+		}
+	}
 }
 
 // errGivenUp is an end that did not wait for the runtime.
@@ -180,6 +201,7 @@ func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) (left error,
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- a.node.Drain(ctx) }()
+	a.log.Info("waiting for the pods to end; a second signal kills them", "pods", a.unfinished(), "within", a.patience())
 	var err error
 	select {
 	case err = <-drained:
@@ -209,6 +231,21 @@ func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
 		cancel()
 		return <-killed
 	}
+}
+
+// unfinished names the pods that have not ended, not all if they are many.
+func (a *agent) unfinished() (names []string) {
+	const most = 10
+	for _, pod := range a.node.Pods() {
+		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	slices.Sort(names)
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return names
 }
 
 // patience is how long the slowest pod may take to end.

@@ -27,7 +27,8 @@
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal kills them within
-// seconds, a third does not wait for anything. If pods are left behind it ends with
+// seconds, a third does not wait for anything. A signal that comes within 0.1 s after
+// another is the same one. If pods are left behind it ends with
 // status 1 and says which. Bad arguments end it with status 2
 // and a sentence for each fault, a failure of the node with status 1.
 package main
@@ -40,6 +41,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/podkeel/podkeel/internal/plain"
 )
@@ -49,7 +51,28 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], signals, asTerminal(os.Stdout), asTerminal(os.Stderr)))
+	os.Exit(run(os.Args[1:], distinct(signals), asTerminal(os.Stdout), asTerminal(os.Stderr)))
+}
+
+// duplicateGap is how close together signals are taken for one. timeout(1) sends one to
+// its command and then to the whole process group; no person is that fast.
+const duplicateGap = 100 * time.Millisecond
+
+// distinct passes signals on, without those that come within the gap after the last one
+// that was passed on.
+func distinct(signals <-chan os.Signal) <-chan os.Signal {
+	out := make(chan os.Signal, cap(signals))
+	go func() {
+		var last time.Time
+		for s := range signals {
+			if now := time.Now(); now.Sub(last) >= duplicateGap {
+				last = now
+				out <- s
+			}
+		}
+		close(out)
+	}()
+	return out
 }
 
 // The statuses with which the agent ends.

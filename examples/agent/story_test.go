@@ -161,6 +161,8 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		assert.Equal(t, exitOK, code, "nothing was left behind")
 		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
+		assert.Contains(t, log.String(), `"msg":"waiting for the pods to end; a second signal kills them","pods":["default/config-n","default/crash-looper-n",`)
+		assert.NotContains(t, log.String(), "waiting for calls")
 		assert.Contains(t, log.String(), `"msg":"the pods are killed, as a second signal came","within":6000000000`)
 		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Terminated 0")
 	})
@@ -208,6 +210,7 @@ func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
 		begun := time.Now()
 		assert.ErrorContains(t, a.run(nil), "default/stuck")
 		assert.Equal(t, 31*time.Second, time.Since(begun))
+		assert.Contains(t, log.String(), `level=INFO msg="waiting for calls to the runtime that are under way; a further signal gives up"`)
 		time.Sleep(2 * time.Hour)
 	})
 }
@@ -251,6 +254,28 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 		})
 	}
+}
+
+// TestSignals_Duplicates: timeout(1) sends one signal twice. That is not the second.
+func TestSignals_Duplicates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(chan os.Signal, 3)
+		out := distinct(in)
+		var got []time.Duration
+		begun := time.Now()
+		for _, at := range []time.Duration{0, 1, 99, 100, 150, 199, 200, 5000} {
+			time.Sleep(at*time.Millisecond - time.Since(begun))
+			in <- os.Interrupt
+			synctest.Wait()
+			select {
+			case <-out:
+				got = append(got, at)
+			default:
+			}
+		}
+		assert.Equal(t, []time.Duration{0, 100, 200, 5000}, got)
+		close(in)
+	})
 }
 
 // slow is a reader who needs a while for each line.
