@@ -29,16 +29,16 @@ const (
 type Config struct {
 	// Handler is called for all that happens; Handlers is the standard one.
 	Handler SyncHandler
-	// Updates is the stream of desire: a source.Mux. The loop is its only
+	// Updates is the stream of desired pods: a source.Mux. The loop is its only
 	// consumer.
-	Updates updates
+	Updates Updates
 	// Desired finds the pod of a UID: a podmanager.Manager.
-	Desired desired
-	// Changes tells which pods the runtime shows to have changed: a pleg.PLEG.
-	Changes changes
-	// Readiness stores probe results for readiness and startup; nil drops
-	// them. A status.Store.
-	Readiness readiness
+	Desired DesiredPods
+	// Changes says which pods the runtime shows to have changed: a pleg.PLEG.
+	Changes Changes
+	// Readiness stores probe results for readiness and startup: a status.Store. nil
+	// drops them.
+	Readiness ContainerReadiness
 	// Deadlines ends pods at the end of their activeDeadlineSeconds; nil lets
 	// them live. They belong to one loop.
 	Deadlines *Deadlines
@@ -72,21 +72,45 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-type updates interface {
+// Updates is the stream of changes of the desired pods: a source.Mux. Implementations
+// hold what has not been taken.
+type Updates interface {
+	// Take returns all updates since the last call, in order, and forgets them. It is
+	// called at the beginning of each step, by one goroutine, and must not block.
 	Take() []source.PodUpdate
+	// SetWake is called once, by New, before Run and Step. From then on the
+	// implementation calls wake after each update, and whenever a source has become
+	// complete although nothing has changed. wake never blocks and may be called by
+	// any goroutine.
 	SetWake(wake func())
 }
 
-type desired interface {
+// DesiredPods finds desired pods: a podmanager.Manager.
+type DesiredPods interface {
+	// GetPodByUID returns the pod of a UID, mirror pods excepted; false if it is not
+	// desired. It is called in each step for each pod that has changed, and by whoever
+	// calls Deadlines.Note, so concurrently. It must not block. The pod is shared and
+	// only read.
 	GetPodByUID(uid types.UID) (*v1.Pod, bool)
 }
 
-type changes interface {
+// Changes says which pods the runtime shows to have changed: a pleg.PLEG.
+type Changes interface {
+	// Subscribe is called once, by New. It returns what has changed since, to be taken
+	// in each step and closed at the end of Run. wake is called when there is something
+	// to take; it never blocks.
 	Subscribe(wake func()) *pleg.Subscription
 }
 
-type readiness interface {
+// ContainerReadiness stores what the probes of containers have found: a status.Store.
+// Its methods are called in a step, by one goroutine, before the pod is synced for the
+// result. They must not block.
+type ContainerReadiness interface {
+	// SetContainerReadiness stores the result of a readiness probe. The ID of the
+	// container is written as in the pod's status. The pod may not be desired any more;
+	// an unknown pod or container is ignored.
 	SetContainerReadiness(uid types.UID, containerID string, ready bool)
+	// SetContainerStartup stores the result of a startup probe, in the same way.
 	SetContainerStartup(uid types.UID, containerID string, started bool)
 }
 

@@ -30,11 +30,11 @@ const messageDeadlineExceeded = "Pod was active on the node longer than the spec
 // required.
 type DeadlinesConfig struct {
 	// Desired finds the pod of a UID: a podmanager.Manager.
-	Desired desired
-	// Workers end the pods.
-	Workers killer
+	Desired DesiredPods
+	// Workers end the pods: podworkers.Workers.
+	Workers DeadlineWorkers
 	// Status knows since when a pod has been active: a status.Store.
-	Status started
+	Status DeadlineStatus
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
@@ -46,13 +46,26 @@ type DeadlinesConfig struct {
 	Panicked func(call string, err error)
 }
 
-type killer interface {
+// DeadlineWorkers is the part of podworkers.PodWorkers that Deadlines use. The methods
+// are called in a step of the loop, by one goroutine, and must not block.
+type DeadlineWorkers interface {
+	// UpdatePod is called with SyncPodKill, once for each pod that is beyond its
+	// deadline. An error other than podworkers.ErrStopped is logged; the pod is not
+	// asked about again before it is noted.
 	UpdatePod(options podworkers.UpdatePodOptions) error
+	// View returns what the workers know of a pod. A pod without a worker, or one that
+	// has to end already, has no deadline.
 	View(uid types.UID) lifecycle.View
 }
 
-type started interface {
+// DeadlineStatus is the part of a status.Store that Deadlines use. The methods are
+// called in a step of the loop, by one goroutine, and must not block.
+type DeadlineStatus interface {
+	// GetPodStatus returns the newest status of a pod, whose start time begins its
+	// deadline; false: it has none, and no deadline yet.
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	// PodIsFinished reports whether the status is that of a pod whose end is complete.
+	// If the UID is used again, the status belongs to the former pod.
 	PodIsFinished(uid types.UID) bool
 }
 

@@ -24,12 +24,12 @@ type HandlersConfig struct {
 	Manager podmanager.Manager
 	// Workers run the pods.
 	Workers podworkers.PodWorkers
-	// Status is the local truth about statuses.
-	Status statuses
+	// Status has the newest status of each pod: a status.Store.
+	Status Statuses
 	// Runtime shows what runs: a pleg.PLEG.
-	Runtime observed
-	// Sources says which sources can be believed: a source.Mux.
-	Sources sources
+	Runtime Observed
+	// Sources says which sources are complete: a source.Mux.
+	Sources Sources
 	// Admit is asked in order for every new pod; nil admits all.
 	Admit []PodAdmitHandler
 	// FromAPIServer says whether a pod is an API server's, which has another one made
@@ -78,21 +78,42 @@ type MirrorClient interface {
 	DeleteMirrorPod(fullName string)
 }
 
-type statuses interface {
+// Statuses is the part of a status.Store that Handlers use. The methods are called on
+// the loop, by one goroutine, and must not block.
+type Statuses interface {
+	// SetPodStatus stores the status of a pod that waits for admission, or was rejected.
 	SetPodStatus(pod *v1.Pod, status v1.PodStatus)
+	// ReplacePodStatus is SetPodStatus for a pod whose UID has a status of a former
+	// pod: nothing of that is merged into the new one.
 	ReplacePodStatus(pod *v1.Pod, status v1.PodStatus)
+	// GetPodStatus returns the newest status of a pod; false: there is none.
 	GetPodStatus(uid types.UID) (v1.PodStatus, bool)
+	// RemoveOrphanedStatuses drops the statuses of all pods that are not in keep. It is
+	// called at each housekeeping, once every source has delivered.
 	RemoveOrphanedStatuses(keep map[types.UID]bool)
 }
 
-type observed interface {
+// Observed is the newest observation of the runtime: a pleg.PLEG. The methods are
+// called on the loop, by one goroutine, several times in a step, and must not block.
+type Observed interface {
+	// Pods returns all pods of which the runtime has records. The list is shared and
+	// only read.
 	Pods() []runtime.Pod
-	Healthy() (bool, error)
+	// Healthy reports whether the runtime has been observed at all, and returns what is
+	// wrong with the observation. Before the first one static pods do not start.
+	Healthy() (seen bool, err error)
 }
 
-type sources interface {
+// Sources says what the sources of pods have delivered: a source.Mux. The methods are
+// called on the loop, by one goroutine, and must not block.
+type Sources interface {
+	// Names are the names of all sources, as in the pods' annotation.
 	Names() []string
+	// Complete reports whether a source has delivered all its pods and could read all
+	// of them: a pod of that source that is not desired is ended then.
 	Complete(source string) bool
+	// AllSeen reports whether every source has delivered. Before that nothing of pods
+	// that are not desired is removed.
 	AllSeen() bool
 }
 

@@ -12,16 +12,17 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// execs are what /exec needs of a node.
-type execs interface {
-	finder
+// CommandRunner is the part of a node.Node that /exec uses. The methods are called
+// concurrently.
+type CommandRunner interface {
+	ContainerFinder
 	runtime.ExecStreamer
 }
 
 // exec runs a command in a container and answers with what it prints, as it comes,
 // and then with its code.
-func exec(in execs) http.HandlerFunc {
-	commands := &gate{most: mostCommands}
+func exec(in CommandRunner) http.HandlerFunc {
+	commands := &streamer{finder: in, gate: gate{most: mostCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		if why := stranger(r); why != "" {
 			say(w, http.StatusForbidden, why+"\n")
@@ -36,22 +37,13 @@ func exec(in execs) http.HandlerFunc {
 			say(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
 			return
 		}
-		if !commands.enter(w) {
-			return
-		}
-		defer commands.leave()
-		id, ok := found(w, r, in, false)
-		if !ok {
-			return
-		}
-		s := newStream(w)
-		out := &both{w: s}
-		code, err := in.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
-		if r.Context().Err() != nil {
-			return // Nobody is left to tell.
-		}
-		s.end(err)
-		if err == nil {
+		var code int32
+		complete := commands.serve(w, r, false, func(id string, s io.Writer) (err error) {
+			out := &both{w: s}
+			code, err = in.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
+			return err
+		})
+		if complete {
 			w.Header().Set(ExitCodeTrailer, strconv.Itoa(int(code)))
 		}
 	}

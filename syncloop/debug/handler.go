@@ -26,14 +26,12 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
-	// Logs finds containers and reads their logs: it has the methods ContainerID and
-	// ReadLog of a node.Node, called concurrently. Nil: there is no /logs.
-	Logs logs
-	// Exec finds containers and runs commands in them: it has the methods ContainerID
-	// and ExecStream of a node.Node, called concurrently. Nil: /exec is off. Whoever
-	// can reach the handler from this machine can do anything in the containers
-	// otherwise.
-	Exec execs
+	// Logs finds containers and reads their logs: a node.Node. Nil: there is no /logs.
+	Logs LogReader
+	// Exec finds containers and runs commands in them: a node.Node. Nil: /exec is off.
+	// Otherwise everybody who can reach the handler from this machine can do anything in
+	// the containers.
+	Exec CommandRunner
 	// Hosts are the names, without ports, by which the handler may be asked, beside
 	// IP addresses and localhost. A request for any other Host is refused: a page in
 	// a browser can make a name of its own lead to this machine.

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,37 +11,27 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// logs are what /logs needs of a node.
-type logs interface {
-	finder
+// LogReader is the part of a node.Node that /logs uses. The methods are called
+// concurrently.
+type LogReader interface {
+	ContainerFinder
 	runtime.LogReader
 }
 
 // readLog answers with a container's log, as it comes.
-func readLog(of logs) http.HandlerFunc {
-	readers := &gate{most: mostReaders}
+func readLog(of LogReader) http.HandlerFunc {
+	readers := &streamer{finder: of, gate: gate{most: mostReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		req, previous, err := logRequest(r.URL.Query(), time.Now())
 		if err != nil {
 			say(w, http.StatusBadRequest, err.Error()+"\n")
 			return
 		}
-		if !readers.enter(w) {
-			return
-		}
-		defer readers.leave()
-		id, ok := found(w, r, of, previous)
-		if !ok {
-			return
-		}
-		req.ContainerID = id
 		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.
-		s := newStream(w)
-		err = of.ReadLog(r.Context(), req, s)
-		if r.Context().Err() != nil {
-			return // Nobody is left to tell.
-		}
-		s.end(err)
+		readers.serve(w, r, previous, func(id string, out io.Writer) error {
+			req.ContainerID = id
+			return of.ReadLog(r.Context(), req, out)
+		})
 	}
 }
 

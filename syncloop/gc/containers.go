@@ -106,13 +106,12 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	g := guard(config.Clock, &config.Log, config.Panicked)
-	config.Runtime = contain.NewRuntime(g, config.Runtime)
-	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
-	config.Removed = contain.Hook1(g, "Removed", config.Removed)
-	tries.guard, tries.call = g, "gc of containers"
-	tries.what = "what is dead of a pod could not be removed and will be tried again"
-	tries.delay = config.Delay
+	tries := newTries(retryConfig{
+		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked, delay: config.Delay,
+		call: "gc of containers", what: "what is dead of a pod could not be removed and will be tried again",
+	})
+	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
+	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
 	return &Containers{config: config, turn: tries.turn, tries: tries}, nil
 }
 

@@ -91,12 +91,11 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	g := guard(config.Clock, &config.Log, config.Panicked)
-	config.Runtime = contain.NewRuntime(g, config.Runtime)
-	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
-	tries.guard, tries.call = g, "gc of directories"
-	tries.what = "directories of pods that are gone could not be removed and will be tried again"
-	tries.delay = config.Delay
+	tries := newTries(retryConfig{
+		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked, delay: config.Delay,
+		call: "gc of directories", what: "directories of pods that are gone could not be removed and will be tried again",
+	})
+	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
 	sweeper, _ := config.Store.(Sweeper)
 	return &Directories{config: config, sweeper: sweeper, turn: tries.turn, tries: tries}, nil
 }

@@ -75,12 +75,12 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	g := guard(config.Clock, &config.Log, config.Panicked)
-	config.Runtime = contain.NewRuntime(g, config.Runtime)
-	tries := newTries(config.Clock, config.Retry, config.MaxRetry, config.Log)
-	config.Removed = contain.Hook1(g, "Removed", config.Removed)
-	tries.guard, tries.call = g, "gc of pods"
-	tries.what = "what is left of a pod could not be removed and will be tried again"
+	tries := newTries(retryConfig{
+		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked,
+		call: "gc of pods", what: "what is left of a pod could not be removed and will be tried again",
+	})
+	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
+	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
 	return &Pods{config: config, turn: tries.turn, tries: tries}, nil
 }
 

@@ -46,10 +46,23 @@ type outcome struct {
 	err  error
 }
 
-func newTries(clk clock.Clock, retry, maxRetry time.Duration, log *slog.Logger) *tries {
-	t := &tries{turn: turn.Over(clk), retry: workqueue.ImagePull{Initial: retry, Max: maxRetry}, log: log}
+// retryConfig is what the collectors that work on one pod after another differ in.
+type retryConfig struct {
+	clock           clock.Clock
+	retry, maxRetry time.Duration
+	log             **slog.Logger // is contained as well
+	panicked        func(call string, err error)
+	call, what      string
+	delay           time.Duration
+}
+
+func newTries(c retryConfig) *tries {
+	t := &tries{
+		turn: turn.Over(c.clock), retry: workqueue.ImagePull{Initial: c.retry, Max: c.maxRetry},
+		guard: guard(c.clock, c.log, c.panicked), log: *c.log, call: c.call, what: c.what, delay: c.delay,
+	}
 	t.wake = t.turn.NewEvent()
-	t.queue = workqueue.New(workqueue.Config{Clock: clk, Notify: t.wake.Signal})
+	t.queue = workqueue.New(workqueue.Config{Clock: c.clock, Notify: t.wake.Signal})
 	t.mu.pods = make(map[types.UID]leftover)
 	return t
 }
