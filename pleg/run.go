@@ -12,7 +12,7 @@ import (
 // The loop itself never waits for the runtime. Listing, inspections and the
 // stream are members of one group; each wakes the loop when something is to be
 // done. So a call that hangs holds up its own pod, or the next listing, and
-// nothing else (I39).
+// nothing else.
 func (p *PLEG) Run(ctx context.Context) error {
 	if err := p.enter(running); err != nil {
 		return err

@@ -66,7 +66,7 @@ func (e *retryError) Unwrap() error { return e.err }
 func (e *retryError) RetryAt() time.Time { return e.at }
 
 // passes is true if part of the error says that the runtime has not come to an end
-// yet with an earlier call for the same attempt, whose reply was lost (F56): that
+// yet with an earlier call for the same attempt, whose reply was lost: that
 // tends to be over soon. Whoever has marked a part knows better.
 func passes(err error) bool {
 	switch err.(type) {

@@ -13,7 +13,7 @@ import (
 // describe turns an update into the words of the table. Only of a pod that may
 // be seen for the first time it matters what the runtime shows: nothing, if it
 // is in a terminal phase already, or what somebody started before. The answer
-// must not wait (B-005, B-010).
+// must not wait (B-005).
 func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 	u.Type, u.Observation = o.UpdateType, o.Observation
 	switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // Fail returns a PodStatusFunc by which a pod has Failed for a reason, with some
-// conditions set (PH-11). A pod that has succeeded, or has Failed for a reason
+// conditions set. A pod that has succeeded, or has Failed for a reason
 // before, keeps that: whoever ends a pod second has not ended it, and what was
 // said is not taken back.
 func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {

@@ -45,8 +45,8 @@ type content struct {
 	amend PodStatusFunc
 }
 
-// renew takes over the newest update of the same incarnation (B-051, B-052,
-// B-077 to B-079).
+// renew takes over the newest update of the same incarnation (B-052,
+// B-079).
 func (c *content) renew(o *UpdatePodOptions) {
 	if o.Pod != nil {
 		c.pod = o.Pod

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// HandlePodAdditions implements SyncHandler (B-139, SL-15 to SL-21): all into the
+// HandlePodAdditions implements SyncHandler: all into the
 // manager before anything is called out; then what runs already first, then the
 // oldest: mirror pairing or admission, then the worker.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addAll(pods) }

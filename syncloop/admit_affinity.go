@@ -13,7 +13,7 @@ import (
 )
 
 // AdmitNodeAffinity refuses a pod whose node selector, or whose required node
-// affinity, does not mean a node of this name with these labels (AD-5). What is
+// affinity, does not mean a node of this name with these labels. What is
 // only required at scheduling is required here too: this is where the pod was
 // placed.
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {

@@ -7,7 +7,7 @@ import (
 )
 
 // AdmitOS refuses a pod that was written for another operating system than the
-// node's, as its spec.os or its label kubernetes.io/os says (AD-5).
+// node's, as its spec.os or its label kubernetes.io/os says.
 func AdmitOS(os string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		pod := attrs.Pod

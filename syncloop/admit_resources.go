@@ -13,8 +13,8 @@ import (
 )
 
 // AdmitResources refuses a pod that asks for more of a resource than is left of
-// it (AD-5). Allocatable is what pods may have together, "pods" among it being
-// how many there may be. A resource that is not in it is not checked (AD-10).
+// it. Allocatable is what pods may have together, "pods" among it being
+// how many there may be. A resource that is not in it is not checked.
 func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	allocatable = allocatable.DeepCopy()
 	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)

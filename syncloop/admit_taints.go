@@ -12,7 +12,7 @@ import (
 )
 
 // AdmitTaints refuses a pod that does not tolerate a taint of the node with the
-// effect NoExecute; static pods are let in all the same (AD-5). The other
+// effect NoExecute; static pods are let in all the same. The other
 // effects are a scheduler's business, which has placed the pod here.
 func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 	taints = slices.Clone(taints)

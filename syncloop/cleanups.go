@@ -18,9 +18,9 @@ import (
 // (B-132, HC-9).
 const orphanTermination = 1
 
-// HandlePodCleanups implements SyncHandler. The order is the kubelet's
-// (HC-2): restarts before orphans, or a re-used UID would be taken for an
-// orphan (HC-10). It decides on what is known now and performs no IO: what runs
+// HandlePodCleanups implements SyncHandler. The order is the kubelet's:
+// restarts before orphans, or a re-used UID would be taken for an
+// orphan. It decides on what is known now and performs no IO: what runs
 // was gathered by the PLEG, and what must go is handed to Discard.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	h.repeat()

@@ -179,7 +179,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 
 // expire ends a pod whose entry is due, unless its deadline has moved since.
 // From then on the pod has to end, and has no deadline any more: that is said
-// once (AD-2 says it every second), and before what is said of the end.
+// once (the kubelet says it every second), and before what is said of the end.
 func (d *Deadlines) expire(uid types.UID) {
 	pod, at, ok := d.deadline(uid)
 	if !ok {

@@ -222,7 +222,7 @@ func (h *Handlers) send(options podworkers.UpdatePodOptions) {
 // looked at.
 func (h *Handlers) idle(uid types.UID) bool { return h.rejected[uid] || h.waiting[uid] != nil }
 
-// HandlePodSyncs implements SyncHandler (B-142, SL-26).
+// HandlePodSyncs implements SyncHandler.
 func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncs(pods, false) }
 
 // HandlePodChanges implements ChangeHandler.

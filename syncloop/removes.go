@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodRemoves implements SyncHandler (B-141, SL-24). A removal is a fact
+// HandlePodRemoves implements SyncHandler. A removal is a fact
 // that a source has stated, unlike an absence that somebody concluded, so it
 // needs no other source to be ready.
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {

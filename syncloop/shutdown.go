@@ -12,7 +12,7 @@ const ReasonTerminated = "Terminated"
 const messageTerminated = "Pod was terminated in response to imminent node shutdown."
 
 // NodeShutdown says in a pod's status that it ended because its node shuts down, as the
-// kubelet does (SD-3). A pod that has succeeded, or has Failed before, keeps what it has.
+// kubelet does. A pod that has succeeded, or has Failed before, keeps what it has.
 func NodeShutdown() podworkers.PodStatusFunc {
 	return podworkers.Fail(ReasonTerminated, messageTerminated, v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: messageTerminated,

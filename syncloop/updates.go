@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// HandlePodUpdates implements SyncHandler (B-140, SL-23). There is no second
+// HandlePodUpdates implements SyncHandler. There is no second
 // admission. A rejected pod, and one that waits, has no worker to update, until it
 // is deleted: then it gets one, which finds nothing to stop and lets it go.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
@@ -34,7 +34,7 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	})
 }
 
-// HandlePodReconcile implements SyncHandler (B-218, SL-25). A foreign condition
+// HandlePodReconcile implements SyncHandler. A foreign condition
 // may open or close a readiness gate, so a pod with gates is synced; for any
 // other a changed status on the far side means nothing.
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {

@@ -55,7 +55,7 @@ const (
 
 // Policy says how long after a sync a pod is looked at again. A field of zero
 // or less has the kubelet's value, so the zero Policy is the kubelet's. Delays do
-// not grow by themselves (B-106); see Rising.
+// not grow by themselves; see Rising.
 type Policy struct {
 	// Resync is the delay after a success, and the longest that an error may
 	// ask for. Default one minute.

@@ -20,7 +20,7 @@ func Of(pod *v1.Pod, status *v1.PodStatus) (time.Time, bool) {
 }
 
 // Seconds is a number of them as a duration that is not negative, and by which
-// a time can be moved, whatever the number (F11).
+// a time can be moved, whatever the number.
 func Seconds(n int64) time.Duration {
 	return time.Duration(min(max(n, 0), int64(Longest/time.Second))) * time.Second
 }

@@ -34,9 +34,9 @@ func aliases(name string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat("*"+name+",", n), ",") + "]"
 }
 
-// TestRead_Bombs: a file of less than a MiB that would become a much larger thing
+// TestRead_F4_Bombs: a file of less than a MiB that would become a much larger thing
 // in memory is rejected before anything is expanded, with the line and the bound.
-func TestRead_Bombs(t *testing.T) {
+func TestRead_F4_Bombs(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	laughs := "a0: &a0 [lol]\n"
 	for i := range 30 {
@@ -116,8 +116,8 @@ func chain(n int) string {
 	return s.String()
 }
 
-// TestRead_LargeFiles: what is large because somebody wrote it all is read.
-func TestRead_LargeFiles(t *testing.T) {
+// TestRead_F5_LargeFiles: what is large because somebody wrote it all is read.
+func TestRead_F5_LargeFiles(t *testing.T) {
 	b := document.Bounds{Bytes: 10 << 20, Memory: 32 << 20}
 	for name, text := range map[string]string{
 		"a long text":          "metadata: {annotations: {a: " + strings.Repeat("x", 9<<20) + "}}",

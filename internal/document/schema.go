@@ -15,7 +15,7 @@ import (
 )
 
 // schema compares a document with the Go type it is to become, strictly: every
-// unknown field and every value of a wrong kind is a fault with its path (F7). It
+// unknown field and every value of a wrong kind is a fault with its path. It
 // counts what the value of Go takes, and makes the document that is left without
 // what is at fault.
 type schema struct {

@@ -31,7 +31,7 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	return docs, jsonFaults
 }
 
-// checkText says why bytes cannot be a manifest (F3, F4, F5), and takes off a
+// checkText says why bytes cannot be a manifest, and takes off a
 // byte order mark.
 func checkText(data []byte, b Bounds) ([]byte, Faults) {
 	bad := func(line int, format string, args ...any) ([]byte, Faults) {

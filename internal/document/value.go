@@ -205,7 +205,7 @@ func (v *Value) Describe() string {
 	return v.Kind.String()
 }
 
-// maxShown bounds what of a value is quoted: a name may be ten kilobytes (F10).
+// maxShown bounds what of a value is quoted: a name may be ten kilobytes.
 const maxShown = 64
 
 // Quote makes any text safe to show, and short.

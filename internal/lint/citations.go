@@ -20,7 +20,7 @@ import (
 const families = "AD|B|CA|CF|CS|D|EV|GC|HC|IG|IM|KC|PH|PR|RS|SD|SL|SP|ST|TO"
 
 var (
-	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IF])(\d{1,2}))\b`)
+	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IF])(0?\d{1,2}))\b`)
 	idInName   = regexp.MustCompile(`_(` + families + `|[IF])(\d{1,3})`)
 	idRange    = regexp.MustCompile(`(?:\b|_)(` + families + `|[IF])-?(\d{1,3})(?: ?to ?|To|-)(?:` + families + `|[IF])-?(\d{1,3})(?:\b|_)`)
 	testedName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)\w*`)
@@ -152,6 +152,9 @@ func storyCitations(m *Module, p *Package) ([]Citation, error) {
 			return err
 		}
 		story, err := filepath.Rel(root, name)
+		for _, id := range idsIn(strings.ReplaceAll(entry.Name(), "_", " ")) {
+			out = append(out, Citation{id, path.Join(p.Dir, filepath.ToSlash(story)), 1, filepath.ToSlash(story)})
+		}
 		number := 0
 		for line := range strings.Lines(string(text)) {
 			number++

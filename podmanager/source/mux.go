@@ -95,7 +95,7 @@ func (m *Mux) take() (updates []PodUpdate, rejected []rejection) {
 	return updates, rejected
 }
 
-// appendUpdates puts changes in the order of delivery (CF-3, CF-4).
+// appendUpdates puts changes in the order of delivery (CF-3).
 func appendUpdates(to []PodUpdate, source string, c merge.Changes) []PodUpdate {
 	for _, u := range [...]PodUpdate{
 		{c.Remove, REMOVE, source},
@@ -158,7 +158,7 @@ func (m *Mux) Names() []string {
 }
 
 // AllSeen reports whether every source has delivered and the consumer has taken
-// something of each (CF-9). Without sources it is true.
+// something of each. Without sources it is true.
 func (m *Mux) AllSeen() bool {
 	for _, in := range m.inboxes {
 		if !in.seen() {

@@ -8,5 +8,4 @@ import (
 
 // Merge is the status to store where others write conditions too: mine, with the
 // conditions that are not the node's as they are in theirs. It is for sinks.
-// [ST-16]
 func Merge(theirs, mine v1.PodStatus) v1.PodStatus { return reconcile.Merge(&theirs, &mine) }

@@ -15,7 +15,7 @@ import (
 // it finds, joined, or nil.
 
 // CheckTransition checks that new may be published after old (nil if new is
-// the first of its pod, or of a new life of its UID). [I26, I27]
+// the first of its pod, or of a new life of its UID).
 //
 //   - No container disappears from a list, and no restart count falls.
 //   - A container that has ended does not run again under the same ID, and
@@ -47,7 +47,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 	return verdict(faults...)
 }
 
-// CheckStatus checks one published status against the pod that it is of. [I28]
+// CheckStatus checks one published status against the pod that it is of.
 //
 //   - A pod that is Ready runs: all sidecars and regular containers are ready
 //     and running, and all readiness gates are True. A pod that is over is not,
@@ -57,7 +57,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //   - A container that may not start yet, because an ordinary init container
 //     before it has not succeeded, has not: it is Waiting, without a last
 //     termination, and not Started. A sidecar without a trace proves nothing: its
-//     records may be lost (CS-2).
+//     records may be lost.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return verdict(
 		checkReady(pod, status),
@@ -69,7 +69,7 @@ func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 }
 
 // CheckGone checks the last status of a pod that is reported to be gone: no
-// container of it runs, and of none that was started is the end unknown. [I27]
+// container of it runs, and of none that was started is the end unknown.
 func CheckGone(last *v1.PodStatus) error {
 	var faults []error
 	for _, list := range listsOf(last) {

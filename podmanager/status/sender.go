@@ -67,7 +67,7 @@ type SenderConfig struct {
 	// still sent. Zero: ten seconds; less: not at all.
 	Drain time.Duration
 	// CouldRun reports whether containers of a pod could still run; as long as
-	// they could, its end is not told (ST-17). It is asked with no lock held. Nil:
+	// they could, its end is not told. It is asked with no lock held. Nil:
 	// they never could.
 	CouldRun func(uid types.UID) bool
 	// Clock is what time it is. Nil: the real clock.

@@ -190,7 +190,7 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 // GetReportedPodStatus is GetPodStatus for those who show statuses to others. It holds
 // the end of a pod back, as a Sender does, and shows the phase before it, as long as
 // couldRun answers true, the pod is not Finished, and not all of its containers have
-// ended. couldRun is called without the store's lock. [ST-17]
+// ended. couldRun is called without the store's lock.
 func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
 	e := s.get(s.translate(uid))
 	if e == nil {

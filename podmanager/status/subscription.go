@@ -38,7 +38,7 @@ type Update struct {
 // HoldBack takes the end of the pod out of Status: what was said before it stays, as
 // for Store.GetReportedPodStatus. It is for those who show statuses to others, as long
 // as something of the pod may run. It does nothing to a pod that is Finished, was
-// removed, or came with its end, nor to one all containers of which have ended. [ST-17]
+// removed, or came with its end, nor to one all containers of which have ended.
 func (u *Update) HoldBack() {
 	if !u.Finished && !u.Removed {
 		u.before.holdBack(&u.Status)

@@ -13,7 +13,7 @@ import (
 )
 
 // Annotations of containers from which one can be stopped as its pod asked for
-// when the pod is not known any more (KC-15). All but the last are the kubelet's.
+// when the pod is not known any more. All but the last are the kubelet's.
 const (
 	// AnnotationTerminationGracePeriod is the grace of the spec, in seconds.
 	AnnotationTerminationGracePeriod = "io.kubernetes.pod.terminationGracePeriod"

@@ -15,22 +15,22 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// Rules are what every trace of a bottle keeps, whatever was told and however
-// the syncer behaved. The numbers are those of the invariants:
+// Rules are the invariants of every trace, whatever updates came and however the
+// syncer behaved:
 //
-//	I1   two calls for one UID never overlap
-//	I2   no SyncPod begins after the pod was told to end
-//	I3   phases only go forward, and each is entered once
-//	I4   SyncTerminatedPod only after a stop that succeeded, or if nothing ever began
-//	I5   no pod is terminated while something of it may run
-//	I6   the grace never grows and is never below one second
-//	I8   the last content told is the last one synced (with Until)
-//	I10  SyncPod sees versions in order
-//	I11  of one full name at most one static pod may run
-//	I13  a new life begins only after the old one has ended, and stays alone
-//	I14  what only the runtime shows is never synced
-//	I17  a retry comes, and not before its time (the first half with Until)
-//	I18  after a success nothing is done before the resync, unless there is news
+//   - Two calls for one UID never overlap.
+//   - No SyncPod begins after the pod was told to terminate.
+//   - Phases only go forward, and each is entered once.
+//   - SyncTerminatedPod follows a termination that succeeded, or a pod that never started.
+//   - No pod is terminated while something of it may run.
+//   - The grace period never grows and is never below one second.
+//   - The last content is the last one synced (with Until).
+//   - SyncPod sees versions in order.
+//   - Of the static pods with one full name at most one may run.
+//   - A new incarnation begins after the old one has ended.
+//   - A pod that only the runtime knows is never synced.
+//   - A retry comes (with Until), and not before its time.
+//   - After a success nothing happens before the resync, unless there is an update.
 type Rules struct {
 	// Retry is the policy that the workers were given.
 	Retry workqueue.Policy

@@ -67,7 +67,7 @@ type Hooks struct {
 }
 
 // contain wraps whatever a Prober calls that others have written, but for the
-// checker: a panic there is the error of that call (I50).
+// checker: a panic there is the error of that call.
 func (c *Config) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()

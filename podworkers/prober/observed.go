@@ -18,13 +18,13 @@ type Observed struct {
 type Container struct {
 	Name string
 	// ID as in the pod's status. Empty: there is none now. Of one that has not
-	// run yet that changes nothing (PR-6); one that ran has vanished, and is not
+	// run yet that changes nothing; one that ran has vanished, and is not
 	// probed any more.
 	ID        string
 	Running   bool
 	StartedAt time.Time // if it runs
 	// Started and Ready are what was published of it. They are believed of a
-	// container that has started long before this process (PR-5).
+	// container that has started long before this process.
 	Started, Ready bool
 }
 

@@ -51,7 +51,7 @@ func (o *outbox) next(mine bool) (Result, bool) {
 }
 
 // tell gives one result to whoever wants it. A panic there concerns this result
-// only (I50).
+// only.
 func (p *Prober) tell(r Result) {
 	if p.cfg.Result != nil {
 		p.cfg.Result(r)

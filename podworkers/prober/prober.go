@@ -53,7 +53,7 @@ type Prober struct {
 }
 
 // New makes a Prober that knows no pod. It starts nothing. The time at which it
-// is called counts as the start of the agent (PR-3, PR-5).
+// is called counts as the start of the agent.
 func New(cfg Config) (*Prober, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func New(cfg Config) (*Prober, error) {
 
 // AddPod begins to probe a pod: every container that runs for as long as the
 // pod does and has probes. It is called in each sync of the pod, before its
-// status is made. A probe that is known stays as it was first added (PR-1,
-// PR-19); nothing is probed until Observe has told of a container. A pod that
-// is being deleted gets its readiness probes only (PR-8). The pod is kept and
+// status is made. A probe that is known stays as it was first added;
+// nothing is probed until Observe has told of a container. A pod that
+// is being deleted gets its readiness probes only. The pod is kept and
 // only read.
 func (p *Prober) AddPod(spec *v1.Pod) {
 	containers := p.probedContainers(&spec.Spec)
@@ -94,7 +94,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 }
 
 // Observe tells what is known of a pod's containers: it is called with every
-// status that is stored of the pod (PR-4), and once for the status that a
+// status that is stored of the pod, and once for the status that a
 // restarted agent finds published. The newest observation counts, also one that
 // came before AddPod.
 func (p *Prober) Observe(uid types.UID, o Observed) {
@@ -113,7 +113,7 @@ func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) {
 }
 
 // StopLivenessAndStartup ends these probes of a pod with success: it is called
-// when the pod begins to terminate (PR-8). Checks of theirs that run are
+// when the pod begins to terminate. Checks of theirs that run are
 // cancelled. Readiness goes on until RemovePod.
 func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	p.mu.Lock()

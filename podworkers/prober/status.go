@@ -9,7 +9,7 @@ import (
 )
 
 // UpdatePodStatus sets Started and Ready of every container in a status that
-// is being made (PR-14 to PR-17). A readiness probe that has not come to a
+// is being made. A readiness probe that has not come to a
 // verdict is made due at once. It is called for each status before that is
 // stored, after AddPod. Of a pod that was never added the spec says which
 // probes there are, and none of them has succeeded.

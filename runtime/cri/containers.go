@@ -155,8 +155,8 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 }
 
 // StopContainer implements runtime.Containers. That the container does not run
-// any more is looked at, not believed (F58); and if the runtime says that it
-// failed and the container does not run, it has been stopped (F59).
+// any more is looked at, not believed; and if the runtime says that it
+// failed and the container does not run, it has been stopped.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
 	known, err := r.container(ctx, id)

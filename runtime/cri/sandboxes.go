@@ -77,7 +77,7 @@ func (r *Runtime) whyNoSandbox(ctx context.Context, req *runtime.RunSandboxReque
 }
 
 // StopSandbox implements runtime.Sandboxes. That nothing runs any more is looked
-// at, not believed (F58).
+// at, not believed.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
 	id := req.SandboxID
 	if _, err := r.sandbox(ctx, id); err != nil {

@@ -275,7 +275,7 @@ type looked struct {
 	begun  time.Time                // of the first look of all
 }
 
-// look lists the images and remembers when they were seen, and used (IG-2).
+// look lists the images and remembers when they were seen, and used.
 func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) (looked, error) {
 	ctx, cancel := i.turn.WithDeadline(ctx, now.Add(i.config.CallTimeout))
 	defer cancel()

@@ -64,9 +64,9 @@ func tolerant(name string) *v1.Pod {
 	return p
 }
 
-// TestNode_SL19_SL20_HC8_RefusedForEachReason: a pod that is refused, for
+// TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason: a pod that is refused, for
 // whatever reason, has no worker and no container, and can be deleted.
-func TestNode_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
+func TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
 	for reason, spoil := range refused() {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

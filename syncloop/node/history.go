@@ -287,7 +287,7 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 // runtime shows.
 const reasonRefused = "StatusRefused"
 
-// refused follows every status that cannot be true after the one before (ST-6).
+// refused follows every status that cannot be true after the one before.
 // Nobody but people can tell what is wrong, so they are told, once.
 func (n *Node) refused(uid types.UID, reason error) {
 	if inner := errors.Unwrap(reason); inner != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Check returns an error for a pod that shows what a runtime must never be
-// driven to: two running containers of one name (I37), or two ready sandboxes.
+// driven to: two running containers of one name, or two ready sandboxes.
 // It looks at the pod alone and may be called from anywhere.
 func Check(pod *runtime.Pod) error {
 	running := make(map[string]bool)

@@ -220,7 +220,7 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 	}
 	key := life{about.pod.UID, about.pod.Incarnation, about.name, ""}
 	if init < len(pod.Spec.InitContainers) || pod.Spec.RestartPolicy != v1.RestartPolicyNever {
-		key.sandbox = rec.SandboxID // In a new sandbox the pod's policy decides (CA-3).
+		key.sandbox = rec.SandboxID // In a new sandbox the pod's policy decides.
 	}
 	last, again := r.ran[key]
 	r.ran[key] = now

@@ -37,7 +37,7 @@ func (s *strict) crashed() {
 const shortest = 2 * time.Second
 
 // stopped checks a stop that has succeeded: no later attempt to stop gives more
-// time than an earlier one (I6), and the sidecars of a pod that ends are stopped
+// time than an earlier one, and the sidecars of a pod that ends are stopped
 // when all that is before them in the queue has ended, while grace lasts (I33).
 func (s *strict) stopped(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
 	by, again := s.by[id], false

@@ -11,9 +11,9 @@ import (
 // neither argument is changed. old may be nil.
 //
 // Two things are corrected. A container that had exited stays as it was seen
-// to exit, whatever the runtime says later (F61); back names those, for the
+// to exit, whatever the runtime says later; back names those, for the
 // log. And a pod that has lost its addresses keeps the last ones it had, until
-// it has a ready sandbox again (B-189): whoever looks at a pod that has ended
+// it has a ready sandbox again: whoever looks at a pod that has ended
 // still learns where it was.
 func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
 	if old == nil {

@@ -10,7 +10,7 @@ import (
 // State is what the event table knows of a record.
 type State uint8
 
-// The states of the table (B-177).
+// The states of the table.
 const (
 	// Absent: there is no such record.
 	Absent State = iota
@@ -35,7 +35,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Item is one sandbox or container: the table treats them alike (B-176).
+// Item is one sandbox or container: the table treats them alike.
 type Item struct {
 	ID    string
 	State State

@@ -10,7 +10,7 @@ import (
 )
 
 // Normalize is an image's name with the tag that goes without saying, or an
-// error if no registry could have it (IM-1).
+// error if no registry could have it.
 func Normalize(image string) (string, error) { return registry.Normalize(image) }
 
 // Lease keeps an image from being removed until Release is called.

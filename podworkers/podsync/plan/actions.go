@@ -94,7 +94,7 @@ type Actions struct {
 	Ephemeral []Start
 	// Init are the init containers to start, in order. At most one is no sidecar:
 	// it comes last, and with no regular container, since nothing of what needs it
-	// is started before it has ended (RS-7).
+	// is started before it has ended.
 	Init []Start
 	// Containers are the regular containers to start, in order; each stands
 	// for itself.
@@ -115,7 +115,7 @@ type Kill struct {
 	Why  Why
 	// Grace, in seconds, is that of the probe whose failure is the reason, none
 	// if all containers begin anew, and nil if the pod's counts. That of a
-	// deletion goes before it (KC-10).
+	// deletion goes before it.
 	Grace *int64
 }
 

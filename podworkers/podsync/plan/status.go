@@ -69,7 +69,7 @@ func Status(in StatusInput) v1.PodStatus {
 
 // Containers is the first half of Status: all that the records tell, container
 // by container, and the addresses. A container that runs counts as started and
-// ready; who knows better, by its probes, says so before Conclude. [PH-13]
+// ready; who knows better, by its probes, says so before Conclude.
 func Containers(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
@@ -113,7 +113,7 @@ func (in *StatusInput) complete() {
 }
 
 // setStart says since when the node has had the pod, if that is known: once it
-// was said it stays (ST-5), and if nobody remembers the oldest sandbox does. So
+// was said it stays, and if nobody remembers the oldest sandbox does. So
 // an activeDeadlineSeconds does not begin anew with the agent.
 func setStart(s *v1.PodStatus, in *StatusInput) {
 	if !in.Old.StartTime.IsZero() {

@@ -19,7 +19,7 @@ import (
 // newest attempt, and those whose records may still be looked at.
 const keptLogs = 10
 
-// TerminationLog implements podsync.Files (KC-8).
+// TerminationLog implements podsync.Files.
 func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
 	name := strconv.FormatUint(uint64(attempt), 10)
 	if err := d.makeLog(pod, container, name, attempt); err != nil {
@@ -54,7 +54,7 @@ func (d *Dir) makeLog(pod *v1.Pod, container, name string, attempt uint32) error
 	return errors.Join(f.Chmod(everybody), f.Close())
 }
 
-// ReadTerminationLog implements podsync.Files (KC-9, F95). A container may have
+// ReadTerminationLog implements podsync.Files. A container may have
 // made anything of its file: nothing is followed, waited for, or read to an end
 // that never comes.
 func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error) {

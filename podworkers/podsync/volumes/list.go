@@ -17,7 +17,7 @@ const maxEntries = 1 << 16
 
 // Pods lists pods that have a directory and for which of answers true, at most
 // limit of them, in the order of their UIDs: so that those are torn down that
-// went while nobody was there (SP-24).
+// went while nobody was there.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	uids, err := d.list(of, limit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -94,7 +94,7 @@ func handler(req prober.Request) *v1.ProbeHandler {
 }
 
 // dial connects without leaving an address in TIME_WAIT for a minute: with many
-// probes the node would run out of ports (F84).
+// probes the node would run out of ports.
 func (c *Checker) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.cfg.DialContext(ctx, network, address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {

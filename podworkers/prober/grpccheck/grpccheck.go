@@ -95,7 +95,7 @@ func (c *Checker) client(address string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// dial connects without leaving an address in TIME_WAIT (F84).
+// dial connects without leaving an address in TIME_WAIT.
 func (c *Checker) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := c.cfg.DialContext(ctx, "tcp", address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {

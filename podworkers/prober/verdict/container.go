@@ -21,7 +21,7 @@ type Container struct {
 	generation uint64 // of the id: outcomes of another one are too late
 	running    bool
 	startedAt  time.Time
-	started    bool // as published (PR-15)
+	started    bool // as published
 }
 
 // probe is the state of one probe.
@@ -118,7 +118,7 @@ func (c *Container) Due(k Kind) (time.Time, bool) {
 }
 
 // isStarted reports whether liveness and readiness probes may run (PR-6, PR-7, PR-10,
-// PR-13, PR-15).
+// PR-13).
 func (c *Container) isStarted() bool {
 	p := &c.probes[Startup]
 	if !p.exists || p.value == Success {

@@ -11,7 +11,7 @@ import (
 )
 
 // NextAttempt is the number after the highest of which a container has a log;
-// zero if it has none (KC-2).
+// zero if it has none.
 func (d *Dir) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
 	dir, err := d.open(directory(pod), container)
 	if errors.Is(err, fs.ErrNotExist) {

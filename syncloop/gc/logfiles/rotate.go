@@ -66,8 +66,8 @@ func live(dir *os.Root, l Log) (fs.FileInfo, error) {
 }
 
 // Rotate gives a log that is too large another name, has the runtime write to a new
-// file by reopen, compresses those that were rotated before and removes the oldest
-// (F95). If the log cannot be reopened its name is given back, so that nothing is
+// file by reopen, compresses those that were rotated before and removes the oldest.
+// If the log cannot be reopened its name is given back, so that nothing is
 // lost. A log that is not there is reopened, and one that is small enough is left
 // alone. It is called by one caller at a time for each log, and may be repeated
 // after any error. The end of ctx ends it between two steps, with the log in its

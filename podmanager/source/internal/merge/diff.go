@@ -20,7 +20,7 @@ const (
 	SeenAnnotation = "kubernetes.io/config.seen"
 )
 
-// Changes is what a consumer must be told, in the order of delivery (CF-3).
+// Changes is what a consumer must be told, in the order of delivery.
 // The pods are deep copies and the receiver's own.
 type Changes struct {
 	// First: this is the origin's first picture, so that Add is delivered

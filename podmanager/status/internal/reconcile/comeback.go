@@ -17,7 +17,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 // CheckEnds checks that a status may follow old: a container that has ended stays so
 // unless one of these runs it again: its policy, one of its rules, all of its pod
 // beginning anew, or its pod's policy in a new sandbox. It may also run if nobody has
-// seen its end. The error names every container of which that is not so. [ST-6, PH-2]
+// seen its end. The error names every container of which that is not so.
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
 	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {

@@ -11,7 +11,7 @@ import (
 
 // Equal reports whether two complete statuses say the same: conditions of ours
 // by status, reason and message, in any order; conditions and fields of others not
-// at all; everything else in depth. [ST-3]
+// at all; everything else in depth.
 func Equal(a, b *v1.PodStatus) bool {
 	if !sameConditions(a, b) || !sameConditions(b, a) {
 		return false

@@ -8,7 +8,7 @@ import (
 
 // Merge is the status to store where others write too: mine, with the fields and the
 // conditions that are not ours as they are in theirs. A DisruptionTarget of ours goes
-// with the end of the pod, so one that has not been sent waits for that. [ST-16]
+// with the end of the pod, so one that has not been sent waits for that.
 func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
 	copyForeign(&merged, theirs)
@@ -30,7 +30,7 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 }
 
 // HoldBack is the status as long as the end of its pod is not to be told: all
-// else, in the phase that was told before. [ST-17]
+// else, in the phase that was told before.
 func HoldBack(before, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = before.Phase, before.Reason, before.Message
 	kept := status.Conditions[:0]

@@ -17,7 +17,6 @@ const (
 // Terminate changes the status into that of a pod nothing of which runs any
 // more. Containers that were started, or may have been, and whose end is not
 // known, are given one; a pod that is not static and not over yet has Failed.
-// [ST-9, ST-10]
 func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	if hasInitialized(pod, status) {
 		endAll(status.ContainerStatuses)

@@ -61,7 +61,7 @@ func next(text string) (plain, name, rest string) {
 
 // ExpandStatic replaces references in the command of an exec probe by the
 // literal values of the spec, as they are written there: a probe knows nothing
-// that has to be looked up (KC-18). The commands of hooks are not expanded at
+// that has to be looked up. The commands of hooks are not expanded at
 // all. Too long a result is the command as it was.
 func ExpandStatic(command []string, env []v1.EnvVar) []string {
 	values := make(map[string]string, len(env))
