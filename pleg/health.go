@@ -7,7 +7,7 @@ import (
 
 // Healthy implements Generator.
 func (p *PLEG) Healthy() (bool, error) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	rhythm := p.mu.rhythm
 	p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -18,7 +18,7 @@ func (p *PLEG) inspectOwed(ctx context.Context) {
 	p.mu.Lock()
 	n := len(p.mu.table.queue) + len(p.mu.table.suspects)
 	p.mu.Unlock()
-	turn.Each(p.turn, p.cfg.MaxInspections, min(n, p.cfg.MaxInspections), func(int) {
+	executor.Each(p.executor, p.cfg.MaxInspections, min(n, p.cfg.MaxInspections), func(int) {
 		if r, number := p.take(); r != nil {
 			p.work(ctx, r, number)
 		}
@@ -42,8 +42,8 @@ func (p *PLEG) take() (*record, uint64) {
 // inspect reads the status of one pod and stores it. It reports false if we
 // are ending.
 func (p *PLEG) inspect(ctx context.Context, r *record, number uint64) bool {
-	began := p.turn.Now()
-	call, cancel := p.turn.WithDeadline(ctx, began.Add(p.cfg.InspectTimeout))
+	began := p.executor.Now()
+	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.InspectTimeout))
 	status, err := p.cfg.Runtime.PodStatus(call, r.uid)
 	hung := errors.Is(call.Err(), context.DeadlineExceeded)
 	cancel()
@@ -77,7 +77,7 @@ func valid(status *runtime.PodStatus, uid types.UID) error {
 // finish stores the answer of an inspection and tells everybody whom it
 // concerns: the readers first, as they wait.
 func (p *PLEG) finish(r *record, number uint64, status *runtime.PodStatus, err error, hung bool, began time.Time) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	out := p.mu.table.finish(r, number, status, err, hung, now)
 	subs := p.mu.subs

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -149,10 +149,10 @@ func (c *Config) complete() error {
 
 // PLEG is the Generator of this package.
 type PLEG struct {
-	cfg    Config
-	turn   turn.Turn
-	wake   turn.Event // of Run's loop
-	stream runtime.EventSource
+	cfg      Config
+	executor executor.Executor
+	wake     executor.Event // of Run's loop
+	stream   runtime.EventSource
 
 	// changed is the lister's scratch. There is one lister at a time.
 	changed []int
@@ -184,8 +184,8 @@ func New(cfg Config) (*PLEG, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	p := &PLEG{turn: turn.Over(cfg.Clock)}
-	p.wake = p.turn.NewEvent()
+	p := &PLEG{executor: executor.Over(cfg.Clock)}
+	p.wake = p.executor.NewEvent()
 	p.stream = cfg.contain()
 	p.cfg = cfg
 	p.mu.table = table{

@@ -70,7 +70,7 @@ func (p *PLEG) lookOrAsk(uid types.UID, mark uint64) (*waiter, *runtime.PodStatu
 	}
 	r := t.record(uid)
 	t.readers++
-	w := &waiter{seq: t.readers, mark: mark, latch: p.turn.NewLatch()}
+	w := &waiter{seq: t.readers, mark: mark, latch: p.executor.NewLatch()}
 	r.waiters = append(r.waiters, w)
 	t.ask(r, mark)
 	return w, nil, nil

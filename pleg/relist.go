@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg/internal/diff"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -27,7 +27,7 @@ func (p *PLEG) Relist(ctx context.Context) error {
 // changed but the health.
 func (p *PLEG) list(ctx context.Context) error {
 	number, began, prev := p.beginList()
-	call, cancel := p.turn.WithDeadline(ctx, began.Add(p.cfg.ListTimeout))
+	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.ListTimeout))
 	pods, err := p.cfg.Runtime.ListPods(call)
 	cancel()
 	if interrupted(ctx, err) {
@@ -37,17 +37,17 @@ func (p *PLEG) list(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("pleg: list: %w", err)
 		p.endList(err)
-		p.relisted(Relisting{Number: number, Took: p.turn.Now().Sub(began), Err: err})
+		p.relisted(Relisting{Number: number, Took: p.executor.Now().Sub(began), Err: err})
 		return err
 	}
 	doubtful := p.apply(number, began, prev, pods)
-	p.relisted(Relisting{Number: number, Took: p.turn.Now().Sub(began), Pods: len(pods), Doubtful: doubtful})
+	p.relisted(Relisting{Number: number, Took: p.executor.Now().Sub(began), Pods: len(pods), Doubtful: doubtful})
 	return nil
 }
 
 // beginList numbers the listing and notes when it began.
 func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.rhythm.beginList(now)
@@ -59,7 +59,7 @@ func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) 
 func (p *PLEG) apply(number uint64, began time.Time, prev, next []runtime.Pod) (doubtful int) {
 	var aligned bool
 	p.changed, aligned = diff.Lists(p.changed[:0], prev, next)
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	p.mu.table.applyList(number, next, p.changed, aligned)
 	doubtful = len(p.mu.table.unsure)
@@ -73,7 +73,7 @@ func (p *PLEG) apply(number uint64, began time.Time, prev, next []runtime.Pod) (
 
 // endList notes a listing that has failed; nil is one that we cut short.
 func (p *PLEG) endList(err error) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	onset := p.mu.rhythm.listFailed(now, err)
 	p.mu.Unlock()
@@ -91,5 +91,5 @@ func (p *PLEG) relisted(r Relisting) {
 // interrupted reports that a call ended because we end, which says nothing
 // about the runtime.
 func interrupted(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, turn.ErrCrashed))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, executor.ErrCrashed))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // Run implements Generator.
@@ -18,7 +18,7 @@ func (p *PLEG) Run(ctx context.Context) error {
 		return err
 	}
 	defer p.exit(stopped)
-	group := turn.NewGroup(p.turn)
+	group := executor.NewGroup(p.executor)
 	defer group.Wait()
 	if p.stream != nil {
 		group.Go(func() { p.follow(ctx) })
@@ -29,11 +29,11 @@ func (p *PLEG) Run(ctx context.Context) error {
 }
 
 // beat starts whatever is due and waits for the next thing to be.
-func (p *PLEG) beat(ctx context.Context, group *turn.Group) error {
+func (p *PLEG) beat(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	list, until := p.due(p.turn.Now())
+	list, until := p.due(p.executor.Now())
 	if list {
 		group.Go(func() {
 			_ = p.list(ctx) // Logged, and kept for Healthy.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -236,7 +236,7 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 		b := plain(t, 1)
 		b.world.mu.hang["a"] = true
 		b.run()
-		ctx := turn.NewContext(context.Background())
+		ctx := executor.NewContext(context.Background())
 		b.read(ctx, "a")
 		b.at(3)
 		b.world.transcript()
@@ -278,7 +278,7 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 		b.read(b.ctx, "a")
 		b.at(3)
 		b.process.Crash()
-		assert.Contains(t, b.world.transcript(), "reader of a: turn: the process has crashed\n")
+		assert.Contains(t, b.world.transcript(), "reader of a: executor: the process has crashed\n")
 		assert.Zero(t, b.process.Running())
 	})
 }

@@ -36,7 +36,7 @@ func (p *PLEG) follow(ctx context.Context) {
 			wait = unsupportedPause
 		}
 		p.reportStream(err, pause == minPause, wait)
-		if p.turn.Sleep(ctx, wait) != nil {
+		if p.executor.Sleep(ctx, wait) != nil {
 			return
 		}
 		pause = min(2*pause, maxPause)
@@ -46,7 +46,7 @@ func (p *PLEG) follow(ctx context.Context) {
 // hear is the sink of the stream: an event says which pod to look at, and
 // nothing else of it is believed (F65, F66).
 func (p *PLEG) hear(event runtime.Event) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	p.mu.rhythm.heard = true
 	if t := &p.mu.table; event.UID != "" {
@@ -57,7 +57,7 @@ func (p *PLEG) hear(event runtime.Event) {
 }
 
 func (p *PLEG) streamOpened() {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := &p.mu.rhythm
@@ -67,7 +67,7 @@ func (p *PLEG) streamOpened() {
 // streamEnded reports whether the stream was healthy. The loop goes back to
 // its shorter period, so that what the stream has lost is listed soon.
 func (p *PLEG) streamEnded() (healthy bool) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	r := &p.mu.rhythm
 	healthy = r.heard || now.Sub(r.opened) >= healthyAfter

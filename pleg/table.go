@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg/internal/diff"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -96,7 +96,7 @@ type waiter struct {
 	mark   uint64
 	status *runtime.PodStatus
 	err    error
-	latch  turn.Latch
+	latch  executor.Latch
 }
 
 // begin numbers an observation.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -29,9 +29,9 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // pod has a version that rises with every change of it; an inspection shows it
 // as an exit code, so that a reader can tell how old his answer is.
 type world struct {
-	turn  turn.Turn
-	start time.Time
-	mu    struct {
+	executor executor.Executor
+	start    time.Time
+	mu       struct {
 		sync.Mutex
 		pods        map[types.UID]*truth
 		order       []types.UID
@@ -57,8 +57,8 @@ type truth struct {
 }
 
 func newWorld(clk clock.Clock) *world {
-	w := &world{turn: turn.Over(clk)}
-	w.start = w.turn.Now()
+	w := &world{executor: executor.Over(clk)}
+	w.start = w.executor.Now()
 	w.mu.pods = map[types.UID]*truth{}
 	w.mu.omit = map[string]bool{}
 	w.mu.hang = map[types.UID]bool{}
@@ -176,11 +176,11 @@ func (w *world) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 func (w *world) spend(ctx context.Context, takes time.Duration, hang bool) error {
 	switch {
 	case hang:
-		if err := w.turn.NewLatch().Wait(ctx); err != nil {
+		if err := w.executor.NewLatch().Wait(ctx); err != nil {
 			return err
 		}
 	case takes > 0:
-		return w.turn.Sleep(ctx, takes)
+		return w.executor.Sleep(ctx, takes)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (w *world) spend(ctx context.Context, takes time.Duration, hang bool) error
 func (w *world) note(what string) {
 	w.do(func() {
 		w.mu.calls[what]++
-		fmt.Fprintf(&w.mu.transcript, "%6.3f %s\n", w.turn.Now().Sub(w.start).Seconds(), what)
+		fmt.Fprintf(&w.mu.transcript, "%6.3f %s\n", w.executor.Now().Sub(w.start).Seconds(), what)
 	})
 }
 
@@ -211,7 +211,7 @@ func (w *world) transcript() (s string) {
 // streamer is a world that tells of changes, as far as the test wants it.
 type streamer struct {
 	*world
-	ended turn.Event
+	ended executor.Event
 	sink  func(runtime.Event)
 	count int
 	none  bool // there is no stream
@@ -219,7 +219,7 @@ type streamer struct {
 
 func newStreamer(clk clock.Clock) *streamer {
 	w := newWorld(clk)
-	return &streamer{world: w, ended: w.turn.NewEvent()}
+	return &streamer{world: w, ended: w.executor.NewEvent()}
 }
 
 var errStream = errors.New("stream broke")
@@ -239,11 +239,11 @@ func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
 
 // bottle is a PLEG in a bottle, with a subscriber who notes what he is told.
 type bottle struct {
-	*turn.Scheduler
-	process *turn.Process
+	*executor.Scheduler
+	process *executor.Process
 	world   *world
 	pleg    *pleg.PLEG
-	ctx     *turn.Context
+	ctx     *executor.Context
 	sub     *pleg.Subscription
 	ran     bool
 	err     error
@@ -251,8 +251,8 @@ type bottle struct {
 
 // newBottle makes a PLEG over a runtime that make builds, not yet running.
 func newBottle(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *world)) *bottle {
-	s := turn.NewScheduler(seed, start)
-	b := &bottle{Scheduler: s, process: s.NewProcess(), ctx: turn.NewContext(context.Background())}
+	s := executor.NewScheduler(seed, start)
+	b := &bottle{Scheduler: s, process: s.NewProcess(), ctx: executor.NewContext(context.Background())}
 	clk := b.process.Clock()
 	c, w := cfg(clk)
 	c.Clock = clk

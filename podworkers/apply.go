@@ -187,7 +187,7 @@ func (w *Workers) do(act *actions) {
 func (w *Workers) perform(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:
-		w.turn.Go(a.start)
+		w.executor.Go(a.start)
 	case lifecycle.OpCancel:
 		a.cancel.Cancel(context.Canceled)
 	case lifecycle.OpResolve:

@@ -3,14 +3,14 @@ package podworkers
 import (
 	"context"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // Completion is a handle on the end of a pod that was told to end. It is
 // resolved exactly once, on every way out: the pod terminated, had finished
 // before, never started, was forgotten, or the workers were stopped.
 type Completion struct {
-	latch turn.Latch
+	latch executor.Latch
 	err   error // written before the latch opens, read after
 }
 
@@ -40,12 +40,12 @@ func (c *Completion) Wait(ctx context.Context) error {
 // Resolved is the handle of a pod that has no worker, and so nothing that runs. It may
 // be called at any time.
 func (w *Workers) Resolved() *Completion {
-	c := newCompletion(w.turn)
+	c := newCompletion(w.executor)
 	c.resolve(nil)
 	return c
 }
 
-func newCompletion(t turn.Turn) *Completion { return &Completion{latch: t.NewLatch()} }
+func newCompletion(t executor.Executor) *Completion { return &Completion{latch: t.NewLatch()} }
 
 func (c *Completion) resolve(err error) {
 	c.err = err

@@ -5,13 +5,13 @@ import (
 	"context"
 	"sync"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // slots bound how many syncs of one class run at once, first come first
 // served. A nil *slots bounds nothing.
 type slots struct {
-	t  turn.Turn
+	t  executor.Executor
 	mu struct {
 		sync.Mutex
 		free  int
@@ -21,12 +21,12 @@ type slots struct {
 
 // place is one caller's place in the queue.
 type place struct {
-	event   turn.Event
+	event   executor.Event
 	granted bool // guarded by slots.mu
 }
 
 // newSlots makes limit slots; no limit is nil.
-func newSlots(t turn.Turn, limit int) *slots {
+func newSlots(t executor.Executor, limit int) *slots {
 	if limit <= 0 {
 		return nil
 	}

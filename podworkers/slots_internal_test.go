@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // Whatever the parts of a sync do, it never holds two slots, and none when it
 // is over.
 func TestLease_HoldsOneSlotAtMost(t *testing.T) {
 	ctx := context.Background()
-	s := newSlots(turn.Over(clock.RealClock{}), 2)
+	s := newSlots(executor.Over(clock.RealClock{}), 2)
 	l := &lease{slots: s}
 	require.NoError(t, l.begin(ctx))
 	require.NoError(t, l.regain(ctx), "another part has come back first")

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 )
@@ -98,7 +98,7 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 		node.Create(Pod("c"))
 		node.Settle()
 		node.Go(func(ctx context.Context) { // At the very moment in which a ends.
-			_ = turn.Over(node.Clock()).Sleep(ctx, time.Second)
+			_ = executor.Over(node.Clock()).Sleep(ctx, time.Second)
 			node.Kill(Pod("b"))
 		})
 		node.Advance(2 * time.Second)
@@ -120,8 +120,8 @@ func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
 // grace waits without its slot, in several parts of the call at once.
 func grace(node *Stepper, parts int, wait time.Duration) Reply {
 	return Reply{Do: func(ctx context.Context, _ Call) {
-		seam := turn.Over(node.Clock())
-		turn.Each(seam, 0, parts, func(i int) {
+		seam := executor.Over(node.Clock())
+		executor.Each(seam, 0, parts, func(i int) {
 			podworkers.WithoutSlot(ctx, func() { _ = seam.Sleep(ctx, wait*time.Duration(i+1)) })
 		})
 	}}

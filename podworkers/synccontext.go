@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // syncContext is the context of one call of a PodSyncer: cancellable, with what
 // the call may want to know about itself, in one allocation.
 type syncContext struct {
-	turn.Context
-	seam        turn.Turn // of the workers; nil for a context that others made
+	executor.Context
+	seam        executor.Executor // of the workers; nil for a context that others made
 	incarnation uint64
 	slot        lease
 }
@@ -73,7 +73,7 @@ func WithoutSlot(ctx context.Context, wait func()) {
 func Wait(ctx context.Context, d time.Duration) (err error) {
 	c, ok := ctx.Value(syncContextKey{}).(*syncContext)
 	if !ok || c.seam == nil {
-		return turn.From(ctx).Sleep(ctx, d)
+		return executor.From(ctx).Sleep(ctx, d)
 	}
 	c.slot.without(ctx, func() { err = c.seam.Sleep(ctx, d) })
 	return err

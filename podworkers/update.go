@@ -21,7 +21,7 @@ func (w *Workers) UpdatePod(options UpdatePodOptions) error {
 
 // Kill implements PodWorkers.
 func (w *Workers) Kill(options UpdatePodOptions) *Completion {
-	c := newCompletion(w.turn)
+	c := newCompletion(w.executor)
 	options.UpdateType = SyncPodKill
 	var u lifecycle.Update
 	err := w.describe(&options, &u)

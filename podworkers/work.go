@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -53,7 +53,7 @@ func (w *Workers) work(ref lifecycle.Ref) {
 // take fetches the pod's work. Without any the runner has ended. The context
 // is ready before the work is: from then on it can be cancelled.
 func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
-	ctx := &syncContext{seam: w.turn}
+	ctx := &syncContext{seam: w.executor}
 	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.Take(ref)
@@ -176,7 +176,7 @@ func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 // it waited. The look is a wait too, so that in a bottle others have their turn
 // just before each call, and nobody calls after a crash.
 func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
-	err = w.turn.Sleep(j.ctx, 0)
+	err = w.executor.Sleep(j.ctx, 0)
 	if err == nil {
 		err = j.ctx.Err() // It may have ended in others' turn.
 	}
@@ -187,7 +187,7 @@ func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err
 	j.step.Store(uint32(Working))
 	var begun time.Time
 	if w.config.Hooks.Synced != nil {
-		begun = w.turn.Now()
+		begun = w.executor.Now()
 	}
 	terminal, err = w.call(j, status)
 	if err != nil {
@@ -232,7 +232,7 @@ func (w *Workers) complain(j *job, err error) {
 
 // report tells the hook of a call.
 func (w *Workers) report(j *job, begun time.Time, err error) {
-	now := w.turn.Now()
+	now := w.executor.Now()
 	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
 	if !j.since.IsZero() {
 		s.Latency = now.Sub(j.since)
@@ -242,7 +242,7 @@ func (w *Workers) report(j *job, begun time.Time, err error) {
 
 // interrupted is true if an error only says that the call was to end.
 func (j *job) interrupted(err error) bool {
-	return j.ctx.Err() != nil || errors.Is(err, turn.ErrCrashed)
+	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
 // judge turns an error into one of the table's results.
@@ -269,7 +269,7 @@ func judge(j *job, terminal bool, err error) outcome {
 // done hands the result back and tells whether the same runner goes on.
 func (w *Workers) done(j *job, o outcome) (more bool) {
 	j.ctx.Cancel(context.Canceled) // Whatever the call left behind ends with it.
-	j.verdict = verdict{now: w.turn.Now(), at: o.retry, random: w.config.Jitter()}
+	j.verdict = verdict{now: w.executor.Now(), at: o.retry, random: w.config.Jitter()}
 	if (o.result == lifecycle.FailedAsked || !o.retry.IsZero()) && !o.retry.After(j.verdict.now) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -21,15 +21,15 @@ import (
 type Workers struct {
 	config       Config
 	guard        *contain.Guard
-	turn         turn.Turn
+	executor     executor.Executor
 	queue        *workqueue.Queue
 	syncs        *slots
 	terminations *slots
-	wake         turn.Event    // the earliest retry became earlier
-	idle         turn.Event    // the last runner has ended
-	look         asker         // nil if nobody can be asked for an observation
-	root         *turn.Context // the parent of every call's context; set before the first runner starts
-	jobs         sync.Pool     // of *job
+	wake         executor.Event    // the earliest retry became earlier
+	idle         executor.Event    // the last runner has ended
+	look         asker             // nil if nobody can be asked for an observation
+	root         *executor.Context // the parent of every call's context; set before the first runner starts
+	jobs         sync.Pool         // of *job
 
 	mu struct {
 		sync.Mutex
@@ -59,12 +59,12 @@ func New(config Config) (*Workers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	t := turn.Over(config.Clock)
+	t := executor.Over(config.Clock)
 	guard, look := config.contain()
 	w := &Workers{
 		config:       config,
 		guard:        guard,
-		turn:         t,
+		executor:     t,
 		syncs:        newSlots(t, config.MaxSyncs),
 		terminations: newSlots(t, config.MaxTerminations),
 		wake:         t.NewEvent(),
@@ -83,7 +83,7 @@ func New(config Config) (*Workers, error) {
 // that for longer than Config.DrainTimeout it gives up on them with
 // ErrNotDrained and their names. It is called once.
 func (w *Workers) Run(ctx context.Context) error {
-	root := turn.NewContext(ctx)
+	root := executor.NewContext(ctx)
 	defer root.Cancel(context.Canceled)
 	if err := w.serve(root); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 }
 
 // serve begins to work, with what was woken before.
-func (w *Workers) serve(root *turn.Context) error {
+func (w *Workers) serve(root *executor.Context) error {
 	var act actions
 	w.mu.Lock()
 	if w.mu.stage != created {
@@ -155,7 +155,7 @@ func (w *Workers) stop(ctx context.Context) error {
 	if !busy {
 		return nil
 	}
-	return w.drain(turn.Detach(ctx))
+	return w.drain(executor.Detach(ctx))
 }
 
 func (w *Workers) drain(ctx context.Context) error {
@@ -163,7 +163,7 @@ func (w *Workers) drain(ctx context.Context) error {
 		_ = w.idle.Wait(ctx) // It fails only by a crash, after which nobody runs.
 		return nil
 	}
-	ended, err := w.idle.WaitUntil(ctx, w.turn.Now().Add(w.config.DrainTimeout))
+	ended, err := w.idle.WaitUntil(ctx, w.executor.Now().Add(w.config.DrainTimeout))
 	if ended || err != nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/dirty"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
@@ -21,13 +21,13 @@ import (
 // calls the handler for it. Whatever wakes it is level-triggered, so that
 // nothing can be lost while it is busy and nothing runs while it is idle.
 type Loop struct {
-	config  Config
-	guard   *contain.Guard
-	turn    turn.Turn
-	wake    turn.Event
-	changes *pleg.Subscription
-	pokes   *dirty.Set[struct{}]
-	probes  probeResults
+	config   Config
+	guard    *contain.Guard
+	executor executor.Executor
+	wake     executor.Event
+	changes  *pleg.Subscription
+	pokes    *dirty.Set[struct{}]
+	probes   probeResults
 	// onChange is the handler's method for what the runtime shows.
 	onChange func(ctx context.Context, pods []*v1.Pod)
 	waiting  WaitingHandler // nil: the handler is none
@@ -36,9 +36,9 @@ type Loop struct {
 
 	mu struct {
 		sync.Mutex
-		touched time.Time    // the first change since the last cleanup; zero without one
-		entered time.Time    // when the step in progress began; zero between steps
-		flushes []turn.Latch // to be opened when the next step has ended
+		touched time.Time        // the first change since the last cleanup; zero without one
+		entered time.Time        // when the step in progress began; zero between steps
+		flushes []executor.Latch // to be opened when the next step has ended
 		ended   bool
 	}
 	// What was taken in a step; kept for the next one.
@@ -55,11 +55,11 @@ func New(config Config) (*Loop, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	t := turn.Over(config.Clock)
+	t := executor.Over(config.Clock)
 	guard := contain.New(contain.Config{Package: "syncloop", Clock: config.Clock, Log: config.Log, Told: config.Hooks.Panicked})
 	config.Log = guard.Log()
 	config.Hooks.Cleanup = contain.Hook2(guard, "Hooks.Cleanup", config.Hooks.Cleanup)
-	l := &Loop{config: config, guard: guard, turn: t, wake: t.NewEvent()}
+	l := &Loop{config: config, guard: guard, executor: t, wake: t.NewEvent()}
 	l.onChange = config.Handler.HandlePodSyncs
 	if h, ok := config.Handler.(ChangeHandler); ok {
 		l.onChange = h.HandlePodChanges
@@ -111,7 +111,7 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 // next step is due even if nothing happens; false if that is never. It is for those
 // who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
-	flushes := l.enter(l.turn.Now())
+	flushes := l.enter(l.executor.Now())
 	defer l.leave(flushes)
 	l.desire(ctx, l.config.Updates.Take())
 	l.changed = l.changes.Take(l.changed[:0])
@@ -165,7 +165,7 @@ func (l *Loop) Touch() {
 // note is Touch from within a step, which looks at the time before it ends and
 // need not be woken for another.
 func (l *Loop) note() {
-	now := l.turn.Now()
+	now := l.executor.Now()
 	l.mu.Lock()
 	if l.mu.touched.IsZero() {
 		l.mu.touched = now
@@ -177,7 +177,7 @@ func (l *Loop) note() {
 // for five minutes after each panic of a handler, which it names. A loop that has
 // nothing to do is healthy, however long that lasts.
 func (l *Loop) Healthy() error {
-	now := l.turn.Now()
+	now := l.executor.Now()
 	l.mu.Lock()
 	entered := l.mu.entered
 	l.mu.Unlock()
@@ -188,7 +188,7 @@ func (l *Loop) Healthy() error {
 }
 
 // enter notes that a step begins, and for whom.
-func (l *Loop) enter(at time.Time) (flushes []turn.Latch) {
+func (l *Loop) enter(at time.Time) (flushes []executor.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.entered = at
@@ -197,7 +197,7 @@ func (l *Loop) enter(at time.Time) (flushes []turn.Latch) {
 }
 
 // leave notes that it has ended.
-func (l *Loop) leave(flushes []turn.Latch) {
+func (l *Loop) leave(flushes []executor.Latch) {
 	l.mu.Lock()
 	l.mu.entered = time.Time{}
 	l.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *Loop) leave(flushes []turn.Latch) {
 // ended, and the context's error if that ends first; before Run it waits. It
 // must not be called by a handler.
 func (l *Loop) Flush(ctx context.Context) error {
-	done := l.turn.NewLatch()
+	done := l.executor.NewLatch()
 	l.mu.Lock()
 	ended := l.mu.ended
 	l.mu.flushes = append(l.mu.flushes, done)
@@ -247,7 +247,7 @@ func (l *Loop) end() {
 // and of the runtime. Who decides on half of them refuses what has run for
 // days, because it heard of a newcomer first.
 func (l *Loop) settle(ctx context.Context) {
-	end := l.turn.Now().Add(l.config.SettleTimeout)
+	end := l.executor.Now().Add(l.config.SettleTimeout)
 	for !l.config.Settled() {
 		if signalled, err := l.wake.WaitUntil(ctx, end); err != nil || !signalled {
 			return
@@ -332,7 +332,7 @@ const settle = 100 * time.Millisecond
 // clean runs housekeeping if something changed, has settled, and the last one
 // is long enough ago; otherwise it says when it should.
 func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
-	now := l.turn.Now()
+	now := l.executor.Now()
 	at, wanted := l.cleanDue()
 	if !wanted || now.Before(at) {
 		return at, wanted
@@ -341,7 +341,7 @@ func (l *Loop) clean(ctx context.Context) (next time.Time, timed bool) {
 	l.mu.touched = time.Time{}
 	l.mu.Unlock()
 	err := l.cleanUp(ctx)
-	done := l.turn.Now()
+	done := l.executor.Now()
 	l.cleanAt = done.Add(l.config.HousekeepingPeriod)
 	l.config.Hooks.Cleanup(done.Sub(now), err)
 	if err != nil {

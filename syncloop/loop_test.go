@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -30,14 +30,14 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // bench is a loop with all that it is connected to. The handler writes down
 // what it is called for, and when, and does what the test says meanwhile.
 type bench struct {
-	settled func() bool // nil: the first pictures are there
-	turn    turn.Turn
-	begun   time.Time
-	loop    *syncloop.Loop
-	desired *podmanager.Store
-	pleg    *pleg.PLEG
-	stream  *stream
-	machine *machine
+	settled  func() bool // nil: the first pictures are there
+	executor executor.Executor
+	begun    time.Time
+	loop     *syncloop.Loop
+	desired  *podmanager.Store
+	pleg     *pleg.PLEG
+	stream   *stream
+	machine  *machine
 
 	mu struct {
 		sync.Mutex
@@ -48,8 +48,8 @@ type bench struct {
 }
 
 func newBench(clk clock.Clock) *bench {
-	b := &bench{turn: turn.Over(clk), desired: podmanager.New(), machine: &machine{}}
-	b.begun = b.turn.Now()
+	b := &bench{executor: executor.Over(clk), desired: podmanager.New(), machine: &machine{}}
+	b.begun = b.executor.Now()
 	b.mu.on = map[string]func() error{}
 	b.stream = &stream{bench: b}
 	var err error
@@ -80,7 +80,7 @@ func (b *bench) want(uids ...types.UID) {
 }
 
 func (b *bench) note(format string, args ...any) {
-	at := b.turn.Now().Sub(b.begun).Seconds()
+	at := b.executor.Now().Sub(b.begun).Seconds()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%.1f ", at)+fmt.Sprintf(format, args...))
@@ -226,18 +226,18 @@ func (m *machine) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatu
 // bottle is a bench in one thread.
 type bottle struct {
 	*bench
-	*turn.Scheduler
-	process *turn.Process
+	*executor.Scheduler
+	process *executor.Process
 	ctx     context.Context
 	end     context.CancelFunc
 	ran     bool
 }
 
 func newBottle(t *testing.T) *bottle {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.bench = newBench(b.process.Clock())
-	b.ctx, b.end = turn.WithCancel(t.Context())
+	b.ctx, b.end = executor.WithCancel(t.Context())
 	t.Cleanup(func() {
 		b.end()
 		b.Settle()
@@ -402,7 +402,7 @@ func TestRun_B135_SlowHousekeeping(t *testing.T) {
 	b := newBottle(t)
 	b.on("cleanups", func() error {
 		b.loop.Touch() // What changes meanwhile may not have been seen.
-		return b.turn.Sleep(b.ctx, 5*time.Second)
+		return b.executor.Sleep(b.ctx, 5*time.Second)
 	})
 	b.run()
 	b.at(60)
@@ -485,7 +485,7 @@ func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 	b.run()
 	b.at(7200)
 	require.NoError(t, b.loop.Healthy(), "idle")
-	b.on("syncs", func() error { return b.turn.Sleep(b.ctx, time.Hour) })
+	b.on("syncs", func() error { return b.executor.Sleep(b.ctx, time.Hour) })
 	b.want("a")
 	b.loop.Poke("a")
 	b.at(7200 + 300)

@@ -17,7 +17,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -263,7 +263,7 @@ func TestQueue_ConcurrentUseLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const producers, each = 8, 300
 		began := time.Now()
-		woken := turn.Over(nil).NewEvent()
+		woken := executor.Over(nil).NewEvent()
 		q := workqueue.New(workqueue.Config{Notify: woken.Signal})
 		q.Enqueue("far away", time.Hour)
 		for p := range producers {

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -95,18 +95,18 @@ func TestGuard_ALogHandlerThatPanicsDoesNotEndTheContainment(t *testing.T) {
 // A test must fail that breaks the rules of the simulation, whatever it does
 // that in.
 func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
-	s := turn.NewScheduler(1, start)
+	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
 	g := contain.New(contain.Config{Clock: p.Clock(), Log: slog.New(badHandler{}), Told: func(string, error) { p.Clock().After(1) }})
 	for name, f := range map[string]func(){
 		"a call":          func() { _ = g.Do("A", func() { p.Clock().After(time.Second) }) },
-		"a call of Each":  func() { _ = g.Do("A", func() { turn.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
+		"a call of Each":  func() { _ = g.Do("A", func() { executor.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
 		"who is told":     func() { _ = g.Do("A", func() { panic("boom") }) },
 		"a value of Or":   func() { contain.Or(g, "A", 1, func() int { p.Clock().Sleep(1); return 2 }) },
 		"a deferred call": func() { _ = recovered(g, func() { p.Clock().Sleep(1) }) },
 	} {
 		p.Go(f)
-		var fault *turn.Fault
+		var fault *executor.Fault
 		require.ErrorAs(t, panicOf(s.Settle), &fault, name)
 		assert.ErrorContains(t, fault, "nothing waits on a clock's channel", name)
 	}
@@ -132,7 +132,7 @@ func TestGuard_APanicOfWhoIsToldIsDropped(t *testing.T) {
 // A panic that crossed Each keeps the stack of where it began.
 func TestGuard_AStackIsThatOfTheBeginning(t *testing.T) {
 	g := contain.New(contain.Config{})
-	err := g.Do("A", func() { turn.Each(turn.Over(nil), 0, 2, func(int) { deep() }) })
+	err := g.Do("A", func() { executor.Each(executor.Over(nil), 0, 2, func(int) { deep() }) })
 	var p *contain.Panic
 	require.ErrorAs(t, err, &p)
 	assert.Equal(t, "boom", p.Value)

@@ -10,7 +10,7 @@
 // does not shorten that time: a call that panics every second time would seem
 // well half of the time otherwise.
 //
-// A panic of the simulation or of a test kit (turn.Fault) is never contained:
+// A panic of the simulation or of a test kit (executor.Fault) is never contained:
 // it is raised again and fails the test. What ends the process or the goroutine
 // by another way than a panic (runtime.Goexit, a fatal error such as a
 // concurrent map write) passes. A goroutine that foreign code starts by itself

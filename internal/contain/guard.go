@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // Remembered is how long after its last panic a call counts as unhealthy.
@@ -111,8 +111,8 @@ func (g *Guard) Caught(call string, value any) error {
 
 // newPanic raises again what is no business of a Guard.
 func newPanic(call string, value any) *Panic {
-	turn.Reraise(value)
-	if p, ok := value.(*turn.Panicked); ok {
+	executor.Reraise(value)
+	if p, ok := value.(*executor.Panicked); ok {
 		return &Panic{call, p.Value, p.Stack}
 	}
 	return &Panic{call, value, debug.Stack()}
@@ -146,7 +146,7 @@ func (g *Guard) tell(call string, err error) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			turn.Reraise(v)
+			executor.Reraise(v)
 		}
 	}()
 	g.told(call, err)

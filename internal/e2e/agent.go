@@ -19,7 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // NodeName is the name of an agent's node; the pods of its manifests end in it.
@@ -231,7 +231,7 @@ func (a *Agent) AwaitPod(name, what string, within time.Duration, done func(*v1.
 // the test if it does not within some time.
 func Await(t T, what string, within time.Duration, holds func() bool) {
 	t.Helper()
-	clk := turn.Over(clock.RealClock{})
+	clk := executor.Over(clock.RealClock{})
 	for end := clk.Now().Add(within); !holds(); {
 		if clk.Now().After(end) {
 			t.Fatalf("e2e: not within %s: %s", within, what)

@@ -17,7 +17,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // T is what this package needs of a test. A program that measures can be one.
@@ -51,13 +51,13 @@ type Containerd struct {
 	// Version is its family.
 	Version Version
 
-	t       T
-	turn    turn.Turn
-	program program
-	bridge  string
-	plugins string // the directory of those that make networks
-	conn    *grpc.ClientConn
-	process *process // nil: it does not run
+	t        T
+	executor executor.Executor
+	program  program
+	bridge   string
+	plugins  string // the directory of those that make networks
+	conn     *grpc.ClientConn
+	process  *process // nil: it does not run
 }
 
 // Start runs a containerd of a family until the test ends. It returns when
@@ -75,7 +75,7 @@ func Start(t T, version Version) *Containerd {
 	}
 	c := &Containerd{
 		Endpoint: "unix://" + filepath.Join(dir, "c.sock"), Dir: dir, Version: version,
-		t: t, turn: turn.Over(clock.RealClock{}), program: p, plugins: pluginDir, bridge: "pk" + filepath.Base(dir)[len("podkeel-"):],
+		t: t, executor: executor.Over(clock.RealClock{}), program: p, plugins: pluginDir, bridge: "pk" + filepath.Base(dir)[len("podkeel-"):],
 	}
 	if len(c.bridge) > 15 { // what the kernel takes
 		c.bridge = c.bridge[:15]
@@ -167,7 +167,7 @@ func (c *Containerd) ready() error {
 		if !c.process.runs() {
 			return fmt.Errorf("it has ended: %v", c.process.err)
 		}
-		if wait := c.turn.Sleep(ctx, 20*time.Millisecond); wait != nil {
+		if wait := c.executor.Sleep(ctx, 20*time.Millisecond); wait != nil {
 			if err == nil {
 				err = wait
 			}

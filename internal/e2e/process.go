@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // goodOrder is how long a program may take to end when it is asked to.
@@ -20,10 +20,10 @@ const goodOrder = 30 * time.Second
 // process is a program that dies with ours. Its methods are called from one
 // goroutine at a time; nil is one that has been ended.
 type process struct {
-	turn  turn.Turn
-	run   *exec.Cmd
-	ended turn.Latch
-	err   error // how it ended, once it has
+	executor executor.Executor
+	run      *exec.Cmd
+	ended    executor.Latch
+	err      error // how it ended, once it has
 }
 
 // begin starts a program.
@@ -35,8 +35,8 @@ func begin(run *exec.Cmd) (*process, error) {
 	if err := run.Start(); err != nil {
 		return nil, err
 	}
-	real := turn.Over(clock.RealClock{})
-	p := &process{turn: real, run: run, ended: real.NewLatch()}
+	real := executor.Over(clock.RealClock{})
+	p := &process{executor: real, run: run, ended: real.NewLatch()}
 	real.Go(func() {
 		p.err = run.Wait()
 		p.ended.Open()
@@ -53,7 +53,7 @@ func (p *process) end(signal os.Signal) {
 		return
 	}
 	_ = p.run.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
-	ctx, cancel := p.turn.WithDeadline(context.Background(), p.turn.Now().Add(goodOrder))
+	ctx, cancel := p.executor.WithDeadline(context.Background(), p.executor.Now().Add(goodOrder))
 	defer cancel()
 	if p.ended.Wait(ctx) != nil {
 		_ = p.run.Process.Kill()

@@ -19,7 +19,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/internal/e2e"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 var (
@@ -101,7 +101,7 @@ func (r *restarts) run(kills int) {
 	}
 	r.converge("the start")
 	ctx, end := context.WithCancel(r.Context())
-	group := turn.NewGroup(real)
+	group := executor.NewGroup(real)
 	group.Go(func() { r.watch.run(ctx) })
 	defer func() { end(); group.Wait() }()
 	for i, crash := range r.crashes(kills) {

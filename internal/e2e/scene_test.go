@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/e2e"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 	glance = 25 * time.Millisecond
 )
 
-var real = turn.Over(clock.RealClock{})
+var real = executor.Over(clock.RealClock{})
 
 // words are what stories may write for what is too long or not known.
 var words = strings.NewReplacer(

@@ -35,7 +35,7 @@ func isConstructor(name string) bool {
 }
 
 // starts reports whether n makes something run concurrently: by go, by a
-// method called Go, or by turn.Each.
+// method called Go, or by executor.Each.
 func starts(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -46,7 +46,7 @@ func starts(n ast.Node) bool {
 			return false
 		}
 		x, _ := s.X.(*ast.Ident)
-		return s.Sel.Name == "Go" || s.Sel.Name == "Each" && x != nil && x.Name == "turn"
+		return s.Sel.Name == "Go" || s.Sel.Name == "Each" && x != nil && x.Name == "executor"
 	}
 	return false
 }

@@ -19,7 +19,7 @@
 //	pure         a pure package computes, and does nothing else
 //	words        a package of words runs nothing
 //	quiet        a quiet package has a mutex and a clock, and starts nothing
-//	seam         a shell waits and forks only through internal/turn
+//	seam         a shell waits and forks only through internal/executor
 //	constructor  no function called New… starts anything
 //	example      every exported constructor is called by a runnable example
 //	global       no init, no variable state, no exit but in a main package

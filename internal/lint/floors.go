@@ -21,7 +21,7 @@ const (
 	// Kit is for tests, ours or a stranger's. It may wait and fork by any means,
 	// since it also drives what is real; it does not sleep for luck.
 	Kit Mark = "kit"
-	// Seam is internal/turn, the one place with goroutines and channels.
+	// Seam is internal/executor, the one place with goroutines and channels.
 	Seam Mark = "seam"
 	// Main is a program.
 	Main Mark = "main"
@@ -113,7 +113,7 @@ func Podkeel() House {
 			// The words, in which everybody speaks of pods and containers; and
 			// what a shell and a quiet package are made of.
 			{"runtime", Words, Floor1a},
-			{"internal/turn", Seam, Floor1a},
+			{"internal/executor", Seam, Floor1a},
 			{"internal/dirty", Quiet, Floor1a},
 			{"internal/containers", Pure, Floor1a},
 			{"internal/errtree", Pure, Floor1a},

@@ -17,7 +17,7 @@ func pure(r *findings, h House) {
 		r.channels(f, n, false, "a pure package has no channels: return what must be done as data")
 		r.clock(f, n, "a pure package is told the time: take it as an argument")
 		r.imports(f, n, "a pure package cannot need it", "context", "sync/...", "os/...", "io/...", "net/...",
-			"log/...", "math/rand/...", "crypto/rand", "syscall", "k8s.io/utils/clock", h.Module+"/internal/turn")
+			"log/...", "math/rand/...", "crypto/rand", "syscall", "k8s.io/utils/clock", h.Module+"/internal/executor")
 		r.prints(f, n, "a pure package says nothing: return it")
 	})
 }
@@ -29,7 +29,7 @@ func words(r *findings, h House) {
 		r.forks(f, n, "words run nothing: implementations do")
 		r.channels(f, n, true, "words run nothing: a receive-only channel in a signature is the most")
 		r.clock(f, n, "words run nothing: implementations have clocks")
-		r.imports(f, n, "words run nothing", "sync/...", "os/...", "net/...", "log/...", "math/rand/...", "crypto/rand", "syscall", h.Module+"/internal/turn")
+		r.imports(f, n, "words run nothing", "sync/...", "os/...", "net/...", "log/...", "math/rand/...", "crypto/rand", "syscall", h.Module+"/internal/executor")
 		r.prints(f, n, "words run nothing")
 	})
 }
@@ -43,8 +43,8 @@ func quiet(r *findings, h House) {
 		r.blockers(f, n)
 		r.imports(f, n, "a quiet package has a mutex and a clock at most", "sync/atomic", "os/...", "net/...", "math/rand/...", "crypto/rand", "syscall")
 		r.prints(f, n, "a quiet package says nothing: use a hook or the slog.Logger of its Config")
-		if pkg, name := f.selected(n); pkg == h.Module+"/internal/turn" && slices.Contains([]string{"Each", "NewGroup"}, name) {
-			r.at(f, n, "turn.%s: a quiet package starts nothing: leave it to a shell", name)
+		if pkg, name := f.selected(n); pkg == h.Module+"/internal/executor" && slices.Contains([]string{"Each", "NewGroup"}, name) {
+			r.at(f, n, "executor.%s: a quiet package starts nothing: leave it to a shell", name)
 		}
 		if call, ok := n.(*ast.CallExpr); ok {
 			if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
@@ -57,9 +57,9 @@ func quiet(r *findings, h House) {
 // seam forbids in a shell every way to wait or fork that a bottle cannot see.
 func seam(r *findings, h House) {
 	eachSource(r, h, []Mark{Shell}, func(f *File, n ast.Node) {
-		r.forks(f, n, "fork by Turn.Go, a turn.Group or turn.Each, or a bottle cannot drive it")
-		r.channels(f, n, true, "wait by a turn.Event or turn.Latch, or a bottle cannot drive it; people who select get a Latch's Done")
-		r.clock(f, n, "read and wait by turn.Over(config.Clock), or a bottle cannot drive it")
+		r.forks(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a bottle cannot drive it")
+		r.channels(f, n, true, "wait by a executor.Event or executor.Latch, or a bottle cannot drive it; people who select get a Latch's Done")
+		r.clock(f, n, "read and wait by executor.Over(config.Clock), or a bottle cannot drive it")
 		r.blockers(f, n)
 		r.imports(f, n, "chance is injected as Jitter: a shell takes math/rand/v2 for the default", "math/rand", "crypto/rand")
 		if pkg, name := f.selected(n); pkg == "math/rand/v2" && name != "Float64" {
@@ -133,9 +133,9 @@ func (r *findings) clock(f *File, n ast.Node, do string) {
 func (r *findings) blockers(f *File, n ast.Node) {
 	switch pkg, name := f.selected(n); {
 	case pkg == "sync" && (name == "WaitGroup" || name == "Cond" || name == "NewCond"):
-		r.at(f, n, "sync.%s: use a turn.Group or a turn.Event, or a bottle cannot drive it", name)
+		r.at(f, n, "sync.%s: use a executor.Group or a executor.Event, or a bottle cannot drive it", name)
 	case pkg == "context" && (strings.HasPrefix(name, "With") || name == "AfterFunc"):
-		r.at(f, n, "context.%s: use turn's contexts, or a bottle cannot drive it", name)
+		r.at(f, n, "context.%s: use the executor's contexts, or a bottle cannot drive it", name)
 	}
 }
 

@@ -69,11 +69,11 @@ func luck(r *findings, f *File, n ast.Node) {
 	_, base, _ := strings.Cut(pkg, "testify/")
 	switch {
 	case pkg == "time" && slices.Contains([]string{"Sleep", "After", "Tick", "NewTimer", "NewTicker"}, name):
-		r.at(f, n, "time.%s outside a bubble: wait for what happens, or use synctest or turn.NewScheduler", name)
+		r.at(f, n, "time.%s outside a bubble: wait for what happens, or use synctest or executor.NewScheduler", name)
 	case (base == "require" || base == "assert") && slices.Contains([]string{"Eventually", "Eventuallyf", "EventuallyWithT", "EventuallyWithTf", "Never", "Neverf"}, name):
-		r.at(f, n, "%s.%s polls: wait for what happens, or use synctest or turn.NewScheduler", base, name)
+		r.at(f, n, "%s.%s polls: wait for what happens, or use synctest or executor.NewScheduler", base, name)
 	case pkg == "runtime" && name == "Gosched":
-		r.at(f, n, "runtime.Gosched hopes for luck: wait for what happens, or use synctest or turn.NewScheduler")
+		r.at(f, n, "runtime.Gosched hopes for luck: wait for what happens, or use synctest or executor.NewScheduler")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 var packages = []string{
 	"check", "checkpoint", "contain", "cri", "debug", "faulty", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "logfile", "logfiles",
 	"manifest", "memory", "node", "objects", "osfile", "paper", "pleg", "podmanager", "podsync", "poduid", "podworkers", "prober", "registry", "runtime",
-	"source", "status", "streaming", "syncloop", "turn", "volumes",
+	"source", "status", "streaming", "syncloop", "executor", "volumes",
 }
 
 // prefixes are names of packages where a sentence, or a part of one after a colon,

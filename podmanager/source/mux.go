@@ -8,17 +8,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
 // Mux merges sources. New makes one, Run runs its sources, and one consumer
 // takes what is new. Its methods are safe for concurrent use.
 type Mux struct {
-	cfg     Config
-	guard   *contain.Guard
-	turn    turn.Turn
-	inboxes []*inbox // by name
+	cfg      Config
+	guard    *contain.Guard
+	executor executor.Executor
+	inboxes  []*inbox // by name
 
 	mu struct {
 		sync.Mutex
@@ -35,7 +35,7 @@ func New(cfg Config) (*Mux, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	m := &Mux{guard: cfg.contain(), turn: turn.Over(cfg.Clock)}
+	m := &Mux{guard: cfg.contain(), executor: executor.Over(cfg.Clock)}
 	m.cfg = cfg
 	m.mu.wake = cfg.Wake
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
@@ -313,7 +313,7 @@ func TestRun_SameUnderGoroutinesAndInTheBottle(t *testing.T) {
 	})
 	for seed := range uint64(5) {
 		var bottled []string
-		s := turn.NewScheduler(seed, start)
+		s := executor.NewScheduler(seed, start)
 		p := s.NewProcess()
 		m := program(p.Clock(), &bottled, start)
 		p.Go(func() { _ = m.Run(context.Background()) })

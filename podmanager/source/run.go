@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // ErrRan is returned by a second call of Run.
@@ -33,12 +33,12 @@ func (m *Mux) Run(ctx context.Context) error {
 	if ran {
 		return ErrRan
 	}
-	g := turn.NewGroup(m.turn)
+	g := executor.NewGroup(m.executor)
 	for _, in := range m.inboxes {
 		g.Go(func() { m.keepRunning(ctx, in) })
 	}
 	// Sources that need no goroutine leave the Mux none, but it still runs.
-	_ = m.turn.NewEvent().Wait(ctx)
+	_ = m.executor.NewEvent().Wait(ctx)
 	g.Wait()
 	return nil
 }
@@ -47,12 +47,12 @@ func (m *Mux) Run(ctx context.Context) error {
 func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {
-		began := m.turn.Now()
+		began := m.executor.Now()
 		err := m.runOnce(ctx, in)
-		if err == nil || ctx.Err() != nil || errors.Is(err, turn.ErrCrashed) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
 			return
 		}
-		if m.turn.Now().Sub(began) > maxPause {
+		if m.executor.Now().Sub(began) > maxPause {
 			pause = minPause // It ran well, so this is a new trouble.
 			clear(told)
 		}
@@ -60,7 +60,7 @@ func (m *Mux) keepRunning(ctx context.Context, in *inbox) {
 			told[text] = true
 			m.tell(in.name, err)
 		}
-		if m.turn.Sleep(ctx, pause) != nil {
+		if m.executor.Sleep(ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, maxPause)

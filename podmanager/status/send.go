@@ -90,7 +90,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		b.Sent(u.UID)
 	})
 	if s.cfg.Hooks.Sent != nil {
-		s.cfg.Hooks.Sent(sent, s.turn.Now().Sub(sent.Since))
+		s.cfg.Hooks.Sent(sent, s.executor.Now().Sub(sent.Since))
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *Sender) hold(u *Update, known told) bool {
 
 // call is one call of the sink. A panic of it is an error like any other.
 func (s *Sender) call(ctx context.Context, u Update) (err error) {
-	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(s.cfg.Timeout))
+	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
 	defer cancel()
 	defer s.guard.Recover("Sink.Send", &err)
 	return s.cfg.Sink.Send(ctx, u)
@@ -149,7 +149,7 @@ func (s *Sender) failed(u Update, err error) {
 
 // finish ends a sending under the lock.
 func (s *Sender) finish(uid types.UID, f func(b *outbox.Box[Update], now time.Time)) {
-	now := s.turn.Now()
+	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.busy--

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
@@ -144,10 +144,10 @@ func (c *SenderConfig) complete() error {
 // Sender sends the newest status of every pod that has changed to a Sink. A pod
 // of which nothing is to be sent has no goroutine. Make one with NewSender.
 type Sender struct {
-	cfg   SenderConfig
-	guard *contain.Guard
-	turn  turn.Turn
-	wake  turn.Event
+	cfg      SenderConfig
+	guard    *contain.Guard
+	executor executor.Executor
+	wake     executor.Event
 
 	mu struct {
 		sync.Mutex
@@ -174,9 +174,9 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Sender{guard: cfg.contain(), turn: turn.Over(cfg.Clock)}
+	s := &Sender{guard: cfg.contain(), executor: executor.Over(cfg.Clock)}
 	s.cfg = cfg
-	s.wake = s.turn.NewEvent()
+	s.wake = s.executor.NewEvent()
 	s.mu.box = outbox.New[Update]()
 	s.mu.told = make(map[types.UID]*told)
 	return s, nil
@@ -193,8 +193,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer s.exit()
 	sub := s.cfg.Store.Subscribe(s.wake.Signal)
 	defer sub.Close()
-	sending, cancel := turn.WithCancel(turn.Detach(ctx))
-	group := turn.NewGroup(s.turn)
+	sending, cancel := executor.WithCancel(executor.Detach(ctx))
+	group := executor.NewGroup(s.executor)
 	var updates []Update
 	for {
 		updates = sub.Take(updates)
@@ -211,8 +211,8 @@ func (s *Sender) Run(ctx context.Context) error {
 }
 
 // drain goes on until nothing is left, or for as long as it may.
-func (s *Sender) drain(sending context.Context, group *turn.Group, sub *Subscription) error {
-	deadline := s.turn.Now().Add(s.cfg.Drain)
+func (s *Sender) drain(sending context.Context, group *executor.Group, sub *Subscription) error {
+	deadline := s.executor.Now().Add(s.cfg.Drain)
 	for {
 		s.put(sub.Take(nil))
 		if s.cfg.Drain > 0 {
@@ -222,7 +222,7 @@ func (s *Sender) drain(sending context.Context, group *turn.Group, sub *Subscrip
 		switch {
 		case len(left) == 0:
 			return nil
-		case !s.turn.Now().Before(deadline), s.await(sending, deadline) != nil:
+		case !s.executor.Now().Before(deadline), s.await(sending, deadline) != nil:
 			return fmt.Errorf("%w: of pods %v", ErrUnsent, left)
 		}
 	}
@@ -251,9 +251,9 @@ func (s *Sender) exit() {
 }
 
 // start starts whatever may be sent now.
-func (s *Sender) start(sending context.Context, group *turn.Group) {
+func (s *Sender) start(sending context.Context, group *executor.Group) {
 	for {
-		u, ok := s.take(s.turn.Now())
+		u, ok := s.take(s.executor.Now())
 		if !ok {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
@@ -22,8 +22,8 @@ import (
 type sending struct {
 	*status.Store
 	t       *testing.T
-	bottle  *turn.Scheduler
-	process *turn.Process
+	bottle  *executor.Scheduler
+	process *executor.Process
 	sender  *status.Sender
 	cancel  context.CancelFunc
 	err     error
@@ -39,7 +39,7 @@ type sending struct {
 
 func newSending(t *testing.T, change ...func(*status.SenderConfig)) *sending {
 	s := &sending{t: t, busy: map[types.UID]bool{}, could: map[types.UID]bool{}, latency: 20 * time.Millisecond}
-	s.bottle = turn.NewScheduler(1, start)
+	s.bottle = executor.NewScheduler(1, start)
 	s.process = s.bottle.NewProcess()
 	s.Store = status.New(status.Config{Clock: s.process.Clock()})
 	cfg := status.SenderConfig{
@@ -56,7 +56,7 @@ func newSending(t *testing.T, change ...func(*status.SenderConfig)) *sending {
 
 // run starts the sender.
 func (s *sending) run() {
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	s.cancel, s.ended = cancel, false
 	s.process.Go(func() { s.err, s.ended = s.sender.Run(ctx), true })
 	s.bottle.Settle()
@@ -68,7 +68,7 @@ func (s *sending) Send(ctx context.Context, u status.Update) error {
 	s.busy[u.UID] = true
 	s.most = max(s.most, len(s.busy))
 	defer delete(s.busy, u.UID)
-	if err := turn.Over(s.process.Clock()).Sleep(ctx, s.latency); err != nil {
+	if err := executor.Over(s.process.Clock()).Sleep(ctx, s.latency); err != nil {
 		return err
 	}
 	if s.answer != nil {
@@ -308,7 +308,7 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 		switch {
 		case u.UID == "a" && hangs:
 			hangs = false
-			return turn.Over(s.process.Clock()).Sleep(context.Background(), 10*time.Millisecond)
+			return executor.Over(s.process.Clock()).Sleep(context.Background(), 10*time.Millisecond)
 		case u.UID == "p" && u.Version == 1 && len(failures) == 0:
 			panic("no such sink")
 		}
@@ -370,7 +370,7 @@ func ExampleNewSender() {
 type late struct{ done chan struct{} }
 
 func (l late) Send(ctx context.Context, _ status.Update) error {
-	err := turn.Over(nil).Sleep(ctx, 20*time.Millisecond)
+	err := executor.Over(nil).Sleep(ctx, 20*time.Millisecond)
 	l.done <- struct{}{}
 	return err
 }

@@ -74,7 +74,7 @@ func (s *Syncer) restarts(v *visit, c *v1.Container) {
 		past.spec, past.backoff, past.start = key, workqueue.Backoff{}, attempt{}
 	}
 	if past.exit.id != "" {
-		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.turn.Now())
+		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())
 	}
 	v.life.note(c.Name, past)
 }
@@ -84,7 +84,7 @@ func (s *Syncer) restarts(v *visit, c *v1.Container) {
 func (s *Syncer) startsAgain(v *visit, c *v1.Container) {
 	past := v.life.crashes[c.Name]
 	if past.exit.id == "" && past.start.id != "" {
-		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.turn.Now())
+		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())
 		v.life.note(c.Name, past)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/errtree"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -42,7 +42,7 @@ type hook struct {
 // stop, and nothing of the hook.
 func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) error {
 	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
-		began := s.turn.Now()
+		began := s.executor.Now()
 		err := s.within(ctx, v, h)
 		if errors.Is(err, ErrHookTimeout) {
 			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
@@ -59,7 +59,7 @@ func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
 	if h.handler.Sleep != nil {
 		return s.sleep(ctx, deadline.Seconds(h.handler.Sleep.Seconds), h.by)
 	}
-	within, cancel := s.turn.WithDeadline(ctx, h.by)
+	within, cancel := s.executor.WithDeadline(ctx, h.by)
 	defer cancel()
 	err := s.perform(within, v, h)
 	switch {
@@ -67,8 +67,8 @@ func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, turn.ErrCrashed):
-		return turn.ErrCrashed
+	case errors.Is(err, executor.ErrCrashed):
+		return executor.ErrCrashed
 	case within.Err() != nil:
 		return ErrHookTimeout
 	}
@@ -77,8 +77,8 @@ func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
 
 // sleep is a hook that waits.
 func (s *Syncer) sleep(ctx context.Context, d time.Duration, by time.Time) error {
-	left := max(by.Sub(s.turn.Now()), 0)
-	if err := s.turn.Sleep(ctx, min(d, left)); err != nil {
+	left := max(by.Sub(s.executor.Now()), 0)
+	if err := s.executor.Sleep(ctx, min(d, left)); err != nil {
 		return err
 	}
 	if left < d {

@@ -15,7 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -39,7 +39,7 @@ func (st *story) powers() runtime.Runtime {
 // play lets a hook go by its script, and reports whether it succeeds.
 func (st *story) play(ctx context.Context, container string, purpose runtime.Purpose) (ok bool, err error) {
 	name, _, _ := strings.Cut(container, "/")
-	script, seam := st.hooks[name+" "+string(purpose)], turn.Over(st.b.p.Clock())
+	script, seam := st.hooks[name+" "+string(purpose)], executor.Over(st.b.p.Clock())
 	takes := script.takes
 	if script.hang {
 		takes = 1000 * time.Hour

@@ -95,7 +95,7 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 // pull fetches an image, unless the last failure was too recent. It takes as
 // long as it takes, within Config.PullTimeout, and ends with ctx.
 func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
-	past, now := v.life.pulls[name], s.turn.Now()
+	past, now := v.life.pulls[name], s.executor.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.told {
 			s.tell(v, c.Name, eventBackOff, "Back-off pulling image %q", name)
@@ -125,7 +125,7 @@ func (s *Syncer) pullFailed(ctx context.Context, v *visit, container, name strin
 		return ctx.Err()
 	}
 	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
-	now := s.turn.Now()
+	now := s.executor.Now()
 	backoff := s.cfg.ImagePull.Failed(v.life.pulls[name].backoff, now)
 	v.life.dropPulls(v.pod)
 	if v.life.pulls == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -28,7 +28,7 @@ func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) t
 	rec := v.record(id)
 	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = v.life.killing(id, s.turn.Now().Add(graceOf(t.stopInfo)))
+	t.kill = v.life.killing(id, s.executor.Now().Add(graceOf(t.stopInfo)))
 	return t
 }
 
@@ -89,9 +89,9 @@ func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) erro
 // (TO-2).
 func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
-	q := newQueue(s.turn, targets, whole)
+	q := newQueue(s.executor, targets, whole)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
-		turn.Each(s.turn, 0, len(targets), func(i int) {
+		executor.Each(s.executor, 0, len(targets), func(i int) {
 			defer q.served[i].Open()
 			errs[i] = s.stop(ctx, v, &targets[i], func() error { return s.await(ctx, q, i, targets[i].kill) })
 		})
@@ -127,7 +127,7 @@ func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err // Those before it in the queue were cut short: it has not had its turn.
 	}
-	left := max(t.kill.by.Sub(s.turn.Now()), minimumGrace)
+	left := max(t.kill.by.Sub(s.executor.Now()), minimumGrace)
 	if v.life.stubborn[t.id] {
 		left = 0 // It was stopped before, on the runtime's word, and runs.
 	}
@@ -143,7 +143,7 @@ func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
 // stopSandboxes stops sandboxes of a pod.
 func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why string) error {
 	errs := make([]error, len(ids))
-	turn.Each(s.turn, 0, len(ids), func(i int) {
+	executor.Each(s.executor, 0, len(ids), func(i int) {
 		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
 			v.touched.Store(true)
 			err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
@@ -118,7 +118,7 @@ func (k *killed) terminate(cut int) bool {
 	if k.deadline.IsZero() || by.Before(k.deadline) {
 		k.deadline = by
 	}
-	ctx, cancel := turn.WithCancel(podworkers.WithIncarnation(context.Background(), 1))
+	ctx, cancel := executor.WithCancel(podworkers.WithIncarnation(context.Background(), 1))
 	defer cancel()
 	var at []due
 	if cut >= 0 {

@@ -20,7 +20,7 @@ func (s *Syncer) killed(ctx context.Context, v *visit, err error) error {
 	case cut(ctx, err):
 		return err
 	}
-	now := s.turn.Now()
+	now := s.executor.Now()
 	v.life.stops = workqueue.CrashLoop{Max: time.Minute}.Next(v.life.stops, now)
 	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.life.stops.Delay))}
 }

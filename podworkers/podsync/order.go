@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // The places in the order in which the containers of a pod are stopped. Those
@@ -42,15 +42,15 @@ func stopOrder(pod *v1.Pod, name string) int {
 // queue is where the containers of one pod stand while they are stopped: by
 // target, a latch that opens when it has had its turn, and those it waits for.
 type queue struct {
-	served []turn.Latch
-	before [][]turn.Latch
+	served []executor.Latch
+	before [][]executor.Latch
 }
 
 // newQueue lines up the targets of a kill. Unless it is of a whole pod nobody
 // waits for anybody (TO-8). Only what runs is waited for (TO-4): what was created
 // is removed at once, unless it has been started meanwhile.
-func newQueue(t turn.Turn, targets []target, whole bool) *queue {
-	q := &queue{served: make([]turn.Latch, len(targets)), before: make([][]turn.Latch, len(targets))}
+func newQueue(t executor.Executor, targets []target, whole bool) *queue {
+	q := &queue{served: make([]executor.Latch, len(targets)), before: make([][]executor.Latch, len(targets))}
 	for i := range targets {
 		q.served[i] = t.NewLatch()
 	}
@@ -71,7 +71,7 @@ func (s *Syncer) await(ctx context.Context, q *queue, i int, k *kill) error {
 	if len(q.before[i]) == 0 {
 		return nil
 	}
-	within, cancel := s.turn.WithDeadline(ctx, k.by)
+	within, cancel := s.executor.WithDeadline(ctx, k.by)
 	defer cancel()
 	for _, latch := range q.before[i] {
 		if err := latch.Wait(within); err != nil {

@@ -32,7 +32,7 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 	podworkers.WithoutSlot(ctx, func() {
 		err = s.hook(ctx, v, RunPostStartHook, hook{
 			purpose: runtime.PostStartHook, handler: c.Lifecycle.PostStart, id: id, name: c.Name, ports: c.Ports,
-			by: s.turn.Now().Add(s.cfg.HookTimeout),
+			by: s.executor.Now().Add(s.cfg.HookTimeout),
 		})
 	})
 	failed, ok := errtree.As[*hookFailure](err)
@@ -48,7 +48,7 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise it has ended by itself.
 		s.toReplace(v, c.Name, id)
 	}
-	return errors.Join(because(ErrPostStartHook, failed), s.turnOut(ctx, v, targets))
+	return errors.Join(because(ErrPostStartHook, failed), s.stopRejected(ctx, v, targets))
 }
 
 // showRunning publishes a pod as it is in the middle of a sync, as far as the
@@ -96,7 +96,7 @@ func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
 	for i := range targets {
 		s.toReplace(v, targets[i].name, targets[i].id)
 	}
-	return s.turnOut(ctx, v, targets)
+	return s.stopRejected(ctx, v, targets)
 }
 
 // unwelcome is a container as a target, within its normal grace.
@@ -104,9 +104,9 @@ func (s *Syncer) unwelcome(v *visit, id, name string) target {
 	return s.target(v, id, name, postStartFailed, func(stopInfo) time.Duration { return grace(v.pod, nil, nil) })
 }
 
-// turnOut stops containers whose hook was no success, and shows that they have
+// stopRejected stops containers whose hook was no success, and shows that they have
 // stopped.
-func (s *Syncer) turnOut(ctx context.Context, v *visit, targets []target) error {
+func (s *Syncer) stopRejected(ctx context.Context, v *visit, targets []target) error {
 	if len(targets) == 0 {
 		return nil
 	}

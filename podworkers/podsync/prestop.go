@@ -11,7 +11,7 @@ import (
 // told, has not been told in this kill, and has time for it (KC-12). A hook that
 // fails changes nothing; its error says that the call was told to stop.
 func (s *Syncer) preStop(ctx context.Context, v *visit, t *target) error {
-	if t.preStop == nil || t.kill.told || !s.turn.Now().Before(t.kill.by) {
+	if t.preStop == nil || t.kill.told || !s.executor.Now().Before(t.kill.by) {
 		return nil
 	}
 	t.kill.told = true

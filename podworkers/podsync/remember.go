@@ -134,7 +134,7 @@ func (s *Syncer) remember(v *visit) {
 		return
 	}
 	m := &v.life.memory
-	states, now := s.states(v), s.turn.Now()
+	states, now := s.states(v), s.executor.Now()
 	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
 		return
 	}

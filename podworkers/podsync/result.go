@@ -54,9 +54,9 @@ func (s *Syncer) changed(v *visit) {
 // may be called concurrently for one visit.
 func (s *Syncer) do(ctx context.Context, v *visit, r Result, f func() error) error {
 	r.UID = v.pod.UID
-	began := s.turn.Now()
+	began := s.executor.Now()
 	r.Err = f()
-	r.Took = s.turn.Now().Sub(began)
+	r.Took = s.executor.Now().Sub(began)
 	s.cfg.Log.DebugContext(ctx, "pod action", "uid", r.UID, "action", r.Action, "target", r.Target, "why", r.Why, "err", r.Err)
 	if s.cfg.Hooks.Did != nil {
 		s.cfg.Hooks.Did(r)

@@ -56,7 +56,7 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 // bringUp goes the way of a container: image, record, run.
 func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
 	c := st.Container
-	if id := v.found(st, sandbox, s.turn.Now()); id != "" {
+	if id := v.found(st, sandbox, s.executor.Now()); id != "" {
 		s.restarts(v, c)
 		s.startsAgain(v, c)
 		return s.launch(ctx, v, c, id, v.record(id).Attempt)
@@ -64,7 +64,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
 		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
-			return podworkers.RetryAfter(err, s.turn.Now()) // It was started after all: the next look tells.
+			return podworkers.RetryAfter(err, s.executor.Now()) // It was started after all: the next look tells.
 		}
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 
 // launch starts a container that has a record.
 func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string, attempt uint32) error {
-	v.noteStart(c, id, attempt, s.turn.Now())
+	v.noteStart(c, id, attempt, s.executor.Now())
 	if err := s.run(ctx, v, c.Name, id); err != nil {
 		if neverRan(err) {
 			s.forgetStart(v, id)
@@ -200,12 +200,12 @@ func (s *Syncer) perhapsDone(ctx context.Context, v *visit, err error, container
 	}
 	for i := range status.Containers {
 		if container != nil && container(&status.Containers[i]) {
-			return podworkers.RetryAfter(err, s.turn.Now())
+			return podworkers.RetryAfter(err, s.executor.Now())
 		}
 	}
 	for i := range status.Sandboxes {
 		if sandbox != nil && sandbox(&status.Sandboxes[i]) {
-			return podworkers.RetryAfter(err, s.turn.Now())
+			return podworkers.RetryAfter(err, s.executor.Now())
 		}
 	}
 	return err
@@ -230,12 +230,12 @@ func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
-		v.life.refuse(id, s.turn.Now(), false)
-		return podworkers.RetryAfter(because(ErrRunContainer, err), s.turn.Now())
+		v.life.refuse(id, s.executor.Now(), false)
+		return podworkers.RetryAfter(because(ErrRunContainer, err), s.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			v.life.refuse(id, s.turn.Now(), true)
-			v.startFailed(name, s.turn.Now())
+			v.life.refuse(id, s.executor.Now(), true)
+			v.startFailed(name, s.executor.Now())
 		}
 		s.failed(v, name, err)
 		return because(ErrRunContainer, err)

@@ -18,7 +18,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -76,7 +76,7 @@ type story struct {
 
 func newStory(t *testing.T) *story {
 	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, noted: map[string]string{}, power: "answer"}
-	st.b.s = turn.NewScheduler(1, start)
+	st.b.s = executor.NewScheduler(1, start)
 	st.mem = memory.New(memory.Config{Clock: st.b.s.NewProcess().Clock()})
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func (st *story) number(text string) *int64 {
 func (st *story) call(d *datadriven.TestData) {
 	life, grace, amend := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
 	var at []due
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	stale := false
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {

@@ -36,7 +36,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
 	}
-	if overdue(pod, &status, s.turn.Now()) {
+	if overdue(pod, &status, s.executor.Now()) {
 		return false, nil
 	}
 	actions := s.decide(v, &status)
@@ -63,7 +63,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 
 // decide asks plan what to do, and remembers what it has found out.
 func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
-	now := s.turn.Now()
+	now := s.executor.Now()
 	actions := plan.Decide(plan.Input{
 		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
 		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
@@ -251,7 +251,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	v.life.sandbox.replaces(s.cfg.CrashLoop, s.turn.Now())
+	v.life.sandbox.replaces(s.cfg.CrashLoop, s.executor.Now())
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
 		req, err := s.sandboxRequest(v, a.SandboxAttempt)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -23,7 +23,7 @@ import (
 type Syncer struct {
 	cfg      Config
 	guard    *contain.Guard
-	turn     turn.Turn
+	executor executor.Executor
 	images   *images.Manager
 	reporter runtime.StatusReporter // nil: the runtime is not one, and so on
 	execer   runtime.Execer
@@ -45,7 +45,7 @@ func New(cfg Config) (*Syncer, error) {
 		return nil, err
 	}
 	g := cfg.guard()
-	s := &Syncer{guard: g, turn: turn.Over(cfg.Clock)}
+	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock)}
 	s.reporter = contain.Power[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Power[runtime.Execer](g, cfg.Runtime)
 	s.answerer = contain.Power[runtime.Answerer](g, cfg.Runtime)
@@ -95,7 +95,7 @@ func (v *visit) ref() runtime.PodRef {
 
 // ask bounds a call of the runtime that may be given up at any time.
 func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(context.Context) error) error {
-	ctx, cancel := s.turn.WithDeadline(ctx, s.turn.Now().Add(within))
+	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(within))
 	defer cancel()
 	return call(ctx)
 }
@@ -105,7 +105,7 @@ func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(contex
 // runtimes turn a cancelled start into a container that failed.
 func (s *Syncer) commit(ctx context.Context, v *visit, call func(context.Context) error) error {
 	v.touched.Store(true)
-	return s.ask(turn.Detach(ctx), s.cfg.CallTimeout, call)
+	return s.ask(executor.Detach(ctx), s.cfg.CallTimeout, call)
 }
 
 // look asks the runtime for the pod as it is now.

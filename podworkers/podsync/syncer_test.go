@@ -15,7 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -315,7 +315,7 @@ func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
 	})
 	steps := 0
 	for k := 0; k <= steps; k++ {
-		s := turn.NewScheduler(uint64(k), start)
+		s := executor.NewScheduler(uint64(k), start)
 		mem := memory.New(memory.Config{Clock: s.NewProcess().Clock()})
 		agent := runAgent(t, s, mem, pod)
 		if k == 0 { // No crash: how many steps are there?
@@ -334,7 +334,7 @@ func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
 }
 
 // runAgent syncs a pod once a second for ever.
-func runAgent(t *testing.T, s *turn.Scheduler, mem *memory.Runtime, pod *v1.Pod) *turn.Process {
+func runAgent(t *testing.T, s *executor.Scheduler, mem *memory.Runtime, pod *v1.Pod) *executor.Process {
 	p := s.NewProcess()
 	rt := mem.On(p.Clock())
 	syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Clock = p.Clock() })
@@ -353,7 +353,7 @@ func runAgent(t *testing.T, s *turn.Scheduler, mem *memory.Runtime, pod *v1.Pod)
 }
 
 // stepTo runs a scheduler up to a step.
-func stepTo(s *turn.Scheduler, k int) {
+func stepTo(s *executor.Scheduler, k int) {
 	for s.Steps() < k {
 		if s.Step() {
 			continue

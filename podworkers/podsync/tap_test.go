@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -144,8 +144,8 @@ func (t *tap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) 
 
 // bottle runs calls of one process to their end, in virtual time.
 type bottle struct {
-	s *turn.Scheduler
-	p *turn.Process
+	s *executor.Scheduler
+	p *executor.Process
 }
 
 // run calls f in the process and lets time pass until it has returned, or

@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -22,8 +22,8 @@ import (
 // agent is workers with a syncer in the bottle. Who is told that a pod has
 // changed syncs it at once, so that all that happens later is due to errors.
 type agent struct {
-	s       *turn.Scheduler
-	p       *turn.Process
+	s       *executor.Scheduler
+	p       *executor.Process
 	mem     *memory.Runtime
 	store   *store
 	workers *podworkers.Workers
@@ -32,7 +32,7 @@ type agent struct {
 }
 
 func newAgent(t *testing.T, pod *v1.Pod, change ...func(*podworkers.Config)) *agent {
-	a := &agent{s: turn.NewScheduler(7, start), pod: pod}
+	a := &agent{s: executor.NewScheduler(7, start), pod: pod}
 	a.p = a.s.NewProcess()
 	a.mem = memory.New(memory.Config{Clock: a.s.NewProcess().Clock(), Hooks: memory.Hooks{Call: a.note}})
 	a.store = &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -19,13 +19,13 @@ import (
 type Cache struct {
 	mu struct {
 		sync.Mutex
-		turn     turn.Turn
+		executor executor.Executor
 		takes    time.Duration
 		begun    uint64 // observations
 		statuses map[types.UID]*runtime.PodStatus
 		errs     map[types.UID]error
-		numbers  map[types.UID]uint64     // the newest observation of each
-		hung     map[types.UID]turn.Latch // open once the pod can be seen again
+		numbers  map[types.UID]uint64         // the newest observation of each
+		hung     map[types.UID]executor.Latch // open once the pod can be seen again
 	}
 }
 
@@ -36,7 +36,7 @@ func NewCache(clk clock.Clock) *Cache {
 	c.mu.statuses = map[types.UID]*runtime.PodStatus{}
 	c.mu.errs = map[types.UID]error{}
 	c.mu.numbers = map[types.UID]uint64{}
-	c.mu.hung = map[types.UID]turn.Latch{}
+	c.mu.hung = map[types.UID]executor.Latch{}
 	c.on(clk)
 	return c
 }
@@ -45,7 +45,7 @@ func NewCache(clk clock.Clock) *Cache {
 func (c *Cache) on(clk clock.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.turn = turn.Over(clk)
+	c.mu.executor = executor.Over(clk)
 }
 
 // Takes is how long each observation takes from now on.
@@ -74,7 +74,7 @@ func (c *Cache) Hang(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.hung[uid] == nil {
-		c.mu.hung[uid] = c.mu.turn.NewLatch()
+		c.mu.hung[uid] = c.mu.executor.NewLatch()
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err 
 	c.mu.Lock()
 	c.mu.begun++
 	number = c.mu.begun
-	t, takes, hung := c.mu.turn, c.mu.takes, c.mu.hung[uid]
+	t, takes, hung := c.mu.executor, c.mu.takes, c.mu.hung[uid]
 	c.mu.Unlock()
 	if hung != nil {
 		err = hung.Wait(ctx)

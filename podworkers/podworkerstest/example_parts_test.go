@@ -53,7 +53,7 @@ func ExampleStepper_CrashAt() {
 	// 0s       web  create
 	// 0s       web  SyncPod create ...
 	// 0s            crash
-	// 0s       web  ... SyncPod create: turn: the process has crashed, after 0s
+	// 0s       web  ... SyncPod create: executor: the process has crashed, after 0s
 	// 1m0s     web  create
 	// 1m0s     web  SyncPod create ...
 	// 1m5s     web  ... SyncPod create: ok, after 5s

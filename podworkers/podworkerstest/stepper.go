@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -57,8 +57,8 @@ type Stepper struct {
 	Trace *Trace
 
 	config    Config
-	scheduler *turn.Scheduler
-	process   *turn.Process
+	scheduler *executor.Scheduler
+	process   *executor.Process
 	stop      context.CancelFunc
 	crashAt   int // zero: not at all
 	ended     bool
@@ -76,7 +76,7 @@ func NewStepper(config Config) *Stepper {
 	if config.Jitter == nil {
 		config.Jitter = func() float64 { return 0 }
 	}
-	s := &Stepper{config: config, scheduler: turn.NewScheduler(config.Seed, config.Start)}
+	s := &Stepper{config: config, scheduler: executor.NewScheduler(config.Seed, config.Start)}
 	s.scheduler.Guard(stallLimit, s.stalled)
 	s.scheduler.LetDriverWait(s.hopeless)
 	s.process = s.scheduler.NewProcess()
@@ -102,9 +102,9 @@ func (s *Stepper) launch() {
 		DrainTimeout: s.config.DrainTimeout, Log: s.config.Log,
 	})
 	if err != nil {
-		panic(&turn.Fault{Err: err})
+		panic(&executor.Fault{Err: err})
 	}
-	ctx, stop := turn.WithCancel(context.Background())
+	ctx, stop := executor.WithCancel(context.Background())
 	s.Workers, s.stop, s.ended, s.err = w, stop, false, nil
 	s.process.Go(func() {
 		s.err = w.Run(ctx)
@@ -233,7 +233,7 @@ func (s *Stepper) Coroutines() int { return s.process.Running() }
 // Go runs f as a coroutine beside the workers. In it things can be waited for,
 // such as a Completion, and time by podworkers.Wait.
 func (s *Stepper) Go(f func(ctx context.Context)) {
-	ctx := turn.Into(context.Background(), s.process)
+	ctx := executor.Into(context.Background(), s.process)
 	s.process.Go(func() { f(ctx) })
 }
 

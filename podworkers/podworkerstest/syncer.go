@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -56,9 +56,9 @@ type Call struct {
 type Syncer struct {
 	mu struct {
 		sync.Mutex
-		turn     turn.Turn
+		executor executor.Executor
 		scripts  map[scriptKey][]Reply
-		released turn.Latch
+		released executor.Latch
 	}
 }
 
@@ -83,8 +83,8 @@ func NewSyncer(clk clock.Clock) *Syncer {
 func (s *Syncer) on(clk clock.Clock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.turn = turn.Over(clk)
-	s.mu.released = s.mu.turn.NewLatch()
+	s.mu.executor = executor.Over(clk)
+	s.mu.released = s.mu.executor.NewLatch()
 }
 
 // Script says how the next calls of a method go for a pod: the first by the
@@ -162,10 +162,10 @@ func (s *Syncer) next(uid types.UID, method lifecycle.Kind) Reply {
 
 func (s *Syncer) wait(ctx context.Context, r Reply) error {
 	s.mu.Lock()
-	t, released := s.mu.turn, s.mu.released
+	t, released := s.mu.executor, s.mu.released
 	s.mu.Unlock()
 	if r.Deaf {
-		ctx = turn.Detach(ctx)
+		ctx = executor.Detach(ctx)
 	}
 	switch {
 	case r.Blocks && r.Deaf:

@@ -80,7 +80,7 @@ func TestWait_EndsWithACrash(t *testing.T) {
 	node.Create(Pod("a"))
 	node.Advance(time.Second)
 	node.Crash()
-	assert.Equal(t, 1, count(node, "... SyncPod create: turn: the process has crashed, after 1s"), node.Transcript())
+	assert.Equal(t, 1, count(node, "... SyncPod create: executor: the process has crashed, after 1s"), node.Transcript())
 }
 
 func TestWait_BesideTheWorkers(t *testing.T) {
@@ -254,5 +254,5 @@ func TestStepper_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		create(node)
 		_ = node.Kill(Pod("a")).Wait(context.Background())
 	})
-	assert.Equal(t, "podworkerstest: what the test waits for does not come: turn: nothing is left in the simulation that could happen", f.said)
+	assert.Equal(t, "podworkerstest: what the test waits for does not come: executor: nothing is left in the simulation that could happen", f.said)
 }

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -40,7 +40,7 @@ func (s *Stepper) explain() {
 	if v == nil {
 		return
 	}
-	var fault *turn.Fault
+	var fault *executor.Fault
 	if err, ok := v.(error); !ok || !errors.As(err, &fault) || s.config.T == nil {
 		panic(v)
 	}

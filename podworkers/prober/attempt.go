@@ -11,7 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/errtree"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
@@ -36,7 +36,7 @@ type attempt struct {
 	begun      time.Time
 	slow       bool
 
-	ctx turn.Context
+	ctx executor.Context
 }
 
 // cancel ends the checks of an attempt that nobody waits for any more.
@@ -100,7 +100,7 @@ func (p *Prober) try(a *attempt) answer {
 
 // checkOnce makes one check within its timeout.
 func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
-	ctx, cancel := p.turn.WithDeadline(&a.ctx, p.turn.Now().Add(a.request.Timeout))
+	ctx, cancel := p.executor.WithDeadline(&a.ctx, p.executor.Now().Add(a.request.Timeout))
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
@@ -132,7 +132,7 @@ func brief(s string) string {
 // finish notes how an attempt ended, if somebody still wants to know. ended
 // says that its context has, so that the answer is not the container's.
 func (p *Prober) finish(a *attempt, ans answer, ended bool) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	delete(p.mu.attempts, a)
 	if a.slow {

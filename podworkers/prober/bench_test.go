@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
@@ -72,10 +72,10 @@ func BenchmarkTick(b *testing.B) {
 // a second takes is what it costs the processor. In between there is the
 // goroutine of Run and no other.
 func BenchmarkTenThousandProbes(b *testing.B) {
-	scheduler := turn.NewScheduler(1, start)
+	scheduler := executor.NewScheduler(1, start)
 	process := scheduler.NewProcess()
 	p, q := tenThousand(b, process.Clock(), start.Add(-time.Hour))
-	ctx, cancel := turn.WithCancel(b.Context())
+	ctx, cancel := executor.WithCancel(b.Context())
 	process.Go(func() { _ = p.Run(ctx) })
 	scheduler.RunUntil(start.Add(20 * time.Second))
 	q.calls.Store(0)

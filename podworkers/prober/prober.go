@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
@@ -27,12 +27,12 @@ var ErrNotDrained = errors.New("prober: checks ignore that their context has end
 // use, also from within Config.Result, and but for Run and Step none blocks.
 // They are legal before Run and after it has ended.
 type Prober struct {
-	cfg   Config
-	guard *contain.Guard
-	turn  turn.Turn
-	start time.Time
-	wake  turn.Event // of Run's loop
-	out   outbox
+	cfg      Config
+	guard    *contain.Guard
+	executor executor.Executor
+	start    time.Time
+	wake     executor.Event // of Run's loop
+	out      outbox
 
 	mu struct {
 		sync.Mutex
@@ -58,9 +58,9 @@ func New(cfg Config) (*Prober, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	p := &Prober{guard: cfg.contain(), turn: turn.Over(cfg.Clock), start: cfg.Clock.Now()}
+	p := &Prober{guard: cfg.contain(), executor: executor.Over(cfg.Clock), start: cfg.Clock.Now()}
 	p.cfg = cfg
-	p.wake = p.turn.NewEvent()
+	p.wake = p.executor.NewEvent()
 	p.mu.pods, p.mu.attempts = make(map[types.UID]*pod), make(map[*attempt]struct{})
 	return p, nil
 }
@@ -76,7 +76,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 	if len(containers) == 0 {
 		return
 	}
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	known := p.podLocked(spec.UID)
 	known.heard++
@@ -98,7 +98,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 // restarted agent finds published. The newest observation counts, also one that
 // came before AddPod.
 func (p *Prober) Observe(uid types.UID, o Observed) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	known := p.podLocked(uid)
 	known.heard++

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 const (
@@ -27,7 +27,7 @@ func (p *Prober) Run(ctx context.Context) error {
 		return err
 	}
 	defer p.exit()
-	group := turn.NewGroup(p.turn)
+	group := executor.NewGroup(p.executor)
 	for p.beat(ctx, group) == nil {
 	}
 	return p.drain(group)
@@ -35,12 +35,12 @@ func (p *Prober) Run(ctx context.Context) error {
 
 // drain waits for checks that have been told to end. Who breaks the contract of
 // Checker, or of a runtime.Execer below it, is not to keep a program from ending.
-func (p *Prober) drain(group *turn.Group) error {
+func (p *Prober) drain(group *executor.Group) error {
 	if p.cfg.DrainTimeout < 0 {
 		group.Wait()
 		return nil
 	}
-	if group.WaitUntil(p.turn.Now().Add(p.cfg.DrainTimeout)) {
+	if group.WaitUntil(p.executor.Now().Add(p.cfg.DrainTimeout)) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(p.checking(), ", "))
@@ -60,11 +60,11 @@ func (p *Prober) checking() []string {
 }
 
 // beat starts what is due and waits for the next thing to be.
-func (p *Prober) beat(ctx context.Context, group *turn.Group) error {
+func (p *Prober) beat(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.look(now)
 	for a := p.take(ctx, now); a != nil; a = p.take(ctx, now) {
 		group.Go(func() { p.attempt(a) })
@@ -85,7 +85,7 @@ func (p *Prober) Step(ctx context.Context) error {
 		return err
 	}
 	defer p.exit()
-	now := p.turn.Now()
+	now := p.executor.Now()
 	for ctx.Err() == nil {
 		var batch []*attempt
 		for a := p.take(ctx, now); a != nil; a = p.take(ctx, now) {
@@ -94,7 +94,7 @@ func (p *Prober) Step(ctx context.Context) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		turn.Each(p.turn, 0, len(batch), func(i int) { p.attempt(batch[i]) })
+		executor.Each(p.executor, 0, len(batch), func(i int) { p.attempt(batch[i]) })
 	}
 	return ctx.Err()
 }

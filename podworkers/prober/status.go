@@ -14,7 +14,7 @@ import (
 // stored, after AddPod. Of a pod that was never added the spec says which
 // probes there are, and none of them has succeeded.
 func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
-	now := p.turn.Now()
+	now := p.executor.Now()
 	p.mu.Lock()
 	known := p.mu.pods[spec.UID]
 	if known != nil && known.spec == nil {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
@@ -29,11 +29,11 @@ var errBroken = errors.New("cannot be made")
 
 // world scripts what checks find and writes down what happens.
 type world struct {
-	t     *testing.T
-	turn  turn.Turn
-	begun time.Time
-	p     *prober.Prober
-	mu    struct {
+	t        *testing.T
+	executor executor.Executor
+	begun    time.Time
+	p        *prober.Prober
+	mu       struct {
 		sync.Mutex
 		says    map[string]string // "pod/container/Kind": see check
 		calls   map[string]int
@@ -44,8 +44,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, clk clock.Clock, change ...func(*prober.Config)) *world {
-	w := &world{t: t, turn: turn.Over(clk)}
-	w.begun = w.turn.Now()
+	w := &world{t: t, executor: executor.Over(clk)}
+	w.begun = w.executor.Now()
 	w.mu.says, w.mu.calls = map[string]string{}, map[string]int{}
 	cfg := prober.Config{
 		Check: w, Clock: clk, Jitter: func() float64 { return 0.5 }, Recorder: w,
@@ -73,7 +73,7 @@ func after(sep, s string) string {
 func (w *world) log(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(&w.mu.lines, "%v "+format+"\n", append([]any{w.turn.Now().Sub(w.begun)}, args...)...)
+	fmt.Fprintf(&w.mu.lines, "%v "+format+"\n", append([]any{w.executor.Now().Sub(w.begun)}, args...)...)
 }
 
 // lines returns what has happened since the last call.
@@ -145,10 +145,10 @@ func (w *world) Check(ctx context.Context, req prober.Request) (prober.Outcome, 
 	case "nothing":
 		return 0, "", nil
 	case "deaf":
-		_ = w.turn.Sleep(turn.Detach(ctx), time.Hour)
+		_ = w.executor.Sleep(executor.Detach(ctx), time.Hour)
 		return 0, "", ctx.Err()
 	case "hang":
-		err := w.turn.Sleep(ctx, time.Hour)
+		err := w.executor.Sleep(ctx, time.Hour)
 		w.log("check %s ended", key)
 		return 0, "", err
 	}
@@ -156,7 +156,7 @@ func (w *world) Check(ctx context.Context, req prober.Request) (prober.Outcome, 
 	if err != nil {
 		panic(err)
 	}
-	if err := w.turn.Sleep(ctx, d); err != nil {
+	if err := w.executor.Sleep(ctx, d); err != nil {
 		return 0, "", err
 	}
 	return prober.Passed, "", nil
@@ -186,7 +186,7 @@ func aPod(uid, probes string) *v1.Pod {
 // runs tells that the container of a pod runs, from now on.
 func (w *world) runs(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{PodIP: "10.0.0.1", Containers: []prober.Container{
-		{Name: "c", ID: id, Running: true, StartedAt: w.turn.Now()},
+		{Name: "c", ID: id, Running: true, StartedAt: w.executor.Now()},
 	}})
 }
 
@@ -195,11 +195,11 @@ func (w *world) ended(uid, id string) {
 }
 
 // bottle runs a world's prober in virtual time.
-func bottle(t *testing.T, change ...func(*prober.Config)) (*world, *turn.Scheduler, *turn.Process) {
-	s := turn.NewScheduler(1, start)
+func bottle(t *testing.T, change ...func(*prober.Config)) (*world, *executor.Scheduler, *executor.Process) {
+	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
 	w := newWorld(t, p.Clock(), change...)
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	p.Go(func() { require.NoError(t, w.p.Run(ctx)) })
 	s.Settle()
 	t.Cleanup(func() {

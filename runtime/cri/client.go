@@ -13,23 +13,23 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // Runtime drives a runtime that speaks CRI. All methods are safe for concurrent
 // use.
 type Runtime struct {
-	cfg     Config
-	turn    turn.Turn
-	conn    *grpc.ClientConn
-	runtime cri.RuntimeServiceClient
-	images  cri.ImageServiceClient
-	dials   atomic.Uint64 // connections made so far
-	records records
-	making  making
-	stops   stopQueue // of containers
-	ends    stopQueue // of sandboxes
+	cfg      Config
+	executor executor.Executor
+	conn     *grpc.ClientConn
+	runtime  cri.RuntimeServiceClient
+	images   cri.ImageServiceClient
+	dials    atomic.Uint64 // connections made so far
+	records  records
+	making   making
+	stops    stopQueue // of containers
+	ends     stopQueue // of sandboxes
 
 	mu       sync.Mutex
 	greeting greeting // the last
@@ -58,11 +58,11 @@ func New(cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, turn: turn.Over(cfg.Clock)}
+	r := &Runtime{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	r.records.known = map[string]record{}
 	r.making.names = map[string]bool{}
-	r.stops.turn, r.stops.pace = r.turn, ofContainers
-	r.ends.turn, r.ends.pace = r.turn, ofSandboxes(cfg.Deadlines.Remove)
+	r.stops.executor, r.stops.pace = r.executor, ofContainers
+	r.ends.executor, r.ends.pace = r.executor, ofSandboxes(cfg.Deadlines.Remove)
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
@@ -171,7 +171,7 @@ func read[Q, R any](ctx context.Context, r *Runtime, verb string, f method[Q, R]
 }
 
 func within[Q, R any](ctx context.Context, r *Runtime, limit time.Duration, f method[Q, R], req Q) (R, error) {
-	ctx, cancel := r.turn.WithDeadline(ctx, r.turn.Now().Add(limit))
+	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(limit))
 	defer cancel()
 	return f(ctx, req)
 }

@@ -122,7 +122,7 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	if err != nil {
 		return err
 	}
-	began := r.turn.Now()
+	began := r.executor.Now()
 	_, err = call(ctx, r, "StartContainer", r.cfg.Deadlines.Make, r.runtime.StartContainer, &cri.StartContainerRequest{ContainerId: req.ContainerID})
 	if err == nil || undecided(ctx, err) {
 		return err

@@ -35,7 +35,7 @@ func (r *Runtime) failed(ctx context.Context, verb string, err error) error {
 		return fmt.Errorf("cri: %s: %w", verb, ended)
 	}
 	s := status.Convert(err)
-	if end, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && !r.turn.Now().Before(end) {
+	if end, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && !r.executor.Now().Before(end) {
 		return fmt.Errorf("cri: %s: %w", verb, context.DeadlineExceeded) // The runtime was a moment earlier.
 	}
 	return &failure{verb, sentinel(s.Code()), s}

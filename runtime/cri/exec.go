@@ -50,7 +50,7 @@ func (r *Runtime) secondsLeft(ctx context.Context) int64 {
 	if !ok {
 		return 0
 	}
-	return max(1, int64(math.Ceil(end.Sub(r.turn.Now()).Seconds())))
+	return max(1, int64(math.Ceil(end.Sub(r.executor.Now()).Seconds())))
 }
 
 // output is both streams, cut to a limit.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
@@ -52,7 +52,7 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) (*lists, error) {
 	var l lists
 	var errs [3]error
 	labels := convert.Selector(r.cfg.Owner, uid)
-	turn.Each(r.turn, 0, 3, func(i int) {
+	executor.Each(r.executor, 0, 3, func(i int) {
 		switch i {
 		case 0:
 			errs[i] = r.reliable(ctx)
@@ -172,7 +172,7 @@ func streamed[Q, S, E any](ctx context.Context, r *Runtime, verb string, open me
 	if r.greeted().noStreams {
 		return nil, fmt.Errorf("cri: %s: %w", verb, runtime.ErrUnsupported)
 	}
-	within, cancel := r.turn.WithDeadline(ctx, r.turn.Now().Add(r.cfg.Deadlines.Read))
+	within, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(r.cfg.Deadlines.Read))
 	defer cancel()
 	stream, err := open(within, req)
 	var all []E

@@ -30,7 +30,7 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	}
 	over := ended(c)
 	err = logfile.Read(ctx, logfile.Request{
-		Path: c.GetLogPath(), Tail: req.Tail, Since: req.Since, Follow: req.Follow, Turn: r.turn,
+		Path: c.GetLogPath(), Tail: req.Tail, Since: req.Since, Follow: req.Follow, Executor: r.executor,
 		Over: func(ctx context.Context) bool {
 			over = over || r.printsNoMore(ctx, req.ContainerID)
 			return over

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // pace is how many stops of one sandbox are under way at once. A stop needs a place. It
@@ -73,14 +73,14 @@ func (l *lane) idle() bool { return len(l.waiting)+len(l.placed) == 0 }
 
 // stopQueue is the shell around the lanes of all sandboxes.
 type stopQueue struct {
-	pace pace
-	turn turn.Turn
+	pace     pace
+	executor executor.Executor
 
 	mu struct {
 		sync.Mutex
 		stops uint64 // so far
 		lanes map[string]*lane
-		wake  map[uint64]turn.Event // of those that wait
+		wake  map[uint64]executor.Event // of those that wait
 	}
 }
 
@@ -106,12 +106,12 @@ func (q *stopQueue) enter(ctx context.Context, sandbox string) (leave func(), er
 	}
 }
 
-func (q *stopQueue) arrive(sandbox string) (stop uint64, wake turn.Event) {
-	wake = q.turn.NewEvent()
+func (q *stopQueue) arrive(sandbox string) (stop uint64, wake executor.Event) {
+	wake = q.executor.NewEvent()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.lanes == nil {
-		q.mu.lanes, q.mu.wake = map[string]*lane{}, map[uint64]turn.Event{}
+		q.mu.lanes, q.mu.wake = map[string]*lane{}, map[uint64]executor.Event{}
 	}
 	if q.mu.lanes[sandbox] == nil {
 		q.mu.lanes[sandbox] = &lane{pace: q.pace}
@@ -124,11 +124,11 @@ func (q *stopQueue) arrive(sandbox string) (stop uint64, wake turn.Event) {
 }
 
 func (q *stopQueue) take(sandbox string, stop uint64) (ok bool, next time.Time) {
-	now := q.turn.Now()
+	now := q.executor.Now()
 	q.mu.Lock()
 	l := q.mu.lanes[sandbox]
 	ok, next = l.take(stop, now)
-	var first turn.Event
+	var first executor.Event
 	if ok {
 		delete(q.mu.wake, stop)
 		first = q.firstLocked(l)
@@ -140,7 +140,7 @@ func (q *stopQueue) take(sandbox string, stop uint64) (ok bool, next time.Time) 
 
 func (q *stopQueue) leave(sandbox string, stop uint64) {
 	q.mu.Lock()
-	var first turn.Event
+	var first executor.Event
 	delete(q.mu.wake, stop)
 	if l := q.mu.lanes[sandbox]; l != nil { // A lane of which all places have lapsed may be gone.
 		l.leave(stop)
@@ -154,7 +154,7 @@ func (q *stopQueue) leave(sandbox string, stop uint64) {
 }
 
 // firstLocked is how to wake the first stop in the queue, nil if none waits.
-func (q *stopQueue) firstLocked(l *lane) turn.Event {
+func (q *stopQueue) firstLocked(l *lane) executor.Event {
 	if len(l.waiting) == 0 {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (q *stopQueue) firstLocked(l *lane) turn.Event {
 }
 
 // signal wakes a stop, if there is one.
-func signal(e turn.Event) {
+func signal(e executor.Event) {
 	if e != nil {
 		e.Signal()
 	}

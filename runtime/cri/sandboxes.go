@@ -8,7 +8,7 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
@@ -87,7 +87,7 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 		return err
 	}
 	var errs [2]error
-	turn.Each(r.turn, 0, 2, func(i int) {
+	executor.Each(r.executor, 0, 2, func(i int) {
 		if i == 0 {
 			errs[i] = r.sandboxStopped(ctx, id)
 			return

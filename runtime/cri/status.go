@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
@@ -39,7 +39,7 @@ func (r *Runtime) podStatus(ctx context.Context, listed runtime.Pod) (*runtime.P
 		Containers: make([]runtime.ContainerStatus, containers),
 	}
 	errs := make([]error, sandboxes+containers)
-	turn.Each(r.turn, r.cfg.Parallel, len(errs), func(i int) {
+	executor.Each(r.executor, r.cfg.Parallel, len(errs), func(i int) {
 		if i < sandboxes {
 			st.Sandboxes[i], errs[i] = r.sandboxStatus(ctx, listed.Sandboxes[i])
 			return

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -100,7 +100,7 @@ func (f *Faults) Clear() {
 // caller's process waits; nil is the real one. Any number of wrappers can
 // share the rules.
 func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
-	b := &base{f: f, inner: inner, turn: turn.Over(clk)}
+	b := &base{f: f, inner: inner, executor: executor.Over(clk)}
 	return b.with(powersOf(inner))
 }
 
@@ -194,9 +194,9 @@ func (f *Faults) ofPod(uid types.UID) about {
 
 // base is a wrapper with the verbs every runtime has.
 type base struct {
-	f     *Faults
-	inner runtime.Runtime
-	turn  turn.Turn
+	f        *Faults
+	inner    runtime.Runtime
+	executor executor.Executor
 }
 
 // byID is whom an ID stands for. An ID that was made before the wrapper is
@@ -226,7 +226,7 @@ func callOrLie[R any](ctx context.Context, b *base, verb string, a about, do, li
 		return do()
 	}
 	if rule.Latency > 0 {
-		if err := b.turn.Sleep(ctx, rule.Latency); err != nil {
+		if err := b.executor.Sleep(ctx, rule.Latency); err != nil {
 			return none, err
 		}
 	}
@@ -239,7 +239,7 @@ func callOrLie[R any](ctx context.Context, b *base, verb string, a about, do, li
 	case Fail, FailDone:
 		return none, rule.failure(verb)
 	case Hang, HangDone:
-		return none, b.turn.NewLatch().Wait(ctx)
+		return none, b.executor.NewLatch().Wait(ctx)
 	case Lie:
 		return lie()
 	}

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -135,7 +135,7 @@ func TestHang_EndsWithTheContext(t *testing.T) {
 
 func TestHang_EndsWithACrash(t *testing.T) {
 	b := newBed(t, faulty.Rule{Verb: faulty.ListPods, Do: faulty.Hang})
-	s := turn.NewScheduler(1, time.Unix(0, 0))
+	s := executor.NewScheduler(1, time.Unix(0, 0))
 	p := s.NewProcess()
 	rt := b.faults.Wrap(b.machine, p.Clock())
 	var got error
@@ -143,7 +143,7 @@ func TestHang_EndsWithACrash(t *testing.T) {
 	s.RunUntil(s.Now().Add(time.Hour))
 	require.NoError(t, got)
 	p.Crash()
-	require.ErrorIs(t, got, turn.ErrCrashed)
+	require.ErrorIs(t, got, executor.ErrCrashed)
 }
 
 func TestLatency_PassesBeforeTheEffect(t *testing.T) {
@@ -348,13 +348,13 @@ type able struct {
 }
 
 type (
-	source  struct{ err error }
-	execer  struct{ err error }
-	logger  struct{ err error }
-	meter   struct{ err error }
-	updater struct{ err error }
-	turner  struct{ err error }
-	oracle  struct{ err error }
+	source         struct{ err error }
+	execer         struct{ err error }
+	logger         struct{ err error }
+	meter          struct{ err error }
+	updater        struct{ err error }
+	executorSource struct{ err error }
+	oracle         struct{ err error }
 )
 
 func (p source) Events(context.Context, func(runtime.Event)) error { return p.err }
@@ -368,7 +368,7 @@ func (p meter) PodStats(context.Context, types.UID) ([]runtime.ContainerStats, e
 func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest) error {
 	return p.err
 }
-func (p turner) ReopenContainerLog(context.Context, string) error { return p.err }
+func (p executorSource) ReopenContainerLog(context.Context, string) error { return p.err }
 
 func (p oracle) Answer(context.Context, runtime.AnswerRequest) (runtime.AnswerResult, error) {
 	return runtime.AnswerResult{OK: true}, p.err
@@ -380,7 +380,7 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
 	inner := memory.New(memory.Config{})
 	none := bare{inner}
-	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, turner{mine}, oracle{mine}
+	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, executorSource{mine}, oracle{mine}
 	type wrapped interface {
 		runtime.EventSource
 		runtime.StatsReader
@@ -408,7 +408,7 @@ func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
 			source
 			meter
 			updater
-			turner
+			executorSource
 		}{e, s, u, o}}, false, true, true, mine},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

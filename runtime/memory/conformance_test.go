@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
@@ -39,7 +39,7 @@ func TestConformance_InTheBottle(t *testing.T) {
 	for _, c := range runtimetest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			for seed := range uint64(5) {
-				s := turn.NewScheduler(seed, time.Unix(1_700_000_000, 0))
+				s := executor.NewScheduler(seed, time.Unix(1_700_000_000, 0))
 				p := s.NewProcess()
 				done := false
 				p.Go(func() {
@@ -55,7 +55,7 @@ func TestConformance_InTheBottle(t *testing.T) {
 
 // The suite is run on a second view of a machine whose first has crashed.
 func TestConformance_OnAViewAfterACrash(t *testing.T) {
-	s := turn.NewScheduler(1, time.Unix(1_700_000_000, 0))
+	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()
 	h := harness(machine.Clock())
 	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).On(first.Clock()).ListPods(t.Context()) })

@@ -3,7 +3,7 @@ package memory
 import (
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -29,7 +29,7 @@ type container struct {
 	gone    bool // the record has been removed
 	next    time.Time
 	index   int // in the heap, if next is not zero
-	waiters []turn.Event
+	waiters []executor.Event
 	lines   []Line // of its log; nil: nobody has asked
 }
 

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // stream is one open call of Events.
 type stream struct {
-	wake    turn.Event
+	wake    executor.Event
 	pending []runtime.Event
 	broken  error
 }
@@ -27,7 +27,7 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 
 func (r *Runtime) stream(ctx context.Context, sink func(runtime.Event)) error {
 	m := r.m
-	s := &stream{wake: r.turn.NewEvent()}
+	s := &stream{wake: r.executor.NewEvent()}
 	if _, err := m.lockReady(); err != nil {
 		return err
 	}

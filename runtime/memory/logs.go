@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // reader is one open call of ReadLog.
 type reader struct {
 	c       *container
-	changed turn.Event
+	changed executor.Event
 	tail    int // of what is there at first; 0 is all
 	since   time.Time
 	read    int // lines
@@ -33,7 +33,7 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 }
 
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	l, err := r.m.openLog(req, r.turn.NewEvent())
+	l, err := r.m.openLog(req, r.executor.NewEvent())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 }
 
 // openLog begins to read.
-func (m *machine) openLog(req runtime.ReadLogRequest, changed turn.Event) (*reader, error) {
+func (m *machine) openLog(req runtime.ReadLogRequest, changed executor.Event) (*reader, error) {
 	if _, err := m.lockReady(); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -338,10 +338,10 @@ func TestCrash_AtEveryStep(t *testing.T) {
 	ref := runtime.PodRef{UID: "a", Name: "a", Namespace: "default"}
 	lost := 0
 	for step := 1; ; step++ {
-		s := turn.NewScheduler(1, time.Unix(1_700_000_000, 0))
+		s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 		m := memory.New(memory.Config{Clock: s.NewProcess().Clock(), Images: []string{"busybox"}})
 		var errs [2]error
-		run := func(i int) *turn.Process {
+		run := func(i int) *executor.Process {
 			p := s.NewProcess()
 			p.Go(func() { errs[i] = client(m.On(p.Clock()), ref) })
 			return p
@@ -355,7 +355,7 @@ func TestCrash_AtEveryStep(t *testing.T) {
 		require.NoError(t, err)
 		first.Crash()
 		if !whole {
-			require.ErrorIs(t, errs[0], turn.ErrCrashed)
+			require.ErrorIs(t, errs[0], executor.ErrCrashed)
 			if len(before.Sandboxes) == 1 && len(before.Containers) == 0 {
 				lost++
 			}
@@ -382,13 +382,13 @@ func TestCrash_AtEveryStep(t *testing.T) {
 
 // A crashed process's view is of no more use, and changes nothing.
 func TestCrash_EndsTheView(t *testing.T) {
-	s := turn.NewScheduler(1, time.Unix(1_700_000_000, 0))
+	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	m := memory.New(memory.Config{Clock: s.NewProcess().Clock()})
 	p := s.NewProcess()
 	view := m.On(p.Clock())
 	p.Crash()
 	_, err := view.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: runtime.PodRef{UID: "a"}})
-	require.ErrorIs(t, err, turn.ErrCrashed)
+	require.ErrorIs(t, err, executor.ErrCrashed)
 	list, err := m.ListPods(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -19,9 +19,9 @@ import (
 // everything but the clock on which their callers wait, so that the machine
 // survives the clients. All methods are safe for concurrent use.
 type Runtime struct {
-	m     *machine
-	turn  turn.Turn
-	yield func() error // nil in production, where nobody needs to be let in
+	m        *machine
+	executor executor.Executor
+	yield    func() error // nil in production, where nobody needs to be let in
 }
 
 var (
@@ -105,7 +105,7 @@ type machine struct {
 		list       []runtime.Pod // what ListPods last returned
 		fresh      bool          // nothing has changed since
 		streams    []*stream
-		wake       []turn.Event // to be signalled at unlock
+		wake       []executor.Event // to be signalled at unlock
 	}
 }
 
@@ -149,8 +149,8 @@ func (m *machine) forgetLocked() {
 }
 
 func (m *machine) view(clk clock.Clock) *Runtime {
-	r := &Runtime{m: m, turn: turn.Over(clk)}
-	if y, ok := r.turn.(interface{ Yield() error }); ok {
+	r := &Runtime{m: m, executor: executor.Over(clk)}
+	if y, ok := r.executor.(interface{ Yield() error }); ok {
 		r.yield = y.Yield
 	}
 	return r
@@ -282,7 +282,7 @@ func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) 
 // awaitUntil is await up to a time, if one is given. It reports whether c was
 // in that state all the time; of a change at that very time c wins.
 func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.State, until time.Time) (bool, error) {
-	changed := r.turn.NewEvent()
+	changed := r.executor.NewEvent()
 	r.m.lock()
 	c.waiters = append(c.waiters, changed)
 	r.m.unlock()
@@ -306,7 +306,7 @@ func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.St
 	}
 }
 
-func (m *machine) unregister(c *container, e turn.Event) {
+func (m *machine) unregister(c *container, e executor.Event) {
 	m.lock()
 	defer m.unlock()
 	for i, w := range c.waiters {
@@ -318,7 +318,7 @@ func (m *machine) unregister(c *container, e turn.Event) {
 }
 
 // wait waits for e, and until a time if there is one.
-func wait(ctx context.Context, e turn.Event, until time.Time) error {
+func wait(ctx context.Context, e executor.Event, until time.Time) error {
 	if until.IsZero() {
 		return e.Wait(ctx)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -37,11 +37,11 @@ func TestStories(t *testing.T) {
 
 // world is a machine, a client that can crash, and one that watches.
 type world struct {
-	s       *turn.Scheduler
+	s       *executor.Scheduler
 	machine *memory.Runtime
-	client  *turn.Process
+	client  *executor.Process
 	rt      *memory.Runtime // the client's view
-	watcher *turn.Process
+	watcher *executor.Process
 	began   time.Time
 	said    []line
 	names   map[string]string // of IDs
@@ -58,18 +58,18 @@ type line struct {
 
 func newWorld() *world {
 	w := &world{began: time.Unix(1_700_000_000, 0).UTC(), names: map[string]string{}, ids: map[string]string{}}
-	w.s = turn.NewScheduler(1, w.began)
+	w.s = executor.NewScheduler(1, w.began)
 	w.machine = memory.New(memory.Config{Clock: w.s.NewProcess().Clock(), Images: []string{"busybox"}})
 	w.restart()
 	w.watcher = w.s.NewProcess()
 	w.watcher.Go(func() {
 		for {
 			err := w.machine.On(w.watcher.Clock()).Events(context.Background(), w.event)
-			if errors.Is(err, turn.ErrCrashed) {
+			if errors.Is(err, executor.ErrCrashed) {
 				return
 			}
 			w.sayf("the event stream ends: %v", err)
-			_ = turn.Over(w.watcher.Clock()).Sleep(context.Background(), time.Second)
+			_ = executor.Over(w.watcher.Clock()).Sleep(context.Background(), time.Second)
 		}
 	})
 	w.s.Settle()
@@ -193,7 +193,7 @@ func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
 	saying := func(f func(context.Context) (string, error)) func() string {
 		return func() string {
 			if timeout > 0 {
-				ctx, cancel = turn.Over(w.client.Clock()).WithDeadline(ctx, w.s.Now().Add(time.Duration(timeout)*time.Second))
+				ctx, cancel = executor.Over(w.client.Clock()).WithDeadline(ctx, w.s.Now().Add(time.Duration(timeout)*time.Second))
 			}
 			defer cancel()
 			said, err := f(ctx)

@@ -75,15 +75,15 @@ func answerContext(b *bench) {
 	if !ok {
 		return
 	}
-	ctx, cancel := b.turn.WithDeadline(b.ctx, b.turn.Now().Add(2*time.Second))
+	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(2*time.Second))
 	defer cancel()
-	silent := b.turn.NewLatch()
+	silent := b.executor.NewLatch()
 	var err error
-	began := b.turn.Now()
+	began := b.executor.Now()
 	var took time.Duration
 	b.others.Go(func() {
 		_, err = a.Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
-		took = b.turn.Now().Sub(began)
+		took = b.executor.Now().Sub(began)
 		silent.Open()
 	})
 	b.sleep(500 * time.Millisecond)

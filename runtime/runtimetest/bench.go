@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -18,13 +18,13 @@ import (
 // test does, and the pods that must be gone at the end.
 type bench struct {
 	T
-	h      Harness
-	rt     *watched
-	turn   turn.Turn
-	ctx    context.Context
-	cancel context.CancelFunc
-	others *turn.Group
-	name   string
+	h        Harness
+	rt       *watched
+	executor executor.Executor
+	ctx      context.Context
+	cancel   context.CancelFunc
+	others   *executor.Group
+	name     string
 	// promise is what the case checks.
 	promise string
 	// head is how long a container gets to set its traps where nothing tells
@@ -35,10 +35,10 @@ type bench struct {
 }
 
 func newBench(t T, c Case, h Harness, head time.Duration) *bench {
-	b := &bench{T: t, h: h, turn: turn.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), promise: c.Promise, head: head}
-	b.rt = &watched{inner: h.Runtime, turn: b.turn, timeout: h.CallTimeout}
-	b.ctx, b.cancel = b.turn.WithDeadline(context.Background(), b.turn.Now().Add(20*h.Patience))
-	b.others = turn.NewGroup(b.turn)
+	b := &bench{T: t, h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), promise: c.Promise, head: head}
+	b.rt = &watched{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
+	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.Patience))
+	b.others = executor.NewGroup(b.executor)
 	return b
 }
 
@@ -50,7 +50,7 @@ func (b *bench) clear() {
 	if b.rt.trouble() != "" {
 		return
 	}
-	ctx, cancel := b.turn.WithDeadline(context.Background(), b.turn.Now().Add(b.h.Patience))
+	ctx, cancel := b.executor.WithDeadline(context.Background(), b.executor.Now().Add(b.h.Patience))
 	defer cancel()
 	for _, uid := range b.pods {
 		st, err := b.rt.PodStatus(ctx, uid)
@@ -111,9 +111,9 @@ func (b *bench) nothingBlocked() {
 // until waits for what must come.
 func (b *bench) until(what string, f func() bool) {
 	b.Helper()
-	deadline := b.turn.Now().Add(b.h.Patience)
+	deadline := b.executor.Now().Add(b.h.Patience)
 	for !f() {
-		if b.turn.Now().After(deadline) {
+		if b.executor.Now().After(deadline) {
 			b.fatalf("waited %s in vain: %s", b.h.Patience, what)
 		}
 		b.sleep(50 * time.Millisecond)
@@ -122,13 +122,13 @@ func (b *bench) until(what string, f func() bool) {
 
 func (b *bench) sleep(d time.Duration) {
 	b.Helper()
-	b.must(b.turn.Sleep(b.ctx, d), "waiting")
+	b.must(b.executor.Sleep(b.ctx, d), "waiting")
 }
 
 // pod invents a pod and takes on its removal.
 func (b *bench) pod() runtime.PodRef {
 	n := len(b.pods)
-	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.turn.Now().UnixNano(), n))
+	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.executor.Now().UnixNano(), n))
 	b.pods = append(b.pods, uid)
 	return runtime.PodRef{UID: uid, Name: fmt.Sprintf("%s-%d", b.name, n), Namespace: "runtimetest", Incarnation: 7}
 }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
@@ -779,7 +779,7 @@ func sharing(r *tampered) func(ctx context.Context, uid types.UID, make func() (
 			ids[uid] = id
 		}
 		r.mu.Unlock()
-		_ = turn.Over(nil).Sleep(ctx, time.Millisecond) // Until the others have asked.
+		_ = executor.Over(nil).Sleep(ctx, time.Millisecond) // Until the others have asked.
 		r.mu.Lock()
 		delete(ids, uid)
 		r.mu.Unlock()

@@ -52,7 +52,7 @@ func (c commands) context(b *bench) {
 		return
 	}
 	ref, _, id := b.run(b.h.Forever)
-	ctx, cancel := b.turn.WithDeadline(b.ctx, b.turn.Now().Add(time.Second))
+	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
 	took := b.timed(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })

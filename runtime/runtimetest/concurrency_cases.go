@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -36,7 +36,7 @@ func (b *bench) oneWins(ids []string, errs []error) {
 func concurrencySandbox(b *bench) {
 	ref := b.pod()
 	ids, errs := make([]string, many), make([]error, many)
-	turn.Each(b.turn, 0, many, func(i int) {
+	executor.Each(b.executor, 0, many, func(i int) {
 		ids[i], errs[i] = b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	})
 	b.oneWins(ids, errs)
@@ -47,7 +47,7 @@ func concurrencyContainer(b *bench) {
 	ref := b.pod()
 	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
 	ids, errs := make([]string, many), make([]error, many)
-	turn.Each(b.turn, 0, many, func(i int) {
+	executor.Each(b.executor, 0, many, func(i int) {
 		ids[i], errs[i] = b.rt.CreateContainer(b.ctx, req)
 	})
 	b.oneWins(ids, errs)
@@ -57,7 +57,7 @@ func concurrencyContainer(b *bench) {
 func concurrencyStop(b *bench) {
 	ref, sandbox, id := b.runDeaf()
 	errs := make([]error, many)
-	turn.Each(b.turn, 0, many, func(i int) {
+	executor.Each(b.executor, 0, many, func(i int) {
 		if errs[i] = b.stop(id, time.Second); i%2 == 0 {
 			errs[i] = errors.Join(errs[i], b.stopSandbox(sandbox))
 		}
@@ -73,7 +73,7 @@ func concurrencyPods(b *bench) {
 		refs[i] = b.pod()
 	}
 	errs := make([]error, many)
-	turn.Each(b.turn, 0, many, func(i int) { errs[i] = b.life(refs[i]) })
+	executor.Each(b.executor, 0, many, func(i int) { errs[i] = b.life(refs[i]) })
 	b.must(errors.Join(errs...), "the life of a pod among others")
 	for _, ref := range refs {
 		st := b.status(ref)
@@ -88,7 +88,7 @@ func (b *bench) life(ref runtime.PodRef) error {
 	if err != nil {
 		return fmt.Errorf("RunSandbox: %w", err)
 	}
-	if err := b.turn.Sleep(b.ctx, 100*time.Millisecond); err != nil { // until all are there
+	if err := b.executor.Sleep(b.ctx, 100*time.Millisecond); err != nil { // until all are there
 		return fmt.Errorf("waiting: %w", err)
 	}
 	for attempt := range uint32(3) {

@@ -63,7 +63,7 @@ func contextNoShortAnswer(b *bench) {
 
 func contextEndsAStop(b *bench) {
 	ref, _, id := b.runDeaf()
-	ctx, cancel := b.turn.WithDeadline(b.ctx, b.turn.Now().Add(time.Second))
+	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
 	took := b.timed(func() {

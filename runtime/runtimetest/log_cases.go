@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -92,19 +92,19 @@ func logSince(b *bench) {
 	c := b.hasPrinted()
 	got := b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: c.CreatedAt})
 	b.check(got == printedText, "since it was created it printed %q", got)
-	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.turn.Now().Add(time.Second)})
+	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.executor.Now().Add(time.Second)})
 	b.check(got == "", "after its end it printed %q", got)
 }
 
 // following is a log that somebody else follows.
 type following struct {
-	turn.Latch
+	executor.Latch
 	text
 	err error // once open
 }
 
 func (b *bench) follow(ctx context.Context, l runtime.LogReader, id string) *following {
-	f := &following{Latch: b.turn.NewLatch()}
+	f := &following{Latch: b.executor.NewLatch()}
 	b.others.Go(func() {
 		f.err = l.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, &f.text)
 		f.Open()
@@ -134,7 +134,7 @@ func logFollowContext(b *bench) {
 		return
 	}
 	ref, _, id := b.run(b.h.Forever)
-	ctx, cancel := turn.WithCancel(b.ctx)
+	ctx, cancel := executor.WithCancel(b.ctx)
 	defer cancel()
 	f := b.follow(ctx, l, id)
 	b.sleep(time.Second)

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -20,7 +20,7 @@ var optionalCases = []Case{
 
 // watching is an open event stream.
 type watching struct {
-	ended turn.Latch
+	ended executor.Latch
 	err   error // once ended
 
 	mu   sync.Mutex
@@ -45,7 +45,7 @@ func (b *bench) watch(ctx context.Context) (*watching, bool) {
 	if !ok {
 		return nil, false
 	}
-	w := &watching{ended: b.turn.NewLatch(), seen: map[types.UID]int{}}
+	w := &watching{ended: b.executor.NewLatch(), seen: map[types.UID]int{}}
 	b.others.Go(func() {
 		w.err = source.Events(ctx, w.sink)
 		w.ended.Open()
@@ -99,7 +99,7 @@ func eventsChanges(b *bench) {
 }
 
 func eventsContext(b *bench) {
-	ctx, cancel := turn.WithCancel(b.ctx)
+	ctx, cancel := executor.WithCancel(b.ctx)
 	defer cancel()
 	w, ok := b.watch(ctx)
 	if !ok {

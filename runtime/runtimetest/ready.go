@@ -56,7 +56,7 @@ func (b *bench) awaitReady(id string, scripted bool) error {
 		}
 	}
 	b.unsure.Store(true)
-	return b.turn.Sleep(b.ctx, b.head)
+	return b.executor.Sleep(b.ctx, b.head)
 }
 
 // handshakes are the ways in which a container that runs the suite's script can
@@ -87,15 +87,15 @@ func (b *bench) readyByFile(id string) (bool, error) {
 
 // poll asks until the answer is yes, an error, or the end of patience.
 func (b *bench) poll(ask func() (bool, error)) error {
-	deadline := b.turn.Now().Add(b.h.Patience)
+	deadline := b.executor.Now().Add(b.h.Patience)
 	for {
 		if ok, err := ask(); ok || err != nil {
 			return err
 		}
-		if b.turn.Now().After(deadline) {
+		if b.executor.Now().After(deadline) {
 			return errNotReady
 		}
-		if err := b.turn.Sleep(b.ctx, 50*time.Millisecond); err != nil {
+		if err := b.executor.Sleep(b.ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -88,9 +88,9 @@ func stopLongerGrace(b *bench) {
 
 // timed is how long f takes.
 func (b *bench) timed(f func()) time.Duration {
-	began := b.turn.Now()
+	began := b.executor.Now()
 	f()
-	return b.turn.Now().Sub(began)
+	return b.executor.Now().Sub(began)
 }
 
 // killed checks that a container that runs Deaf was.

@@ -25,7 +25,7 @@ func streamOutput(b *bench) {
 	}
 	_, _, id := b.run(b.h.Forever)
 	var t text
-	ended := b.turn.NewLatch()
+	ended := b.executor.NewLatch()
 	var code int32
 	var err error
 	b.others.Go(func() {

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -21,9 +21,9 @@ var errNotReady = errors.New("runtimetest: the container has not said that it is
 // not return is given up, and told of with its method, request and time. It has
 // every optional interface; power says which of them the runtime has.
 type watched struct {
-	inner   runtime.Runtime
-	turn    turn.Turn
-	timeout time.Duration
+	inner    runtime.Runtime
+	executor executor.Executor
+	timeout  time.Duration
 
 	mu  sync.Mutex
 	bad string // what is to be told of the first call that was blocked or panicked
@@ -78,8 +78,8 @@ type reply[R any] struct {
 // it counts as blocked.
 func under[R any](ctx context.Context, w *watched, c call, f func() (R, error)) (R, error) {
 	var r reply[R]
-	done := w.turn.NewLatch()
-	w.turn.Go(func() {
+	done := w.executor.NewLatch()
+	w.executor.Go(func() {
 		defer done.Open()
 		defer func() {
 			if r.panics = recover(); r.panics != nil {
@@ -103,8 +103,8 @@ func under[R any](ctx context.Context, w *watched, c call, f func() (R, error)) 
 }
 
 // await waits for the end of a call as long as that may take.
-func (w *watched) await(ctx context.Context, c call, done turn.Latch) error {
-	began := w.turn.Now()
+func (w *watched) await(ctx context.Context, c call, done executor.Latch) error {
+	began := w.executor.Now()
 	limit := w.timeout + c.own
 	if until, ok := ctx.Deadline(); ok && c.own > 0 {
 		limit = min(limit, w.timeout+max(0, until.Sub(began)))
@@ -112,12 +112,12 @@ func (w *watched) await(ctx context.Context, c call, done turn.Latch) error {
 	if c.follows && done.Wait(ctx) == nil {
 		return nil
 	}
-	expired, cancel := w.turn.WithDeadline(context.Background(), w.turn.Now().Add(limit))
+	expired, cancel := w.executor.WithDeadline(context.Background(), w.executor.Now().Add(limit))
 	defer cancel()
 	err := done.Wait(expired)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return w.note(fmt.Errorf("runtimetest: %s is blocked: it was called at %s and has not returned for %s",
-			c, began.Format("15:04:05.000"), w.turn.Now().Sub(began)))
+			c, began.Format("15:04:05.000"), w.executor.Now().Sub(began)))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
@@ -96,9 +96,9 @@ type Observed interface {
 // Containers removes dead containers and sandboxes of pods that are still
 // there. Changed may be called from anywhere, before Run and after it as well.
 type Containers struct {
-	config ContainersConfig
-	turn   turn.Turn
-	tries  *tries
+	config   ContainersConfig
+	executor executor.Executor
+	tries    *tries
 }
 
 // NewContainers makes a collector. It runs nothing until Run is called.
@@ -112,7 +112,7 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 	})
 	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
 	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
-	return &Containers{config: config, turn: tries.turn, tries: tries}, nil
+	return &Containers{config: config, executor: tries.executor, tries: tries}, nil
 }
 
 // Changed says that a pod may have something to remove: after each of its
@@ -146,7 +146,7 @@ func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 	if removals.Empty() {
 		return outcome{next: removals.Next}
 	}
-	if status, err = look(ctx, c.turn, c.config.Runtime, uid, c.config.CallTimeout); err != nil {
+	if status, err = look(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout); err != nil {
 		return outcome{err: err}
 	}
 	for {
@@ -174,7 +174,7 @@ func (c *Containers) decide(status *runtime.PodStatus) policy.Removals {
 			}
 		}
 	}
-	removals := c.config.Policy.Decide(pods, c.turn.Now())
+	removals := c.config.Policy.Decide(pods, c.executor.Now())
 	var others []types.UID
 	for i := 1; i < len(pods); i++ {
 		if !removals[i].Empty() {
@@ -240,7 +240,7 @@ func (c *Containers) removeLogs(status *runtime.PodStatus, going []string, id st
 
 // confirm looks at the pod after a removal.
 func (c *Containers) confirm(ctx context.Context, uid types.UID, r *policy.Removals) (*runtime.PodStatus, error) {
-	status, err := look(ctx, c.turn, c.config.Runtime, uid, c.config.CallTimeout)
+	status, err := look(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (c *Containers) confirm(ctx context.Context, uid types.UID, r *policy.Remov
 // call bounds a removal. Once sent, it runs to its own deadline. What is gone is
 // removed.
 func (c *Containers) call(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := c.turn.WithDeadline(turn.Detach(ctx), c.turn.Now().Add(c.config.CallTimeout))
+	ctx, cancel := c.executor.WithDeadline(executor.Detach(ctx), c.executor.Now().Add(c.config.CallTimeout))
 	defer cancel()
 	if err := f(ctx); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err

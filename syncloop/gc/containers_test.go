@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/gc"
@@ -46,7 +46,7 @@ type collector struct {
 }
 
 func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.ContainersConfig)) *collector {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
@@ -63,7 +63,7 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 	c.containers, err = gc.NewContainers(config)
 	require.NoError(t, err)
 	var ctx context.Context
-	ctx, b.end = turn.WithCancel(t.Context())
+	ctx, b.end = executor.WithCancel(t.Context())
 	b.process.Go(func() {
 		assert.NoError(t, c.containers.Run(ctx))
 		b.ran = true

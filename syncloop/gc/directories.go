@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // DefaultMaxDirectories is of how many pods directories are looked for at once.
@@ -80,10 +80,10 @@ type Sweeper interface {
 // former agents too. Changed may be called from anywhere, before Run and after
 // it as well.
 type Directories struct {
-	config  DirectoriesConfig
-	sweeper Sweeper // nil: the store is none
-	turn    turn.Turn
-	tries   *tries
+	config   DirectoriesConfig
+	sweeper  Sweeper // nil: the store is none
+	executor executor.Executor
+	tries    *tries
 }
 
 // NewDirectories makes a collector. It runs nothing until Run is called.
@@ -97,7 +97,7 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	})
 	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
 	sweeper, _ := config.Store.(Sweeper)
-	return &Directories{config: config, sweeper: sweeper, turn: tries.turn, tries: tries}, nil
+	return &Directories{config: config, sweeper: sweeper, executor: tries.executor, tries: tries}, nil
 }
 
 // listing stands among the pods that are to be tried for the search for more. No
@@ -150,7 +150,7 @@ func (d *Directories) find() outcome {
 	if len(uids) < d.config.MaxDirectories {
 		return outcome{}
 	}
-	return outcome{next: d.turn.Now().Add(d.config.Retry)}
+	return outcome{next: d.executor.Now().Add(d.config.Retry)}
 }
 
 // remove drops the directories of one pod, if nothing is left of that. nil also
@@ -159,14 +159,14 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 	if !d.config.Gone(uid) {
 		return nil
 	}
-	status, err := look(ctx, d.turn, d.config.Runtime, uid, d.config.CallTimeout)
+	status, err := look(ctx, d.executor, d.config.Runtime, uid, d.config.CallTimeout)
 	if err != nil {
 		return err
 	}
 	if len(status.Sandboxes)+len(status.Containers) > 0 || ctx.Err() != nil || !d.config.Gone(uid) {
 		return nil
 	}
-	ctx, cancel := d.turn.WithDeadline(turn.Detach(ctx), d.turn.Now().Add(d.config.CallTimeout))
+	ctx, cancel := d.executor.WithDeadline(executor.Detach(ctx), d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
 	if err := d.config.Store.Remove(ctx, uid, d.config.Gone); err != nil {
 		return fmt.Errorf("gc: %w", err)
@@ -177,7 +177,7 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 // sweep goes on with removals that were left half done. Each further one that is left
 // is told of, so they cannot pile up unseen.
 func (d *Directories) sweep(ctx context.Context) error {
-	ctx, cancel := d.turn.WithDeadline(ctx, d.turn.Now().Add(d.config.CallTimeout))
+	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
 	left, err := d.sweeper.Sweep(ctx)
 	if err != nil {

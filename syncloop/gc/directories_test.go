@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/gc"
 )
@@ -63,7 +63,7 @@ type cleaner struct {
 }
 
 func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
@@ -75,7 +75,7 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 	})
 	require.NoError(t, err)
 	var ctx context.Context
-	ctx, b.end = turn.WithCancel(t.Context())
+	ctx, b.end = executor.WithCancel(t.Context())
 	b.process.Go(func() {
 		assert.NoError(t, c.directories.Run(ctx))
 		b.ran = true
@@ -200,7 +200,7 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 		Store: store, Runtime: c.machine.On(own), Gone: c.removable, Delay: time.Second, Clock: own, Log: c.log(),
 	})
 	require.NoError(t, err)
-	ctx, end := turn.WithCancel(t.Context())
+	ctx, end := executor.WithCancel(t.Context())
 	c.process.Go(func() { assert.NoError(t, directories.Run(ctx)) })
 	defer func() { end(); c.RunUntil(c.Now().Add(time.Hour)) }()
 	directories.Changed()

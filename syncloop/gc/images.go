@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
@@ -83,12 +83,12 @@ type ImageLister interface {
 // Images removes images that nobody uses. All methods may be called
 // concurrently, and before Run as well.
 type Images struct {
-	config ImagesConfig
-	guard  *contain.Guard
-	turn   turn.Turn
-	disk   runtime.ImageFilesystem // nil: the runtime is none
-	wake   turn.Event
-	mu     struct {
+	config   ImagesConfig
+	guard    *contain.Guard
+	executor executor.Executor
+	disk     runtime.ImageFilesystem // nil: the runtime is none
+	wake     executor.Event
+	mu       struct {
 		sync.Mutex
 		changed bool
 		full    bool              // too little could be freed the last time
@@ -106,11 +106,11 @@ func NewImages(config ImagesConfig) (*Images, error) {
 		return nil, err
 	}
 	g := guard(config.Clock, &config.Log, config.Panicked)
-	i := &Images{guard: g, turn: turn.Over(config.Clock)}
+	i := &Images{guard: g, executor: executor.Over(config.Clock)}
 	i.disk = contain.Power[runtime.ImageFilesystem](g, config.Runtime)
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	i.config = config
-	i.wake = i.turn.NewEvent()
+	i.wake = i.executor.NewEvent()
 	i.mu.known = make(map[string]record)
 	return i, nil
 }
@@ -135,7 +135,7 @@ func (i *Images) Run(ctx context.Context) error {
 	for i.await(ctx, next) == nil {
 		again, err := i.Step(ctx)
 		next = time.Time{}
-		now := i.turn.Now()
+		now := i.executor.Now()
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -171,7 +171,7 @@ func (i *Images) await(ctx context.Context, next time.Time) error {
 			return err
 		}
 	}
-	return i.turn.Sleep(ctx, i.config.Delay)
+	return i.executor.Sleep(ctx, i.config.Delay)
 }
 
 func (i *Images) takeChanged() bool {
@@ -195,7 +195,7 @@ func (i *Images) Step(ctx context.Context) (again bool, err error) {
 	}
 	tooMuch := p.TooMuch(disk)
 	again = p.MaxAge > 0 || disk.CapacityBytes > 0 && disk.Percent() >= p.LowThresholdPercent
-	now := i.turn.Now()
+	now := i.executor.Now()
 	list, err := i.look(ctx, now, i.seen())
 	if err != nil {
 		return again, err
@@ -246,7 +246,7 @@ func (i *Images) sweep(ctx context.Context, pick func(looked) []policy.Image, en
 	if err != nil {
 		return 0, err
 	}
-	list, err := i.look(ctx, i.turn.Now(), used)
+	list, err := i.look(ctx, i.executor.Now(), used)
 	if err != nil {
 		return 0, err
 	}
@@ -277,7 +277,7 @@ type looked struct {
 
 // look lists the images and remembers when they were seen, and used.
 func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) (looked, error) {
-	ctx, cancel := i.turn.WithDeadline(ctx, now.Add(i.config.CallTimeout))
+	ctx, cancel := i.executor.WithDeadline(ctx, now.Add(i.config.CallTimeout))
 	defer cancel()
 	list, err := i.config.Runtime.ListImages(ctx)
 	if err != nil {
@@ -337,14 +337,14 @@ func (i *Images) seen() map[string]bool {
 // inUse asks the runtime itself. If it cannot say of one pod what it uses
 // nothing is known.
 func (i *Images) inUse(ctx context.Context) (map[string]bool, error) {
-	ctx, cancel := i.turn.WithDeadline(ctx, i.turn.Now().Add(i.config.CallTimeout))
+	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
 	pods, err := i.config.Runtime.ListPods(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("gc: list pods: %w", err)
 	}
 	statuses, errs := make([]*runtime.PodStatus, len(pods)), make([]error, len(pods))
-	turn.Each(i.turn, DefaultMaxRemovals, len(pods), func(n int) {
+	executor.Each(i.executor, DefaultMaxRemovals, len(pods), func(n int) {
 		if errs[n] = ctx.Err(); errs[n] == nil {
 			statuses[n], errs[n] = i.config.Runtime.PodStatus(ctx, types.UID(pods[n].UID))
 		}
@@ -382,7 +382,7 @@ func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
 	if i.disk == nil {
 		return policy.Disk{}, nil
 	}
-	ctx, cancel := i.turn.WithDeadline(ctx, i.turn.Now().Add(i.config.CallTimeout))
+	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
 	usage, err := i.disk.ImageFilesystem(ctx)
 	if err != nil {

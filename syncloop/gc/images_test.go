@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
@@ -40,7 +40,7 @@ func (s *shelf) Eventf(object k8sruntime.Object, eventtype, reason, format strin
 }
 
 func newShelf(t *testing.T, limits policy.Images) *shelf {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
@@ -55,7 +55,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	})
 	require.NoError(t, err)
 	var ctx context.Context
-	ctx, b.end = turn.WithCancel(t.Context())
+	ctx, b.end = executor.WithCancel(t.Context())
 	b.process.Go(func() { assert.NoError(t, s.images.Run(ctx)) })
 	b.Settle()
 	t.Cleanup(func() {

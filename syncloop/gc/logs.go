@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
@@ -69,12 +69,12 @@ type LogStore interface {
 // Logs rotates the logs of running containers. Changed may be called from
 // anywhere, before Run and after it as well.
 type Logs struct {
-	config LogsConfig
-	guard  *contain.Guard
-	turn   turn.Turn
-	wake   turn.Event
-	group  *turn.Group
-	mu     struct {
+	config   LogsConfig
+	guard    *contain.Guard
+	executor executor.Executor
+	wake     executor.Event
+	group    *executor.Group
+	mu       struct {
 		sync.Mutex
 		logs map[string]rotating // by ID of the container
 		busy int
@@ -94,8 +94,8 @@ func NewLogs(config LogsConfig) (*Logs, error) {
 	}
 	g := guard(config.Clock, &config.Log, config.Panicked)
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
-	l := &Logs{config: config, guard: g, turn: turn.Over(config.Clock)}
-	l.wake, l.group = l.turn.NewEvent(), turn.NewGroup(l.turn)
+	l := &Logs{config: config, guard: g, executor: executor.Over(config.Clock)}
+	l.wake, l.group = l.executor.NewEvent(), executor.NewGroup(l.executor)
 	l.mu.logs = make(map[string]rotating)
 	return l, nil
 }
@@ -112,7 +112,7 @@ func (l *Logs) Run(ctx context.Context) error {
 	for {
 		var err error
 		if l.Step(ctx) {
-			err = l.turn.Sleep(ctx, l.config.Period)
+			err = l.executor.Sleep(ctx, l.config.Period)
 		} else {
 			err = l.wake.Wait(ctx)
 		}
@@ -126,7 +126,7 @@ func (l *Logs) Run(ctx context.Context) error {
 // that are due: a large one that is being compressed holds up no other. It reports
 // whether any container runs.
 func (l *Logs) Step(ctx context.Context) bool {
-	now := l.turn.Now()
+	now := l.executor.Now()
 	running := make(map[string]bool)
 	for _, pod := range l.config.Seen.Pods() {
 		status, err := l.config.Seen.Get(pod.UID)
@@ -165,7 +165,7 @@ func (l *Logs) look(ctx context.Context, id string, log logfiles.Log, now time.T
 func (l *Logs) rotate(ctx context.Context, id string, log logfiles.Log, now time.Time) (err error) {
 	defer l.guard.Recover("Store.Rotate", &err)
 	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
-		ctx, cancel := l.turn.WithDeadline(ctx, l.turn.Now().Add(l.config.CallTimeout))
+		ctx, cancel := l.executor.WithDeadline(ctx, l.executor.Now().Add(l.config.CallTimeout))
 		defer cancel()
 		return l.config.Runtime.ReopenContainerLog(ctx, id)
 	})

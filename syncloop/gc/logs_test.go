@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
@@ -87,7 +87,7 @@ func (s *printer) Due(l logfiles.Log, maxBytes int64) (bool, error) {
 func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error {
 	s.note("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
 	err := reopen(ctx)
-	return errors.Join(err, turn.Over(nil).Sleep(context.WithoutCancel(ctx), s.takes[l.Pod.Name]))
+	return errors.Join(err, executor.Over(nil).Sleep(context.WithoutCancel(ctx), s.takes[l.Pod.Name]))
 }
 
 func (s *printer) ReopenContainerLog(ctx context.Context, id string) error {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -65,9 +65,9 @@ type PodRemover interface {
 // Pods removes the records of pods that are gone. Discard may be called from
 // anywhere, before Run and after it as well.
 type Pods struct {
-	config PodsConfig
-	turn   turn.Turn
-	tries  *tries
+	config   PodsConfig
+	executor executor.Executor
+	tries    *tries
 }
 
 // NewPods makes a collector. It runs nothing until Run is called.
@@ -81,7 +81,7 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	})
 	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
 	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
-	return &Pods{config: config, turn: tries.turn, tries: tries}, nil
+	return &Pods{config: config, executor: tries.executor, tries: tries}, nil
 }
 
 // Discard hands over pods whose records may go. It never blocks, and a pod
@@ -102,7 +102,7 @@ func (p *Pods) Step(ctx context.Context) {
 	p.tries.step(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) outcome {
 		err := p.remove(ctx, uid)
 		if errors.Is(err, errRuns) {
-			return outcome{next: p.turn.Now().Add(p.config.Retry)}
+			return outcome{next: p.executor.Now().Add(p.config.Retry)}
 		}
 		return outcome{err: err}
 	})
@@ -166,11 +166,11 @@ func (p *Pods) confirm(ctx context.Context, removed *runtime.PodStatus) error {
 }
 
 func (p *Pods) look(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	return look(ctx, p.turn, p.config.Runtime, uid, p.config.CallTimeout)
+	return look(ctx, p.executor, p.config.Runtime, uid, p.config.CallTimeout)
 }
 
 // look asks the runtime what there is of a pod.
-func look(ctx context.Context, t turn.Turn, rt PodReader, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
+func look(ctx context.Context, t executor.Executor, rt PodReader, uid types.UID, within time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := t.WithDeadline(ctx, t.Now().Add(within))
 	defer cancel()
 	status, err := rt.PodStatus(ctx, uid)
@@ -186,7 +186,7 @@ func look(ctx context.Context, t turn.Turn, rt PodReader, uid types.UID, within 
 // drop removes one sandbox. Once sent, the call runs to its own deadline: a
 // cancelled removal may leave half a sandbox behind.
 func (p *Pods) drop(ctx context.Context, id string) error {
-	ctx, cancel := p.turn.WithDeadline(turn.Detach(ctx), p.turn.Now().Add(p.config.CallTimeout))
+	ctx, cancel := p.executor.WithDeadline(executor.Detach(ctx), p.executor.Now().Add(p.config.CallTimeout))
 	defer cancel()
 	err := p.config.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {

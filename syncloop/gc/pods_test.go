@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -30,11 +30,11 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // bench is a collector on a machine in memory that makes trouble by rule. What
 // the machine is asked, and what is told, is written down.
 type bench struct {
-	turn    turn.Turn
-	begun   time.Time
-	machine *memory.Runtime
-	faults  *faulty.Faults
-	pods    *gc.Pods
+	executor executor.Executor
+	begun    time.Time
+	machine  *memory.Runtime
+	faults   *faulty.Faults
+	pods     *gc.Pods
 
 	mu struct {
 		sync.Mutex
@@ -45,8 +45,8 @@ type bench struct {
 }
 
 func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
-	b := &bench{turn: turn.Over(own), machine: memory.New(memory.Config{Clock: machine})}
-	b.begun = b.turn.Now()
+	b := &bench{executor: executor.Over(own), machine: memory.New(memory.Config{Clock: machine})}
+	b.begun = b.executor.Now()
 	b.mu.keep = map[types.UID]bool{}
 	var err error
 	if b.faults, err = faulty.New(faulty.Config{}); err != nil {
@@ -96,7 +96,7 @@ func (b *bench) keep(uid types.UID, keep bool) {
 }
 
 func (b *bench) note(format string, args ...any) {
-	at := b.turn.Now().Sub(b.begun).Seconds()
+	at := b.executor.Now().Sub(b.begun).Seconds()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%g ", at)+fmt.Sprintf(format, args...))
@@ -175,18 +175,18 @@ func (s spy) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest
 // bottle is a bench in one thread.
 type bottle struct {
 	*bench
-	*turn.Scheduler
-	process *turn.Process
+	*executor.Scheduler
+	process *executor.Process
 	end     context.CancelFunc
 	ran     bool
 }
 
 func newBottle(t *testing.T, change ...func(*gc.PodsConfig)) *bottle {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.bench = newBench(b.NewProcess().Clock(), b.process.Clock(), change...)
 	var ctx context.Context
-	ctx, b.end = turn.WithCancel(t.Context())
+	ctx, b.end = executor.WithCancel(t.Context())
 	b.process.Go(func() {
 		assert.NoError(t, b.pods.Run(ctx))
 		b.ran = true

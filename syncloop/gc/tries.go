@@ -10,23 +10,23 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
 // tries is the pods for which something is to be done, each as soon as it can
 // be, and again with a backoff if it fails.
 type tries struct {
-	turn  turn.Turn
-	wake  turn.Event
-	queue *workqueue.Queue
-	retry workqueue.ImagePull
-	log   *slog.Logger
-	guard *contain.Guard
-	call  string        // is the name of a try that panics
-	what  string        // is told of a try that failed
-	delay time.Duration // between the handing over and the try
-	mu    struct {
+	executor executor.Executor
+	wake     executor.Event
+	queue    *workqueue.Queue
+	retry    workqueue.ImagePull
+	log      *slog.Logger
+	guard    *contain.Guard
+	call     string        // is the name of a try that panics
+	what     string        // is told of a try that failed
+	delay    time.Duration // between the handing over and the try
+	mu       struct {
 		sync.Mutex
 		pods map[types.UID]leftover // handed over and not done yet
 	}
@@ -58,10 +58,10 @@ type retryConfig struct {
 
 func newTries(c retryConfig) *tries {
 	t := &tries{
-		turn: turn.Over(c.clock), retry: workqueue.ImagePull{Initial: c.retry, Max: c.maxRetry},
+		executor: executor.Over(c.clock), retry: workqueue.ImagePull{Initial: c.retry, Max: c.maxRetry},
 		guard: guard(c.clock, c.log, c.panicked), log: *c.log, call: c.call, what: c.what, delay: c.delay,
 	}
-	t.wake = t.turn.NewEvent()
+	t.wake = t.executor.NewEvent()
 	t.queue = workqueue.New(workqueue.Config{Clock: c.clock, Notify: t.wake.Signal})
 	t.mu.pods = make(map[types.UID]leftover)
 	return t
@@ -113,7 +113,7 @@ func (t *tries) pause(ctx context.Context) error {
 // step tries every pod that is due, several at once, and returns when it has.
 func (t *tries) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
 	due := t.queue.GetWork()
-	turn.Each(t.turn, limit, len(due), func(i int) {
+	executor.Each(t.executor, limit, len(due), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -176,7 +176,7 @@ func (t *tries) done(uid types.UID, more bool) bool {
 
 // failed says when to try again, and whether the reason is a new one.
 func (t *tries) failed(uid types.UID, err error) (delay time.Duration, news bool) {
-	now := t.turn.Now()
+	now := t.executor.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.mu.pods[uid]

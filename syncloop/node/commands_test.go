@@ -18,7 +18,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
@@ -41,7 +41,7 @@ func (shells) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecRe
 		<-ctx.Done()
 		return runtime.ExecResult{}, ctx.Err()
 	case "cling": // It is not even ended by who runs it.
-		_ = turn.Over(nil).Sleep(context.Background(), 15*time.Minute)
+		_ = executor.Over(nil).Sleep(context.Background(), 15*time.Minute)
 		return runtime.ExecResult{}, errors.New("killed at last")
 	case "panic":
 		panic("the runtime has a bug")

@@ -36,7 +36,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 		if !isDesired(pod.UID) && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
 			at, ok := until[pod.UID]
 			if !ok {
-				at = n.turn.Now() // It has left the configuration just now.
+				at = n.executor.Now() // It has left the configuration just now.
 			}
 			pods = append(pods, deleted(n.withStatus(pod), at, view.Grace()))
 		}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/keylock"
-	"github.com/podkeel/podkeel/internal/turn"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/workqueue"
 )
@@ -30,11 +30,11 @@ const (
 // is synced for that.
 type endings struct {
 	Endings
-	guard *contain.Guard
-	known func(types.UID) bool
-	log   *slog.Logger
-	turn  turn.Turn
-	wake  turn.Event
+	guard    *contain.Guard
+	known    func(types.UID) bool
+	log      *slog.Logger
+	executor executor.Executor
+	wake     executor.Event
 	// locks are held over each call of Endings that changes something of a pod: these
 	// come one after the other.
 	locks keylock.Locks[types.UID]
@@ -53,8 +53,8 @@ type unsaved struct {
 }
 
 func newEndings(e Endings, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *endings {
-	kept := &endings{Endings: e, guard: guard, known: known, log: guard.Log(), turn: turn.Over(clk)}
-	kept.wake = kept.turn.NewEvent()
+	kept := &endings{Endings: e, guard: guard, known: known, log: guard.Log(), executor: executor.Over(clk)}
+	kept.wake = kept.executor.NewEvent()
 	kept.mu.unsaved = make(map[types.UID]unsaved)
 	return kept
 }
@@ -118,7 +118,7 @@ func (e *endings) forget(uid types.UID) {
 
 // postponeLocked sets the time of the next attempt.
 func (e *endings) postponeLocked() {
-	now := e.turn.Now()
+	now := e.executor.Now()
 	e.mu.backoff = workqueue.ImagePull{Initial: firstResave, Max: lastResave}.Failed(e.mu.backoff, now)
 	e.mu.due = now.Add(e.mu.backoff.Delay)
 }
@@ -140,7 +140,7 @@ func (e *endings) pause(ctx context.Context) error {
 	for {
 		due, timed := e.next()
 		if timed {
-			return e.turn.Sleep(ctx, due.Sub(e.turn.Now()))
+			return e.executor.Sleep(ctx, due.Sub(e.executor.Now()))
 		}
 		if err := e.wake.Wait(ctx); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // at next. It is false for a pod that neither anybody wants nor the runtime
 // shows. It never blocks, and may be called before and after Run as well.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
-	f := explain.Facts{Now: n.turn.Now(), Node: n.situation(), Worker: n.outlook(uid)}
+	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
 	n.histories.tell(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)

@@ -227,7 +227,7 @@ func (h *histories) forget(known func(types.UID) bool) {
 
 // did follows every action of the syncer.
 func (n *Node) did(r podsync.Result) {
-	e := explain.Entry{At: n.turn.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
+	e := explain.Entry{At: n.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
 	if r.Why != "" {
 		e.Text += " (" + r.Why + ")"
 	}
@@ -253,7 +253,7 @@ func (n *Node) checked(a prober.Attempt) {
 		return
 	}
 	n.histories.probed(a.UID, probed{a.ContainerID, explain.Probe{
-		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Outcome != prober.Failed, Message: a.Message, At: n.turn.Now(),
+		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Outcome != prober.Failed, Message: a.Message, At: n.executor.Now(),
 	}})
 }
 
@@ -266,7 +266,7 @@ func (n *Node) judged(r prober.Result) {
 	if r.Message != "" {
 		text += ": " + r.Message
 	}
-	n.histories.add(r.UID, explain.Entry{At: n.turn.Now(), What: "probe", Text: text})
+	n.histories.add(r.UID, explain.Entry{At: n.executor.Now(), What: "probe", Text: text})
 }
 
 // accepted follows every new status. The first says when the pod has started.
@@ -279,7 +279,7 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 	}
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
-		n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.turn.Now())
+		n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
 	})
 }
 
@@ -294,7 +294,7 @@ func (n *Node) refused(uid types.UID, reason error) {
 		reason = inner // People do not care which package says it.
 	}
 	why := strings.ReplaceAll(reason.Error(), "\n", "; ")
-	if !n.histories.refuses(uid, why, n.turn.Now()) || n.config.Recorder == nil {
+	if !n.histories.refuses(uid, why, n.executor.Now()) || n.config.Recorder == nil {
 		return
 	}
 	if pod, wanted := n.manager.GetPodByUID(uid); wanted {
@@ -305,7 +305,7 @@ func (n *Node) refused(uid types.UID, reason error) {
 
 // remember follows every sync.
 func (n *Node) remember(s podworkers.Synced) {
-	last := explain.Sync{At: n.turn.Now()}
+	last := explain.Sync{At: n.executor.Now()}
 	if s.Err != nil {
 		last.Err = s.Err.Error()
 		n.histories.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
@@ -318,5 +318,5 @@ func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
 		n.histories.over(uid)
 	}
-	n.histories.add(uid, explain.Entry{At: n.turn.Now(), What: "phase", Text: phase.String()})
+	n.histories.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
 }

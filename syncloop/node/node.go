@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -31,7 +31,7 @@ import (
 type Node struct {
 	config   Config
 	guard    *contain.Guard
-	turn     turn.Turn
+	executor executor.Executor
 	host     *source.Handle
 	held     *held
 	draining *draining
@@ -60,7 +60,7 @@ type Node struct {
 	statuses    *endings // terminal ones; nil: how pods have ended is not kept
 	rotator     *gc.Logs // nil: no log is rotated
 
-	ready, done turn.Latch
+	ready, done executor.Latch
 	mu          struct {
 		sync.Mutex
 		ran      bool
@@ -90,13 +90,13 @@ func New(config Config) (*Node, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	t := turn.Over(config.Clock)
+	t := executor.Over(config.Clock)
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
 		config.onPaper()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, turn: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return ErrRan
 	}
 	sent := n.send(ctx)
-	ctx, cancel := turn.WithCancel(ctx)
+	ctx, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	if err := n.runParts(ctx, cancel); err != nil {
 		n.fail(err)

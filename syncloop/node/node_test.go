@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
@@ -249,7 +249,7 @@ type numb struct{ runtime.Runtime }
 
 // ListPods implements runtime.PodLister.
 func (n numb) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	_ = turn.Over(nil).Sleep(context.Background(), time.Hour)
+	_ = executor.Over(nil).Sleep(context.Background(), time.Hour)
 	return n.Runtime.ListPods(ctx)
 }
 

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
@@ -383,8 +383,8 @@ func (a fusedAdmit) Admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitRe
 type scene struct {
 	*fuse
 	t         *testing.T
-	scheduler *turn.Scheduler
-	process   *turn.Process
+	scheduler *executor.Scheduler
+	process   *executor.Process
 	machine   *memory.Runtime
 	node      *node.Node
 	told      []string // by Hooks.Panicked
@@ -394,7 +394,7 @@ type scene struct {
 }
 
 func newScene(t *testing.T, f *fuse) *scene {
-	s := &scene{fuse: f, t: t, scheduler: turn.NewScheduler(1, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), ready: map[types.UID]bool{}}
+	s := &scene{fuse: f, t: t, scheduler: executor.NewScheduler(1, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), ready: map[types.UID]bool{}}
 	s.process = s.scheduler.NewProcess()
 	s.machine = memory.New(memory.Config{Clock: s.scheduler.NewProcess().Clock()})
 	s.machine.SetImageFilesystem(1000, 900)
@@ -471,7 +471,7 @@ func worker(i int) *v1.Pod {
 // play is the life of ten pods: they run, one is evicted, and all are dropped. It
 // returns how many have been ready, and how many have gone without a trace.
 func (s *scene) play() (ready, gone int) {
-	ctx, end := turn.WithCancel(context.Background())
+	ctx, end := executor.WithCancel(context.Background())
 	var pods []*v1.Pod
 	for i := range crowd {
 		pods = append(pods, worker(i))

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 )
 
@@ -73,7 +73,7 @@ func (r *running) String() string {
 // from ending, so Run does not wait for ever.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left running
-	group := turn.NewGroup(n.turn)
+	group := executor.NewGroup(n.executor)
 	for _, p := range n.parts() {
 		left.begin(p.name)
 		group.Go(func() {
@@ -88,12 +88,12 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 		group.Wait()
 		return nil
 	}
-	_ = n.turn.NewEvent().Wait(ctx) // Which nobody signals.
+	_ = n.executor.NewEvent().Wait(ctx) // Which nobody signals.
 	drain := n.config.DrainTimeout
 	if drain == 0 {
 		drain = podworkers.DefaultDrainTimeout
 	}
-	if !group.WaitUntil(n.turn.Now().Add(drain + lastMoment)) {
+	if !group.WaitUntil(n.executor.Now().Add(drain + lastMoment)) {
 		return fmt.Errorf("%w: %s", ErrNotDrained, &left)
 	}
 	return nil

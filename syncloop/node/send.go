@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
@@ -15,8 +15,8 @@ func (n *Node) send(ctx context.Context) (sent func()) {
 	if n.sender == nil {
 		return func() {}
 	}
-	ctx, end := turn.WithCancel(turn.Detach(ctx))
-	group := turn.NewGroup(n.turn)
+	ctx, end := executor.WithCancel(executor.Detach(ctx))
+	group := executor.NewGroup(n.executor)
 	group.Go(func() {
 		if err := n.sender.Run(ctx); err != nil {
 			n.fail(err)

@@ -20,7 +20,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
@@ -126,7 +126,7 @@ func (h *host) set(text string) *v1.Pod {
 // pass lets time pass.
 func (h *host) pass(d time.Duration) {
 	h.t.Helper()
-	require.NoError(h.t, turn.Over(nil).Sleep(h.t.Context(), d)) // Of the bubble's time.
+	require.NoError(h.t, executor.Over(nil).Sleep(h.t.Context(), d)) // Of the bubble's time.
 	synctest.Wait()
 }
 

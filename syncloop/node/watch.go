@@ -117,7 +117,7 @@ type watcher struct {
 }
 
 func (n *Node) watch() *watcher {
-	event := n.turn.NewEvent()
+	event := n.executor.NewEvent()
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, event.Signal)
 	w.statuses = n.status.Subscribe(event.Signal)

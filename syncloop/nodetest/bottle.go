@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -24,10 +24,10 @@ type Bottle struct {
 	config  Config
 	machine *memory.Runtime // nil: own runs the containers
 	own     runtime.Runtime
-	outside *turn.Process // of the machine
+	outside *executor.Process // of the machine
 	trace   *trace
 
-	process *turn.Process // nil while no node runs
+	process *executor.Process // nil while no node runs
 	node    *node.Node
 	end     context.CancelFunc
 	ended   bool
@@ -78,7 +78,7 @@ func (b *Bottle) Start() {
 	if err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
-	ctx, end := turn.WithCancel(turn.Into(context.Background(), p))
+	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
 	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
 	b.watch.sim = b.simulation
 	for _, pod := range b.wanted {
@@ -214,7 +214,7 @@ func (b *Bottle) RunUntil(cond func() bool) time.Duration {
 // WithTimeout returns a context that ends after d of virtual time: for calls that
 // the test makes, such as Drain. The cancel function is called as usual.
 func (b *Bottle) WithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
-	return b.outside.WithDeadline(turn.Into(context.Background(), b.outside), b.Now().Add(d))
+	return b.outside.WithDeadline(executor.Into(context.Background(), b.outside), b.Now().Add(d))
 }
 
 // Settle runs all that can run without time passing.

@@ -10,7 +10,7 @@
 //
 // The node is the one of package node, not a model of it: the same shells, the
 // same pure packages, on the in-memory runtime. Only the seam is another
-// (internal/turn). Live runs the same world under goroutines in a synctest
+// (internal/executor). Live runs the same world under goroutines in a synctest
 // bubble, and gives the same transcript.
 //
 // Time also passes until something is so (RunUntil), and while the test makes a

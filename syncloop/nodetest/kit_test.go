@@ -111,7 +111,7 @@ func TestBottle_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 		}
 	})
 	assert.True(t, f.failed)
-	assert.Contains(t, f.said, "nodetest: what the test waits for does not come: turn: it is 2000-01-02T00:00:00Z, and what is waited for has not happened")
+	assert.Contains(t, f.said, "nodetest: what the test waits for does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened")
 }
 
 func TestBottle_RunAfterStopFailsTheTest(t *testing.T) {

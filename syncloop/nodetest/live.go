@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -91,6 +91,6 @@ func (w *live) Set(pod *v1.Pod) {
 // Run lets everything settle before and after time passes, as a bottle does.
 func (w *live) Run(d time.Duration) {
 	synctest.Wait()
-	_ = turn.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.
+	_ = executor.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.
 	synctest.Wait()
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -26,7 +26,7 @@ const stallLimit = 20 * time.Second
 type simulation struct {
 	t         testing.TB
 	seed      uint64
-	scheduler *turn.Scheduler
+	scheduler *executor.Scheduler
 	nodes     []*Bottle
 	failed    bool // the test had failed before the simulation began
 	logged    bool // its transcript
@@ -38,7 +38,7 @@ type simulation struct {
 type atEnd struct{ sim *simulation }
 
 func newSimulation(t testing.TB, seed uint64) *simulation {
-	s := &simulation{t: t, seed: seed, scheduler: turn.NewScheduler(seed, Epoch), failed: t.Failed(), watch: &atEnd{}}
+	s := &simulation{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), watch: &atEnd{}}
 	s.scheduler.Guard(stallLimit, s.stalled)
 	s.scheduler.LetDriverWait(s.hopeless)
 	w := s.watch
@@ -61,7 +61,7 @@ func (s *simulation) add(config Config) *Bottle {
 	}
 	if config.Runtime != nil {
 		b.own = config.Runtime(b.outside.Clock())
-		b.trace.look = lookAt(turn.Into(context.Background(), b.outside), b.own)
+		b.trace.look = lookAt(executor.Into(context.Background(), b.outside), b.own)
 	} else {
 		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
 		b.trace.look = b.machine.LookInto
@@ -72,7 +72,7 @@ func (s *simulation) add(config Config) *Bottle {
 }
 
 // runtime is what a node's process sees of its machine.
-func (b *Bottle) runtime(p *turn.Process) runtime.Runtime {
+func (b *Bottle) runtime(p *executor.Process) runtime.Runtime {
 	if b.own == nil {
 		return b.machine.On(p.Clock())
 	}
@@ -126,7 +126,7 @@ func (s *simulation) drive(f func()) {
 		if v == nil {
 			return
 		}
-		var fault *turn.Fault
+		var fault *executor.Fault
 		if err, ok := v.(error); !ok || !errors.As(err, &fault) {
 			panic(v)
 		}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -92,7 +92,7 @@ func (h *history) restart(drain bool) {
 	if drain {
 		n := h.b.Node()
 		h.b.Go(func() {
-			if err := n.Drain(h.t.Context()); err != nil && !errors.Is(err, turn.ErrCrashed) {
+			if err := n.Drain(h.t.Context()); err != nil && !errors.Is(err, executor.ErrCrashed) {
 				h.note("drained: %v", err)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/deadline"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -79,9 +79,9 @@ type Pull struct {
 
 // Manager brings images and keeps them. Its methods may be called concurrently.
 type Manager struct {
-	config Config
-	turn   turn.Turn
-	mu     struct {
+	config   Config
+	executor executor.Executor
+	mu       struct {
 		sync.Mutex
 		flights  map[string][]*flight // by image
 		waiting  list.List            // of *flight: those whose turn has not come
@@ -99,7 +99,7 @@ func New(config Config) (*Manager, error) {
 		return nil, err
 	}
 	config.contain()
-	m := &Manager{config: config, turn: turn.Over(config.Clock)}
+	m := &Manager{config: config, executor: executor.Over(config.Clock)}
 	m.mu.flights, m.mu.of = make(map[string][]*flight), make(map[string]int)
 	m.mu.leases, m.mu.sweeps = make(map[*Lease]struct{}), make(map[*Sweep]struct{})
 	return m, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -28,11 +28,11 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // told, a removal a second.
 type shelf struct {
 	runtime.Images
-	turn  turn.Turn
-	takes map[string]time.Duration // by image; default 10 s
-	fails map[string]error         // by image, or by user
-	odd   func()                   // called in each pull
-	mu    struct {
+	executor executor.Executor
+	takes    map[string]time.Duration // by image; default 10 s
+	fails    map[string]error         // by image, or by user
+	odd      func()                   // called in each pull
+	mu       struct {
 		sync.Mutex
 		lines   []string
 		present map[string]bool
@@ -41,8 +41,8 @@ type shelf struct {
 	}
 }
 
-func newShelf(t turn.Turn) *shelf {
-	s := &shelf{turn: t, takes: map[string]time.Duration{}, fails: map[string]error{}}
+func newShelf(t executor.Executor) *shelf {
+	s := &shelf{executor: t, takes: map[string]time.Duration{}, fails: map[string]error{}}
 	s.mu.present = map[string]bool{}
 	return s
 }
@@ -50,7 +50,7 @@ func newShelf(t turn.Turn) *shelf {
 func (s *shelf) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.lines = append(s.mu.lines, fmt.Sprintf("%g ", s.turn.Now().Sub(start).Seconds())+fmt.Sprintf(format, args...))
+	s.mu.lines = append(s.mu.lines, fmt.Sprintf("%g ", s.executor.Now().Sub(start).Seconds())+fmt.Sprintf(format, args...))
 }
 
 func (s *shelf) transcript() []string {
@@ -83,7 +83,7 @@ func (s *shelf) PullImage(ctx context.Context, req runtime.PullImageRequest) (st
 	if !ok {
 		takes = 10 * time.Second
 	}
-	if err := s.turn.Sleep(ctx, takes); err != nil {
+	if err := s.executor.Sleep(ctx, takes); err != nil {
 		s.note("pull %s for %s: %v", req.Image, who, err)
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (s *shelf) PullImage(ctx context.Context, req runtime.PullImageRequest) (st
 
 func (s *shelf) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
 	s.note("remove %s", req.Image)
-	if err := s.turn.Sleep(ctx, time.Second); err != nil {
+	if err := s.executor.Sleep(ctx, time.Second); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -113,14 +113,14 @@ func (s *shelf) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest)
 
 // bottle is a Manager in one thread.
 type bottle struct {
-	*turn.Scheduler
-	process *turn.Process
+	*executor.Scheduler
+	process *executor.Process
 	shelf   *shelf
 	images  *images.Manager
 }
 
 func newBottle(t *testing.T, change ...func(*images.Config)) *bottle {
-	b := &bottle{Scheduler: turn.NewScheduler(1, start)}
+	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.shelf = newShelf(b.process)
 	config := images.Config{Images: b.shelf, Clock: b.process.Clock()}
@@ -140,7 +140,7 @@ func (b *bottle) at(seconds float64) {
 
 // pull makes a call for a pod and notes what comes of it.
 func (b *bottle) pull(pod, image string, users ...string) (cancel func()) {
-	ctx, end := turn.WithCancel(context.Background())
+	ctx, end := executor.WithCancel(context.Background())
 	req := images.PullRequest{Image: image}
 	req.Pod.UID = typesUID(pod)
 	for _, user := range users {
@@ -290,7 +290,7 @@ func TestPull_Timeout(t *testing.T) {
 // A runtime that panics takes one caller with it.
 func TestPull_PanicWakesTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(turn.Over(nil))
+		s := newShelf(executor.Over(nil))
 		s.odd = func() {
 			time.Sleep(time.Second)
 			s.odd = nil
@@ -317,7 +317,7 @@ func TestPull_PanicWakesTheNext(t *testing.T) {
 // nothing is left behind.
 func TestPull_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
-		b := &bottle{Scheduler: turn.NewScheduler(seed, start)}
+		b := &bottle{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
 		b.shelf = newShelf(b.process)
 		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock(), MaxPulls: 2, MaxPullsPerRegistry: 1})
@@ -325,7 +325,7 @@ func TestPull_Interleavings(t *testing.T) {
 		answers := 0
 		names := []string{"a.io/x:1", "a.io/y:1", "b.io/x:1"}
 		for i := range 12 {
-			ctx, cancel := turn.WithCancel(context.Background())
+			ctx, cancel := executor.WithCancel(context.Background())
 			cancels = append(cancels, cancel)
 			delay := time.Duration(b.Float64()*20) * time.Second
 			image := names[int(b.Float64()*3)]
@@ -336,7 +336,7 @@ func TestPull_Interleavings(t *testing.T) {
 				req := images.PullRequest{Image: image}
 				req.Pod.UID = typesUID(fmt.Sprint(i))
 				_, err := b.images.Pull(ctx, req)
-				assert.True(t, err == nil || ctx.Err() != nil || errors.Is(err, turn.ErrCrashed), "seed %d: %v", seed, err)
+				assert.True(t, err == nil || ctx.Err() != nil || errors.Is(err, executor.ErrCrashed), "seed %d: %v", seed, err)
 				answers++
 			})
 			if b.Float64() < 0.5 {
@@ -440,7 +440,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 		b.shelf.note("by reference, waited %t", waited)
 		lease.Release()
 	})
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	b.process.Go(func() {
 		_, err := b.images.Lease(ctx, "img:1")
 		b.shelf.note("impatient: %v", err)
@@ -461,7 +461,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 func TestSweep_RemoveFails(t *testing.T) {
 	b := newBottle(t)
 	b.shelf.fails["remove"] = errors.New("busy")
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	b.process.Go(func() {
 		sweep := b.images.Sweep()
 		defer sweep.End()
@@ -478,7 +478,7 @@ func TestSweep_RemoveFails(t *testing.T) {
 // lease ends.
 func TestLease_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
-		b := &bottle{Scheduler: turn.NewScheduler(seed, start)}
+		b := &bottle{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
 		b.shelf = newShelf(b.process)
 		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock()})

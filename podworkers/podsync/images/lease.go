@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -52,7 +52,7 @@ func (l *Lease) Hold(ctx context.Context, name string) (again bool, err error) {
 // hold adds names to a lease, and says whether an image that has one of them was
 // removed since it was held last. If one is being removed it adds nothing and
 // returns what to wait for.
-func (m *Manager) hold(l *Lease, names []string) (removal turn.Latch, again bool) {
+func (m *Manager) hold(l *Lease, names []string) (removal executor.Latch, again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {

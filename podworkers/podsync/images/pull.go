@@ -9,7 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/errtree"
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -48,7 +48,7 @@ type flight struct {
 }
 
 // caller is one call of Pull.
-type caller struct{ event turn.Event }
+type caller struct{ event executor.Event }
 
 // Pull fetches an image and returns when that is done, has failed, or ctx has
 // ended. The caller holds a Lease. Its error is the runtime's, one for each
@@ -57,14 +57,14 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	if err := ctx.Err(); err != nil {
 		return Pulled{}, err
 	}
-	came := m.turn.Now()
+	came := m.executor.Now()
 	f, c := m.join(req)
 	defer m.leave(f, c)
 	for {
 		switch m.next(f, c) {
 		case answered:
 			result := f.result
-			result.Waited = m.turn.Now().Sub(came)
+			result.Waited = m.executor.Now().Sub(came)
 			return result, f.err
 		case pulls:
 			if err := m.pull(ctx, f, req); err != nil {
@@ -83,8 +83,8 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 
 // join finds the pull that a caller can share, or makes one.
 func (m *Manager) join(req PullRequest) (*flight, *caller) {
-	c := &caller{event: m.turn.NewEvent()}
-	now := m.turn.Now()
+	c := &caller{event: m.executor.NewEvent()}
+	now := m.executor.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range m.mu.flights[req.Image] {
@@ -133,7 +133,7 @@ func (m *Manager) answered(f *flight) bool {
 // answer for the others; nor is a panic of the runtime, which is the error of its
 // caller alone.
 func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
-	bounded, cancel := m.turn.WithDeadline(ctx, m.turn.Now().Add(m.config.PullTimeout))
+	bounded, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(m.config.PullTimeout))
 	defer cancel()
 	ref, err := m.try(bounded, req)
 	if err != nil && ctx.Err() != nil {
@@ -142,7 +142,7 @@ func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 	if _, ok := errtree.As[*contain.Panic](err); ok {
 		return err
 	}
-	took := m.turn.Now().Sub(f.begun)
+	took := m.executor.Now().Sub(f.begun)
 	if m.config.Hooks.Pulled != nil {
 		m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
 	}
@@ -173,7 +173,7 @@ func (m *Manager) try(ctx context.Context, req PullRequest) (ref string, err err
 
 // finish answers all who wait for a pull.
 func (m *Manager) finish(f *flight, result Pulled, err error) {
-	now := m.turn.Now()
+	now := m.executor.Now()
 	m.mu.Lock()
 	f.over, f.result, f.err = true, result, err
 	callers := f.callers
@@ -187,7 +187,7 @@ func (m *Manager) finish(f *flight, result Pulled, err error) {
 // leave ends a call, in whatever way it has ended. Whoever was to pull and has
 // not leaves that to the next; a pull that nobody wants any more is dropped.
 func (m *Manager) leave(f *flight, c *caller) {
-	now := m.turn.Now()
+	now := m.executor.Now()
 	m.mu.Lock()
 	if f.over {
 		m.mu.Unlock()

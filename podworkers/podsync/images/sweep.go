@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -25,7 +25,7 @@ type Sweep struct {
 // removal is an image that is being removed.
 type removal struct {
 	names map[string]struct{}
-	done  turn.Latch
+	done  executor.Latch
 }
 
 // Sweep begins one. End must be called; there may be several at once.
@@ -58,7 +58,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 		return err
 	}
 	m := s.m
-	r := &removal{names: make(map[string]struct{}), done: m.turn.NewLatch()}
+	r := &removal{names: make(map[string]struct{}), done: m.executor.NewLatch()}
 	for _, name := range Names(image) {
 		r.names[name] = struct{}{}
 	}
@@ -66,7 +66,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 		return fmt.Errorf("images: image %s: %w", image.ID, ErrLeased)
 	}
 	defer m.removed(r)
-	ctx, cancel := m.turn.WithDeadline(turn.Detach(ctx), m.turn.Now().Add(m.config.CallTimeout))
+	ctx, cancel := m.executor.WithDeadline(executor.Detach(ctx), m.executor.Now().Add(m.config.CallTimeout))
 	defer cancel()
 	err := m.config.Images.RemoveImage(ctx, runtime.RemoveImageRequest{Image: image.ID})
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime/cri/internal/logfile"
 )
 
@@ -52,7 +52,7 @@ func read(t *testing.T, req logfile.Request) string {
 	if req.Over == nil {
 		req.Over = always(true)
 	}
-	req.Turn = turn.Over(nil)
+	req.Executor = executor.Over(nil)
 	var out strings.Builder
 	require.NoError(t, logfile.Read(t.Context(), req, &out))
 	return out.String()
@@ -122,7 +122,7 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestRead_EndsWithItsReader(t *testing.T) {
 	path := written(t, line("a"))
 	for _, follow := range []bool{false, true} {
-		err := logfile.Read(t.Context(), logfile.Request{Path: path, Follow: follow, Over: always(false), Turn: turn.Over(nil)}, broken{})
+		err := logfile.Read(t.Context(), logfile.Request{Path: path, Follow: follow, Over: always(false), Executor: executor.Over(nil)}, broken{})
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}
 }
@@ -155,7 +155,7 @@ func (f *follower) after() string {
 func follow(ctx context.Context, path string, tail int) *follower {
 	f := &follower{ended: make(chan error, 1)}
 	go func() {
-		f.ended <- logfile.Read(ctx, logfile.Request{Path: path, Tail: tail, Follow: true, Turn: turn.Over(nil), Over: func(context.Context) bool {
+		f.ended <- logfile.Read(ctx, logfile.Request{Path: path, Tail: tail, Follow: true, Executor: executor.Over(nil), Over: func(context.Context) bool {
 			f.asked.Add(1)
 			return f.over.Load()
 		}}, f)
@@ -220,7 +220,7 @@ func TestRead_F95_WhileThereIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		none := func(over bool) error {
-			return logfile.Read(t.Context(), logfile.Request{Path: path, Over: always(over), Turn: turn.Over(nil)}, io.Discard)
+			return logfile.Read(t.Context(), logfile.Request{Path: path, Over: always(over), Executor: executor.Over(nil)}, io.Discard)
 		}
 		require.ErrorIs(t, none(true), fs.ErrNotExist)
 		assert.Zero(t, time.Since(began))

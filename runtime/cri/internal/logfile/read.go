@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
@@ -34,8 +34,8 @@ type Request struct {
 	// Over says that the container prints nothing any more. It is called once, or
 	// now and then while the log is followed, by one caller.
 	Over func(ctx context.Context) bool
-	// Turn is what waits.
-	Turn turn.Turn
+	// Executor is what waits.
+	Executor executor.Executor
 }
 
 // Read writes what the container has printed to w, and goes on with what it
@@ -46,7 +46,7 @@ func Read(ctx context.Context, req Request, w io.Writer) error {
 	defer r.close()
 	err := r.open(true)
 	for n := 0; n < awayLooks && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.Over(ctx); n++ {
-		if err := req.Turn.Sleep(ctx, pollPeriod); err != nil {
+		if err := req.Executor.Sleep(ctx, pollPeriod); err != nil {
 			return err
 		}
 		err = r.open(true)
@@ -125,13 +125,13 @@ func (r *reader) follow(ctx context.Context) error {
 			over = false
 		case over:
 			return r.write(r.decoder.End(nil))
-		case !r.Turn.Now().Before(asked.Add(askPeriod)):
-			asked = r.Turn.Now()
+		case !r.Executor.Now().Before(asked.Add(askPeriod)):
+			asked = r.Executor.Now()
 			if over = r.Over(ctx); over {
 				continue // What was printed before it ended may have come meanwhile.
 			}
 		}
-		if err := r.Turn.Sleep(ctx, pollPeriod); err != nil {
+		if err := r.Executor.Sleep(ctx, pollPeriod); err != nil {
 			return err
 		}
 	}

@@ -1,18 +1,18 @@
 // Package shell starts before it is run.
 package shell
 
-import "house.test/internal/turn"
+import "house.test/internal/executor"
 
 // Shell is one.
-type Shell struct{ seam turn.Turn }
+type Shell struct{ seam executor.Executor }
 
 // New is impatient.
-func New(t turn.Turn) *Shell {
+func New(t executor.Executor) *Shell {
 	s := &Shell{t}
 	go s.Run()
 	t.Go(s.Run)
-	turn.NewGroup(t).Go(s.Run)
-	turn.Each(t, 0, 1, nil)
+	executor.NewGroup(t).Go(s.Run)
+	executor.Each(t, 0, 1, nil)
 	return s
 }
 
@@ -20,7 +20,7 @@ func New(t turn.Turn) *Shell {
 func NewQuiet() *Shell { return &Shell{} }
 
 // Newton starts things, and is called that by chance.
-func Newton(t turn.Turn) { t.Go(nil) }
+func Newton(t executor.Executor) { t.Go(nil) }
 
 // Run may.
 func (s *Shell) Run() { go s.Run() }

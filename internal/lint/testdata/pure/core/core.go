@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"house.test/internal/turn"
+	"house.test/internal/executor"
 	"k8s.io/utils/clock"
 )
 

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"house.test/internal/turn"
+	"house.test/internal/executor"
 )
 
 type store struct {
 	mu   sync.Mutex // This much is allowed.
-	seam turn.Turn
+	seam executor.Executor
 	wg   sync.WaitGroup
 	cond *sync.Cond
 	wake chan struct{}
@@ -26,8 +26,8 @@ func (s *store) Done() <-chan struct{} { return nil }
 func (s *store) run(ctx context.Context) {
 	go s.run(ctx)
 	s.seam.Go(func() {})
-	turn.Each(s.seam, 0, 1, nil)
-	g := turn.NewGroup(s.seam)
+	executor.Each(s.seam, 0, 1, nil)
+	g := executor.NewGroup(s.seam)
 	g.Wait()
 	s.wake <- struct{}{}
 	ctx, _ = context.WithTimeout(ctx, time.Second)

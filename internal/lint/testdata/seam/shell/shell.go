@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"house.test/internal/turn"
+	"house.test/internal/executor"
 )
 
 type shell struct {
 	mu    sync.Mutex
-	seam  turn.Turn
+	seam  executor.Executor
 	clock interface{ NewTimer(time.Duration) }
 	wg    sync.WaitGroup
 	wake  chan struct{}
@@ -24,7 +24,7 @@ func (s *shell) Done() <-chan struct{} { return nil }
 
 func (s *shell) good(ctx context.Context) {
 	s.seam.Go(func() { _ = s.seam.Sleep(ctx, time.Second) })
-	turn.NewGroup(s.seam).Wait()
+	executor.NewGroup(s.seam).Wait()
 	_ = random.Float64()
 	time := fake{}
 	time.Sleep()

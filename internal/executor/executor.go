@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 
 // ErrCrashed is what every wait of a crashed process returns. Code over the
 // seam treats it as any other failed wait: it returns.
-var ErrCrashed = errors.New("turn: the process has crashed")
+var ErrCrashed = errors.New("executor: the process has crashed")
 
-// Turn is the one seam through which code that a bottle may drive reads the
+// Executor is the one seam through which code that a bottle may drive reads the
 // time, waits and forks. All methods are safe for concurrent use in the
 // production half; the bottle's half belongs to one thread by construction.
-type Turn interface {
+type Executor interface {
 	// Now is the current time: the injected clock's, or the bottle's.
 	Now() time.Time
 	// Sleep waits until d has passed and returns nil, or returns early with
@@ -63,17 +63,17 @@ type Latch interface {
 }
 
 // seamer is a clock that brings its own seam along, as a bottle's does.
-type seamer interface{ turn() Turn }
+type seamer interface{ executor() Executor }
 
 // Over gives the seam that goes with a clock: the bottle's own for a bottle's
 // clock, otherwise the production half built on it. A nil clock is the real
 // one. This is how an embedder gives a clock and never sees the seam.
-func Over(clk clock.Clock) Turn {
+func Over(clk clock.Clock) Executor {
 	if clk == nil {
 		clk = clock.RealClock{}
 	}
 	if s, ok := clk.(seamer); ok {
-		return s.turn()
+		return s.executor()
 	}
 	return real{clk}
 }

@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func (s *Scheduler) guarded(f func()) {
 	g := &s.guard
 	if g.dead != nil {
 		g.stalled("")
-		panic("turn: the simulation has been stopped by something that it waits for")
+		panic("executor: the simulation has been stopped by something that it waits for")
 	}
 	if g.limit == 0 || g.inside {
 		f()
@@ -56,7 +56,7 @@ func (s *Scheduler) guarded(f func()) {
 	if !g.await(&r) {
 		g.dead = &r
 		g.stalled(blockedStack())
-		panic("turn: the simulation waits for something outside it")
+		panic("executor: the simulation waits for something outside it")
 	}
 	g.inside = false
 	r.passOn()
@@ -116,7 +116,7 @@ func blockedStack() string {
 	all = all[:runtime.Stack(all, true)]
 	for g := range bytes.SplitSeq(all, []byte("\n\n")) {
 		head, _, _ := bytes.Cut(g, []byte("\n"))
-		if bytes.Contains(g, []byte("turn.newCoroutine")) && !bytes.Contains(head, []byte("[coroutine")) {
+		if bytes.Contains(g, []byte("executor.newCoroutine")) && !bytes.Contains(head, []byte("[coroutine")) {
 			return string(g)
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 				s.AdvanceTo(until)
 				continue
 			}
-			return fmt.Errorf("turn: it is %s, and what is waited for has not happened", s.now.Format(time.RFC3339))
+			return fmt.Errorf("executor: it is %s, and what is waited for has not happened", s.now.Format(time.RFC3339))
 		default:
 			s.AdvanceTo(next)
 		}

@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"container/heap"
@@ -72,7 +72,7 @@ func (s *Scheduler) step() bool {
 		return false
 	}
 	if s.idle++; s.idle > s.limits.idle {
-		fault(fmt.Sprintf("turn: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
+		fault(fmt.Sprintf("executor: %d steps and the time is still %s: the program never waits", s.limits.idle, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]

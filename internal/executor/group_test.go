@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 func TestGroup_CanBeWaitedForTwiceAndUsedAgain(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
-		g, done, waiters := turn.NewGroup(seam), seam.NewLatch(), turn.NewGroup(seam)
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
+		g, done, waiters := executor.NewGroup(seam), seam.NewLatch(), executor.NewGroup(seam)
 		g.Wait() // Nothing runs.
 		for round := range 2 {
 			from := seam.Now()
@@ -36,8 +36,8 @@ func TestGroup_CanBeWaitedForTwiceAndUsedAgain(t *testing.T) {
 
 // Who does not come to an end is left behind, and can be waited for again.
 func TestGroup_WaitUntil(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
-		g, from := turn.NewGroup(seam), seam.Now()
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
+		g, from := executor.NewGroup(seam), seam.Now()
 		in := func(d time.Duration) time.Time { return from.Add(d) }
 		assert.True(t, g.WaitUntil(in(time.Hour)), "nothing runs")
 		assert.True(t, g.WaitUntil(in(-time.Hour)), "nothing runs")
@@ -53,14 +53,14 @@ func TestGroup_WaitUntil(t *testing.T) {
 }
 
 func TestEach_CallsEachOnceWithinTheLimit(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		for _, c := range []struct{ limit, n, most int }{
 			{0, 5, 5}, {-1, 5, 5}, {1, 5, 1}, {2, 5, 2}, {9, 5, 5}, {3, 1, 1}, {3, 0, 0}, {0, 0, 0},
 		} {
 			var mu sync.Mutex
 			var busy, most int
 			calls := make([]int, c.n)
-			turn.Each(seam, c.limit, c.n, func(i int) {
+			executor.Each(seam, c.limit, c.n, func(i int) {
 				mu.Lock()
 				calls[i]++
 				busy++
@@ -81,11 +81,11 @@ func TestEach_CallsEachOnceWithinTheLimit(t *testing.T) {
 }
 
 func TestEach_APanicIsRaisedInTheCallerOnceTheOthersAreDone(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		for _, limit := range []int{0, 1, 2} {
 			cause, calls := errors.New("boom"), make([]bool, 4)
 			err := panicOf(func() {
-				turn.Each(seam, limit, len(calls), func(i int) {
+				executor.Each(seam, limit, len(calls), func(i int) {
 					calls[i] = true
 					if i%2 == 1 {
 						panic(cause)
@@ -94,7 +94,7 @@ func TestEach_APanicIsRaisedInTheCallerOnceTheOthersAreDone(t *testing.T) {
 				})
 			})
 			assert.ErrorIs(t, err, cause)
-			var panicked *turn.Panicked
+			var panicked *executor.Panicked
 			require.ErrorAs(t, err, &panicked)
 			assert.Contains(t, string(panicked.Stack), "TestEach_APanic", "the stack is the call's")
 			assert.Equal(t, []bool{true, true, true, true}, calls, "limit %d", limit)
@@ -103,22 +103,22 @@ func TestEach_APanicIsRaisedInTheCallerOnceTheOthersAreDone(t *testing.T) {
 }
 
 func TestPanicked_SaysWhatAndWhere(t *testing.T) {
-	p := &turn.Panicked{Value: "boom", Stack: []byte("goroutine 1")}
+	p := &executor.Panicked{Value: "boom", Stack: []byte("goroutine 1")}
 	assert.Equal(t, "boom\n\ngoroutine 1", p.Error())
 	assert.NoError(t, errors.Unwrap(p))
 }
 
 func ExampleEach() {
 	squares := make([]int, 5)
-	turn.Each(turn.Over(nil), 2, len(squares), func(i int) { squares[i] = i * i })
+	executor.Each(executor.Over(nil), 2, len(squares), func(i int) { squares[i] = i * i })
 	fmt.Println(squares)
 	// Output: [0 1 4 9 16]
 }
 
 func ExampleNewGroup() {
-	seam := turn.Over(nil)
+	seam := executor.Over(nil)
 	said := make([]string, 2)
-	g := turn.NewGroup(seam)
+	g := executor.NewGroup(seam)
 	g.Go(func() { said[0] = "port" })
 	g.Go(func() { said[1] = "starboard" })
 	g.Wait()

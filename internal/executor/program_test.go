@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // program uses everything the seam offers. It is the same code in every half,
 // and its acts are such that their results, unlike the steps that lead to
 // them, do not depend on who goes first.
 type program struct {
-	turn.Turn
+	executor.Executor
 	ctx context.Context
 
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func (p *program) note(format string, args ...any) {
 // sleepers sleep equally long in pairs, and each says when it woke.
 func (p *program) sleepers() string {
 	from, woke := p.Now(), make([]time.Duration, 6)
-	g := turn.NewGroup(p)
+	g := executor.NewGroup(p)
 	for i := range woke {
 		g.Go(func() {
 			if p.Sleep(p.ctx, time.Duration(i/2)*10*time.Millisecond) != nil {
@@ -73,8 +73,8 @@ func (p *program) sleepers() string {
 // pingPong hands a word to and fro, and each side counts.
 func (p *program) pingPong() string {
 	ping, pong := p.NewEvent(), p.NewEvent()
-	said, g := "", turn.NewGroup(p)
-	play := func(word string, mine, other turn.Event) {
+	said, g := "", executor.NewGroup(p)
+	play := func(word string, mine, other executor.Event) {
 		for range 3 {
 			if mine.Wait(p.ctx) != nil {
 				return
@@ -93,7 +93,7 @@ func (p *program) pingPong() string {
 
 // latch has four wait for what one opens, and one more come late.
 func (p *program) latch() string {
-	gate, g, through := p.NewLatch(), turn.NewGroup(p), make([]bool, 5)
+	gate, g, through := p.NewLatch(), executor.NewGroup(p), make([]bool, 5)
 	pass := func(i int) {
 		if gate.Wait(p.ctx) == nil {
 			p.note("through %d", i)
@@ -119,7 +119,7 @@ func (p *program) latch() string {
 func (p *program) each() string {
 	var busy, most int
 	together, squares := p.NewLatch(), make([]int, 7)
-	turn.Each(p, 3, len(squares), func(i int) {
+	executor.Each(p, 3, len(squares), func(i int) {
 		p.mu.Lock()
 		busy++
 		most = max(most, busy)
@@ -157,12 +157,12 @@ func (p *program) deadline() string {
 
 // cancel ends a tree of contexts at its root.
 func (p *program) cancel() string {
-	ctx, cancel := turn.WithCancel(p.ctx)
+	ctx, cancel := executor.WithCancel(p.ctx)
 	defer cancel()
-	said, g := make([]string, 4), turn.NewGroup(p)
+	said, g := make([]string, 4), executor.NewGroup(p)
 	for i := range said {
 		g.Go(func() {
-			child, cancel := turn.WithCancel(ctx)
+			child, cancel := executor.WithCancel(ctx)
 			defer cancel()
 			said[i] = fmt.Sprint(p.Sleep(child, time.Hour))
 			p.note("cancelled %d", i)
@@ -214,23 +214,23 @@ var theResults = []string{
 }
 
 func TestProgram_Goroutines(t *testing.T) {
-	p := &program{Turn: turn.Over(nil), ctx: t.Context()}
+	p := &program{Executor: executor.Over(nil), ctx: t.Context()}
 	p.run()
 	assert.Equal(t, (&program{results: theResults}).untimed(), p.untimed())
 }
 
 func TestProgram_Bubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &program{Turn: turn.Over(nil), ctx: t.Context()}
+		p := &program{Executor: executor.Over(nil), ctx: t.Context()}
 		p.run()
 		assert.Equal(t, theResults, p.results)
 	})
 }
 
 // play runs the program in a bottle to its end.
-func play(t *testing.T, seed uint64) (*program, *turn.Scheduler) {
+func play(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
 	s, proc := bottle(t, seed)
-	p := &program{Turn: turn.Over(proc.Clock()), ctx: context.Background()}
+	p := &program{Executor: executor.Over(proc.Clock()), ctx: context.Background()}
 	proc.Go(p.run)
 	s.RunUntil(start.Add(time.Minute))
 	require.Zero(t, proc.Running())
@@ -258,15 +258,15 @@ func TestProgram_BottleUnderAnyContext(t *testing.T) {
 	standard, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for name, ctx := range map[string]context.Context{
-		"ours":              turn.NewContext(context.Background()),
-		"ours with values":  context.WithValue(turn.NewContext(context.Background()), key{}, 1),
+		"ours":              executor.NewContext(context.Background()),
+		"ours with values":  context.WithValue(executor.NewContext(context.Background()), key{}, 1),
 		"standard":          standard,
-		"ours on standard":  turn.NewContext(standard),
-		"ours on that":      turn.NewContext(turn.NewContext(standard)),
-		"detached standard": turn.Detach(standard),
+		"ours on standard":  executor.NewContext(standard),
+		"ours on that":      executor.NewContext(executor.NewContext(standard)),
+		"detached standard": executor.Detach(standard),
 	} {
 		s, proc := bottle(t, 7)
-		p := &program{Turn: turn.Over(proc.Clock()), ctx: ctx}
+		p := &program{Executor: executor.Over(proc.Clock()), ctx: ctx}
 		proc.Go(p.run)
 		s.RunUntil(start.Add(time.Minute))
 		assert.Equal(t, theResults, p.results, name)
@@ -275,7 +275,7 @@ func TestProgram_BottleUnderAnyContext(t *testing.T) {
 }
 
 // advance takes one step, moving the time if nothing else can happen.
-func advance(s *turn.Scheduler) bool {
+func advance(s *executor.Scheduler) bool {
 	if s.Step() {
 		return true
 	}
@@ -292,10 +292,10 @@ func advance(s *turn.Scheduler) bool {
 func TestProgram_CrashAtEveryStep(t *testing.T) {
 	_, whole := play(t, 3)
 	for k := range whole.Steps() + 1 {
-		s := turn.NewScheduler(3, start)
-		root := turn.NewContext(context.Background())
+		s := executor.NewScheduler(3, start)
+		root := executor.NewContext(context.Background())
 		proc := s.NewProcess()
-		p := &program{Turn: proc, ctx: root}
+		p := &program{Executor: proc, ctx: root}
 		proc.Go(p.run)
 		for range k {
 			require.True(t, advance(s), "step %d", k)
@@ -308,7 +308,7 @@ func TestProgram_CrashAtEveryStep(t *testing.T) {
 		require.True(t, proc.Crashed())
 
 		next := s.NewProcess()
-		again := &program{Turn: next, ctx: root}
+		again := &program{Executor: next, ctx: root}
 		next.Go(again.run)
 		s.RunUntil(s.Now().Add(time.Minute))
 		require.Equal(t, theResults, again.results, "step %d", k)

@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // heartbeat is a loop as production code has it: it knows a clock and a
 // context, and ends when a wait of its own fails.
 func heartbeat(ctx context.Context, clk clock.Clock) {
-	seam := turn.Over(clk)
+	seam := executor.Over(clk)
 	for seam.Sleep(ctx, 8*time.Hour) == nil {
 		fmt.Println(seam.Now().Format(time.TimeOnly), "beat")
 	}
@@ -23,7 +23,7 @@ func heartbeat(ctx context.Context, clk clock.Clock) {
 // A day in a bottle takes no time, and a crash is just another way to end.
 func Example() {
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	bottle := turn.NewScheduler(1, midnight)
+	bottle := executor.NewScheduler(1, midnight)
 	process := bottle.NewProcess()
 	process.Go(func() { heartbeat(context.Background(), process.Clock()) })
 
@@ -41,7 +41,7 @@ func Example() {
 
 func ExampleNewScheduler() {
 	for _, seed := range []uint64{0, 1, 0} {
-		bottle := turn.NewScheduler(seed, time.Time{})
+		bottle := executor.NewScheduler(seed, time.Time{})
 		process := bottle.NewProcess()
 		for _, name := range []string{"a", "b", "c"} {
 			process.Go(func() { fmt.Print(name) })

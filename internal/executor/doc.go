@@ -1,4 +1,4 @@
-// Package turn is the one seam through which Podkeel reads the time, waits and
+// Package executor is the one seam through which Podkeel reads the time, waits and
 // forks. It has two halves with one behaviour.
 //
 // The production half is goroutines, channels and the injected clock. The
@@ -70,4 +70,4 @@
 // A coroutine that had not had its first step never gets one. Objects outside
 // the process, such as an in-memory runtime, survive, and another process can
 // be started on them.
-package turn
+package executor

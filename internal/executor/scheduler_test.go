@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
@@ -69,7 +69,7 @@ func TestScheduler_SeedOrdersEquals(t *testing.T) {
 }
 
 func TestScheduler_FloatIsTheSeeds(t *testing.T) {
-	a, b, c := turn.NewScheduler(1, start), turn.NewScheduler(1, start), turn.NewScheduler(2, start)
+	a, b, c := executor.NewScheduler(1, start), executor.NewScheduler(1, start), executor.NewScheduler(2, start)
 	x := a.Float64()
 	assert.Equal(t, x, b.Float64())
 	assert.NotEqual(t, x, c.Float64())
@@ -78,7 +78,7 @@ func TestScheduler_FloatIsTheSeeds(t *testing.T) {
 
 func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
 	s, p := bottle(t, 1)
-	root := turn.NewContext(context.Background())
+	root := executor.NewContext(context.Background())
 	ctx, cancel := p.WithDeadline(root, start.Add(time.Hour))
 	s.Settle()
 	assert.Equal(t, 1, p.Running(), "it sleeps")
@@ -105,7 +105,7 @@ func TestWithDeadline_ThePastHasEndedBeforeAnythingRuns(t *testing.T) {
 }
 
 func TestWithDeadline_TheNearerOneIsSaid(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		near, far := seam.Now().Add(time.Second), seam.Now().Add(time.Hour)
 		outer, cancel := seam.WithDeadline(context.Background(), near)
 		defer cancel()
@@ -124,7 +124,7 @@ func TestWithDeadline_TheNearerOneIsSaid(t *testing.T) {
 func TestStandardContextsInABottle(t *testing.T) {
 	for name, parent := range map[string]func() (context.Context, func()){
 		"of ours": func() (context.Context, func()) {
-			c := turn.NewContext(context.Background())
+			c := executor.NewContext(context.Background())
 			return c, func() { c.Cancel(context.Canceled) }
 		},
 		"alone": func() (context.Context, func()) {
@@ -136,9 +136,9 @@ func TestStandardContextsInABottle(t *testing.T) {
 			root, end := parent()
 			standard, cancel := context.WithCancel(root)
 			defer cancel()
-			onTop := turn.NewContext(standard)
+			onTop := executor.NewContext(standard)
 			var errs []error
-			for _, ctx := range []context.Context{standard, onTop, turn.NewContext(onTop)} {
+			for _, ctx := range []context.Context{standard, onTop, executor.NewContext(onTop)} {
 				p.Go(func() { errs = append(errs, p.Sleep(ctx, time.Hour)) })
 			}
 			s.Settle()

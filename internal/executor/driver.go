@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-var errNothingLeft = errors.New("turn: nothing is left in the simulation that could happen")
+var errNothingLeft = errors.New("executor: nothing is left in the simulation that could happen")
 
 // driverLimit is for how much virtual time waits of the driver go on, one after
 // another: a loop over what comes would else go on for ever.
@@ -77,12 +77,14 @@ func (s *Scheduler) driven(f func()) {
 type turnKey struct{}
 
 // Into returns a context in which From finds t.
-func Into(ctx context.Context, t Turn) context.Context { return context.WithValue(ctx, turnKey{}, t) }
+func Into(ctx context.Context, t Executor) context.Context {
+	return context.WithValue(ctx, turnKey{}, t)
+}
 
 // From returns the seam that Into has put into a context, or into one that it is
 // derived from; without any it is the production half on the real clock.
-func From(ctx context.Context) Turn {
-	if t, ok := ctx.Value(turnKey{}).(Turn); ok {
+func From(ctx context.Context) Executor {
+	if t, ok := ctx.Value(turnKey{}).(Executor); ok {
 		return t
 	}
 	return Over(nil)

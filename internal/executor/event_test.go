@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // inBoth runs f in a bubble and in a bottle: what it asserts holds in both.
-func inBoth(t *testing.T, f func(t *testing.T, seam turn.Turn)) {
+func inBoth(t *testing.T, f func(t *testing.T, seam executor.Executor)) {
 	t.Run("bubble", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, turn.Over(nil)) })
+		synctest.Test(t, func(t *testing.T) { f(t, executor.Over(nil)) })
 	})
 	t.Run("bottle", func(t *testing.T) {
-		inBottle(t, func(_ *turn.Scheduler, p *turn.Process) { f(t, turn.Over(p.Clock())) })
+		inBottle(t, func(_ *executor.Scheduler, p *executor.Process) { f(t, executor.Over(p.Clock())) })
 	})
 }
 
 func TestEvent_SignalsBeforeAWaitAreOne(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		e := seam.NewEvent()
 		e.Signal()
 		e.Signal()
@@ -36,7 +36,7 @@ func TestEvent_SignalsBeforeAWaitAreOne(t *testing.T) {
 }
 
 func TestEvent_WaitUntilThePastTakesWhatIsThere(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		e, past := seam.NewEvent(), seam.Now().Add(-time.Second)
 		for _, want := range []bool{false, true, false} {
 			taken, err := e.WaitUntil(context.Background(), past)
@@ -51,8 +51,8 @@ func TestEvent_WaitUntilThePastTakesWhatIsThere(t *testing.T) {
 
 // A loop that signals itself could not be stopped otherwise.
 func TestEvent_AnEndedContextWinsAndLeavesTheSignal(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
-		ctx, cancel := turn.WithCancel(context.Background())
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
+		ctx, cancel := executor.WithCancel(context.Background())
 		cancel()
 		e := seam.NewEvent()
 		e.Signal()
@@ -65,7 +65,7 @@ func TestEvent_AnEndedContextWinsAndLeavesTheSignal(t *testing.T) {
 }
 
 func TestEvent_ContextEndsAWait(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
 		ctx, cancel := seam.WithDeadline(context.Background(), seam.Now().Add(time.Second))
 		defer cancel()
 		e := seam.NewEvent()
@@ -83,13 +83,13 @@ func TestEvent_ContextEndsAWait(t *testing.T) {
 // The waiter has been woken by time or by its context but has not run yet: a
 // signal that comes in between is not for the wait that is over.
 func TestEvent_BottleLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
-	for name, end := range map[string]func(s *turn.Scheduler, cancel func()){
-		"time":    func(s *turn.Scheduler, _ func()) { s.AdvanceTo(start.Add(time.Second)) },
-		"context": func(_ *turn.Scheduler, cancel func()) { cancel() },
+	for name, end := range map[string]func(s *executor.Scheduler, cancel func()){
+		"time":    func(s *executor.Scheduler, _ func()) { s.AdvanceTo(start.Add(time.Second)) },
+		"context": func(_ *executor.Scheduler, cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := bottle(t, 1)
-			ctx, cancel := turn.WithCancel(context.Background())
+			ctx, cancel := executor.WithCancel(context.Background())
 			e := p.NewEvent()
 			var first, second bool
 			p.Go(func() {
@@ -119,7 +119,7 @@ func TestEvent_BottlePanicsForASecondWaiter(t *testing.T) {
 
 func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
 	s, p := bottle(t, 1)
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	l := p.NewLatch()
 	err := context.Canceled
 	p.Go(func() { err = l.Wait(ctx) })
@@ -131,8 +131,8 @@ func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
 }
 
 func TestLatch_Wait(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
-		ended, cancel := turn.WithCancel(context.Background())
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
+		ended, cancel := executor.WithCancel(context.Background())
 		cancel()
 		l := seam.NewLatch()
 		assert.False(t, l.Opened())
@@ -146,8 +146,8 @@ func TestLatch_Wait(t *testing.T) {
 }
 
 func TestSleep_EndedContext(t *testing.T) {
-	inBoth(t, func(t *testing.T, seam turn.Turn) {
-		ctx, cancel := turn.WithCancel(context.Background())
+	inBoth(t, func(t *testing.T, seam executor.Executor) {
+		ctx, cancel := executor.WithCancel(context.Background())
 		cancel()
 		for _, d := range []time.Duration{-1, 0, time.Hour} {
 			assert.ErrorIs(t, seam.Sleep(ctx, d), context.Canceled)
@@ -160,7 +160,7 @@ func TestSleep_EndedContext(t *testing.T) {
 // With a clock that is neither the real one nor a bottle's, deadlines are ours.
 func TestFakeClock(t *testing.T) {
 	fake := testclock.NewFakeClock(start)
-	seam := turn.Over(fake)
+	seam := executor.Over(fake)
 	ctx, cancel := seam.WithDeadline(context.Background(), start.Add(time.Second))
 	due, ok := ctx.Deadline()
 	assert.Equal(t, start.Add(time.Second), due)

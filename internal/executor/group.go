@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // Group starts things and waits for all of them. The zero value is not usable;
 // NewGroup makes one.
 type Group struct {
-	t  Turn
+	t  Executor
 	mu struct {
 		sync.Mutex
 		running int
@@ -21,7 +21,7 @@ type Group struct {
 }
 
 // NewGroup makes an empty group.
-func NewGroup(t Turn) *Group { return &Group{t: t} }
+func NewGroup(t Executor) *Group { return &Group{t: t} }
 
 // Go runs f concurrently as a member of the group.
 func (g *Group) Go(f func()) {
@@ -116,7 +116,7 @@ func explain() {
 // or less), and returns when all calls have returned. It does not stop early:
 // f looks at its context itself. If calls panic, the others are made all the
 // same, and then one of the panics is raised in the caller as a *Panicked.
-func Each(t Turn, limit, n int, f func(i int)) {
+func Each(t Executor, limit, n int, f func(i int)) {
 	if limit <= 0 || limit > n {
 		limit = n
 	}

@@ -1,11 +1,11 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // BenchmarkStep is one resumption of a coroutine that yields at once.
@@ -28,7 +28,7 @@ func BenchmarkStep(b *testing.B) {
 // and resumption.
 func BenchmarkSleep(b *testing.B) {
 	s, p := bottle(b, 1)
-	ctx := turn.NewContext(context.Background())
+	ctx := executor.NewContext(context.Background())
 	for i := range 100 {
 		p.Go(func() {
 			for p.Sleep(ctx, time.Duration(i+1)*time.Millisecond) == nil {
@@ -44,15 +44,15 @@ func BenchmarkSleep(b *testing.B) {
 
 // BenchmarkEvent is a word handed to another and back.
 func BenchmarkEvent(b *testing.B) {
-	echo := func(seam turn.Turn, ctx context.Context, hear, say turn.Event) {
+	echo := func(seam executor.Executor, ctx context.Context, hear, say executor.Event) {
 		for hear.Wait(ctx) == nil {
 			say.Signal()
 		}
 	}
 	b.Run("goroutines", func(b *testing.B) {
-		seam := turn.Over(nil)
-		ctx, cancel := turn.WithCancel(context.Background())
-		ping, pong, g := seam.NewEvent(), seam.NewEvent(), turn.NewGroup(seam)
+		seam := executor.Over(nil)
+		ctx, cancel := executor.WithCancel(context.Background())
+		ping, pong, g := seam.NewEvent(), seam.NewEvent(), executor.NewGroup(seam)
 		g.Go(func() { echo(seam, ctx, ping, pong) })
 		b.ReportAllocs()
 		for b.Loop() {
@@ -80,14 +80,14 @@ func BenchmarkEvent(b *testing.B) {
 // BenchmarkContext is a context made and cancelled under a parent with many
 // children, beside the standard library's.
 func BenchmarkContext(b *testing.B) {
-	parent := turn.NewContext(context.Background())
+	parent := executor.NewContext(context.Background())
 	for range 10_000 {
-		turn.NewContext(parent)
+		executor.NewContext(parent)
 	}
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, cancel := turn.WithCancel(parent)
+			_, cancel := executor.WithCancel(parent)
 			cancel()
 		}
 	})

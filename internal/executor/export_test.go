@@ -1,4 +1,4 @@
-package turn
+package executor
 
 // SetLimits lowers the numbers at which a bottle gives up, so that giving up
 // can be tested in a moment.

@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 func TestContext_FirstCancelWins(t *testing.T) {
-	c := turn.NewContext(context.Background())
+	c := executor.NewContext(context.Background())
 	assert.NoError(t, c.Err())
 	select {
 	case <-c.Done():
@@ -28,19 +28,19 @@ func TestContext_FirstCancelWins(t *testing.T) {
 	assert.Equal(t, context.DeadlineExceeded, c.Err())
 	assert.Equal(t, context.DeadlineExceeded, context.Cause(c))
 
-	c = turn.NewContext(context.Background())
+	c = executor.NewContext(context.Background())
 	c.Cancel(nil)
 	c.Cancel(nil)
 	assert.Equal(t, context.Canceled, c.Err())
 }
 
 func TestContext_OfAnEndedParent(t *testing.T) {
-	ours := turn.NewContext(context.Background())
+	ours := executor.NewContext(context.Background())
 	ours.Cancel(context.DeadlineExceeded)
 	standard, cancel := context.WithCancel(context.Background())
 	cancel()
 	for parent, want := range map[context.Context]error{ours: context.DeadlineExceeded, standard: context.Canceled} {
-		c := turn.NewContext(parent)
+		c := executor.NewContext(parent)
 		assert.Equal(t, want, c.Err())
 		<-c.Done()
 	}
@@ -49,7 +49,7 @@ func TestContext_OfAnEndedParent(t *testing.T) {
 // In a bottle the order reaches the trace, so it must be the order of arrival
 // and not that of a map.
 func TestContext_CallbacksRunInOrderOfArrival(t *testing.T) {
-	c := turn.NewContext(context.Background())
+	c := executor.NewContext(context.Background())
 	var got, want []int
 	var stops []func() bool
 	for i := range 100 {
@@ -69,7 +69,7 @@ func TestContext_CallbacksRunInOrderOfArrival(t *testing.T) {
 }
 
 func TestContext_ACallbackCanWithdrawAnother(t *testing.T) {
-	c := turn.NewContext(context.Background())
+	c := executor.NewContext(context.Background())
 	var stop func() bool
 	c.AfterFunc(func() { assert.True(t, stop()) })
 	stop = c.AfterFunc(func() { t.Error("was withdrawn") })
@@ -77,9 +77,9 @@ func TestContext_ACallbackCanWithdrawAnother(t *testing.T) {
 }
 
 func TestContext_ChildrenEndInTheSameCallAndLeaveTheirParent(t *testing.T) {
-	parent := turn.NewContext(context.Background())
-	a, b := turn.NewContext(parent), turn.NewContext(parent)
-	c := turn.NewContext(context.WithValue(b, contextTestKey{}, 1))
+	parent := executor.NewContext(context.Background())
+	a, b := executor.NewContext(parent), executor.NewContext(parent)
+	c := executor.NewContext(context.WithValue(b, contextTestKey{}, 1))
 	assert.Equal(t, 2, parent.Callbacks())
 	a.Cancel(context.Canceled)
 	assert.Equal(t, 1, parent.Callbacks())
@@ -94,7 +94,7 @@ type contextTestKey struct{}
 
 // An embedded context stays one of ours, and may add a value of its own.
 type embedding struct {
-	turn.Context
+	executor.Context
 	name string
 }
 
@@ -106,20 +106,20 @@ func (e *embedding) Value(key any) any {
 }
 
 func TestContext_Embedded(t *testing.T) {
-	parent := turn.NewContext(context.Background())
+	parent := executor.NewContext(context.Background())
 	e := &embedding{name: "a"}
 	e.Init(parent)
-	child := turn.NewContext(e)
+	child := executor.NewContext(e)
 	assert.Equal(t, "a", child.Value(contextTestKey{}))
-	assert.Equal(t, "a", turn.Detach(child).Value(contextTestKey{}))
+	assert.Equal(t, "a", executor.Detach(child).Value(contextTestKey{}))
 	parent.Cancel(context.Canceled)
 	assert.Equal(t, context.Canceled, child.Err())
 }
 
 func TestContext_DetachedHasNoEnd(t *testing.T) {
-	parent := turn.NewContext(context.Background())
-	detached := turn.Detach(parent)
-	child := turn.NewContext(detached)
+	parent := executor.NewContext(context.Background())
+	detached := executor.Detach(parent)
+	child := executor.NewContext(detached)
 	parent.Cancel(context.Canceled)
 	assert.NoError(t, detached.Err())
 	assert.NoError(t, child.Err())
@@ -131,14 +131,14 @@ func TestContext_DetachedHasNoEnd(t *testing.T) {
 func TestContext_NeverOutlivesAForeignParent(t *testing.T) {
 	for range 100 {
 		parent, cancel := context.WithCancel(context.Background())
-		child := turn.NewContext(parent)
-		grandchild := turn.NewContext(child)
+		child := executor.NewContext(parent)
+		grandchild := executor.NewContext(child)
 		cancel()
 		require.Equal(t, context.Canceled, grandchild.Err())
 		<-grandchild.Done()
 
 		parent, cancel = context.WithCancel(context.Background())
-		child = turn.NewContext(parent)
+		child = executor.NewContext(parent)
 		cancel()
 		child.Cancel(context.DeadlineExceeded)
 		require.Equal(t, context.Canceled, child.Err(), "the parent was first")
@@ -146,7 +146,7 @@ func TestContext_NeverOutlivesAForeignParent(t *testing.T) {
 }
 
 func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
-	c := turn.NewContext(context.Background())
+	c := executor.NewContext(context.Background())
 	before := runtime.NumGoroutine()
 	var children []context.Context
 	for range 100 {
@@ -164,7 +164,7 @@ func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
 
 // endsMeanwhile ends after the standard library has looked whether it has
 // ended, and before it asks to be told.
-type endsMeanwhile struct{ *turn.Context }
+type endsMeanwhile struct{ *executor.Context }
 
 func (e endsMeanwhile) AfterFunc(f func()) func() bool {
 	e.Cancel(context.Canceled)
@@ -173,7 +173,7 @@ func (e endsMeanwhile) AfterFunc(f func()) func() bool {
 
 // The standard library calls AfterFunc with a lock held that f takes.
 func TestContext_EndsWhileTheStandardLibraryDerives(t *testing.T) {
-	child, cancel := context.WithCancel(endsMeanwhile{turn.NewContext(context.Background())})
+	child, cancel := context.WithCancel(endsMeanwhile{executor.NewContext(context.Background())})
 	defer cancel()
 	<-child.Done()
 	assert.Equal(t, context.Canceled, child.Err())
@@ -185,15 +185,15 @@ func TestContext_Races(t *testing.T) {
 		var parent context.Context
 		var end func()
 		if i%2 == 0 {
-			parent, end = turn.WithCancel(context.Background())
+			parent, end = executor.WithCancel(context.Background())
 		} else {
 			parent, end = context.WithCancel(context.Background())
 		}
-		root := turn.NewContext(parent)
+		root := executor.NewContext(parent)
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				child := turn.NewContext(root)
+				child := executor.NewContext(root)
 				standard, cancel := context.WithCancel(child)
 				stop := child.AfterFunc(func() {})
 				_, _ = child.Deadline()
@@ -214,25 +214,25 @@ func TestContext_Races(t *testing.T) {
 }
 
 func TestContext_OneAllocation(t *testing.T) {
-	parent := turn.NewContext(context.Background())
+	parent := executor.NewContext(context.Background())
 	parent.Done()
-	got := testing.AllocsPerRun(100, func() { turn.NewContext(parent).Cancel(context.Canceled) })
+	got := testing.AllocsPerRun(100, func() { executor.NewContext(parent).Cancel(context.Canceled) })
 	assert.Equal(t, 1.0, got)
 }
 
 func TestContext_Deadline(t *testing.T) {
 	outer, cancel := context.WithDeadline(context.Background(), time.Now().Add(time.Hour))
 	defer cancel()
-	_, ok := turn.NewContext(context.Background()).Deadline()
+	_, ok := executor.NewContext(context.Background()).Deadline()
 	assert.False(t, ok)
 	want, _ := outer.Deadline()
-	got, ok := turn.NewContext(outer).Deadline()
+	got, ok := executor.NewContext(outer).Deadline()
 	assert.True(t, ok)
 	assert.Equal(t, want, got)
 }
 
 func ExampleWithCancel() {
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	fmt.Println(ctx.Err())
 	cancel()
 	fmt.Println(ctx.Err())
@@ -242,8 +242,8 @@ func ExampleWithCancel() {
 }
 
 func ExampleNewContext() {
-	parent := turn.NewContext(context.Background())
-	child := turn.NewContext(parent)
+	parent := executor.NewContext(context.Background())
+	child := executor.NewContext(parent)
 	child.AfterFunc(func() { fmt.Println("child:", child.Err()) })
 	parent.Cancel(context.DeadlineExceeded)
 	// Output: child: context deadline exceeded

@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // panicOf is what f panics with, as an error; nil if it does not.
@@ -31,7 +31,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 	s, p := bottle(t, 1)
 	errs := map[string]error{}
 	wait := func(name string, f func() error) { p.Go(func() { errs[name] = f() }) }
-	ctx := turn.NewContext(context.Background())
+	ctx := executor.NewContext(context.Background())
 	event, latch, opened := p.NewEvent(), p.NewLatch(), p.NewLatch()
 	opened.Open()
 	wait("sleep", func() error { return p.Sleep(ctx, time.Hour) })
@@ -43,7 +43,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 		event.Signal()
 		again = []error{event.Wait(ctx), latch.Wait(ctx), opened.Wait(ctx), p.Sleep(ctx, 0), p.Yield()}
 		p.Go(func() { t.Error("a crashed process has forked") })
-		turn.NewGroup(p).Go(func() { t.Error("a crashed process has forked") })
+		executor.NewGroup(p).Go(func() { t.Error("a crashed process has forked") })
 		return err
 	})
 	s.Settle()
@@ -51,15 +51,15 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 	p.Crash()
 	p.Crash()
 	for _, name := range []string{"sleep", "event", "latch", "again"} {
-		assert.ErrorIs(t, errs[name], turn.ErrCrashed, name)
+		assert.ErrorIs(t, errs[name], executor.ErrCrashed, name)
 	}
 	require.Len(t, again, 5)
 	for _, err := range again {
-		assert.ErrorIs(t, err, turn.ErrCrashed)
+		assert.ErrorIs(t, err, executor.ErrCrashed)
 	}
 	assert.Zero(t, p.Running()+s.Left()+ctx.Callbacks())
-	assert.ErrorIs(t, p.Yield(), turn.ErrCrashed, "the driver is told too")
-	assert.ErrorIs(t, p.Sleep(ctx, 1), turn.ErrCrashed)
+	assert.ErrorIs(t, p.Yield(), executor.ErrCrashed, "the driver is told too")
+	assert.ErrorIs(t, p.Sleep(ctx, 1), executor.ErrCrashed)
 }
 
 // Who waits for others is older than they, and may count on their end.
@@ -67,7 +67,7 @@ func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
 	s, p := bottle(t, 1)
 	var order []string
 	p.Go(func() {
-		turn.Each(p, 0, 3, func(i int) {
+		executor.Each(p, 0, 3, func(i int) {
 			_ = p.Sleep(context.Background(), time.Duration(i+1)*time.Second)
 			order = append(order, "call")
 		})
@@ -91,8 +91,8 @@ func TestCrash_FromWithin(t *testing.T) {
 		inside = p.Sleep(context.Background(), 0)
 	})
 	require.True(t, s.Step())
-	assert.ErrorIs(t, inside, turn.ErrCrashed)
-	assert.ErrorIs(t, other, turn.ErrCrashed)
+	assert.ErrorIs(t, inside, executor.ErrCrashed)
+	assert.ErrorIs(t, other, executor.ErrCrashed)
 	assert.Zero(t, p.Running()+s.Left())
 }
 
@@ -108,7 +108,7 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 		_ = world.Sleep(context.Background(), time.Second)
 	})
 	s.Settle()
-	assert.ErrorIs(t, err, turn.ErrCrashed)
+	assert.ErrorIs(t, err, executor.ErrCrashed)
 	assert.Zero(t, agent.Running())
 	assert.Equal(t, 1, world.Running(), "the world goes on")
 }
@@ -122,7 +122,7 @@ func TestCrash_OfTheWorldIsNoticedWhenTheWaitEnds(t *testing.T) {
 	world.Crash()
 	assert.Equal(t, 1, agent.Running())
 	s.RunUntil(start.Add(time.Second))
-	assert.ErrorIs(t, err, turn.ErrCrashed)
+	assert.ErrorIs(t, err, executor.ErrCrashed)
 }
 
 func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
@@ -148,7 +148,7 @@ func TestPanic_ReachesTheDriverAndTheBottleGoesOn(t *testing.T) {
 	p.Go(func() { panic(cause) })
 	err := panicOf(s.Settle)
 	assert.ErrorIs(t, err, cause)
-	var panicked *turn.Panicked
+	var panicked *executor.Panicked
 	require.ErrorAs(t, err, &panicked)
 	assert.Contains(t, string(panicked.Stack), "TestPanic_ReachesTheDriver", "the stack is the coroutine's")
 	assert.Zero(t, p.Running())
@@ -198,7 +198,7 @@ func TestGuard_ALoopThatNeverWaitsForTime(t *testing.T) {
 func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
 	s, p := bottle(t, 1)
 	s.SetLimits(100, 100)
-	ended := turn.NewContext(context.Background())
+	ended := executor.NewContext(context.Background())
 	ended.Cancel(context.Canceled)
 	p.Go(func() {
 		for {
@@ -214,6 +214,6 @@ func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
 		}
 	})
 	s.Settle()
-	assert.ErrorContains(t, panicOf(p.Crash), "ignores the error of its wait: turn: the process has crashed")
+	assert.ErrorContains(t, panicOf(p.Crash), "ignores the error of its wait: executor: the process has crashed")
 	assert.Zero(t, p.Running())
 }

@@ -1,4 +1,4 @@
-package turn_test
+package executor_test
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/podkeel/podkeel/internal/turn"
+	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // guarded is a scheduler that is watched over; stalled is what was told.
-func guarded() (s *turn.Scheduler, stalled *string) {
-	s, stalled = turn.NewScheduler(1, time.Unix(0, 0)), new(string)
+func guarded() (s *executor.Scheduler, stalled *string) {
+	s, stalled = executor.NewScheduler(1, time.Unix(0, 0)), new(string)
 	s.Guard(30*time.Millisecond, func(stack string) {
 		*stalled = stack
 		runtime.Goexit()
@@ -37,11 +37,11 @@ func inGoroutine(f func()) (returned bool) {
 
 func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, drive := range map[string]func(*turn.Scheduler){
-			"Step":     func(s *turn.Scheduler) { s.Step() },
-			"Settle":   (*turn.Scheduler).Settle,
-			"RunUntil": func(s *turn.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
-			"RunWhile": func(s *turn.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
+		for name, drive := range map[string]func(*executor.Scheduler){
+			"Step":     func(s *executor.Scheduler) { s.Step() },
+			"Settle":   (*executor.Scheduler).Settle,
+			"RunUntil": func(s *executor.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
+			"RunWhile": func(s *executor.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
 		} {
 			s, stalled := guarded()
 			never := make(chan struct{})
@@ -88,7 +88,7 @@ func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
 }
 
 func TestRunWhile_StopsWhereItIsTold(t *testing.T) {
-	s := turn.NewScheduler(1, time.Unix(0, 0))
+	s := executor.NewScheduler(1, time.Unix(0, 0))
 	p := s.NewProcess()
 	n := 0
 	p.Go(func() {
@@ -103,12 +103,12 @@ func TestRunWhile_StopsWhereItIsTold(t *testing.T) {
 	assert.Equal(t, 4*time.Minute+30*time.Second, s.Now().Sub(time.Unix(0, 0)))
 	p.Crash()
 	err = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true })
-	require.EqualError(t, err, "turn: nothing is left in the simulation that could happen")
+	require.EqualError(t, err, "executor: nothing is left in the simulation that could happen")
 }
 
 // waiting is a scheduler whose driver may wait.
-func waiting() (s *turn.Scheduler, p *turn.Process, reason *error) {
-	s, reason = turn.NewScheduler(1, time.Unix(0, 0)), new(error)
+func waiting() (s *executor.Scheduler, p *executor.Process, reason *error) {
+	s, reason = executor.NewScheduler(1, time.Unix(0, 0)), new(error)
 	s.LetDriverWait(func(err error) { *reason = err })
 	return s, s.NewProcess(), reason
 }
@@ -129,7 +129,7 @@ func TestDriver_SleepsInVirtualTime(t *testing.T) {
 	require.ErrorIs(t, p.Sleep(ctx, time.Hour), context.DeadlineExceeded)
 	assert.Equal(t, time.Minute+time.Second, s.Now().Sub(time.Unix(0, 0)))
 	p.Crash()
-	require.ErrorIs(t, p.Sleep(context.Background(), time.Hour), turn.ErrCrashed)
+	require.ErrorIs(t, p.Sleep(context.Background(), time.Hour), executor.ErrCrashed)
 }
 
 func TestDriver_WaitsForEventsAndLatches(t *testing.T) {
@@ -163,18 +163,18 @@ func TestDriver_WaitsForEventsAndLatches(t *testing.T) {
 	})
 	require.ErrorContains(t, event.Wait(context.Background()), "what is waited for has not happened")
 	assert.Equal(t, 24*time.Hour, s.Now().Sub(time.Unix(0, 0)), "a day is enough, for all waits together")
-	ctx, cancel := turn.WithCancel(context.Background())
+	ctx, cancel := executor.WithCancel(context.Background())
 	p.Go(cancel)
 	require.ErrorIs(t, event.Wait(ctx), context.Canceled)
 	p.Crash()
 }
 
 func TestFrom_FindsWhatIntoHasPutThere(t *testing.T) {
-	s := turn.NewScheduler(1, time.Unix(0, 0))
+	s := executor.NewScheduler(1, time.Unix(0, 0))
 	p := s.NewProcess()
-	ctx, cancel := turn.WithCancel(turn.Into(context.Background(), p))
+	ctx, cancel := executor.WithCancel(executor.Into(context.Background(), p))
 	defer cancel()
-	assert.Equal(t, turn.Turn(p), turn.From(turn.Detach(ctx)))
-	assert.Equal(t, turn.Over(nil), turn.From(context.Background()))
+	assert.Equal(t, executor.Executor(p), executor.From(executor.Detach(ctx)))
+	assert.Equal(t, executor.Over(nil), executor.From(context.Background()))
 	assert.NoError(t, ctx.Err())
 }

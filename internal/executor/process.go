@@ -1,4 +1,4 @@
-package turn
+package executor
 
 import (
 	"container/heap"
@@ -118,10 +118,10 @@ func (p *Process) rest(c *coroutine) {
 	c.stop()
 }
 
-// Now implements Turn.
+// Now implements Executor.
 func (p *Process) Now() time.Time { return p.s.now }
 
-// Go implements Turn. A crashed process forks nothing.
+// Go implements Executor. A crashed process forks nothing.
 func (p *Process) Go(f func()) {
 	if p.crashed {
 		return
@@ -159,7 +159,7 @@ func (p *Process) Yield() error {
 	return p.Sleep(context.Background(), 0)
 }
 
-// Sleep implements Turn.
+// Sleep implements Executor.
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
 	if p.driverMayWait() {
 		due := p.s.now.Add(d)
@@ -173,13 +173,13 @@ func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// NewEvent implements Turn.
+// NewEvent implements Executor.
 func (p *Process) NewEvent() Event { return &bottledEvent{p: p} }
 
-// NewLatch implements Turn.
+// NewLatch implements Executor.
 func (p *Process) NewLatch() Latch { return &bottledLatch{p: p, done: make(chan struct{})} }
 
-// WithDeadline implements Turn with a place in the heap of times. Only a deadline
+// WithDeadline implements Executor with a place in the heap of times. Only a deadline
 // that passes costs a coroutine, whose step ends the context: what else is due
 // at that time may come first, as chance will have it.
 func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc) {
@@ -233,7 +233,7 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 		if p.crashed {
 			return nil, ErrCrashed
 		}
-		fault("turn: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
+		fault("executor: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
 	}
 	var err error
 	if p.crashed || c.p.crashed {
@@ -246,7 +246,7 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 		return c, nil
 	}
 	if c.refused++; c.refused > p.s.limits.refused {
-		fault("turn: a loop ignores the error of its wait: " + err.Error())
+		fault("executor: a loop ignores the error of its wait: " + err.Error())
 	}
 	return c, err
 }
@@ -309,7 +309,7 @@ func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool,
 		return false, err
 	}
 	if e.waiter != nil {
-		fault("turn: two wait for one event")
+		fault("executor: two wait for one event")
 	}
 	if e.set {
 		e.set = false
@@ -387,9 +387,9 @@ func (l *bottledLatch) Wait(ctx context.Context) error {
 // would wait on one of its channels would stop the only thread there is.
 type processClock struct{ p *Process }
 
-const noChannels = "turn: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
+const noChannels = "executor: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
 
-func (c processClock) turn() Turn                         { return c.p }
+func (c processClock) executor() Executor                 { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }
 func (c processClock) Since(t time.Time) time.Duration    { return c.p.s.now.Sub(t) }
 func (processClock) After(time.Duration) <-chan time.Time { fault(noChannels); return nil }
