@@ -14,10 +14,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// history is one random history of pods, faults and readers in a bottle.
+// history is one random history of pods, faults and readers in a simulation.
 type history struct {
 	rt      *rapid.T
-	b       *bottle
+	b       *simulation
 	stream  *streamer
 	lies    bool // listings leave containers out
 	next    int
@@ -40,7 +40,7 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 			lies: rapid.Bool().Draw(rt, "lies"),
 		}
 		streams := rapid.Bool().Draw(rt, "streams")
-		h.b = newBottle(t, rapid.Uint64().Draw(rt, "seed"), func(clk clock.Clock) (pleg.Config, *world) {
+		h.b = newSimulation(t, rapid.Uint64().Draw(rt, "seed"), func(clk clock.Clock) (pleg.Config, *world) {
 			h.stream = newStreamer(clk)
 			cfg := pleg.Config{Runtime: h.stream.world, MaxInspections: rapid.IntRange(1, 3).Draw(rt, "slots")}
 			if streams {

@@ -385,10 +385,10 @@ func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {
 	assert.Equal(t, lines("21.000 inspect a"), b.world.transcript(), "nothing new makes no event")
 }
 
-// streaming is a bottle over a world with a stream.
-func streaming(t *testing.T, seed uint64) (*bottle, *streamer) {
+// streaming is a simulation over a world with a stream.
+func streaming(t *testing.T, seed uint64) (*simulation, *streamer) {
 	var s *streamer
-	b := newBottle(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
+	b := newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
 		s = newStreamer(clk)
 		return pleg.Config{Runtime: s}, s.world
 	})

@@ -237,8 +237,8 @@ func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return errStream
 }
 
-// bottle is a PLEG in a bottle, with a subscriber who notes what he is told.
-type bottle struct {
+// simulation is a PLEG in a simulation, with a subscriber who notes what he is told.
+type simulation struct {
 	*executor.Scheduler
 	process *executor.Process
 	world   *world
@@ -249,10 +249,10 @@ type bottle struct {
 	err     error
 }
 
-// newBottle makes a PLEG over a runtime that make builds, not yet running.
-func newBottle(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *world)) *bottle {
+// newSimulation makes a PLEG over a runtime that make builds, not yet running.
+func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *world)) *simulation {
 	s := executor.NewScheduler(seed, start)
-	b := &bottle{Scheduler: s, process: s.NewProcess(), ctx: executor.NewContext(context.Background())}
+	b := &simulation{Scheduler: s, process: s.NewProcess(), ctx: executor.NewContext(context.Background())}
 	clk := b.process.Clock()
 	c, w := cfg(clk)
 	c.Clock = clk
@@ -272,28 +272,28 @@ func newBottle(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config
 	return b
 }
 
-// plain is a bottle over a world without a stream.
-func plain(t *testing.T, seed uint64) *bottle {
-	return newBottle(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
+// plain is a simulation over a world without a stream.
+func plain(t *testing.T, seed uint64) *simulation {
+	return newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
 		w := newWorld(clk)
 		return pleg.Config{Runtime: w}, w
 	})
 }
 
-func (b *bottle) run() {
+func (b *simulation) run() {
 	b.process.Go(func() {
 		b.err = b.pleg.Run(b.ctx)
 		b.ran = true
 	})
 }
 
-// at runs the bottle until so many seconds after its start.
-func (b *bottle) at(seconds float64) {
+// at runs the simulation until so many seconds after its start.
+func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
 // read has a reader note what he is told, and when.
-func (b *bottle) read(ctx context.Context, uid types.UID) {
+func (b *simulation) read(ctx context.Context, uid types.UID) {
 	mark := b.pleg.Mark()
 	b.process.Go(func() {
 		status, err := b.pleg.NewerThan(ctx, uid, mark)

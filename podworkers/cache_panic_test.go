@@ -52,7 +52,7 @@ func (b *broken) RequestRelist(types.UID) { b.in("RequestRelist") }
 func TestPanic_I50_OfTheCacheIsTheErrorOfThatCall(t *testing.T) {
 	for _, method := range []string{"Get", "Mark", "NewerThan", "RequestRelist"} {
 		t.Run(method, func(t *testing.T) {
-			node := bottle(t, Config{}) // For its clock and its scheduler.
+			node := simulation(t, Config{}) // For its clock and its scheduler.
 			cache, syncer := &broken{Cache: NewCache(node.Clock()), method: method}, NewSyncer(node.Clock())
 			syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{Err: runtime.ErrNotReady})
 			told := map[string]int{}

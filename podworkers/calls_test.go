@@ -48,7 +48,7 @@ func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
 		"cancelled, by no one we know": {fmt.Errorf("a: %w", context.Canceled), 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := bottle(t, Config{})
+			node := simulation(t, Config{})
 			node.Syncer.Script("a", syncPod, Reply{Err: c.err}, Reply{})
 			node.Create(Pod("a"))
 			node.Advance(c.after - 1)
@@ -70,7 +70,7 @@ func TestRetry_TerminalAndRetryAfterKeepNil(t *testing.T) {
 // A time that is past, or now, asks for a retry at once, for ever. That would
 // spin: it is a second, then two, four, eight and ten.
 func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("boom"), time.Unix(0, 0))})
 	node.Create(Pod("a"))
 	for i, at := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
@@ -83,7 +83,7 @@ func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 
 // A desired state that changes may go well at once: the short delay begins anew.
 func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: runtime.ErrNetworkNotReady})
 	node.Create(Pod("a"))
 	node.Advance(7 * time.Second) // 0, 1, 3, 7
@@ -96,7 +96,7 @@ func TestRetry_ATransientDelayBeginsAnewWithADesiredState(t *testing.T) {
 // What a failed call has left behind is no reason to make it again before its backoff
 // is over. What is more than that is, and so is a change of desired state.
 func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
 	node.Create(Pod("a"))
 	node.Settle()
@@ -131,7 +131,7 @@ func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 }
 
 func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
-	node := bottle(t, Config{Jitter: func() float64 { return 0.5 }})
+	node := simulation(t, Config{Jitter: func() float64 { return 0.5 }})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
 	node.Create(Pod("a"))
 	node.Advance(12500*time.Millisecond - 1)
@@ -141,7 +141,7 @@ func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
 }
 
 func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.Advance(9 * time.Second)
@@ -158,7 +158,7 @@ func TestRetry_I18_NewsDoNotWaitAndReplaceTheRetry(t *testing.T) {
 
 // What one pod is due at must not be lost because Run sleeps until another's.
 func TestRetry_AnEarlierOneWakesRun(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("b", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	node.Create(Pod("a"))
 	node.Advance(30 * time.Second)
@@ -190,7 +190,7 @@ func TestCancel_I20_OnlyWhatMustEndsACall(t *testing.T) {
 		"deleted meanwhile": {2, func(n *Stepper) { n.Update(Pod("a", Grace(30), Deleted(2))) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := bottle(t, Config{})
+			node := simulation(t, Config{})
 			node.Create(Pod("a", Grace(30)))
 			if c.method == 2 {
 				node.Settle()
@@ -208,7 +208,7 @@ func TestCancel_I20_OnlyWhatMustEndsACall(t *testing.T) {
 }
 
 func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 30 * time.Second}, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Grace(30)))
 	node.Settle()
@@ -236,7 +236,7 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 // though the status comes in the same moment.
 func TestKill_I2_BeforeTheCall(t *testing.T) {
 	for seed := range uint64(20) {
-		node := bottle(t, Config{Seed: seed})
+		node := simulation(t, Config{Seed: seed})
 		node.Cache.Takes(time.Second)
 		node.Create(Pod("a"))
 		node.Settle()
@@ -249,7 +249,7 @@ func TestKill_I2_BeforeTheCall(t *testing.T) {
 
 func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	log := &lines{}
-	node := bottle(t, Config{Log: log.logger()})
+	node := simulation(t, Config{Log: log.logger()})
 	node.Syncer.Script("bad", syncPod, Reply{Panic: "boom"}, Reply{})
 	node.Syncer.Script("bad", syncTerminatingPod, Reply{Panic: errors.New("boom")}, Reply{})
 	node.Syncer.Script("bad", syncTerminatedPod, Reply{Panic: "boom"}, Reply{})
@@ -268,7 +268,7 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 // A wait that was asked for is for the debug log; a failure beside it is not.
 func TestComplain_AWaitIsNoError(t *testing.T) {
 	log := &lines{}
-	node := bottle(t, Config{Log: log.logger()})
+	node := simulation(t, Config{Log: log.logger()})
 	wait := podworkers.RetryAfter(errors.New("back-off"), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	node.Syncer.Script("a", syncPod,
 		Reply{Err: fmt.Errorf("c: %w", wait)},
@@ -295,7 +295,7 @@ func (e *events) Eventf(o k8sObject, kind, reason, format string, args ...any) {
 }
 
 func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Cache.Set(RunningStatus("a"))
 	node.Cache.Fail("a", errors.New("runtime is down"))
 	node.Create(Pod("a"))
@@ -316,7 +316,7 @@ func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
 
 // A status that hangs must not hold up the kill's own wait.
 func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
 	node.Advance(time.Second)
@@ -330,7 +330,7 @@ func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
 }
 
 func TestSync_B079_AReplayHasTheMirrorThatWasSeen(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var mirrors []*v1.Pod
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { mirrors = append(mirrors, c.Mirror) }})
 	mirror := Pod("a", UID("m"), Mirror())
@@ -346,7 +346,7 @@ func TestSync_B079_AReplayHasTheMirrorThatWasSeen(t *testing.T) {
 }
 
 func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var got []string
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Err: errors.New("busy"), Do: func(_ context.Context, c Call) {
 		status := v1.PodStatus{}
@@ -373,7 +373,7 @@ func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
 }
 
 func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: 30 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.Settle()
@@ -392,7 +392,7 @@ func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
 }
 
 func TestConfig_RetryIsUsed(t *testing.T) {
-	node := bottle(t, Config{Retry: workqueue.Policy{Resync: 5 * time.Second}})
+	node := simulation(t, Config{Retry: workqueue.Policy{Resync: 5 * time.Second}})
 	node.Create(Pod("a"))
 	node.Advance(20 * time.Second)
 	assert.Len(t, uidsOf(node), 5)
@@ -404,7 +404,7 @@ func TestConfig_RetryIsUsed(t *testing.T) {
 func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 	away := fmt.Errorf("a: %w", runtime.ErrNotReady)
 	asked := podworkers.RetryAfter(errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 30, 0, time.UTC))
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: away}, Reply{Err: away}, Reply{})
 	node.Syncer.Script("b", syncPod, Reply{Err: errors.Join(asked, away)}, Reply{})
 	node.Syncer.Script("c", syncPod, Reply{Err: errors.New("boom")}, Reply{})
@@ -430,7 +430,7 @@ func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 
 // A status that could not be had is a failure of the same kind.
 func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Cache.Fail("a", fmt.Errorf("pleg: %w", runtime.ErrNotReady))
 	node.Create(Pod("a"))
 	node.Advance(2 * time.Second)

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// historian plays random histories from a bottle's seed: pods of few names and
+// historian plays random histories from a simulation's seed: pods of few names and
 // two full names, told anything at any time, with a syncer that is slow, fails,
 // panics, blocks and finds its pod ended.
 type historian struct {
@@ -36,7 +36,7 @@ func newHistorian(t *testing.T, seed uint64) *historian {
 	}
 	h := &historian{t: t, wanted: map[types.UID]*v1.Pod{}}
 	config.Jitter = func() float64 { return h.Float64() }
-	h.Stepper = bottle(t, config)
+	h.Stepper = simulation(t, config)
 	return h
 }
 
@@ -158,7 +158,7 @@ func (h *historian) calm() {
 	}
 }
 
-// play is one history of some length; Rules are checked by bottle's cleanup.
+// play is one history of some length; Rules are checked by simulation's cleanup.
 func play(t *testing.T, seed uint64, length int) *historian {
 	h := newHistorian(t, seed)
 	for range length {
@@ -256,7 +256,7 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 // A crash in the middle of a call, asked for by the call itself: what waits
 // unwinds, and no other call begins, though there is work for one.
 func TestCrash_InACall(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: time.Second, Do: func(context.Context, Call) {
 		node.Update(Pod("a"))
 		node.Crash()

@@ -20,7 +20,7 @@ import (
 // I22: of a finished pod nothing is kept but that it is, and of a content that
 // is not wanted any more nothing at all.
 func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	pod := func(version int64) (*v1.Pod, weak.Pointer[v1.Pod]) {
 		p := Pod("a", Version(version))
@@ -46,7 +46,7 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 }
 
 func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"))
 	node.Settle()
 	assert.Equal(t, 2, node.Workers.Queued())
@@ -61,7 +61,7 @@ func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
 
 // What a call has left behind ends with it.
 func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var left context.Context
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) { left = ctx }})
 	node.Create(Pod("a"))
@@ -79,7 +79,7 @@ func (blank) NewerThan(context.Context, types.UID, uint64) (*cri.PodStatus, erro
 }
 
 func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	syncer := NewSyncer(node.Clock())
 	var seen []*cri.PodStatus
 	syncer.Script("", 0, Reply{Do: func(_ context.Context, c Call) { seen = append(seen, c.Status) }})
@@ -96,7 +96,7 @@ func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
 // B-013: the kill of what runs, decided upon what is known now, ends the pod
 // that is known by that UID, by the way that its content asks for.
 func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"))
 	node.Settle()
 	killed := node.KillRunning(Running("a"))

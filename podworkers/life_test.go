@@ -26,7 +26,7 @@ const (
 )
 
 func TestLife_B092_APodThatEndsByItself(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("job", syncPod, Reply{Ends: true})
 	node.Create(Pod("job", Grace(30)))
 	node.Settle()
@@ -42,7 +42,7 @@ func TestLife_B092_APodThatEndsByItself(t *testing.T) {
 }
 
 func TestLife_B005_SeenFirstWhenAllWasOver(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("job", Phase(v1.PodSucceeded)))
 	assert.True(t, node.Workers.View("job").IsPodKnownTerminated(), "B-008: at once")
 	node.Settle()
@@ -63,7 +63,7 @@ func TestLife_B007_SeenFirstWithSomethingRunning(t *testing.T) {
 		"not known": func(c *Cache) { c.Fail("job", errors.New("runtime is down")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := bottle(t, Config{})
+			node := simulation(t, Config{})
 			prepare(node.Cache)
 			node.Create(Pod("job", Phase(v1.PodFailed)))
 			assert.False(t, node.Workers.View("job").IsPodKnownTerminated())
@@ -77,7 +77,7 @@ func TestLife_B007_SeenFirstWithSomethingRunning(t *testing.T) {
 }
 
 func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("ghost", syncRuntimePod, Reply{Err: errors.New("busy")}, Reply{})
 	killed := node.KillRunning(Running("ghost"))
 	node.Advance(time.Minute)
@@ -94,14 +94,14 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 }
 
 func TestUpdate_B001_OnlyAKillSpeaksOfARunningPod(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("ghost")}))
 	node.Settle()
 	expect(t, node, `0s       ghost  update what runs`)
 }
 
 func TestUpdate_B002_ThePodWins(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var got *v1.Pod
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { got = c.Pod }})
 	pod := Pod("a")
@@ -117,7 +117,7 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 // A kill of what runs, decided upon a list older than the desire, must not hit
 // a pod that has become wanted since.
 func TestKill_AWantedPodIsSpared(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	before := node.Workers.Generation()
 	node.Create(Pod("a"))
 	node.Settle()
@@ -128,7 +128,7 @@ func TestKill_AWantedPodIsSpared(t *testing.T) {
 }
 
 func TestReuse_F15_ANewLifeBeginsWhenTheOldOneEnds(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.Settle()
@@ -152,7 +152,7 @@ func TestReuse_F15_ANewLifeBeginsWhenTheOldOneEnds(t *testing.T) {
 }
 
 func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.Settle()
@@ -169,7 +169,7 @@ func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
 }
 
 func TestReuse_AKillReachesTheOneThatWaits(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Version(1)))
 	node.Settle()
@@ -185,7 +185,7 @@ func TestReuse_AKillReachesTheOneThatWaits(t *testing.T) {
 }
 
 func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
-	node := bottle(t, Config{Seed: 17})
+	node := simulation(t, Config{Seed: 17})
 	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: 150 * time.Millisecond})
 	var last *v1.Pod
 	for i := range 300 {
@@ -209,7 +209,7 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 
 // Static pods of one name in two namespaces are not in each other's way.
 func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	here, there := Pod("web", Static(), UID("here")), Pod("web", Static(), Namespace("other"), UID("there"))
 	node.Create(here, there)
 	node.Advance(time.Second)
@@ -224,7 +224,7 @@ func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
 
 // The next one starts in the moment in which the name is free: nobody polls.
 func TestStatic_I12_DirectHandOver(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("old", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Syncer.Script("old", syncTerminatedPod, Reply{Blocks: true})
 	node.Create(Pod("web", Static(), UID("old")), Pod("web", Static(), UID("new")))
@@ -248,7 +248,7 @@ func TestStatic_I12_DirectHandOver(t *testing.T) {
 }
 
 func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("kept"), Pod("gone"))
 	node.Settle()
 	states := node.SyncKnown(Pod("kept"))
@@ -264,7 +264,7 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 
 // A source that is not complete proves nothing by what it lacks.
 func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a", Source("file")), Pod("b"))
 	node.Settle()
 	states := node.Workers.SyncKnownPods(podworkers.KnownPods{
@@ -278,7 +278,7 @@ func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
 
 // What came after the picture was taken is not in it, and lives.
 func TestSyncKnown_SparesWhatIsNewer(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	picture := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}
 	node.Create(Pod("a"))
 	node.Settle()

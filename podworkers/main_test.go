@@ -14,9 +14,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bottle makes workers in a bottle whose trace keeps the rules, whatever else
+// simulation makes workers in a simulation whose trace keeps the rules, whatever else
 // a test asserts.
-func bottle(t *testing.T, config podworkerstest.Config) *podworkerstest.Stepper {
+func simulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Stepper {
 	t.Helper()
 	node := podworkerstest.NewStepper(config)
 	t.Cleanup(func() {

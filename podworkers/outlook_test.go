@@ -15,7 +15,7 @@ import (
 
 // TestOutlook: what a worker is about, at each of its steps.
 func TestOutlook(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1})
+	node := simulation(t, Config{MaxSyncs: 1})
 	outlook := func(uid types.UID) string {
 		o := node.Workers.Outlook(uid)
 		if o.NextAt.IsZero() {

@@ -70,7 +70,7 @@ func (x *world) Handle(context.Context, slog.Record) error {
 }
 
 func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
-	node := bottle(t, Config{}) // For its clock and its scheduler.
+	node := simulation(t, Config{}) // For its clock and its scheduler.
 	x := &world{Cache: NewCache(node.Clock()), Syncer: NewSyncer(node.Clock()), calls: map[string]int{}}
 	w, err := podworkers.New(podworkers.Config{
 		Syncer: x, Cache: x, Clock: node.Clock(), Recorder: x, Log: slog.New(x),
@@ -108,7 +108,7 @@ func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
 
 // A syncer may tell the workers about its own pod, and about any other.
 func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var own *podworkers.Completion
 	node.Syncer.Script("a", syncPod, Reply{Blocks: true, Do: func(context.Context, Call) {
 		node.Create(Pod("b"))
@@ -125,7 +125,7 @@ func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 // Who kills its own pod and waits for that waits for itself. The kill ends the
 // wait too.
 func TestSyncer_F86_WaitsForItsOwnEnd(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var waited error
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
 		waited = node.Kill(Pod("a")).Wait(ctx)
@@ -148,7 +148,7 @@ func (m *marks) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*run
 }
 
 func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	m := &marks{Cache: NewCache(node.Clock()), asked: map[types.UID][]uint64{}}
 	syncer := NewSyncer(node.Clock())
 	w, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: m, Clock: node.Clock(), Jitter: func() float64 { return 0 }})
@@ -185,7 +185,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 }
 
 func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var synced []podworkers.Synced
 	syncer := NewSyncer(node.Clock())
 	syncer.Script("a", syncPod, Reply{Takes: 10 * time.Second}, Reply{Takes: time.Second, Err: errors.New("boom")})
@@ -212,7 +212,7 @@ func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
 	}, synced)
 }
 
-// In the world of goroutines the same things happen as in the bottle.
+// In the world of goroutines the same things happen as in the simulation.
 func TestBubble_OneLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{}

@@ -24,7 +24,7 @@ podworkers: Config.MaxSyncs and MaxTerminations can not be negative`, err.Error(
 }
 
 func TestRun_WhatWasToldBeforeIsDoneThen(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"), Pod("c"))
 	node.Kill(Pod("b"))
 	assert.Empty(t, uidsOf(node))
@@ -36,7 +36,7 @@ func TestRun_WhatWasToldBeforeIsDoneThen(t *testing.T) {
 // A pod that is forgotten before Run leaves its place to another, which must be
 // worked on all the same.
 func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"))
 	node.SyncKnown()
 	require.False(t, node.Workers.View("a").Known())
@@ -48,7 +48,7 @@ func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
 }
 
 func TestRun_IsCalledOnce(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Settle()
 	var second, third error
 	node.Go(func(ctx context.Context) { second = node.Workers.Run(ctx) })
@@ -61,7 +61,7 @@ func TestRun_IsCalledOnce(t *testing.T) {
 }
 
 func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1})
+	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, Reply{Blocks: true})
 	node.Create(Pod("a"))
 	node.Settle()
@@ -79,7 +79,7 @@ func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
 }
 
 func TestRun_EndsWhenItsContextHasEndedBefore(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"))
 	node.Stop()
 	_, ended := node.Ended()
@@ -88,7 +88,7 @@ func TestRun_EndsWhenItsContextHasEndedBefore(t *testing.T) {
 }
 
 func TestRun_AfterIt(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Create(Pod("a"))
 	node.Settle()
 	node.Stop()
@@ -106,7 +106,7 @@ func TestRun_AfterIt(t *testing.T) {
 }
 
 func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
-	node := bottle(t, Config{DrainTimeout: 5 * time.Second})
+	node := simulation(t, Config{DrainTimeout: 5 * time.Second})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
 	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, Deaf: true})
 	node.Syncer.Script("fine", syncPod, Reply{Takes: time.Hour})
@@ -125,7 +125,7 @@ func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
 }
 
 func TestRun_WaitsForEverIfToldSo(t *testing.T) {
-	node := bottle(t, Config{DrainTimeout: -1})
+	node := simulation(t, Config{DrainTimeout: -1})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
 	node.Create(Pod("deaf"))
 	node.Settle()
@@ -141,7 +141,7 @@ func TestRun_WaitsForEverIfToldSo(t *testing.T) {
 }
 
 func TestUpdate_F87_Nonsense(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	for name, o := range map[string]podworkers.UpdatePodOptions{
 		"nothing":         {},
 		"a pod, no UID":   {Pod: Pod("")},
@@ -235,7 +235,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 		}, podworkers.ErrStopped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := bottle(t, Config{})
+			node := simulation(t, Config{})
 			handle := c.run(node)
 			var waited error
 			node.Go(func(ctx context.Context) { waited = handle.Wait(ctx) })
@@ -248,7 +248,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 }
 
 func TestCompletion_ManyHandlesOneEnd(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a"))
 	node.Settle()
@@ -270,7 +270,7 @@ func TestCompletion_ManyHandlesOneEnd(t *testing.T) {
 }
 
 func TestIncarnation_OfACall(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	var seen []uint64
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, c Call) {
 		type key struct{}
@@ -293,7 +293,7 @@ func TestIncarnation_OfACall(t *testing.T) {
 }
 
 func TestView_PhasesOfAKill(t *testing.T) {
-	node := bottle(t, Config{})
+	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: time.Second})
 	node.Syncer.Script("a", syncTerminatedPod, Reply{Takes: time.Second})
 	node.Create(Pod("a"))

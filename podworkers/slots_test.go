@@ -41,7 +41,7 @@ func many(n int) (pods []*v1.Pod, names []types.UID) {
 }
 
 func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 3})
+	node := simulation(t, Config{MaxSyncs: 3})
 	node.Syncer.Script("", syncPod, Reply{Takes: time.Second})
 	pods, names := many(30)
 	for _, pod := range pods {
@@ -59,7 +59,7 @@ func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
 }
 
 func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node := simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(Pod("killed"))
 	node.Settle()
 	node.Syncer.Script("", syncPod, Reply{Blocks: true})
@@ -71,7 +71,7 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
 
-	node = bottle(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node = simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(pods...)
 	node.Settle()
 	node.Syncer.Script("", syncTerminatingPod, Reply{Blocks: true})
@@ -89,7 +89,7 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 // and is not lost.
 func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 	for seed := range uint64(50) {
-		node := bottle(t, Config{MaxSyncs: 1, Seed: seed})
+		node := simulation(t, Config{MaxSyncs: 1, Seed: seed})
 		node.Syncer.Script("a", syncPod, Reply{Takes: time.Second})
 		node.Create(Pod("a"))
 		node.Settle()
@@ -110,7 +110,7 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 }
 
 func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1})
+	node := simulation(t, Config{MaxSyncs: 1})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
 	node.Settle()
@@ -128,7 +128,7 @@ func grace(node *Stepper, parts int, wait time.Duration) Reply {
 }
 
 func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
-	node := bottle(t, Config{MaxTerminations: 1})
+	node := simulation(t, Config{MaxTerminations: 1})
 	node.Syncer.Script("", syncTerminatingPod, grace(node, 3, 10*time.Second))
 	pods, _ := many(4)
 	node.Create(pods...)
@@ -165,7 +165,7 @@ func traceOf(events []Event) *Trace {
 
 // What is left of a cancelled call is its way out: it stands in no line.
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1})
+	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, grace(node, 1, time.Hour))
 	node.Syncer.Script("b", syncPod, Reply{Blocks: true, Deaf: true})
 	node.Create(Pod("a"))
@@ -185,7 +185,7 @@ func TestSlots_WithoutSlot_ElsewhereIsJustACall(t *testing.T) {
 }
 
 func TestSlots_APanicGivesTheSlotBack(t *testing.T) {
-	node := bottle(t, Config{MaxSyncs: 1})
+	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
 		podworkers.WithoutSlot(ctx, func() { panic("boom") })
 	}})

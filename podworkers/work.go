@@ -173,7 +173,7 @@ func orEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 }
 
 // attempt calls the syncer, unless the pod has been told something else while
-// it waited. The look is a wait too, so that in a bottle others have their turn
+// it waited. The look is a wait too, so that in a simulation others have their turn
 // just before each call, and nobody calls after a crash.
 func (w *Workers) attempt(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	err = w.executor.Sleep(j.ctx, 0)

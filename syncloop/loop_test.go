@@ -223,8 +223,8 @@ func (m *machine) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatu
 	return status, nil
 }
 
-// bottle is a bench in one thread.
-type bottle struct {
+// simulation is a bench in one thread.
+type simulation struct {
 	*bench
 	*executor.Scheduler
 	process *executor.Process
@@ -233,8 +233,8 @@ type bottle struct {
 	ran     bool
 }
 
-func newBottle(t *testing.T) *bottle {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+func newSimulation(t *testing.T) *simulation {
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.bench = newBench(b.process.Clock())
 	b.ctx, b.end = executor.WithCancel(t.Context())
@@ -246,7 +246,7 @@ func newBottle(t *testing.T) *bottle {
 	return b
 }
 
-func (b *bottle) run() {
+func (b *simulation) run() {
 	b.process.Go(func() {
 		_ = b.loop.Run(b.ctx)
 		b.ran = true
@@ -254,13 +254,13 @@ func (b *bottle) run() {
 	b.Settle()
 }
 
-// at runs the bottle until so many seconds after its start.
-func (b *bottle) at(seconds float64) {
+// at runs the simulation until so many seconds after its start.
+func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
 // relist has the PLEG look at the machine.
-func (b *bottle) relist(t *testing.T) {
+func (b *simulation) relist(t *testing.T) {
 	var err error
 	b.process.Go(func() { err = b.pleg.Relist(b.ctx) })
 	b.Settle()
@@ -270,7 +270,7 @@ func (b *bottle) relist(t *testing.T) {
 // All that can wake the loop has come before it steps: one step takes it all,
 // in this order, and whoever is not wanted is not synced (SL-9, SL-13).
 func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("changed", "probed", "poked", "lost")
 	b.machine.shows("lost=exited")
 	b.relist(t)
@@ -310,7 +310,7 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 // ready or not. Of several results of one probe the newest counts, in the place
 // of the first.
 func TestProbed_SL12_SL13(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a", "b")
 	b.loop.Step(b.ctx)
 	for _, r := range []syncloop.ProbeResult{
@@ -340,7 +340,7 @@ func TestProbed_SL12_SL13(t *testing.T) {
 
 // A verdict wakes the loop, and the same one again is another.
 func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a")
 	b.run()
 	b.at(10)
@@ -355,7 +355,7 @@ func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
 // Housekeeping comes a moment after a change and looks at all that belongs to
 // it; then not before its period is over, and not at all without a change.
 func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.run()
 	b.at(10)
 	assert.Equal(t, []string{"0.1 cleanups"}, b.transcript(), "the first look around")
@@ -383,7 +383,7 @@ func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 // A housekeeping that fails, or panics, is repeated after a period, for as long
 // as it fails (I50).
 func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.on("cleanups", func() error { return errors.New("no") })
 	b.run()
 	b.at(1)
@@ -399,7 +399,7 @@ func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 // The period is between the end of one housekeeping and the next, so that slow
 // ones leave time for the rest.
 func TestRun_B135_SlowHousekeeping(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.on("cleanups", func() error {
 		b.loop.Touch() // What changes meanwhile may not have been seen.
 		return b.executor.Sleep(b.ctx, 5*time.Second)
@@ -412,7 +412,7 @@ func TestRun_B135_SlowHousekeeping(t *testing.T) {
 // A handler that panics loses its call, not the loop, and has housekeeping look
 // at what it should have done (I50).
 func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a")
 	b.run()
 	b.at(10)
@@ -433,7 +433,7 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 // step's own handlers. It is handled when they have returned, and so is what comes
 // during housekeeping: one loop does it all (SL-1, HC-1).
 func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a", "b", "c")
 	b.run()
 	b.at(10)
@@ -460,7 +460,7 @@ func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 // A change costs two steps, one for itself and one for housekeeping; an hour
 // without one costs none.
 func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a")
 	b.run()
 	b.at(60)
@@ -481,7 +481,7 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 
 // B-145: a step that does not end is unhealthy; none for hours is not.
 func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.run()
 	b.at(7200)
 	require.NoError(t, b.loop.Healthy(), "idle")
@@ -498,7 +498,7 @@ func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 
 // Run ends with its context, between steps, and wants to hear nothing more.
 func TestRun_EndsWithItsContext(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a")
 	b.run()
 	b.at(10)
@@ -520,7 +520,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 }
 
 func TestRun_AnEndedContextBeginsNothing(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.end()
 	b.run()
 	assert.True(t, b.ran)
@@ -529,7 +529,7 @@ func TestRun_AnEndedContextBeginsNothing(t *testing.T) {
 
 // A crash ends the loop where it waits.
 func TestRun_CrashUnwinds(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.run()
 	b.at(1)
 	b.process.Crash()
@@ -588,7 +588,7 @@ func TestNew_NamesEveryFault(t *testing.T) {
 // Flush waits for a whole step: one that is in progress may have passed by what
 // the caller has just changed.
 func TestFlush_WaitsForAWholeStep(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.want("a")
 	b.run()
 	b.at(10)
@@ -628,7 +628,7 @@ func TestRun_I35_WaitsForFirstPictures(t *testing.T) {
 		"or three seconds":     {until: 1000, begun: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBottle(t)
+			b := newSimulation(t)
 			b.settled = func() bool { return !b.Now().Before(start.Add(time.Duration(wait.until * float64(time.Second)))) }
 			b.process.Go(func() {
 				_ = b.process.Sleep(b.ctx, 500*time.Millisecond)

@@ -10,7 +10,7 @@ import (
 
 // BenchmarkStep is one resumption of a coroutine that yields at once.
 func BenchmarkStep(b *testing.B) {
-	s, p := bottle(b, 1)
+	s, p := simulation(b, 1)
 	for range 10 {
 		p.Go(func() {
 			for p.Yield() == nil {
@@ -24,10 +24,10 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkSleep is a sleep in a bottle of a hundred sleepers: park, timer,
+// BenchmarkSleep is a sleep in a simulation of a hundred sleepers: park, timer,
 // and resumption.
 func BenchmarkSleep(b *testing.B) {
-	s, p := bottle(b, 1)
+	s, p := simulation(b, 1)
 	ctx := executor.NewContext(context.Background())
 	for i := range 100 {
 		p.Go(func() {
@@ -62,8 +62,8 @@ func BenchmarkEvent(b *testing.B) {
 		cancel()
 		g.Wait()
 	})
-	b.Run("bottle", func(b *testing.B) {
-		s, p := bottle(b, 1)
+	b.Run("simulation", func(b *testing.B) {
+		s, p := simulation(b, 1)
 		ping, pong := p.NewEvent(), p.NewEvent()
 		p.Go(func() { echo(p, context.Background(), ping, pong) })
 		p.Go(func() { echo(p, context.Background(), pong, ping) })

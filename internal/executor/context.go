@@ -10,7 +10,7 @@ import (
 // Unlike the standard one it can be embedded by value in a caller's struct,
 // its done channel is made only when somebody asks for it, and its callbacks
 // run in the goroutine that cancels, in the order in which they came. That is
-// what lets a bottle see a cancellation without a goroutine of its own.
+// what lets a simulation see a cancellation without a goroutine of its own.
 type Context struct {
 	parent   context.Context
 	deadline time.Time // zero: the parent's
@@ -170,7 +170,7 @@ func (c *Context) Value(key any) any {
 //
 // On a context that has ended, f is called in a goroutine of its own: the
 // standard library calls this method with a lock held that f needs. Code that
-// a bottle drives looks at Err first.
+// a simulation drives looks at Err first.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	cb := &callback{f: f}
 	if !c.adopt(cb) {
@@ -240,7 +240,7 @@ func (cb *callback) call() {
 	cb.f()
 }
 
-// callbacks is a list in order of arrival. The order matters: in a bottle it
+// callbacks is a list in order of arrival. The order matters: in a simulation it
 // reaches the trace. It is linked through its members because ten thousand
 // pods' contexts may hang on one parent, and each leaves on its own.
 type callbacks struct{ first, last *callback }

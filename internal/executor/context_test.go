@@ -46,7 +46,7 @@ func TestContext_OfAnEndedParent(t *testing.T) {
 	}
 }
 
-// In a bottle the order reaches the trace, so it must be the order of arrival
+// In a simulation the order reaches the trace, so it must be the order of arrival
 // and not that of a map.
 func TestContext_CallbacksRunInOrderOfArrival(t *testing.T) {
 	c := executor.NewContext(context.Background())

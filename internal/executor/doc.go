@@ -2,7 +2,7 @@
 // forks. It has two halves with one behaviour.
 //
 // The production half is goroutines, channels and the injected clock. The
-// bottle is coroutines on one thread, a heap of timers, and a seed that takes
+// simulation is coroutines on one thread, a heap of timers, and a seed that takes
 // every decision the real world would leave to chance. Over picks the half by
 // the clock it is given, so whoever configures a node passes a clock and never
 // sees the seam.
@@ -11,7 +11,7 @@
 //
 // A lifecycle bug is an interleaving: this reply after that kill, a crash
 // between those two calls. With goroutines an interleaving happens or does
-// not. In a bottle it has a number: the same program with the same seed takes
+// not. In a simulation it has a number: the same program with the same seed takes
 // the same steps, a crash can be placed at every one of them, and hours of
 // back-off pass in the time it takes to run what happens in between. All of it
 // is production code; only its waits are ours.
@@ -19,7 +19,7 @@
 // # Rules for those who use it
 //
 // They hold outside this package and outside edges, which talk to the real
-// world and cannot be in a bottle anyway.
+// world and cannot be in a simulation anyway.
 //
 //   - Wait by Sleep, Event, Latch and Group.Wait; fork by Go, Group and Each;
 //     bound a call by WithDeadline; derive contexts by WithCancel, NewContext
@@ -34,14 +34,14 @@
 //   - The time is compared so that "due" means not after now. Virtual time
 //     does not move by itself, and a strict comparison would spin.
 //
-// # What breaks a bottle
+// # What breaks a simulation
 //
 // Whatever happens outside its one thread, or by a chance that is not the
 // seed's:
 //
 //   - A go statement, a channel operation, a sync.Cond or WaitGroup: the first
 //     races with the thread, the others stop it for ever.
-//   - A clock's channels. The bottle's clock panics when asked for one. Code
+//   - A clock's channels. The simulation's clock panics when asked for one. Code
 //     outside this module waits by podworkers.Wait.
 //   - A timer of the standard library: context.WithTimeout, time.AfterFunc.
 //   - A lock held over a wait: the next one to want it stops the thread.
@@ -54,7 +54,7 @@
 // With Guard, a step that stops the thread is told of, with its stack. With
 // LetDriverWait, a wait of the driver runs the simulation until it is over.
 //
-// Contexts of the standard library are otherwise at home in a bottle as long as
+// Contexts of the standard library are otherwise at home in a simulation as long as
 // it is the driver or a coroutine that cancels them: those derived from ours end
 // in the call that ends ours, and a wait on a context of another make is ended
 // by the scheduler, which looks at it before each step.

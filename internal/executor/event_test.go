@@ -13,13 +13,13 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// inBoth runs f in a bubble and in a bottle: what it asserts holds in both.
+// inBoth runs f in a bubble and in a simulation: what it asserts holds in both.
 func inBoth(t *testing.T, f func(t *testing.T, seam executor.Executor)) {
 	t.Run("bubble", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, executor.Over(nil)) })
 	})
-	t.Run("bottle", func(t *testing.T) {
-		inBottle(t, func(_ *executor.Scheduler, p *executor.Process) { f(t, executor.Over(p.Clock())) })
+	t.Run("simulation", func(t *testing.T) {
+		inSimulation(t, func(_ *executor.Scheduler, p *executor.Process) { f(t, executor.Over(p.Clock())) })
 	})
 }
 
@@ -82,13 +82,13 @@ func TestEvent_ContextEndsAWait(t *testing.T) {
 
 // The waiter has been woken by time or by its context but has not run yet: a
 // signal that comes in between is not for the wait that is over.
-func TestEvent_BottleLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
+func TestEvent_SimulationLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 	for name, end := range map[string]func(s *executor.Scheduler, cancel func()){
 		"time":    func(s *executor.Scheduler, _ func()) { s.AdvanceTo(start.Add(time.Second)) },
 		"context": func(_ *executor.Scheduler, cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := bottle(t, 1)
+			s, p := simulation(t, 1)
 			ctx, cancel := executor.WithCancel(context.Background())
 			e := p.NewEvent()
 			var first, second bool
@@ -107,8 +107,8 @@ func TestEvent_BottleLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 	}
 }
 
-func TestEvent_BottlePanicsForASecondWaiter(t *testing.T) {
-	s, p := bottle(t, 1)
+func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
+	s, p := simulation(t, 1)
 	e := p.NewEvent()
 	p.Go(func() { _ = e.Wait(context.Background()) })
 	s.Settle()
@@ -118,7 +118,7 @@ func TestEvent_BottlePanicsForASecondWaiter(t *testing.T) {
 }
 
 func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
-	s, p := bottle(t, 1)
+	s, p := simulation(t, 1)
 	ctx, cancel := executor.WithCancel(context.Background())
 	l := p.NewLatch()
 	err := context.Canceled
@@ -157,7 +157,7 @@ func TestSleep_EndedContext(t *testing.T) {
 	})
 }
 
-// With a clock that is neither the real one nor a bottle's, deadlines are ours.
+// With a clock that is neither the real one nor a simulation's, deadlines are ours.
 func TestFakeClock(t *testing.T) {
 	fake := testclock.NewFakeClock(start)
 	seam := executor.Over(fake)

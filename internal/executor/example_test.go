@@ -20,14 +20,14 @@ func heartbeat(ctx context.Context, clk clock.Clock) {
 	fmt.Println(seam.Now().Format(time.TimeOnly), "stopped")
 }
 
-// A day in a bottle takes no time, and a crash is just another way to end.
+// A day in a simulation takes no time, and a crash is just another way to end.
 func Example() {
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	bottle := executor.NewScheduler(1, midnight)
-	process := bottle.NewProcess()
+	simulation := executor.NewScheduler(1, midnight)
+	process := simulation.NewProcess()
 	process.Go(func() { heartbeat(context.Background(), process.Clock()) })
 
-	bottle.RunUntil(midnight.Add(20 * time.Hour))
+	simulation.RunUntil(midnight.Add(20 * time.Hour))
 	fmt.Println("running:", process.Running())
 	process.Crash()
 	fmt.Println("running:", process.Running())
@@ -41,13 +41,13 @@ func Example() {
 
 func ExampleNewScheduler() {
 	for _, seed := range []uint64{0, 1, 0} {
-		bottle := executor.NewScheduler(seed, time.Time{})
-		process := bottle.NewProcess()
+		simulation := executor.NewScheduler(seed, time.Time{})
+		process := simulation.NewProcess()
 		for _, name := range []string{"a", "b", "c"} {
 			process.Go(func() { fmt.Print(name) })
 		}
-		bottle.Settle()
-		fmt.Println(" in", bottle.Steps(), "steps")
+		simulation.Settle()
+		fmt.Println(" in", simulation.Steps(), "steps")
 	}
 	// Output:
 	// bca in 3 steps

@@ -12,18 +12,18 @@ import (
 // seam treats it as any other failed wait: it returns.
 var ErrCrashed = errors.New("executor: the process has crashed")
 
-// Executor is the one seam through which code that a bottle may drive reads the
+// Executor is the one seam through which code that a simulation may drive reads the
 // time, waits and forks. All methods are safe for concurrent use in the
-// production half; the bottle's half belongs to one thread by construction.
+// production half; the simulation's half belongs to one thread by construction.
 type Executor interface {
-	// Now is the current time: the injected clock's, or the bottle's.
+	// Now is the current time: the injected clock's, or the simulation's.
 	Now() time.Time
 	// Sleep waits until d has passed and returns nil, or returns early with
 	// the context's error. A d of zero or less still lets others run.
 	Sleep(ctx context.Context, d time.Duration) error
 	// Go runs f concurrently with the caller. Nothing waits for it: who needs
 	// to know when it has ended uses a Group. If f panics, the program ends; in
-	// a bottle, the driver's Step panics with a *Panicked.
+	// a simulation, the driver's Step panics with a *Panicked.
 	Go(f func())
 	// NewEvent makes an Event. It holds no resources and needs no closing.
 	NewEvent() Event
@@ -56,16 +56,16 @@ type Latch interface {
 	// Opened reports whether it is open.
 	Opened() bool
 	// Done is closed when the latch opens: for people who select. Nothing that
-	// a bottle drives may receive from it; that is what Wait is for.
+	// a simulation drives may receive from it; that is what Wait is for.
 	Done() <-chan struct{}
 	// Wait returns nil once the latch is open, or the context's error.
 	Wait(ctx context.Context) error
 }
 
-// seamer is a clock that brings its own seam along, as a bottle's does.
+// seamer is a clock that brings its own seam along, as a simulation's does.
 type seamer interface{ executor() Executor }
 
-// Over gives the seam that goes with a clock: the bottle's own for a bottle's
+// Over gives the seam that goes with a clock: the simulation's own for a simulation's
 // clock, otherwise the production half built on it. A nil clock is the real
 // one. This is how an embedder gives a clock and never sees the seam.
 func Over(clk clock.Clock) Executor {

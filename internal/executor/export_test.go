@@ -1,6 +1,6 @@
 package executor
 
-// SetLimits lowers the numbers at which a bottle gives up, so that giving up
+// SetLimits lowers the numbers at which a simulation gives up, so that giving up
 // can be tested in a moment.
 func (s *Scheduler) SetLimits(idle, refused int) { s.limits = limits{idle, refused} }
 

@@ -81,7 +81,7 @@ func (g *Group) leave() {
 
 // Panicked is an error that carries a panic from where it happened to where it
 // is raised again: from a call of Each to Each's caller, from a coroutine to
-// the driver of its bottle.
+// the driver of its simulation.
 type Panicked struct {
 	Value any    // what the call panicked with
 	Stack []byte // where

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Process is one program in a bottle: the seam it runs on, and the unit that
+// Process is one program in a simulation: the seam it runs on, and the unit that
 // crashes. Several can share a scheduler, and one may be started after
 // another's crash, as a machine restarts an agent.
 //
@@ -43,7 +43,7 @@ func (p *Process) Crashed() bool { return p.crashed }
 // ErrCrashed, so does every later one, nothing can be forked any more, and
 // when Crash returns all coroutines have unwound, the youngest first.
 //
-// Called by a coroutine of any process in the bottle, and not by the driver,
+// Called by a coroutine of any process in the simulation, and not by the driver,
 // it returns at once, and the unwinding follows when that coroutine next waits
 // or ends: this is how a fake crashes its caller in the middle of a call.
 func (p *Process) Crash() {
@@ -174,10 +174,10 @@ func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // NewEvent implements Executor.
-func (p *Process) NewEvent() Event { return &bottledEvent{p: p} }
+func (p *Process) NewEvent() Event { return &simulatedEvent{p: p} }
 
 // NewLatch implements Executor.
-func (p *Process) NewLatch() Latch { return &bottledLatch{p: p, done: make(chan struct{})} }
+func (p *Process) NewLatch() Latch { return &simulatedLatch{p: p, done: make(chan struct{})} }
 
 // WithDeadline implements Executor with a place in the heap of times. Only a deadline
 // that passes costs a coroutine, whose step ends the context: what else is due
@@ -226,14 +226,14 @@ func (d *deadline) due() {
 }
 
 // enter finds the coroutine that is about to wait, and whether it may. A loop
-// that ignores the refusal would hang the bottle, so it is counted.
+// that ignores the refusal would hang the simulation, so it is counted.
 func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
 	if c == nil {
 		if p.crashed {
 			return nil, ErrCrashed
 		}
-		fault("executor: the driver of a bottle waits inside it: use Process.Go and Scheduler.RunUntil")
+		fault("executor: the driver of a simulation waits inside it: use Process.Go and Scheduler.RunUntil")
 	}
 	var err error
 	if p.crashed || c.p.crashed {
@@ -276,14 +276,14 @@ func (p *Process) park(c *coroutine, ctx context.Context, due time.Time, timed b
 	return c.woken, nil
 }
 
-// bottledEvent is an Event of a process.
-type bottledEvent struct {
+// simulatedEvent is an Event of a process.
+type simulatedEvent struct {
 	p      *Process
 	set    bool
 	waiter *coroutine
 }
 
-func (e *bottledEvent) Signal() {
+func (e *simulatedEvent) Signal() {
 	if c := e.waiter; c != nil && e.p.s.wake(c, wokenBySignal) {
 		e.waiter = nil
 		return
@@ -291,16 +291,16 @@ func (e *bottledEvent) Signal() {
 	e.set = true // Nobody waits, or who did is on its way for another reason.
 }
 
-func (e *bottledEvent) Wait(ctx context.Context) error {
+func (e *simulatedEvent) Wait(ctx context.Context) error {
 	_, err := e.wait(ctx, time.Time{}, false)
 	return err
 }
 
-func (e *bottledEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
+func (e *simulatedEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	return e.wait(ctx, t, true)
 }
 
-func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool, error) {
+func (e *simulatedEvent) wait(ctx context.Context, t time.Time, timed bool) (bool, error) {
 	if e.p.driverMayWait() {
 		return e.driverWaits(ctx, t, timed)
 	}
@@ -324,7 +324,7 @@ func (e *bottledEvent) wait(ctx context.Context, t time.Time, timed bool) (bool,
 }
 
 // driverWaits takes the signal for the driver.
-func (e *bottledEvent) driverWaits(ctx context.Context, t time.Time, timed bool) (bool, error) {
+func (e *simulatedEvent) driverWaits(ctx context.Context, t time.Time, timed bool) (bool, error) {
 	err := ctx.Err()
 	if err != nil {
 		return false, err
@@ -337,15 +337,15 @@ func (e *bottledEvent) driverWaits(ctx context.Context, t time.Time, timed bool)
 	return taken, err
 }
 
-// bottledLatch is a Latch of a process.
-type bottledLatch struct {
+// simulatedLatch is a Latch of a process.
+type simulatedLatch struct {
 	p       *Process
 	open    bool
 	done    chan struct{}
 	waiters []*coroutine
 }
 
-func (l *bottledLatch) Open() {
+func (l *simulatedLatch) Open() {
 	if l.open {
 		return
 	}
@@ -357,11 +357,11 @@ func (l *bottledLatch) Open() {
 	l.waiters = nil
 }
 
-func (l *bottledLatch) Opened() bool { return l.open }
+func (l *simulatedLatch) Opened() bool { return l.open }
 
-func (l *bottledLatch) Done() <-chan struct{} { return l.done }
+func (l *simulatedLatch) Done() <-chan struct{} { return l.done }
 
-func (l *bottledLatch) Wait(ctx context.Context) error {
+func (l *simulatedLatch) Wait(ctx context.Context) error {
 	if l.open && !l.p.crashed {
 		return nil
 	}
@@ -383,7 +383,7 @@ func (l *bottledLatch) Wait(ctx context.Context) error {
 	return err
 }
 
-// processClock is the clock of a bottled process. It tells the time; whoever
+// processClock is the clock of a simulated process. It tells the time; whoever
 // would wait on one of its channels would stop the only thread there is.
 type processClock struct{ p *Process }
 

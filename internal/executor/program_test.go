@@ -227,9 +227,9 @@ func TestProgram_Bubble(t *testing.T) {
 	})
 }
 
-// play runs the program in a bottle to its end.
+// play runs the program in a simulation to its end.
 func play(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
-	s, proc := bottle(t, seed)
+	s, proc := simulation(t, seed)
 	p := &program{Executor: executor.Over(proc.Clock()), ctx: context.Background()}
 	proc.Go(p.run)
 	s.RunUntil(start.Add(time.Minute))
@@ -238,7 +238,7 @@ func play(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
 	return p, s
 }
 
-func TestProgram_Bottle(t *testing.T) {
+func TestProgram_Simulation(t *testing.T) {
 	traces := map[string]bool{}
 	for seed := range uint64(50) {
 		p, s := play(t, seed)
@@ -252,7 +252,7 @@ func TestProgram_Bottle(t *testing.T) {
 }
 
 // A context may come from anywhere; it must not change a single step.
-func TestProgram_BottleUnderAnyContext(t *testing.T) {
+func TestProgram_SimulationUnderAnyContext(t *testing.T) {
 	type key struct{}
 	want, _ := play(t, 7)
 	standard, cancel := context.WithCancel(context.Background())
@@ -265,7 +265,7 @@ func TestProgram_BottleUnderAnyContext(t *testing.T) {
 		"ours on that":      executor.NewContext(executor.NewContext(standard)),
 		"detached standard": executor.Detach(standard),
 	} {
-		s, proc := bottle(t, 7)
+		s, proc := simulation(t, 7)
 		p := &program{Executor: executor.Over(proc.Clock()), ctx: ctx}
 		proc.Go(p.run)
 		s.RunUntil(start.Add(time.Minute))
@@ -287,7 +287,7 @@ func advance(s *executor.Scheduler) bool {
 	return s.Step()
 }
 
-// A crash at any step unwinds all of the program, leaves nothing in the bottle
+// A crash at any step unwinds all of the program, leaves nothing in the simulation
 // or on the contexts outside, and a program started after it runs as ever.
 func TestProgram_CrashAtEveryStep(t *testing.T) {
 	_, whole := play(t, 3)

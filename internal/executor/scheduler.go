@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Scheduler is the bottle's half of the seam: one thread, coroutines over a
+// Scheduler is the simulation's half of the seam: one thread, coroutines over a
 // heap of timers, and a seed that decides every choice the real world would
 // leave to chance. The same program with the same seed takes the same steps.
 //
@@ -33,7 +33,7 @@ type Scheduler struct {
 	waitsSince time.Time // of the driver, one after another; zero: it drives
 }
 
-// limits are the numbers at which a bottle concludes that the program in it
+// limits are the numbers at which a simulation concludes that the program in it
 // will never come to rest, and panics rather than hang the test.
 type limits struct {
 	idle    int // steps at one instant
@@ -49,14 +49,14 @@ func NewScheduler(seed uint64, start time.Time) *Scheduler {
 	}
 }
 
-// Now is the bottle's time.
+// Now is the simulation's time.
 func (s *Scheduler) Now() time.Time { return s.now }
 
 // Steps is how many times a coroutine has been resumed so far: the number by
 // which a crash is placed.
 func (s *Scheduler) Steps() int { return s.steps }
 
-// Float64 is a number in [0,1) from the bottle's seed: jitter for what it runs.
+// Float64 is a number in [0,1) from the simulation's seed: jitter for what it runs.
 func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 
 // Step resumes one ready coroutine, chosen by the seed, until it waits again
@@ -231,7 +231,7 @@ const (
 	wokenByContext
 )
 
-// coroutine is one thread of a bottled process. It runs only inside
+// coroutine is one thread of a simulated process. It runs only inside
 // Scheduler.resume, so that at any time at most one does.
 type coroutine struct {
 	p       *Process

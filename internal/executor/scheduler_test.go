@@ -13,7 +13,7 @@ import (
 
 func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 	for seed := range uint64(20) {
-		s, p := bottle(t, seed)
+		s, p := simulation(t, seed)
 		var woke []time.Duration
 		for _, d := range []time.Duration{5, 1, 4, 2, 3, 9} {
 			p.Go(func() {
@@ -32,7 +32,7 @@ func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 }
 
 func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
-	s, p := bottle(t, 1)
+	s, p := simulation(t, 1)
 	woke := false
 	p.Go(func() { woke = p.Sleep(context.Background(), time.Second) == nil })
 	s.Settle()
@@ -52,7 +52,7 @@ func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
 func TestScheduler_SeedOrdersEquals(t *testing.T) {
 	first := map[int]bool{}
 	for seed := range uint64(50) {
-		s, p := bottle(t, seed)
+		s, p := simulation(t, seed)
 		var order []int
 		for i := range 4 {
 			p.Go(func() {
@@ -77,7 +77,7 @@ func TestScheduler_FloatIsTheSeeds(t *testing.T) {
 }
 
 func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
-	s, p := bottle(t, 1)
+	s, p := simulation(t, 1)
 	root := executor.NewContext(context.Background())
 	ctx, cancel := p.WithDeadline(root, start.Add(time.Hour))
 	s.Settle()
@@ -97,7 +97,7 @@ func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
 }
 
 func TestWithDeadline_ThePastHasEndedBeforeAnythingRuns(t *testing.T) {
-	s, p := bottle(t, 1)
+	s, p := simulation(t, 1)
 	ctx, cancel := p.WithDeadline(context.Background(), start)
 	defer cancel()
 	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
@@ -121,7 +121,7 @@ func TestWithDeadline_TheNearerOneIsSaid(t *testing.T) {
 
 // Contexts that the standard library derives from ours end in the same call,
 // and whoever waits on one is woken without a goroutine of anybody's.
-func TestStandardContextsInABottle(t *testing.T) {
+func TestStandardContextsInASimulation(t *testing.T) {
 	for name, parent := range map[string]func() (context.Context, func()){
 		"of ours": func() (context.Context, func()) {
 			c := executor.NewContext(context.Background())
@@ -132,7 +132,7 @@ func TestStandardContextsInABottle(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := bottle(t, 1)
+			s, p := simulation(t, 1)
 			root, end := parent()
 			standard, cancel := context.WithCancel(root)
 			defer cancel()
@@ -151,7 +151,7 @@ func TestStandardContextsInABottle(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	s, p := bottle(t, 1)
+	s, p := simulation(t, 1)
 	clk := p.Clock()
 	s.AdvanceTo(start.Add(time.Minute))
 	assert.Equal(t, start.Add(time.Minute), clk.Now())

@@ -50,7 +50,7 @@ const (
 	Floor5a
 	// Floor5b has the assembled node and what is attached to it.
 	Floor5b
-	// Floor5c has the node in a bottle.
+	// Floor5c has the simulated node.
 	Floor5c
 	// Floor6 has the programs.
 	Floor6
@@ -181,7 +181,7 @@ func Podkeel() House {
 			{"podworkers/podworkerstest", Kit, Floor4},
 			{"runtime/runtimetest", Kit, Floor4},
 
-			// The whole, from its rhythm to its bottle.
+			// The whole, from its rhythm to its simulation.
 			{"syncloop", Shell, Floor5a},
 			{"syncloop/gc", Shell, Floor5a},
 			{"syncloop/node", Shell, Floor5b},

@@ -54,12 +54,12 @@ func quiet(r *findings, h House) {
 	})
 }
 
-// seam forbids in a shell every way to wait or fork that a bottle cannot see.
+// seam forbids in a shell every way to wait or fork that a simulation cannot see.
 func seam(r *findings, h House) {
 	eachSource(r, h, []Mark{Shell}, func(f *File, n ast.Node) {
-		r.forks(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a bottle cannot drive it")
-		r.channels(f, n, true, "wait by a executor.Event or executor.Latch, or a bottle cannot drive it; people who select get a Latch's Done")
-		r.clock(f, n, "read and wait by executor.Over(config.Clock), or a bottle cannot drive it")
+		r.forks(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a simulation cannot drive it")
+		r.channels(f, n, true, "wait by a executor.Event or executor.Latch, or a simulation cannot drive it; people who select get a Latch's Done")
+		r.clock(f, n, "read and wait by executor.Over(config.Clock), or a simulation cannot drive it")
 		r.blockers(f, n)
 		r.imports(f, n, "chance is injected as Jitter: a shell takes math/rand/v2 for the default", "math/rand", "crypto/rand")
 		if pkg, name := f.selected(n); pkg == "math/rand/v2" && name != "Float64" {
@@ -133,9 +133,9 @@ func (r *findings) clock(f *File, n ast.Node, do string) {
 func (r *findings) blockers(f *File, n ast.Node) {
 	switch pkg, name := f.selected(n); {
 	case pkg == "sync" && (name == "WaitGroup" || name == "Cond" || name == "NewCond"):
-		r.at(f, n, "sync.%s: use a executor.Group or a executor.Event, or a bottle cannot drive it", name)
+		r.at(f, n, "sync.%s: use a executor.Group or a executor.Event, or a simulation cannot drive it", name)
 	case pkg == "context" && (strings.HasPrefix(name, "With") || name == "AfterFunc"):
-		r.at(f, n, "context.%s: use the executor's contexts, or a bottle cannot drive it", name)
+		r.at(f, n, "context.%s: use the executor's contexts, or a simulation cannot drive it", name)
 	}
 }
 

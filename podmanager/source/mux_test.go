@@ -284,9 +284,9 @@ func TestNew_NamesEveryFault(t *testing.T) {
 		"source: bad config: source \"a\" is nil\nsource: bad config: source \"b\" is nil")
 }
 
-// TestRun_SameUnderGoroutinesAndInTheBottle: one program with a source that
+// TestRun_SameUnderGoroutinesAndInTheSimulation: one program with a source that
 // fails on a schedule gives one transcript under both halves of the seam.
-func TestRun_SameUnderGoroutinesAndInTheBottle(t *testing.T) {
+func TestRun_SameUnderGoroutinesAndInTheSimulation(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	program := func(clk clock.Clock, log *[]string, began time.Time) *source.Mux {
 		n := 0
@@ -312,15 +312,15 @@ func TestRun_SameUnderGoroutinesAndInTheBottle(t *testing.T) {
 		require.NoError(t, m.Run(ctx))
 	})
 	for seed := range uint64(5) {
-		var bottled []string
+		var simulated []string
 		s := executor.NewScheduler(seed, start)
 		p := s.NewProcess()
-		m := program(p.Clock(), &bottled, start)
+		m := program(p.Clock(), &simulated, start)
 		p.Go(func() { _ = m.Run(context.Background()) })
 		s.RunUntil(start.Add(30 * time.Second))
 		p.Crash()
 		assert.Zero(t, p.Running())
-		assert.Equal(t, real, bottled)
+		assert.Equal(t, real, simulated)
 	}
 	assert.Equal(t, []string{
 		"run 0s", "file ADD a", "run 1s", "file UPDATE a", "run 3s", "file UPDATE a",

@@ -17,17 +17,17 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// sending is a store and a sender in a bottle, and a sink that writes down what
+// sending is a store and a sender in a simulation, and a sink that writes down what
 // arrives there.
 type sending struct {
 	*status.Store
-	t       *testing.T
-	bottle  *executor.Scheduler
-	process *executor.Process
-	sender  *status.Sender
-	cancel  context.CancelFunc
-	err     error
-	ended   bool
+	t          *testing.T
+	simulation *executor.Scheduler
+	process    *executor.Process
+	sender     *status.Sender
+	cancel     context.CancelFunc
+	err        error
+	ended      bool
 
 	latency time.Duration
 	arrived []string
@@ -39,8 +39,8 @@ type sending struct {
 
 func newSending(t *testing.T, change ...func(*status.SenderConfig)) *sending {
 	s := &sending{t: t, busy: map[types.UID]bool{}, could: map[types.UID]bool{}, latency: 20 * time.Millisecond}
-	s.bottle = executor.NewScheduler(1, start)
-	s.process = s.bottle.NewProcess()
+	s.simulation = executor.NewScheduler(1, start)
+	s.process = s.simulation.NewProcess()
 	s.Store = status.New(status.Config{Clock: s.process.Clock()})
 	cfg := status.SenderConfig{
 		Store: s.Store, Sink: s, Clock: s.process.Clock(), CouldRun: func(uid types.UID) bool { return s.could[uid] },
@@ -59,7 +59,7 @@ func (s *sending) run() {
 	ctx, cancel := executor.WithCancel(context.Background())
 	s.cancel, s.ended = cancel, false
 	s.process.Go(func() { s.err, s.ended = s.sender.Run(ctx), true })
-	s.bottle.Settle()
+	s.simulation.Settle()
 }
 
 // Send takes its time.
@@ -76,18 +76,18 @@ func (s *sending) Send(ctx context.Context, u status.Update) error {
 			return err
 		}
 	}
-	word := fmt.Sprintf("%dms %s v%d %s", s.bottle.Now().Sub(start).Milliseconds(), u.UID, u.Version, u.Status.Phase)
+	word := fmt.Sprintf("%dms %s v%d %s", s.simulation.Now().Sub(start).Milliseconds(), u.UID, u.Version, u.Status.Phase)
 	if u.Status.Reason != "" {
 		word += "/" + u.Status.Reason
 	}
 	if u.Removed {
-		word = fmt.Sprintf("%dms %s removed", s.bottle.Now().Sub(start).Milliseconds(), u.UID)
+		word = fmt.Sprintf("%dms %s removed", s.simulation.Now().Sub(start).Milliseconds(), u.UID)
 	}
 	s.arrived = append(s.arrived, word)
 	return nil
 }
 
-func (s *sending) at(d time.Duration) { s.bottle.RunUntil(start.Add(d)) }
+func (s *sending) at(d time.Duration) { s.simulation.RunUntil(start.Add(d)) }
 
 // heard is what has arrived since it was asked last.
 func (s *sending) heard() string {
@@ -99,7 +99,7 @@ func (s *sending) heard() string {
 // end ends the sender and gives its error.
 func (s *sending) end(within time.Duration) error {
 	s.cancel()
-	s.bottle.RunUntil(s.bottle.Now().Add(within))
+	s.simulation.RunUntil(s.simulation.Now().Add(within))
 	require.True(s.t, s.ended, "Run has not returned")
 	assert.Zero(s.t, s.process.Running())
 	return s.err
@@ -157,7 +157,7 @@ func TestSender_EndsAndReadinessGoFirst(t *testing.T) {
 	s.at(time.Second)
 	s.heard()
 	s.SetPodStatus(newPod("x"), phase(v1.PodPending))
-	s.bottle.Settle() // It is being sent.
+	s.simulation.Settle() // It is being sent.
 	s.SetPodStatus(newPod("a"), func() v1.PodStatus { r := ready(v1.ConditionTrue); r.Reason = "still"; return r }())
 	s.SetPodStatus(newPod("e"), phase(v1.PodPending))
 	s.SetPodStatus(newPod("b"), ready(v1.ConditionFalse))
@@ -200,7 +200,7 @@ func TestSender_Item25_RetriesAlone(t *testing.T) {
 	s.at(time.Minute + time.Second)
 	assert.Equal(t, time.Second, pauses[3], "it had arrived meanwhile")
 	for range 7 {
-		s.bottle.RunUntil(s.bottle.Now().Add(time.Minute))
+		s.simulation.RunUntil(s.simulation.Now().Add(time.Minute))
 	}
 	assert.Equal(t, time.Minute, pauses[len(pauses)-1], "never longer")
 	away = false
@@ -277,7 +277,7 @@ func TestSender_Item43_SaysWhatWasNotSent(t *testing.T) {
 	// Another Run goes on with it.
 	s.answer, s.arrived = nil, nil
 	s.run()
-	s.bottle.RunUntil(s.bottle.Now().Add(time.Minute))
+	s.simulation.RunUntil(s.simulation.Now().Add(time.Minute))
 	assert.Len(t, s.arrived, 2)
 	require.NoError(t, s.end(0))
 }
@@ -287,7 +287,7 @@ func TestSender_EndsAtOnceWithoutADrain(t *testing.T) {
 	s.latency = time.Hour
 	s.run()
 	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.bottle.Settle()
+	s.simulation.Settle()
 	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
 	assert.EqualError(t, s.end(0), "status: not everything was sent: of pods [a b]")
 	assert.Empty(t, s.heard())
@@ -319,7 +319,7 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 	s.at(time.Second)
 	s.latency = time.Hour
 	s.SetPodStatus(newPod("h"), phase(v1.PodRunning))
-	s.bottle.Settle()
+	s.simulation.Settle()
 	s.latency = 20 * time.Millisecond
 	s.SetPodStatus(newPod("q"), phase(v1.PodRunning))
 	s.at(4 * time.Second)
@@ -332,7 +332,7 @@ func TestSender_RunsOnce(t *testing.T) {
 	s := newSending(t)
 	s.run()
 	s.process.Go(func() { assert.ErrorIs(t, s.sender.Run(context.Background()), status.ErrSenderRuns) })
-	s.bottle.Settle()
+	s.simulation.Settle()
 	require.NoError(t, s.end(0))
 }
 

@@ -60,7 +60,7 @@ func TestStories(t *testing.T) {
 // story is one pod on one machine.
 type story struct {
 	t      *testing.T
-	b      bottle
+	b      simulation
 	mem    *memory.Runtime
 	faults *faulty.Faults
 	tap    *tap

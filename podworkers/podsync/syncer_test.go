@@ -49,7 +49,7 @@ func look(t *testing.T, rt runtime.Runtime) *runtime.PodStatus {
 	return status
 }
 
-// The same under goroutines as in the bottle: kills are concurrent (TO-1), a
+// The same under goroutines as in the simulation: kills are concurrent (TO-1), a
 // call returns as soon as its context ends, and the next one has the rest of it.
 func TestSyncTerminatingPod_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -142,15 +142,15 @@ func (t *tap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) 
 	return t.Runtime.(runtime.StatusReporter).RuntimeStatus(ctx)
 }
 
-// bottle runs calls of one process to their end, in virtual time.
-type bottle struct {
+// simulation runs calls of one process to their end, in virtual time.
+type simulation struct {
 	s *executor.Scheduler
 	p *executor.Process
 }
 
 // run calls f in the process and lets time pass until it has returned, or
 // until something that is due at a time given by at has been done.
-func (b *bottle) run(f func(), at ...due) (hangs bool) {
+func (b *simulation) run(f func(), at ...due) (hangs bool) {
 	done := false
 	b.p.Go(func() {
 		f()

@@ -19,7 +19,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// agent is workers with a syncer in the bottle. Who is told that a pod has
+// agent is workers with a syncer in the simulation. Who is told that a pod has
 // changed syncs it at once, so that all that happens later is due to errors.
 type agent struct {
 	s       *executor.Scheduler

@@ -1,4 +1,4 @@
-// Package podworkerstest runs podworkers in a bottle: the production code, on
+// Package podworkerstest runs podworkers in a simulation: the production code, on
 // one thread and a clock of its own, driven step by step. A pod's whole life
 // takes microseconds and is a fixed text; read the package's example first.
 //
@@ -22,7 +22,7 @@
 // Syncer, Cache and Trace also work among goroutines, with the real clock or
 // in a testing/synctest bubble. There a Trace's lines may be in another order
 // than what they tell of, where two goroutines are concerned; Rules are for
-// bottles.
+// simulations.
 //
 // # To read a transcript
 //

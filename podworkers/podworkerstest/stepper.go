@@ -27,7 +27,7 @@ type Config struct {
 	Seed uint64
 	// Start is the time at the beginning; zero is the first of January 2000.
 	Start time.Time
-	// Syncer makes the syncer under test, on the bottle's clock, once for each
+	// Syncer makes the syncer under test, on the simulation's clock, once for each
 	// process (see Restart). It waits by podworkers.Wait, and a panic of it fails
 	// the test. nil is the Stepper's own Syncer.
 	Syncer func(clk clock.Clock) podworkers.PodSyncer
@@ -41,7 +41,7 @@ type Config struct {
 	Log                       *slog.Logger
 }
 
-// Stepper is the workers of a node in a bottle: the production code, on one
+// Stepper is the workers of a simulated node: the production code, on one
 // thread, with a clock that only Advance moves, driven step by step. Nothing
 // happens between its calls. A call of the test that waits, such as
 // Completion.Wait, steps until that has come. It is not safe for concurrent use.
@@ -220,10 +220,10 @@ func (s *Stepper) Advance(d time.Duration) {
 // Clock is the clock of the present workers, for what runs beside them.
 func (s *Stepper) Clock() clock.Clock { return s.process.Clock() }
 
-// Now is the bottle's time.
+// Now is the simulation's time.
 func (s *Stepper) Now() time.Time { return s.scheduler.Now() }
 
-// Float64 is a number in [0,1) from the bottle's seed.
+// Float64 is a number in [0,1) from the simulation's seed.
 func (s *Stepper) Float64() float64 { return s.scheduler.Float64() }
 
 // Coroutines is how many the workers have: Run's, and one for each pod that is
@@ -260,7 +260,7 @@ func (s *Stepper) Crash() {
 	}
 }
 
-// Restart starts new workers after a Crash or a Stop, in the same bottle. They
+// Restart starts new workers after a Crash or a Stop, in the same simulation. They
 // know nothing.
 func (s *Stepper) Restart() {
 	s.process.Crash()
@@ -270,7 +270,7 @@ func (s *Stepper) Restart() {
 	s.launch()
 }
 
-// Close ends everything in the bottle. It is called at the end; with Config.T
+// Close ends everything in the simulation. It is called at the end; with Config.T
 // the end of the test does it.
 func (s *Stepper) Close() {
 	if !s.scheduler.Stalled() {

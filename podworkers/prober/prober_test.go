@@ -26,7 +26,7 @@ func at(d time.Duration) time.Time { return start.Add(d) }
 // told (PR-2), a container that ends fails all its probes but those that have failed
 // already (PR-7), and after StopLivenessAndStartup only readiness goes on (PR-8).
 func TestRun_Life(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "lrs"))
 	s.RunUntil(at(5 * time.Second))
 	assert.Empty(t, w.lines(), "PR-4: nothing is known of a container")
@@ -73,7 +73,7 @@ func TestRun_Life(t *testing.T) {
 // An attempt without an answer is tried three times, and thrown away.
 func TestAttempt_PR11_Errors(t *testing.T) {
 	for what, want := range map[string]int{"error": 3, "nothing": 3, "panic": 1} {
-		w, s, _ := bottle(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
+		w, s, _ := simulation(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
 		w.say("a/c/Liveness", what)
 		w.p.AddPod(aPod("a", "l"))
 		w.runs("a", "1")
@@ -86,7 +86,7 @@ func TestAttempt_PR11_Errors(t *testing.T) {
 }
 
 func TestAttempt_TimeoutIsAFailure(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.say("a/c/Liveness", "hang")
 	w.p.AddPod(aPod("a", "l"))
 	w.runs("a", "1")
@@ -103,7 +103,7 @@ func TestAttempt_TimeoutIsAFailure(t *testing.T) {
 }
 
 func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.say("a/c/Readiness", "warn")
 	w.p.AddPod(aPod("a", "r"))
 	w.runs("a", "1")
@@ -117,7 +117,7 @@ func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
 // I21: what is removed ends at once, and what it finds out is dropped (PR-18). A pod
 // that is added when it is deleted has no liveness probe (PR-8).
 func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
-	w, s, p := bottle(t)
+	w, s, p := simulation(t)
 	pod := aPod("a", "l")
 	pod.Spec.Containers[0].LivenessProbe.TimeoutSeconds = 100
 	for name, end := range map[string]func(){
@@ -147,7 +147,7 @@ func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 // A pod that is heard of while housekeeping asks about it is another one, and kept;
 // so is one that comes meanwhile. All others go, whether they were added or only observed.
 func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	for _, uid := range []string{"added", "gone", "observed", "wanted"} {
 		w.p.AddPod(aPod(uid, "r"))
 		w.runs(uid, "1")
@@ -257,7 +257,7 @@ func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 
 // A limit on how many run at once; the oldest goes first.
 func TestRun_Limit(t *testing.T) {
-	w, s, _ := bottle(t, func(c *prober.Config) { c.MaxProbes = 3 })
+	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 3 })
 	for i := range 9 {
 		uid := fmt.Sprint(i)
 		w.say(uid+"/c/Readiness", "500ms")
@@ -277,7 +277,7 @@ func TestRun_Limit(t *testing.T) {
 
 // Pods that hang use half of the places at most, once they are known for it.
 func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
-	w, s, _ := bottle(t, func(c *prober.Config) { c.MaxProbes = 4 })
+	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 4 })
 	for i := range 8 {
 		uid := fmt.Sprint("hangs", i)
 		w.say(uid+"/c/Readiness", "hang")
@@ -300,7 +300,7 @@ func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
 
 // I49: without containers nothing happens, and a prober with nothing due sleeps.
 func TestRun_I49_IdleCostsNothing(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "lr"))
 	s.Settle()
 	before := s.Steps()
@@ -312,7 +312,7 @@ func TestRun_I49_IdleCostsNothing(t *testing.T) {
 
 // An observation that comes before the pod is kept for it.
 func TestObserve_BeforeAddPod(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.runs("a", "1")
 	w.p.AddPod(aPod("a", "r"))
 	s.RunUntil(at(time.Second))
@@ -321,7 +321,7 @@ func TestObserve_BeforeAddPod(t *testing.T) {
 
 // PR-1: adding a pod again adds what is new and leaves the rest alone (PR-19).
 func TestAddPod_PR1(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "r"))
 	w.runs("a", "1")
 	s.RunUntil(at(time.Second))
@@ -336,7 +336,7 @@ func TestAddPod_PR1(t *testing.T) {
 // Sidecars are probed; init containers that end are not, whatever they say.
 func TestAddPod_WhichContainers(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	pod := aPod("a", "")
 	pod.Spec.InitContainers = []v1.Container{
 		{Name: "init", LivenessProbe: &v1.Probe{}},
@@ -355,7 +355,7 @@ func TestAddPod_WhichContainers(t *testing.T) {
 func TestResult_Reentry(t *testing.T) {
 	var got []string
 	var w *world
-	w, s, _ := bottle(t, func(c *prober.Config) {
+	w, s, _ := simulation(t, func(c *prober.Config) {
 		c.Result = func(r prober.Result) {
 			got = append(got, fmt.Sprintf("%v %v", r.Kind, r.Success))
 			if len(got) == 1 {

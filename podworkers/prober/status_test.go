@@ -40,7 +40,7 @@ func TestUpdatePodStatus_PR15_PR16(t *testing.T) {
 	for probes, want := range map[string]struct{ added, probed string }{
 		"": {both, both}, "l": {both, both}, "r": {started, both}, "s": {neither, both}, "rs": {neither, both},
 	} {
-		w, s, _ := bottle(t)
+		w, s, _ := simulation(t)
 		pod := aPod("a", probes)
 		assert.Equal(t, want.added, w.judged(pod, running("1")), "%q, of a pod that was not added", probes)
 		w.runs("a", "1")
@@ -57,7 +57,7 @@ func TestUpdatePodStatus_PR15_PR16(t *testing.T) {
 }
 
 func TestUpdatePodStatus_PR14_ProbesAtOnce(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	pod := aPod("a", "r")
 	w.say("a/c/Readiness", "error")
 	w.p.AddPod(pod)
@@ -71,7 +71,7 @@ func TestUpdatePodStatus_PR14_ProbesAtOnce(t *testing.T) {
 
 func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	pod := aPod("a", "")
 	pod.Spec.InitContainers = []v1.Container{
 		{Name: "done"}, {Name: "failed"}, {Name: "runs"},
@@ -101,7 +101,7 @@ func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 
 // PR-5: an agent that begins again finds what was published, and believes it.
 func TestUpdatePodStatus_PR5_AgentRestart(t *testing.T) {
-	w, s, _ := bottle(t)
+	w, s, _ := simulation(t)
 	pod := aPod("a", "rs")
 	old := running("1")
 	old.State.Running.StartedAt = metav1.NewTime(start.Add(-time.Hour))

@@ -194,8 +194,8 @@ func (w *world) ended(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{Containers: []prober.Container{{Name: "c", ID: id}}})
 }
 
-// bottle runs a world's prober in virtual time.
-func bottle(t *testing.T, change ...func(*prober.Config)) (*world, *executor.Scheduler, *executor.Process) {
+// simulation runs a world's prober in virtual time.
+func simulation(t *testing.T, change ...func(*prober.Config)) (*world, *executor.Scheduler, *executor.Process) {
 	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
 	w := newWorld(t, p.Clock(), change...)

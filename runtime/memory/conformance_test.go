@@ -35,7 +35,7 @@ func TestConformance_InABubble(t *testing.T) {
 	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return harness(clock.RealClock{}) })
 }
 
-func TestConformance_InTheBottle(t *testing.T) {
+func TestConformance_InTheSimulation(t *testing.T) {
 	for _, c := range runtimetest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			for seed := range uint64(5) {

@@ -1,6 +1,6 @@
 // Package memory is a runtime.Runtime that runs nothing: a machine in memory
 // whose containers follow scripts on an injected clock. It is what the tests,
-// the examples and a node in a bottle run on, and it keeps every promise that
+// the examples and a simulated node run on, and it keeps every promise that
 // the package runtime asks of an implementer; runtimetest checks that.
 //
 // # State is computed
@@ -54,7 +54,7 @@
 // # Clients come and go
 //
 // New returns the view of a client on the machine's clock. On makes further
-// views, each waiting on the clock of its own process. A process in a bottle
+// views, each waiting on the clock of its own process. A process in a simulation
 // can crash at any call: before it, or after it with the effect done and the
 // reply lost. What the machine runs goes on.
 //

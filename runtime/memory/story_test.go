@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// The stories of testdata, told in a bottle: each command is a call by a
+// The stories of testdata, told in a simulation: each command is a call by a
 // client's process, and what it prints is what that and others bring about.
 // Times are since the beginning.
 func TestStories(t *testing.T) {

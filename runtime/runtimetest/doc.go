@@ -11,7 +11,7 @@
 // Cases wait through the harness's clock, so the same suite takes its time on
 // a real runtime and none on one that lives in virtual time: RunInBubble runs
 // it in testing/synctest bubbles, and a Case can be run as a coroutine of a
-// node in a bottle.
+// simulated node.
 //
 // No case accuses a correct runtime of being slow. A container that is sent TERM
 // has said before that it listens: see Harness.Ready for how, and for what

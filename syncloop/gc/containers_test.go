@@ -38,19 +38,19 @@ func (p picture) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return p.machine.PodStatus(context.Background(), uid)
 }
 
-// collector is a bottle with Containers.
+// collector is a simulation with Containers.
 type collector struct {
-	*bottle
+	*simulation
 	containers *gc.Containers
 	picture    picture
 }
 
 func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.ContainersConfig)) *collector {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
-	c := &collector{bottle: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
+	c := &collector{simulation: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: limits, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
@@ -256,7 +256,7 @@ func TestContainers_KC17_Logs(t *testing.T) {
 func TestContainers_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{}, clock.RealClock{})
-		c := &collector{bottle: &bottle{bench: b}, picture: picture{b, nil}}
+		c := &collector{simulation: &simulation{bench: b}, picture: picture{b, nil}}
 		var err error
 		c.containers, err = gc.NewContainers(gc.ContainersConfig{
 			Runtime: b.machine, Seen: c.picture, Living: func(types.UID) bool { return true }, Policy: policy.Containers{MinAge: time.Second},

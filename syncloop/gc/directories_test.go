@@ -55,19 +55,19 @@ func (s *cabinet) Remove(_ context.Context, uid types.UID, gone func(types.UID) 
 	return nil
 }
 
-// cleaner is a bottle with Directories.
+// cleaner is a simulation with Directories.
 type cleaner struct {
-	*bottle
+	*simulation
 	cabinet     *cabinet
 	directories *gc.Directories
 }
 
 func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
-	c := &cleaner{bottle: b, cabinet: &cabinet{b.bench, uids, map[string]int{}}}
+	c := &cleaner{simulation: b, cabinet: &cabinet{b.bench, uids, map[string]int{}}}
 	var err error
 	c.directories, err = gc.NewDirectories(gc.DirectoriesConfig{
 		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.On(own), own), Gone: b.removable,

@@ -20,9 +20,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// shelf is a bottle with Images. An image has a megabyte; the disk has ten.
+// shelf is a simulation with Images. An image has a megabyte; the disk has ten.
 type shelf struct {
-	*bottle
+	*simulation
 	manager *images.Manager
 	images  *gc.Images
 	told    []string
@@ -40,13 +40,13 @@ func (s *shelf) Eventf(object k8sruntime.Object, eventtype, reason, format strin
 }
 
 func newShelf(t *testing.T, limits policy.Images) *shelf {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
 	b.machine.SetImageFilesystem(10*megabyte, 0)
 	rt := b.faults.Wrap(b.machine.On(own), own)
-	s := &shelf{bottle: b}
+	s := &shelf{simulation: b}
 	var err error
 	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
 	require.NoError(t, err)

@@ -172,8 +172,8 @@ func (s spy) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest
 	return s.Runtime.RemoveSandbox(ctx, req)
 }
 
-// bottle is a bench in one thread.
-type bottle struct {
+// simulation is a bench in one thread.
+type simulation struct {
 	*bench
 	*executor.Scheduler
 	process *executor.Process
@@ -181,8 +181,8 @@ type bottle struct {
 	ran     bool
 }
 
-func newBottle(t *testing.T, change ...func(*gc.PodsConfig)) *bottle {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+func newSimulation(t *testing.T, change ...func(*gc.PodsConfig)) *simulation {
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.bench = newBench(b.NewProcess().Clock(), b.process.Clock(), change...)
 	var ctx context.Context
@@ -200,11 +200,11 @@ func newBottle(t *testing.T, change ...func(*gc.PodsConfig)) *bottle {
 	return b
 }
 
-func (b *bottle) at(seconds float64) {
+func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-func (b *bottle) rule(t *testing.T, r faulty.Rule) (remove func()) {
+func (b *simulation) rule(t *testing.T, r faulty.Rule) (remove func()) {
 	t.Helper()
 	remove, err := b.faults.Add(r)
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func (b *bottle) rule(t *testing.T, r faulty.Rule) (remove func()) {
 // The oldest sandbox goes first; its containers go with it. What was handed
 // over twice is removed once.
 func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 3)
 	b.dead(t, "b", 1)
 	b.dead(t, "kept", 1)
@@ -233,7 +233,7 @@ func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 // ever; what is handed over again keeps its place. People are told once, and
 // again when the reason is another.
 func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 2)
 	heal := b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail})
 	b.pods.Discard([]types.UID{"a"})
@@ -264,7 +264,7 @@ func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 
 // The UID comes back between two removals: what is left is left.
 func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 3)
 	asked := 0
 	b.mu.asked = func(types.UID) {
@@ -285,7 +285,7 @@ func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
 
 // Wanted again while it waits for another try.
 func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
@@ -302,7 +302,7 @@ func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 // Whoever handed it over had an old picture: a pod that runs is not for this
 // package to end.
 func TestPods_APodThatRunsIsKept(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	sandbox := b.alive(t, "a", 0)
 	b.pods.Discard([]types.UID{"a"})
 	b.at(1)
@@ -317,7 +317,7 @@ func TestPods_APodThatRunsIsKept(t *testing.T) {
 // The runtime shows that a pod runs just when it is handed over, and nobody hears of its
 // end. It is looked at again, for as long as nobody wants it.
 func TestPods_APodThatIsLateToEnd(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	sandbox := b.alive(t, "a", 0)
 	b.alive(t, "b", 0)
 	b.pods.Discard([]types.UID{"a", "b"})
@@ -332,7 +332,7 @@ func TestPods_APodThatIsLateToEnd(t *testing.T) {
 
 // A reply that was lost has done its work: the next try finds nothing.
 func TestPods_LostReply(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.FailDone, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
@@ -344,7 +344,7 @@ func TestPods_LostReply(t *testing.T) {
 // A pod whose removal hangs holds up nobody who is due with it, and the next
 // ones for one timeout at most (I39).
 func TestPods_I39_AHungRemoval(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.dead(t, "b", 1)
 	b.dead(t, "c", 1)
@@ -366,7 +366,7 @@ func TestPods_I39_AHungRemoval(t *testing.T) {
 
 // No more than MaxRemovals at once.
 func TestPods_MaxRemovals(t *testing.T) {
-	b := newBottle(t, func(c *gc.PodsConfig) { c.MaxRemovals = 2 })
+	b := newSimulation(t, func(c *gc.PodsConfig) { c.MaxRemovals = 2 })
 	uids := []types.UID{"a", "b", "c", "d", "e"}
 	for _, uid := range uids {
 		b.dead(t, uid, 1)
@@ -382,7 +382,7 @@ func TestPods_MaxRemovals(t *testing.T) {
 // What is handed over while it is being removed is looked at once more: that
 // removal may have seen less than there is now.
 func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
@@ -396,7 +396,7 @@ func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
 // A removal that was sent is not cut short by the end of Run; nothing else is
 // begun.
 func TestPods_RemovalOutlivesItsContext(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 2)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: 10 * time.Second})
 	b.pods.Discard([]types.UID{"a"})
@@ -412,7 +412,7 @@ func TestPods_RemovalOutlivesItsContext(t *testing.T) {
 
 // A look is cut short, on the other hand.
 func TestPods_ALookEndsWithItsContext(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Hang})
 	b.pods.Discard([]types.UID{"a"})
 	b.at(1)
@@ -423,7 +423,7 @@ func TestPods_ALookEndsWithItsContext(t *testing.T) {
 }
 
 func TestPods_CrashUnwinds(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Minute})
 	b.pods.Discard([]types.UID{"a"})
@@ -467,7 +467,7 @@ func TestNewPods_NamesEveryFault(t *testing.T) {
 // A runtime that says it has removed a sandbox, and has not, is not believed
 // (F58): it is told again, until it is true.
 func TestPods_F58_RemovalThatLies(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.dead(t, "a", 1)
 	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Lie, Times: 2})
 	b.pods.Discard([]types.UID{"a"})

@@ -54,7 +54,7 @@ func bad(t *testing.T, d *datadriven.TestData) string {
 // neighbourhood is a node with a pod that is well and a source that hands over
 // whatever it is told to.
 type neighbourhood struct {
-	b        *nodetest.Bottle
+	b        *nodetest.Simulation
 	careless *source.Handle
 }
 

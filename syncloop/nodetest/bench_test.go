@@ -11,19 +11,19 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// BenchmarkBottle is a node with 100 pods, each with an init container, of
+// BenchmarkSimulation is a node with 100 pods, each with an init container, of
 // which every fifth ends and is started again every minute and every fifth
 // crashes in a loop. It reports how many times faster than the real world an
 // hour of it passes.
-func BenchmarkBottle(b *testing.B) {
+func BenchmarkSimulation(b *testing.B) {
 	const hour = time.Hour
 	for b.Loop() {
-		bottle := nodetest.New(b, nodetest.Config{Seed: 1})
+		simulation := nodetest.New(b, nodetest.Config{Seed: 1})
 		for i := range 100 {
-			bottle.Set(busyPod(i))
+			simulation.Set(busyPod(i))
 		}
-		bottle.Run(hour)
-		bottle.Stop()
+		simulation.Run(hour)
+		simulation.Stop()
 	}
 	b.ReportMetric(hour.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "x-real-time")
 }
@@ -41,10 +41,10 @@ func busyPod(i int) *v1.Pod {
 func BenchmarkHour(b *testing.B) {
 	const hour = time.Hour
 	for b.Loop() {
-		bottle := nodetest.New(b, nodetest.Config{Seed: 1})
-		bottle.Set(richPod())
-		bottle.Run(hour)
-		bottle.Stop()
+		simulation := nodetest.New(b, nodetest.Config{Seed: 1})
+		simulation.Set(richPod())
+		simulation.Run(hour)
+		simulation.Stop()
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // limitedWorld has room for a pod with a deadline and one beside it that asks
 // for the rest; a third one is too many.
-func limitedWorld(t *testing.T) *nodetest.Bottle {
+func limitedWorld(t *testing.T) *nodetest.Simulation {
 	b := nodetest.New(t, nodetest.Config{
 		Seed: 3, Node: node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}},
 	})
@@ -33,7 +33,7 @@ func limitedWorld(t *testing.T) *nodetest.Bottle {
 }
 
 // limitedStory lets a third pod come when the two have their places.
-func limitedStory(b *nodetest.Bottle, until func() bool) {
+func limitedStory(b *nodetest.Simulation, until func() bool) {
 	step := func(to time.Duration) {
 		for end := nodetest.Epoch.Add(to); b.Now().Before(end) && !until(); {
 			b.StepUntil(end)

@@ -51,7 +51,7 @@ spec:
 // rich is the world of a story of that pod: it comes, gets another image, and
 // ends in one of three ways, or not.
 type rich struct {
-	b       *nodetest.Bottle
+	b       *nodetest.Simulation
 	ledger  *ledger
 	updated *v1.Pod
 	end     string
@@ -94,7 +94,7 @@ func (r *rich) play(until func() bool) {
 }
 
 // TestCrash_I34_I35_I37_Rich crashes the agent once at each step of the life of a
-// pod that has some of everything. The bottle checks what must hold at each call,
+// pod that has some of everything. The simulation checks what must hold at each call,
 // the order of the stops and the hooks among it.
 //
 // What is lost with the agent, as there is no API that would keep it: that the

@@ -19,7 +19,7 @@ import (
 
 // crashStory is long enough to hold every kind of step: pods that come, fail,
 // finish, are removed with a grace that is used up, and come again.
-func crashStory(b *nodetest.Bottle, until func() bool) {
+func crashStory(b *nodetest.Simulation, until func() bool) {
 	web := pod("web", []string{"serve"})
 	initial := pod("init", []string{"serve"})
 	initial.Spec.InitContainers = []v1.Container{{Name: "i0", Image: "init:1", Command: []string{"sleep", "2"}}}

@@ -14,7 +14,7 @@ import (
 
 // listed are the pods as a client of the node shows them: by what the list says, and
 // nothing else.
-func listed(b *nodetest.Bottle) (lines []string) {
+func listed(b *nodetest.Simulation) (lines []string) {
 	for _, p := range b.Node().Pods() {
 		lines = append(lines, p.Name+" "+node.Summarize(p, false).String())
 	}

@@ -1,4 +1,4 @@
-// Package nodetest puts a whole node in a bottle: one thread, virtual time,
+// Package nodetest puts a whole simulated node: one thread, virtual time,
 // and a seed that decides every choice the real world would leave to chance.
 // Lifecycle logic can be tested step by step, an hour of a pod's life takes
 // milliseconds, and a seed is a bug report.

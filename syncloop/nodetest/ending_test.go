@@ -17,9 +17,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// remembering is a bottle whose nodes keep the ends of pods on a disk.
+// remembering is a simulation whose nodes keep the ends of pods on a disk.
 type remembering struct {
-	*nodetest.Bottle
+	*nodetest.Simulation
 	t    *testing.T
 	root string
 	next *latest
@@ -31,7 +31,7 @@ type latest struct{ *checkpoint.Dir }
 func newRemembering(t *testing.T) *remembering {
 	r := &remembering{t: t, root: t.TempDir(), next: &latest{}}
 	r.open()
-	r.Bottle = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Endings: r.next}})
+	r.Simulation = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Endings: r.next}})
 	return r
 }
 

@@ -41,7 +41,7 @@ func ExampleNew() {
 
 // Time passes until something has happened, and a call that waits takes virtual
 // time too.
-func ExampleBottle_RunUntil() {
+func ExampleSimulation_RunUntil() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
 	defer b.Stop()
@@ -63,7 +63,7 @@ func ExampleBottle_RunUntil() {
 }
 
 // Two nodes on one clock: what lets time pass for one does for both.
-func ExampleBottle_AddNode() {
+func ExampleSimulation_AddNode() {
 	var t testing.B // In a test: its *testing.T.
 	edge := nodetest.New(&t, nodetest.Config{Node: node.Config{Name: "edge"}})
 	core := edge.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})

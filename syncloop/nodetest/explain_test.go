@@ -17,7 +17,7 @@ import (
 )
 
 // sentence is the first line of what a node says of a pod.
-func sentence(t *testing.T, b *nodetest.Bottle, uid types.UID) string {
+func sentence(t *testing.T, b *nodetest.Simulation, uid types.UID) string {
 	t.Helper()
 	e, ok := b.Node().Explain(uid)
 	require.True(t, ok, uid)
@@ -199,7 +199,7 @@ func TestExplain_Node(t *testing.T) {
 	b.Stop()
 }
 
-func explained(b *nodetest.Bottle, uid types.UID) bool {
+func explained(b *nodetest.Simulation, uid types.UID) bool {
 	_, ok := b.Node().Explain(uid)
 	return ok
 }

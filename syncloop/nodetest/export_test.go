@@ -3,7 +3,7 @@ package nodetest
 import "time"
 
 // StallAfter has a step counted as stopped after d.
-func (b *Bottle) StallAfter(d time.Duration) { b.scheduler.Guard(d, b.stalled) }
+func (b *Simulation) StallAfter(d time.Duration) { b.scheduler.Guard(d, b.stalled) }
 
 // Resume ends what StallAfter has noticed.
-func (b *Bottle) Resume() { b.scheduler.Resume() }
+func (b *Simulation) Resume() { b.scheduler.Resume() }

@@ -33,7 +33,7 @@ var (
 // TestHistories_I41_I52 lives through random histories: pods of all shapes that
 // come, go, change and come again, containers and sandboxes that die or are lost,
 // evictions, objects that appear late, a runtime that fails, lies, loses replies
-// and goes down, an agent that crashes anywhere. During each the bottle's
+// and goes down, an agent that crashes anywhere. During each the simulation's
 // invariants hold; when all trouble ends every pod is where its spec leads; when
 // all pods are dropped nothing is left; and the same seed tells the same story.
 // Every other history has a runtime that only fails as a whole: there more is
@@ -54,7 +54,7 @@ func TestHistories_I41_I52(t *testing.T) {
 type history struct {
 	t       *testing.T
 	random  *rand.Rand
-	b       *nodetest.Bottle
+	b       *nodetest.Simulation
 	faults  *faulty.Faults // nil: none
 	objects *objects.Map
 	ledger  *ledger

@@ -149,7 +149,7 @@ func (c *cell) play(t testing.TB) outcome {
 // scene is a cell that is being played.
 type scene struct {
 	*cell
-	b              *nodetest.Bottle
+	b              *nodetest.Simulation
 	m              *meter
 	keeper, leaver *v1.Pod
 	out            outcome

@@ -15,17 +15,17 @@ import (
 
 // idleHour is how often something runs during an hour in which nothing happens.
 func idleHour(t *testing.T, config node.Config, pods int, change func(*v1.Pod)) int {
-	bottle := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
+	simulation := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	for i := range pods {
 		p := pod(fmt.Sprintf("pod-%03d", i), []string{"serve"}, []string{"serve"})
 		change(p)
-		bottle.Set(p)
+		simulation.Set(p)
 	}
-	bottle.Run(10 * time.Minute)
-	before := bottle.Steps()
-	bottle.Run(time.Hour)
-	steps := bottle.Steps() - before
-	bottle.Stop()
+	simulation.Run(10 * time.Minute)
+	before := simulation.Steps()
+	simulation.Run(time.Hour)
+	steps := simulation.Steps() - before
+	simulation.Stop()
 	return steps
 }
 
@@ -34,7 +34,7 @@ func plain(*v1.Pod) {}
 // I49: with an event stream an idle node lists its pods every 30 s, and does
 // nothing besides, however many they are: no deadline, no image, no dead container
 // and no history is looked after at intervals. Each list is five steps.
-func TestBottle_I49_AnIdleNodeOnlyLists(t *testing.T) {
+func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
 	never := node.Config{Resync: 10_000 * time.Hour}
 	const lists = 120
 	assert.Equal(t, 5*lists, idleHour(t, never, 0, plain), "no pods")
@@ -47,7 +47,7 @@ func TestBottle_I49_AnIdleNodeOnlyLists(t *testing.T) {
 
 // I49: what a node is asked to do regularly it does: it looks at each pod once a
 // minute, and probes it.
-func TestBottle_I49_ResyncsAndProbesAreCounted(t *testing.T) {
+func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	const pods, hour = 110, 60
 	syncs := 0
 	config := node.Config{Hooks: podworkers.Hooks{Synced: func(podworkers.Synced) { syncs++ }}}

@@ -37,9 +37,9 @@ func TestCheck_I37(t *testing.T) {
 	assert.EqualError(t, Check(&runtime.Pod{Sandboxes: []runtime.Sandbox{ready, stopped, ready}}), "2 sandboxes are ready")
 }
 
-// TestBottle_FailsTheTestForABrokenInvariant: a second sandbox, made behind the
+// TestSimulation_FailsTheTestForABrokenInvariant: a second sandbox, made behind the
 // node's back.
-func TestBottle_FailsTheTestForABrokenInvariant(t *testing.T) {
+func TestSimulation_FailsTheTestForABrokenInvariant(t *testing.T) {
 	failed := &recording{TB: t}
 	b := New(failed, Config{})
 	p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}

@@ -63,7 +63,7 @@ func web(name string) *v1.Pod {
 	return p
 }
 
-func TestBottle_TheTestDrainsInVirtualTime(t *testing.T) {
+func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Set(web("web"))
 	b.Run(10 * time.Second)
@@ -73,7 +73,7 @@ func TestBottle_TheTestDrainsInVirtualTime(t *testing.T) {
 	assert.Contains(t, b.Transcript(), "       40s  StopContainer c0 grace=30s\n")
 }
 
-func TestBottle_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
+func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Set(web("web"))
 	b.Run(10 * time.Second)
@@ -86,7 +86,7 @@ func TestBottle_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 
 // Other calls that wait are the same: Watch, an eviction's Completion, and those
 // of the machine.
-func TestBottle_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
+func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Set(web("web"))
 	for state := range b.Node().Watch(context.Background()) {
@@ -103,7 +103,7 @@ func TestBottle_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	b.Stop()
 }
 
-func TestBottle_AWaitThatCannotEndFailsTheTest(t *testing.T) {
+func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
 		b.Set(web("web"))
@@ -114,13 +114,13 @@ func TestBottle_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 	assert.Contains(t, f.said, "nodetest: what the test waits for does not come: executor: it is 2000-01-02T00:00:00Z, and what is waited for has not happened")
 }
 
-func TestBottle_RunAfterStopFailsTheTest(t *testing.T) {
-	for name, move := range map[string]func(b *nodetest.Bottle){
-		"Run":       func(b *nodetest.Bottle) { b.Run(time.Second) },
-		"RunUntil":  func(b *nodetest.Bottle) { b.RunUntil(func() bool { return true }) },
-		"Settle":    func(b *nodetest.Bottle) { b.Settle() },
-		"Step":      func(b *nodetest.Bottle) { b.Step() },
-		"StepUntil": func(b *nodetest.Bottle) { b.StepUntil(b.Now()) },
+func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
+	for name, move := range map[string]func(b *nodetest.Simulation){
+		"Run":       func(b *nodetest.Simulation) { b.Run(time.Second) },
+		"RunUntil":  func(b *nodetest.Simulation) { b.RunUntil(func() bool { return true }) },
+		"Settle":    func(b *nodetest.Simulation) { b.Settle() },
+		"Step":      func(b *nodetest.Simulation) { b.Step() },
+		"StepUntil": func(b *nodetest.Simulation) { b.StepUntil(b.Now()) },
 	} {
 		f := test(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
@@ -139,7 +139,7 @@ func TestBottle_RunAfterStopFailsTheTest(t *testing.T) {
 	b.Stop()
 }
 
-func TestBottle_AForgottenStopFailsTheTest(t *testing.T) {
+func TestSimulation_AForgottenStopFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Run(time.Second)
@@ -153,7 +153,7 @@ func TestBottle_AForgottenStopFailsTheTest(t *testing.T) {
 	assert.False(t, f.failed, "what has crashed needs no Stop")
 }
 
-func TestBottle_AFailedTestLogsTheTranscript(t *testing.T) {
+func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 	story := func(t *tb, stop bool) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Set(web("web"))
@@ -176,7 +176,7 @@ func TestBottle_AFailedTestLogsTheTranscript(t *testing.T) {
 	assert.Empty(t, f.logged)
 }
 
-func TestBottle_RunUntil(t *testing.T) {
+func TestSimulation_RunUntil(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
 	b.Set(pod("job", []string{"sleep", "7"}))
 	b.Run(time.Second)
@@ -193,7 +193,7 @@ func TestBottle_RunUntil(t *testing.T) {
 	assert.Contains(t, f.said, "nodetest: RunUntil: after 24h0m0s the condition still does not hold")
 }
 
-func TestBottle_PodsAreFoundByName(t *testing.T) {
+func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
 	other := web("web")
 	other.Namespace, other.UID = "other", "uid-other"
@@ -212,11 +212,11 @@ func TestBottle_PodsAreFoundByName(t *testing.T) {
 	b.Stop()
 	assert.Nil(t, b.Pod("other/web"), "no node runs")
 
-	for want, check := range map[string]func(b *nodetest.Bottle) bool{
-		`nodetest: at 1s: pod default/web is "1/1 Running restarts=0", not "gone"`:         func(b *nodetest.Bottle) bool { return b.AssertStatus("web", "gone") },
-		`nodetest: at 1s: pod default/web is Running (1/1 Running restarts=0), not Failed`: func(b *nodetest.Bottle) bool { return b.AssertPhase("web", v1.PodFailed) },
-		`nodetest: at 1s: there is no pod default/wep`:                                     func(b *nodetest.Bottle) bool { return b.AssertPhase("wep", v1.PodFailed) },
-		`nodetest: at 1s: pod default/wep is "", not "gone"`:                               func(b *nodetest.Bottle) bool { return b.AssertStatus("wep", "gone") },
+	for want, check := range map[string]func(b *nodetest.Simulation) bool{
+		`nodetest: at 1s: pod default/web is "1/1 Running restarts=0", not "gone"`:         func(b *nodetest.Simulation) bool { return b.AssertStatus("web", "gone") },
+		`nodetest: at 1s: pod default/web is Running (1/1 Running restarts=0), not Failed`: func(b *nodetest.Simulation) bool { return b.AssertPhase("web", v1.PodFailed) },
+		`nodetest: at 1s: there is no pod default/wep`:                                     func(b *nodetest.Simulation) bool { return b.AssertPhase("wep", v1.PodFailed) },
+		`nodetest: at 1s: pod default/wep is "", not "gone"`:                               func(b *nodetest.Simulation) bool { return b.AssertStatus("wep", "gone") },
 	} {
 		f := test(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
@@ -231,7 +231,7 @@ func TestBottle_PodsAreFoundByName(t *testing.T) {
 	}
 }
 
-func TestBottle_SeveralNodes(t *testing.T) {
+func TestSimulation_SeveralNodes(t *testing.T) {
 	named := func(name string) nodetest.Config { return nodetest.Config{Node: node.Config{Name: name}} }
 	tell := func() string {
 		a := nodetest.New(t, named("a"))
@@ -262,7 +262,7 @@ func TestBottle_SeveralNodes(t *testing.T) {
 	assert.NotContains(t, ofB, "web")
 }
 
-func TestBottle_NodesHaveNamesOfTheirOwn(t *testing.T) {
+func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 	f := test(func(t *tb) { nodetest.New(t, nodetest.Config{}).AddNode(nodetest.Config{}) })
 	assert.Equal(t, `nodetest: AddNode: there is a node "localhost" already: give each a Config.Node.Name`, f.said)
 	f = test(func(t *tb) {
@@ -279,7 +279,7 @@ func TestBottle_NodesHaveNamesOfTheirOwn(t *testing.T) {
 
 // A runtime of somebody else's gives the transcript that the one in memory does,
 // if that is what it is.
-func TestBottle_AnyRuntime(t *testing.T) {
+func TestSimulation_AnyRuntime(t *testing.T) {
 	story := func(w nodetest.World) {
 		w.Set(web("web"))
 		w.Set(pod("job", []string{"sleep", "3"}))
@@ -307,7 +307,7 @@ func TestBottle_AnyRuntime(t *testing.T) {
 
 // A runtime that was written for nothing but its own ends, and waits by
 // podworkers.Wait.
-func TestBottle_ARuntimeOfOnesOwn(t *testing.T) {
+func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
 	b.Set(pod("web", []string{"serve"}))
 	b.Run(10 * time.Second)
@@ -337,7 +337,7 @@ func TestBottle_ARuntimeOfOnesOwn(t *testing.T) {
 
 // A crash cuts a call of such a runtime wherever it stands, before it and after it
 // too, and the next node goes on with what is there.
-func TestBottle_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
+func TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
 	for step := range 120 {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
 		b.Set(pod("web", []string{"serve"}))
@@ -353,10 +353,10 @@ func TestBottle_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
 }
 
 // A runtime that waits for something real stops the only thread there is.
-func TestBottle_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
+func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := make(chan struct{})
-		var b *nodetest.Bottle
+		var b *nodetest.Simulation
 		f := test(func(t *tb) {
 			b = nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return blocking{newTiny(clk), never} }})
 			b.StallAfter(time.Second)
@@ -373,7 +373,7 @@ func TestBottle_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 }
 
 // A clock's channel is such a wait too, and says so itself.
-func TestBottle_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
+func TestSimulation_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return timing{newTiny(clk), clk} }})
 		b.Set(pod("web", []string{"serve"}))

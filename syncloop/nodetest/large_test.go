@@ -27,7 +27,7 @@ func large(change func(*v1.PodSpec)) *v1.Pod {
 }
 
 // shown is what people see of a pod: the status, and the texts of its events.
-func shown(t *testing.T, b *nodetest.Bottle, uid types.UID) (status v1.PodStatus, events []string) {
+func shown(t *testing.T, b *nodetest.Simulation, uid types.UID) (status v1.PodStatus, events []string) {
 	t.Helper()
 	for _, p := range b.Node().Pods() {
 		if p.UID == uid {

@@ -63,7 +63,7 @@ func newLive(t *testing.T, config Config) *live {
 	return w
 }
 
-// runtime is what the node runs on, as in a bottle.
+// runtime is what the node runs on, as in a simulation.
 func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
 		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{Call: w.trace.call}})
@@ -88,7 +88,7 @@ func (w *live) Set(pod *v1.Pod) {
 	}
 }
 
-// Run lets everything settle before and after time passes, as a bottle does.
+// Run lets everything settle before and after time passes, as a simulation does.
 func (w *live) Run(d time.Duration) {
 	synctest.Wait()
 	_ = executor.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.

@@ -16,7 +16,7 @@ func fullName(name string) string {
 
 // Pod is a copy of the pod of a name, or of a namespace/name, with its newest
 // status; nil if the node has none, or if no node runs.
-func (b *Bottle) Pod(name string) *v1.Pod {
+func (b *Simulation) Pod(name string) *v1.Pod {
 	if b.node == nil {
 		return nil
 	}
@@ -33,11 +33,11 @@ func (b *Bottle) Pod(name string) *v1.Pod {
 // empty if the pod has not been seen. Changes of one instant are one line, which is
 // written when all that is due then has run: call Settle first where RunUntil or a call
 // of the node has returned in the middle of an instant. It may be asked after Stop.
-func (b *Bottle) Status(name string) string { return b.trace.last(fullName(name)) }
+func (b *Simulation) Status(name string) string { return b.trace.last(fullName(name)) }
 
 // AssertStatus fails the test unless Status of a pod is as given, and reports
 // whether it is. The test goes on.
-func (b *Bottle) AssertStatus(name, want string) bool {
+func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
 		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), fullName(name), got, want)
@@ -49,7 +49,7 @@ func (b *Bottle) AssertStatus(name, want string) bool {
 // AssertPhase fails the test unless the node has the pod of a name, or of a
 // namespace/name, and it is in a phase, and reports whether that is so. The test
 // goes on.
-func (b *Bottle) AssertPhase(name string, want v1.PodPhase) bool {
+func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	b.t.Helper()
 	pod := b.Pod(name)
 	switch {

@@ -56,7 +56,7 @@ spec:
 // restarted is a node that begins on what a former one has left behind by the source
 // "file", and hears of nothing from it.
 type restarted struct {
-	*nodetest.Bottle
+	*nodetest.Simulation
 	files *source.Handle
 	began time.Time
 	ids   []string // of the containers that there were
@@ -70,7 +70,7 @@ func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	require.NoError(t, files.Replace(pods))
 	b.Run(20 * time.Second)
-	r := &restarted{Bottle: b, files: source.NewHandle()}
+	r := &restarted{Simulation: b, files: source.NewHandle()}
 	r.ids = r.containers()
 	b.Crash()
 	b.Run(5 * time.Second)
@@ -115,7 +115,7 @@ func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
 	_, told, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
 	assert.Equal(t, `     25.1s  event NotDesired: no source has named the pod, which was started before this agent; it is ended at 2000-01-01T00:00:55Z unless one does, or at once if another pod needs its name or a host port
 `, told)
-	assert.Equal(t, "Running ", state(r.Bottle, "uid-etcd"))
+	assert.Equal(t, "Running ", state(r.Simulation, "uid-etcd"))
 	r.Stop()
 }
 
@@ -125,7 +125,7 @@ func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
 	r := restart(t, node.Config{}, etcd())
 	r.after(10 * time.Second)
 	assert.Equal(t, "default/etcd is Running: a former agent has started it, and no source has named it yet; it is ended in 21s "+
-		"unless one does, or at once if another pod needs its name or a host port", sentence(t, r.Bottle, "uid-etcd"))
+		"unless one does, or at once if another pod needs its name or a host port", sentence(t, r.Simulation, "uid-etcd"))
 	require.Len(t, r.Node().Pods(), 1)
 	p := r.Node().Pods()[0]
 	assert.Equal(t, "0/1 NotDesired", node.Summarize(p, false).String())
@@ -157,7 +157,7 @@ func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
 			r.after(10100 * time.Millisecond)
 			assert.NotContains(t, r.containers(), r.ids[0])
 			r.after(15 * time.Second)
-			assert.Equal(t, "Running ", state(r.Bottle, "another"))
+			assert.Equal(t, "Running ", state(r.Simulation, "another"))
 			assert.Len(t, r.containers(), 1)
 			r.Stop()
 		})
@@ -189,7 +189,7 @@ func TestOrphanGrace_WhatIsOverIsNotForgotten(t *testing.T) {
 	require.NoError(t, r.files.Set(job.DeepCopy()))
 	r.after(2 * time.Minute)
 	assert.Equal(t, 1, strings.Count(r.Transcript(), "StartContainer"), r.Transcript())
-	assert.Equal(t, "Succeeded ", state(r.Bottle, "uid-job"))
+	assert.Equal(t, "Succeeded ", state(r.Simulation, "uid-job"))
 	r.Stop()
 }
 

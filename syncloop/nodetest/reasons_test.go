@@ -21,15 +21,15 @@ import (
 func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deadline int64
-		end      func(t *testing.T, b *nodetest.Bottle, p *v1.Pod)
+		end      func(t *testing.T, b *nodetest.Simulation, p *v1.Pod)
 		want     string
 	}{
-		"evicted": {want: "Failed Evicted", end: func(t *testing.T, b *nodetest.Bottle, p *v1.Pod) {
+		"evicted": {want: "Failed Evicted", end: func(t *testing.T, b *nodetest.Simulation, p *v1.Pod) {
 			_, err := b.Node().Evict(p.UID, node.Eviction{})
 			require.NoError(t, err)
 		}},
-		"deadline": {want: "Failed DeadlineExceeded", deadline: 5, end: func(*testing.T, *nodetest.Bottle, *v1.Pod) {}},
-		"deleted": {want: "Failed ", end: func(_ *testing.T, b *nodetest.Bottle, p *v1.Pod) {
+		"deadline": {want: "Failed DeadlineExceeded", deadline: 5, end: func(*testing.T, *nodetest.Simulation, *v1.Pod) {}},
+		"deleted": {want: "Failed ", end: func(_ *testing.T, b *nodetest.Simulation, p *v1.Pod) {
 			deleted := p.DeepCopy()
 			deleted.DeletionTimestamp = &metav1.Time{Time: b.Now()}
 			b.Set(deleted)
@@ -132,12 +132,12 @@ func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 // Whoever reads statuses from a node sees the end of a pod when nothing of it runs
 // any more, and not before: from Pods, from Watch, and from a sink (ST-17).
 func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
-	for name, end := range map[string]func(b *nodetest.Bottle, p *v1.Pod) error{
-		"evicted": func(b *nodetest.Bottle, p *v1.Pod) error {
+	for name, end := range map[string]func(b *nodetest.Simulation, p *v1.Pod) error{
+		"evicted": func(b *nodetest.Simulation, p *v1.Pod) error {
 			_, err := b.Node().Evict(p.UID, node.Eviction{Message: "the disk is full"})
 			return err
 		},
-		"deadline": func(*nodetest.Bottle, *v1.Pod) error { return nil },
+		"deadline": func(*nodetest.Simulation, *v1.Pod) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{Seed: 1})

@@ -1,193 +1,266 @@
 package nodetest
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// mostTime is how much virtual time passes at most while something is waited for.
-const mostTime = 24 * time.Hour
+// Simulation is a World in one thread: nothing in it moves but in Run, Settle, the
+// Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
+// not by what runs in the simulation.
+type Simulation struct {
+	*simulator
+	config  Config
+	machine *memory.Runtime // nil: own runs the containers
+	own     runtime.Runtime
+	outside *executor.Process // of the machine
+	trace   *trace
 
-// stallLimit is how long one step may take in real time. A step is what happens
-// from one wait to the next, which is microseconds.
-const stallLimit = 20 * time.Second
-
-// simulation is what several nodes share.
-type simulation struct {
-	t         testing.TB
-	seed      uint64
-	scheduler *executor.Scheduler
-	nodes     []*Bottle
-	failed    bool // the test had failed before the simulation began
-	logged    bool // its transcript
-	watch     *atEnd
+	process *executor.Process // nil while no node runs
+	node    *node.Node
+	end     context.CancelFunc
+	ended   bool
+	stopped bool // by Stop
+	wanted  []*v1.Pod
 }
 
-// atEnd is what the end of the test looks at: nothing, once all nodes have
-// stopped, so that a test may have many simulations one after another.
-type atEnd struct{ sim *simulation }
-
-func newSimulation(t testing.TB, seed uint64) *simulation {
-	s := &simulation{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), watch: &atEnd{}}
-	s.scheduler.Guard(stallLimit, s.stalled)
-	s.scheduler.LetDriverWait(s.hopeless)
-	w := s.watch
-	t.Cleanup(func() {
-		if w.sim != nil {
-			w.sim.cleanup()
-		}
-	})
-	return s
+// New makes a simulation and starts a node in it, and fails the test if its Config
+// is wrong. Nothing has happened yet: that takes Run or Step. Stop the simulation at
+// the end: a test at whose end a node still runs fails. A test that has failed by
+// then logs the transcript.
+func New(t testing.TB, config Config) *Simulation {
+	t.Helper()
+	return newSimulator(t, config.Seed).add(config)
 }
 
-// add starts a node on a machine of its own.
-func (s *simulation) add(config Config) *Bottle {
-	s.t.Helper()
-	b := &Bottle{simulation: s, config: config, outside: s.scheduler.NewProcess()}
-	b.trace = newTrace(s.t, s.scheduler.Now)
-	b.trace.details = config.Details
-	if config.Wrap == nil && config.Runtime == nil {
-		b.trace.mu.rules.strict = newStrict()
-	}
-	if config.Runtime != nil {
-		b.own = config.Runtime(b.outside.Clock())
-		b.trace.look = lookAt(executor.Into(context.Background(), b.outside), b.own)
-	} else {
-		b.machine = memory.New(memory.Config{Clock: b.outside.Clock(), Hooks: memory.Hooks{Call: b.trace.call}})
-		b.trace.look = b.machine.LookInto
-	}
-	s.nodes = append(s.nodes, b)
-	b.Start()
-	return b
-}
-
-// runtime is what a node's process sees of its machine.
-func (b *Bottle) runtime(p *executor.Process) runtime.Runtime {
-	if b.own == nil {
-		return b.machine.On(p.Clock())
-	}
-	return observe(b.own, p.Clock(), b.trace, p.Yield)
-}
-
-// lookAt asks a runtime how a pod is, for the checks.
-func lookAt(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
-	return func(uid types.UID) *runtime.PodStatus {
-		st, err := rt.PodStatus(ctx, uid)
-		if err != nil || st == nil {
-			return &runtime.PodStatus{UID: uid}
-		}
-		return st
-	}
-}
-
-// running reports whether any node runs.
-func (s *simulation) running() bool {
-	for _, b := range s.nodes {
-		if b.process != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// released lets the test forget a simulation whose nodes have all been stopped.
-func (s *simulation) released() {
-	if s.running() {
-		return
-	}
-	s.log()
-	s.watch.sim = nil
-}
-
-// mustMove fails the test if time is to pass and the last node was stopped.
-func (b *Bottle) mustMove(method string) {
+// AddNode starts another node in the same simulation, with a machine of its own:
+// one clock, one thread, one transcript. Whatever lets time pass for one of them
+// does for all. Its Config has a Node.Name that no other node has, and no Seed, as
+// that is New's. The Simulation that it returns is for that node: its pods, its
+// crashes, its Stop; the transcript is of all nodes.
+func (b *Simulation) AddNode(config Config) *Simulation {
 	b.t.Helper()
-	if b.stopped && !b.running() {
-		b.t.Fatalf("nodetest: %s after Stop: no node runs any more. Start starts another on the same machine; to look at the end of a node, do so before Stop.", method)
+	if config.Seed != 0 && config.Seed != b.seed {
+		b.t.Fatal("nodetest: AddNode: the seed of a simulation is that of New")
+	}
+	for _, other := range b.nodes {
+		if other.name() == nameOf(config) {
+			b.t.Fatalf("nodetest: AddNode: there is a node %q already: give each a Config.Node.Name", other.name())
+		}
+	}
+	return b.add(config)
+}
+
+func (b *Simulation) name() string { return nameOf(b.config) }
+
+func nameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
+
+// Start starts a node on the machine, and tells it everything that is wanted.
+// It is called after Crash or Stop; New has called it already.
+func (b *Simulation) Start() {
+	b.t.Helper()
+	if b.process != nil {
+		b.t.Fatal("nodetest: a node runs already")
+	}
+	p := b.scheduler.NewProcess()
+	n, err := node.New(b.config.node(p.Clock(), b.runtime(p), b.trace))
+	if err != nil {
+		b.t.Fatalf("nodetest: %v", err)
+	}
+	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
+	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
+	b.watch.sim = b.simulator
+	for _, pod := range b.wanted {
+		b.set(pod)
+	}
+	p.Go(func() { b.trace.follow(ctx, n) })
+	p.Go(func() {
+		if err := n.Run(ctx); err != nil {
+			b.t.Errorf("nodetest: the node failed: %v", err)
+		}
+		b.ended = true
+	})
+}
+
+// Crash throws the node away where it stands. The machine lives on, and time
+// may pass before another node is started.
+func (b *Simulation) Crash() {
+	b.t.Helper()
+	b.mustRun()
+	b.process.Crash()
+	b.trace.crashed() // Calls that were under way have failed by now.
+	b.process, b.node = nil, nil
+}
+
+// Stop ends the node's context and lets it come to its end, which may take
+// time. The test fails if it does not end, or leaves something running. Time does
+// not pass any more after the last node of a simulation has been stopped, unless
+// Start starts another.
+func (b *Simulation) Stop() {
+	b.t.Helper()
+	b.mustRun()
+	b.end()
+	b.drive(func() {
+		if err := b.scheduler.RunWhile(b.Now().Add(mostTime), func() bool { return !b.ended }); err != nil {
+			b.t.Errorf("nodetest: the node does not end: %v", err)
+		}
+		b.scheduler.Settle()
+	})
+	if left := b.process.Running(); left > 0 {
+		b.t.Errorf("nodetest: %d coroutines are left behind", left)
+	}
+	b.trace.stopped()
+	b.process, b.node, b.stopped = nil, nil, true
+	b.released()
+}
+
+func (b *Simulation) mustRun() {
+	b.t.Helper()
+	if b.process == nil {
+		b.t.Fatal("nodetest: no node runs")
 	}
 }
 
-// drive runs f, which drives the simulation. What that shows to be wrong with the
-// test, or with what it has put into the simulation, fails the test.
-func (s *simulation) drive(f func()) {
-	s.t.Helper()
-	defer func() {
-		v := recover()
-		if v == nil {
+// Node implements World. It is nil after Crash and Stop. Those of its methods that
+// wait (Drain, Watch, what Evict returns) may be called by the test, and let time
+// pass until what they wait for has come; a day at most, or the test fails. The
+// channels of Ready and Done are for goroutines: see RunUntil.
+func (b *Simulation) Node() *node.Node { return b.node }
+
+// Machine implements World. It is nil with a Config.Runtime.
+func (b *Simulation) Machine() *memory.Runtime { return b.machine }
+
+// Now is the simulation's time.
+func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
+
+// Set implements World. Without a node it is remembered for the next one. A pod
+// that a node does not take fails the test.
+func (b *Simulation) Set(pod *v1.Pod) {
+	b.t.Helper()
+	b.forget(pod.UID)
+	b.wanted = append(b.wanted, pod)
+	b.trace.wants(pod)
+	if b.node != nil {
+		b.set(pod)
+	}
+}
+
+func (b *Simulation) set(pod *v1.Pod) {
+	b.t.Helper()
+	if err := b.node.Set(pod); err != nil {
+		b.t.Fatalf("nodetest: %v", err)
+	}
+}
+
+// Drop implements World.
+func (b *Simulation) Drop(uid types.UID) {
+	b.forget(uid)
+	b.trace.drops(uid)
+	if b.node != nil {
+		b.node.Drop(uid)
+	}
+}
+
+func (b *Simulation) forget(uid types.UID) {
+	for i, pod := range b.wanted {
+		if pod.UID == uid {
+			b.wanted = append(b.wanted[:i:i], b.wanted[i+1:]...)
 			return
 		}
-		var fault *executor.Fault
-		if err, ok := v.(error); !ok || !errors.As(err, &fault) {
-			panic(v)
+	}
+}
+
+// Go runs f as a coroutine of the node's process: for calls that wait while the
+// test goes on. It begins with the next step, and ends with a crash.
+func (b *Simulation) Go(f func()) {
+	b.t.Helper()
+	b.mustRun()
+	b.process.Go(f)
+}
+
+// Run implements World.
+func (b *Simulation) Run(d time.Duration) {
+	b.t.Helper()
+	b.mustMove("Run")
+	b.drive(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
+}
+
+// RunUntil lets time pass, step by step, until cond reports true, and returns how
+// much has passed. The test fails if a day has not brought it. cond is called by
+// the test's goroutine before every step, and looks without waiting.
+func (b *Simulation) RunUntil(cond func() bool) time.Duration {
+	b.t.Helper()
+	b.mustMove("RunUntil")
+	began := b.Now()
+	b.drive(func() {
+		if err := b.scheduler.RunWhile(began.Add(mostTime), func() bool { return !cond() }); err != nil {
+			b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
 		}
-		s.t.Helper()
-		s.t.Fatalf("nodetest: %v", v)
-	}()
-	f()
+	})
+	return b.Now().Sub(began)
 }
 
-func (s *simulation) stalled(stack string) {
-	s.t.Helper()
-	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
-		"What a test puts into a simulation, as a runtime, a checker or a hook, waits by podworkers.Wait(ctx, d) with the context of its call: " +
-		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
+// WithTimeout returns a context that ends after d of virtual time: for calls that
+// the test makes, such as Drain. The cancel function is called as usual.
+func (b *Simulation) WithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
+	return b.outside.WithDeadline(executor.Into(context.Background(), b.outside), b.Now().Add(d))
 }
 
-func (s *simulation) hopeless(reason error) {
-	s.t.Helper()
-	s.t.Fatalf("nodetest: what the test waits for does not come: %v. Let it happen first, or wait for it with Go while the test goes on.", reason)
+// Settle runs all that can run without time passing.
+func (b *Simulation) Settle() {
+	b.t.Helper()
+	b.mustMove("Settle")
+	b.drive(b.scheduler.Settle)
 }
 
-// cleanup is the end of a test that has not stopped its nodes.
-func (s *simulation) cleanup() {
-	if !s.t.Failed() && s.running() {
-		s.t.Errorf("nodetest: a node still runs at the end of the test: call Stop")
-	}
-	s.log()
-	if s.scheduler.Stalled() {
-		return
-	}
-	for _, b := range s.nodes {
-		if b.process != nil {
-			b.process.Crash()
+// Step runs one coroutine to its next wait, letting time pass to the next
+// timer if none is ready. It reports false if nothing will ever happen again.
+func (b *Simulation) Step() (stepped bool) {
+	b.t.Helper()
+	b.mustMove("Step")
+	b.drive(func() {
+		if stepped = b.scheduler.Step(); stepped {
+			return
 		}
-	}
+		next, ok := b.scheduler.Next()
+		if ok {
+			b.scheduler.AdvanceTo(next)
+		}
+		stepped = ok
+	})
+	return stepped
 }
 
-// mostLogged is how much of a transcript is logged, from its end.
-const mostLogged = 64 << 10
-
-// log logs the transcript if the test has failed meanwhile.
-func (s *simulation) log() {
-	if !s.t.Failed() || s.failed || s.logged {
-		return
-	}
-	s.logged = true
-	text, head := s.transcript(), "The transcript:"
-	if len(text) > mostLogged {
-		text, head = text[len(text)-mostLogged:], fmt.Sprintf("The last %d bytes of the transcript:", mostLogged)
-	}
-	s.t.Logf("%s\n%s", head, text)
+// StepUntil is Step, but time does not pass beyond t, which is not in the past:
+// if nothing happens until then, it is t afterwards.
+func (b *Simulation) StepUntil(t time.Time) {
+	b.t.Helper()
+	b.mustMove("StepUntil")
+	b.drive(func() {
+		if b.scheduler.Step() {
+			return
+		}
+		if next, ok := b.scheduler.Next(); ok && next.Before(t) {
+			t = next
+		}
+		b.scheduler.AdvanceTo(t)
+	})
 }
 
-// transcript is what happened on all nodes.
-func (s *simulation) transcript() string {
-	if len(s.nodes) == 1 {
-		return s.nodes[0].trace.String()
-	}
-	var all strings.Builder
-	for _, b := range s.nodes {
-		fmt.Fprintf(&all, "node %s\n%s", b.name(), b.trace.String())
-	}
-	return all.String()
-}
+// Steps counts the steps so far: the number by which a crash is placed.
+func (b *Simulation) Steps() int { return b.scheduler.Steps() }
+
+// Transcript implements World. Of several nodes it is a section for each, in the
+// order in which they were added.
+func (b *Simulation) Transcript() string { return b.transcript() }

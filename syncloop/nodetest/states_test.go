@@ -31,9 +31,9 @@ func (s *states) SaveContainers(pod *v1.Pod, all []podsync.ContainerState) error
 	return s.Containers.SaveContainers(pod, all)
 }
 
-// keeping is a bottle whose nodes keep container states on a disk.
+// keeping is a simulation whose nodes keep container states on a disk.
 type keeping struct {
-	*nodetest.Bottle
+	*nodetest.Simulation
 	t    *testing.T
 	root string
 	next *states
@@ -42,7 +42,7 @@ type keeping struct {
 func newKeeping(t *testing.T, seed uint64) *keeping {
 	k := &keeping{t: t, root: filepath.Join(t.TempDir(), "containers"), next: &states{}}
 	k.open()
-	k.Bottle = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
+	k.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
 		ContainerStates: k.next, Jitter: func() float64 { return 0.9 }, // Probes of an older container begin late.
 	}})
 	return k

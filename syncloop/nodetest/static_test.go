@@ -33,7 +33,7 @@ func static(version int, grace int64) *v1.Pod {
 
 // atMostOne counts how many UIDs run under the full name and fails for more
 // than one (I11).
-func atMostOne(t *testing.T, b *nodetest.Bottle) (uid types.UID) {
+func atMostOne(t *testing.T, b *nodetest.Simulation) (uid types.UID) {
 	t.Helper()
 	for _, p := range b.Machine().Look() {
 		for _, c := range p.Containers {
@@ -113,7 +113,7 @@ func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 	deleted := again.DeepCopy()
 	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: b.Now()}, new(int64)
 	b.Set(deleted)
-	b.Run(time.Minute) // The bottle checks every status on the way.
+	b.Run(time.Minute) // The simulation checks every status on the way.
 	assert.Empty(t, running(b.Machine()))
 	b.Stop()
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestStories plays every story of testdata twice, in the bottle and under
+// TestStories plays every story of testdata twice, in the simulation and under
 // goroutines, and compares the one transcript with the expected one. A story is
 // a block of commands, a line each:
 //

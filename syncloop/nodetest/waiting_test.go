@@ -32,7 +32,7 @@ func oneCPU() node.Config {
 }
 
 // state is the status of a pod in a few words.
-func state(b *nodetest.Bottle, uid types.UID) string {
+func state(b *nodetest.Simulation, uid types.UID) string {
 	for _, p := range b.Node().Pods() {
 		if p.UID == uid {
 			return string(p.Status.Phase) + " " + p.Status.Reason
@@ -129,7 +129,7 @@ func TestWaiting_ForAPodThatAFormerAgentHasStarted(t *testing.T) {
 }
 
 // runningNow counts the pods that run.
-func runningNow(b *nodetest.Bottle) (n int) {
+func runningNow(b *nodetest.Simulation) (n int) {
 	for _, p := range b.Machine().Look() {
 		if p.MayRun() {
 			n++

@@ -15,7 +15,7 @@ import (
 
 // Config says what is put in the world. The zero value is a default node.
 type Config struct {
-	// Seed decides the order of what happens at once, in a bottle.
+	// Seed decides the order of what happens at once, in a simulation.
 	Seed uint64
 	// Wrap, if set, puts something between the node and the machine: trouble by
 	// rule, say (faulty.Faults has a method of this shape). It is called for
@@ -47,7 +47,7 @@ type Config struct {
 	Node node.Config
 }
 
-// World is a node with a runtime, in a bottle or in goroutines, driven by a
+// World is a node with a runtime, in a simulation or in goroutines, driven by a
 // test. Its methods are called by the test's own goroutine.
 type World interface {
 	// Node is the node that runs now.
@@ -70,7 +70,7 @@ type World interface {
 // Epoch is when every world begins: the beginning of time in a synctest bubble.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Play runs a story in both worlds, a bottle and live goroutines, fails the
+// Play runs a story in both worlds, a simulation and live goroutines, fails the
 // test unless both tell the same, and returns the transcript.
 func Play(t *testing.T, config Config, story func(World)) string {
 	t.Helper()
@@ -82,8 +82,8 @@ func Play(t *testing.T, config Config, story func(World)) string {
 		story(w)
 		live = w.Transcript()
 	})
-	if bottled := b.Transcript(); bottled != live {
-		t.Errorf("the bottle and the goroutines differ.\nIn the bottle:\n%s\nUnder goroutines:\n%s", bottled, live)
+	if simulated := b.Transcript(); simulated != live {
+		t.Errorf("the simulation and the goroutines differ.\nIn the simulation:\n%s\nUnder goroutines:\n%s", simulated, live)
 	}
 	return b.Transcript()
 }

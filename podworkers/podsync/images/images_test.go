@@ -111,16 +111,16 @@ func (s *shelf) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest)
 	return s.fails["remove"]
 }
 
-// bottle is a Manager in one thread.
-type bottle struct {
+// simulation is a Manager in one thread.
+type simulation struct {
 	*executor.Scheduler
 	process *executor.Process
 	shelf   *shelf
 	images  *images.Manager
 }
 
-func newBottle(t *testing.T, change ...func(*images.Config)) *bottle {
-	b := &bottle{Scheduler: executor.NewScheduler(1, start)}
+func newSimulation(t *testing.T, change ...func(*images.Config)) *simulation {
+	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
 	b.shelf = newShelf(b.process)
 	config := images.Config{Images: b.shelf, Clock: b.process.Clock()}
@@ -134,12 +134,12 @@ func newBottle(t *testing.T, change ...func(*images.Config)) *bottle {
 	return b
 }
 
-func (b *bottle) at(seconds float64) {
+func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
 // pull makes a call for a pod and notes what comes of it.
-func (b *bottle) pull(pod, image string, users ...string) (cancel func()) {
+func (b *simulation) pull(pod, image string, users ...string) (cancel func()) {
 	ctx, end := executor.WithCancel(context.Background())
 	req := images.PullRequest{Image: image}
 	req.Pod.UID = typesUID(pod)
@@ -160,7 +160,7 @@ func (b *bottle) pull(pod, image string, users ...string) (cancel func()) {
 
 // Those who want one image share one pull.
 func TestPull_Coalesced(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.pull("a", "img:1")
 	b.at(4)
 	b.pull("b", "img:1")
@@ -176,7 +176,7 @@ func TestPull_Coalesced(t *testing.T) {
 
 // ... and a failure as well. Other credentials are another pull.
 func TestPull_SharedFailure_OtherCredentials(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.shelf.fails["img:1"] = errors.New("registry is down")
 	b.pull("a", "img:1")
 	b.pull("b", "img:1")
@@ -190,7 +190,7 @@ func TestPull_SharedFailure_OtherCredentials(t *testing.T) {
 
 // Credentials are tried in order, each in the same pull.
 func TestPull_Credentials(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.shelf.fails["ann"], b.shelf.fails["bob"] = errors.New("not ann"), errors.New("not bob")
 	b.pull("a", "img:1", "ann", "carl", "bob")
 	b.at(50)
@@ -203,7 +203,7 @@ func TestPull_Credentials(t *testing.T) {
 // Whoever pulls and is cancelled is followed by the next; the others' pull goes
 // on. One who waits and is cancelled is missed by nobody.
 func TestPull_CancelledPullerIsFollowed(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	first := b.pull("a", "img:1")
 	second := b.pull("b", "img:1")
 	third := b.pull("c", "img:1")
@@ -223,7 +223,7 @@ func TestPull_CancelledPullerIsFollowed(t *testing.T) {
 
 // A pull that everybody has left is over: its place is free.
 func TestPull_LeftByAll(t *testing.T) {
-	b := newBottle(t, func(c *images.Config) { c.MaxPulls = 1 })
+	b := newSimulation(t, func(c *images.Config) { c.MaxPulls = 1 })
 	first := b.pull("a", "img:1")
 	waits := b.pull("b", "img:2")
 	b.pull("c", "img:3")
@@ -240,7 +240,7 @@ func TestPull_LeftByAll(t *testing.T) {
 // IM-6: at most so many at once, in order of arrival; a registry that hangs
 // leaves room for the others.
 func TestPull_IM6_Limits(t *testing.T) {
-	b := newBottle(t, func(c *images.Config) { c.MaxPulls, c.MaxPullsPerRegistry = 3, 2 })
+	b := newSimulation(t, func(c *images.Config) { c.MaxPulls, c.MaxPullsPerRegistry = 3, 2 })
 	for i := range 4 {
 		b.pull(fmt.Sprint("a", i), fmt.Sprintf("slow.io/img:%d", i))
 	}
@@ -261,7 +261,7 @@ func TestPull_IM6_Limits(t *testing.T) {
 
 // A pull keeps its place when the first who wanted it leaves.
 func TestPull_PlaceIsThePulls(t *testing.T) {
-	b := newBottle(t, func(c *images.Config) { c.MaxPulls = 1 })
+	b := newSimulation(t, func(c *images.Config) { c.MaxPulls = 1 })
 	b.pull("a", "img:1")
 	second := b.pull("b", "img:2")
 	b.pull("c", "img:3")
@@ -274,7 +274,7 @@ func TestPull_PlaceIsThePulls(t *testing.T) {
 // A pull that hangs has failed after an hour, for all. The hour does not count
 // the wait for its turn.
 func TestPull_Timeout(t *testing.T) {
-	b := newBottle(t, func(c *images.Config) { c.MaxPulls = 1 })
+	b := newSimulation(t, func(c *images.Config) { c.MaxPulls = 1 })
 	b.shelf.takes["img:1"] = 100 * time.Hour
 	b.shelf.takes["img:2"] = 59 * time.Minute
 	b.pull("a", "img:1")
@@ -317,7 +317,7 @@ func TestPull_PanicWakesTheNext(t *testing.T) {
 // nothing is left behind.
 func TestPull_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
-		b := &bottle{Scheduler: executor.NewScheduler(seed, start)}
+		b := &simulation{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
 		b.shelf = newShelf(b.process)
 		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock(), MaxPulls: 2, MaxPullsPerRegistry: 1})
@@ -368,7 +368,7 @@ func TestLease_First(t *testing.T) {
 		"short name": {"nginx:1"}, "whole name": {"docker.io/library/nginx:1"}, "digest": {"nginx@" + digest}, "id": {digest}, "held": {"alias:1", digest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBottle(t)
+			b := newSimulation(t)
 			b.process.Go(func() {
 				ctx := context.Background()
 				lease, err := b.images.Lease(ctx, by[0])
@@ -400,7 +400,7 @@ func TestLease_First(t *testing.T) {
 
 // A lease that comes and goes during a sweep is not missed by it.
 func TestLease_DuringASweep(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	ctx := context.Background()
 	sweep := b.images.Sweep()
 	lease, err := b.images.Lease(ctx, "img:1")
@@ -412,7 +412,7 @@ func TestLease_DuringASweep(t *testing.T) {
 // A removal that was there first is waited for: by the name, and by a reference
 // that turns out to be the same image.
 func TestLease_AfterARemoval(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	image := runtime.Image{ID: "id1", Tags: []string{"img:1"}}
 	b.process.Go(func() {
 		sweep := b.images.Sweep()
@@ -459,7 +459,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 
 // A removal is not cut short, and its failure is told.
 func TestSweep_RemoveFails(t *testing.T) {
-	b := newBottle(t)
+	b := newSimulation(t)
 	b.shelf.fails["remove"] = errors.New("busy")
 	ctx, cancel := executor.WithCancel(context.Background())
 	b.process.Go(func() {
@@ -478,7 +478,7 @@ func TestSweep_RemoveFails(t *testing.T) {
 // lease ends.
 func TestLease_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
-		b := &bottle{Scheduler: executor.NewScheduler(seed, start)}
+		b := &simulation{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
 		b.shelf = newShelf(b.process)
 		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock()})
