@@ -40,13 +40,13 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 			lies: rapid.Bool().Draw(rt, "lies"),
 		}
 		streams := rapid.Bool().Draw(rt, "streams")
-		h.b = newSimulation(t, rapid.Uint64().Draw(rt, "seed"), func(clk clock.Clock) (pleg.Config, *world) {
+		h.b = newSimulation(t, rapid.Uint64().Draw(rt, "seed"), func(clk clock.Clock) (pleg.Config, *harness) {
 			h.stream = newStreamer(clk)
-			cfg := pleg.Config{Runtime: h.stream.world, MaxInspections: rapid.IntRange(1, 3).Draw(rt, "slots")}
+			cfg := pleg.Config{Runtime: h.stream.harness, MaxInspections: rapid.IntRange(1, 3).Draw(rt, "slots")}
 			if streams {
 				cfg.Runtime = h.stream
 			}
-			return cfg, h.stream.world
+			return cfg, h.stream.harness
 		})
 		h.sub = h.b.pleg.Subscribe(h.follow)
 		h.b.run()
@@ -68,7 +68,7 @@ func (h *history) follow() {
 }
 
 func (h *history) step() {
-	w := h.b.world
+	w := h.b.harness
 	uid := rapid.SampledFrom(uids).Draw(h.rt, "uid")
 	switch rapid.SampledFrom([]string{"change", "change", "change", "wait", "wait", "read", "read", "poke", "fault", "lie", "slow", "end"}).Draw(h.rt, "op") {
 	case "change":
@@ -107,7 +107,7 @@ func (h *history) step() {
 
 // change moves one container of a pod forward, or makes a new one.
 func (h *history) change(uid types.UID) {
-	w := h.b.world
+	w := h.b.harness
 	if p := w.mu.pods[uid]; p != nil && len(p.containers) > 0 && rapid.Bool().Draw(h.rt, "old") {
 		c := rapid.SampledFrom(p.containers).Draw(h.rt, "container")
 		next := map[runtime.State]runtime.State{
@@ -127,7 +127,7 @@ func (h *history) change(uid types.UID) {
 // read starts a reader, who checks how old his answer is.
 func (h *history) read(uid types.UID) {
 	var was int32
-	if p := h.b.world.mu.pods[uid]; p != nil {
+	if p := h.b.harness.mu.pods[uid]; p != nil {
 		was = p.version
 	}
 	if h.lies {
@@ -139,9 +139,9 @@ func (h *history) read(uid types.UID) {
 		if err == nil {
 			h.notOlder(uid, version(status), was, "answer")
 		}
-		h.b.world.note("answered")
+		h.b.harness.note("answered")
 	})
-	h.b.world.note("asked")
+	h.b.harness.note("asked")
 }
 
 // notOlder fails if a status, of which only the version is looked at, is older
@@ -169,7 +169,7 @@ func (h *history) monotone() {
 
 // settle ends all faults, gives no more hints, and compares.
 func (h *history) settle() {
-	w := h.b.world
+	w := h.b.harness
 	clear(w.mu.hang)
 	clear(w.mu.fail)
 	clear(w.mu.omit)

@@ -23,7 +23,7 @@ func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
 
 func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
 	b := plain(t, 1)
-	b.world.mu.listTakes = 300 * time.Millisecond
+	b.harness.mu.listTakes = 300 * time.Millisecond
 	b.run()
 	b.at(4)
 	assert.Equal(t, lines(
@@ -31,22 +31,22 @@ func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
 		" 1.300 list",
 		" 2.600 list",
 		" 3.900 list",
-	), b.world.transcript())
+	), b.harness.transcript())
 }
 
 func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 	b := plain(t, 1)
 	b.run()
 	b.at(0.5)
-	b.world.set("a", "c", runtime.StateCreated)
+	b.harness.set("a", "c", runtime.StateCreated)
 	b.at(1.5)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.at(2.5)
-	b.world.set("a", "c", runtime.StateExited)
-	b.world.set("a", "d", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateExited)
+	b.harness.set("a", "d", runtime.StateRunning)
 	b.at(4.5)
-	b.world.set("a", "c", runtime.StateUnknown)
-	b.world.set("a", "d", runtime.StateUnknown)
+	b.harness.set("a", "c", runtime.StateUnknown)
+	b.harness.set("a", "d", runtime.StateUnknown)
 	b.at(6.5)
 	assert.Equal(t, lines(
 		" 0.000 list",
@@ -64,7 +64,7 @@ func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 		" 5.000 inspect a",
 		" 5.000 tell a ContainerDied|ContainerRemoved",
 		" 6.000 list",
-	), b.world.transcript())
+	), b.harness.transcript())
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, &runtime.PodStatus{UID: "a"}, status)
@@ -75,9 +75,9 @@ func TestRun_B179_B182_B185_LifeOfAPod(t *testing.T) {
 func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 	for seed := range uint64(20) {
 		b := plain(t, seed)
-		b.world.set("a", "ca", runtime.StateRunning)
-		b.world.set("b", "cb", runtime.StateRunning)
-		b.world.mu.hang["a"] = true
+		b.harness.set("a", "ca", runtime.StateRunning)
+		b.harness.set("b", "cb", runtime.StateRunning)
+		b.harness.mu.hang["a"] = true
 		b.run()
 		b.at(0.5)
 		require.Equal(t, lines(
@@ -85,11 +85,11 @@ func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 			" 0.000 inspect b",
 			" 0.000 list",
 			" 0.000 tell b ContainerStarted",
-		), sorted(b.world.transcript()), "seed %d", seed)
+		), sorted(b.harness.transcript()), "seed %d", seed)
 		b.read(b.ctx, "a")
 		b.read(b.ctx, "b")
 		b.at(0.6)
-		b.world.set("b", "cb", runtime.StateExited)
+		b.harness.set("b", "cb", runtime.StateExited)
 		b.at(2.5)
 		require.Equal(t, lines(
 			" 0.500 inspect b",
@@ -98,20 +98,20 @@ func TestRun_I39_F54_HungPodHoldsUpNobody(t *testing.T) {
 			" 1.000 inspect b",
 			" 1.000 tell b ContainerDied",
 			" 2.000 list",
-		), b.world.transcript(), "seed %d", seed)
+		), b.harness.transcript(), "seed %d", seed)
 		b.at(9.5)
-		b.world.transcript()
+		b.harness.transcript()
 		// The reader came while the first inspection was under way, so only
 		// the second, which begins when that has failed, is for him.
 		b.at(10)
-		require.Contains(t, b.world.transcript(), lines("10.000 tell a PodSync", "10.000 inspect a"))
+		require.Contains(t, b.harness.transcript(), lines("10.000 tell a PodSync", "10.000 inspect a"))
 		_, err := b.pleg.Get("a")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		b.world.do(func() { b.world.mu.hang["a"] = false })
+		b.harness.do(func() { b.harness.mu.hang["a"] = false })
 		b.at(19.5)
-		b.world.transcript()
+		b.harness.transcript()
 		b.at(21.5)
-		got := b.world.transcript()
+		got := b.harness.transcript()
 		require.Contains(t, got, "20.000 reader of a: pleg: inspect: context deadline exceeded\n")
 		require.Contains(t, got, "inspect a\n")
 		require.Contains(t, got, "tell a ContainerStarted\n", "seed %d: withheld until it could be read", seed)
@@ -125,41 +125,41 @@ func TestRun_I39_ManyHungPods(t *testing.T) {
 	b := plain(t, 1)
 	for i := range 100 {
 		uid := types.UID(fmt.Sprintf("hung%02d", i))
-		b.world.set(uid, "c"+string(uid), runtime.StateRunning)
-		b.world.mu.hang[uid] = true
+		b.harness.set(uid, "c"+string(uid), runtime.StateRunning)
+		b.harness.mu.hang[uid] = true
 	}
-	b.world.set("b", "cb", runtime.StateRunning)
+	b.harness.set("b", "cb", runtime.StateRunning)
 	b.run()
 	b.at(140) // Each of them has hung once.
-	b.world.transcript()
+	b.harness.transcript()
 	for at := 150.0; at < 160; at++ {
 		b.at(at)
-		b.world.transcript()
+		b.harness.transcript()
 		b.read(b.ctx, "b")
 		b.at(at)
-		assert.Contains(t, b.world.transcript(), fmt.Sprintf("%.3f reader of b: [cb running]", at))
+		assert.Contains(t, b.harness.transcript(), fmt.Sprintf("%.3f reader of b: [cb running]", at))
 	}
-	assert.Equal(t, 8, b.world.mu.most)
+	assert.Equal(t, 8, b.harness.mu.most)
 }
 
 func TestRun_F54_HungListHoldsUpNoReader(t *testing.T) {
 	b := plain(t, 1)
-	b.world.set("b", "cb", runtime.StateRunning)
+	b.harness.set("b", "cb", runtime.StateRunning)
 	b.run()
 	b.at(0.5)
-	b.world.mu.hangLists = true
+	b.harness.mu.hangLists = true
 	b.at(60)
-	b.world.transcript()
+	b.harness.transcript()
 	b.read(b.ctx, "b")
 	b.at(60)
-	assert.Equal(t, lines("60.000 inspect b", "60.000 reader of b: [cb running]"), b.world.transcript())
+	assert.Equal(t, lines("60.000 inspect b", "60.000 reader of b: [cb running]"), b.harness.transcript())
 	healthy, err := b.pleg.Healthy()
 	require.True(t, healthy, "%v", err)
 	b.at(181)
 	_, err = b.pleg.Healthy()
 	require.EqualError(t, err, "pleg: the last listing that succeeded began 3m1s ago, threshold is 3m0s; "+
 		"a listing has been under way for 59s: pleg: list: context deadline exceeded")
-	b.world.mu.hangLists = false
+	b.harness.mu.hangLists = false
 	b.at(243)
 	healthy, err = b.pleg.Healthy()
 	require.True(t, healthy, "%v", err)
@@ -169,14 +169,14 @@ func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
 	b := plain(t, 1)
 	_, err := b.pleg.Healthy()
 	require.EqualError(t, err, "pleg: no listing has succeeded yet; no listing has begun since")
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(0.5)
-	b.world.mu.listErr = runtime.ErrNotReady
-	b.world.mu.fail["a"] = runtime.ErrNotReady
-	b.world.transcript()
+	b.harness.mu.listErr = runtime.ErrNotReady
+	b.harness.mu.fail["a"] = runtime.ErrNotReady
+	b.harness.transcript()
 	b.at(9.5)
-	assert.NotContains(t, b.world.transcript(), "tell")
+	assert.NotContains(t, b.harness.transcript(), "tell")
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "[c running]", show(status))
@@ -184,22 +184,22 @@ func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
 
 	b.read(b.ctx, "a")
 	b.at(9.5)
-	assert.Contains(t, b.world.transcript(), "reader of a: pleg: inspect: runtime: not ready")
+	assert.Contains(t, b.harness.transcript(), "reader of a: pleg: inspect: runtime: not ready")
 	status, err = b.pleg.Get("a")
 	require.ErrorIs(t, err, runtime.ErrNotReady)
 	assert.Equal(t, "[c running]", show(status), "the last that could be read")
 
-	b.world.mu.listErr, b.world.mu.fail["a"] = nil, nil
+	b.harness.mu.listErr, b.harness.mu.fail["a"] = nil, nil
 	b.at(11)
-	assert.Contains(t, b.world.transcript(), "tell a PodSync")
+	assert.Contains(t, b.harness.transcript(), "tell a PodSync")
 }
 
 // A caller who takes an empty answer for an empty pod would conclude, at the
 // start of an agent, that nothing runs.
 func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
 	b := plain(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
-	b.world.mu.hang["a"] = true
+	b.harness.set("a", "c", runtime.StateRunning)
+	b.harness.mu.hang["a"] = true
 	for _, uid := range []types.UID{"a", "nobody"} {
 		status, err := b.pleg.Get(uid)
 		require.ErrorIs(t, err, pleg.ErrUnobserved)
@@ -216,55 +216,55 @@ func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
 func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 	t.Run("success", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.set("a", "c", runtime.StateRunning)
+		b.harness.set("a", "c", runtime.StateRunning)
 		b.read(b.ctx, "a")
 		b.at(0.5)
-		assert.Empty(t, b.world.transcript(), "B-161: nothing has been observed yet")
+		assert.Empty(t, b.harness.transcript(), "B-161: nothing has been observed yet")
 		b.run()
 		b.at(0.5)
-		assert.Contains(t, b.world.transcript(), " 0.500 reader of a: [c running]\n")
+		assert.Contains(t, b.harness.transcript(), " 0.500 reader of a: [c running]\n")
 	})
 	t.Run("error", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.mu.fail["a"] = runtime.ErrNotReady
+		b.harness.mu.fail["a"] = runtime.ErrNotReady
 		b.run()
 		b.read(b.ctx, "a")
 		b.at(0)
-		assert.Contains(t, b.world.transcript(), " 0.000 reader of a: pleg: inspect: runtime: not ready\n")
+		assert.Contains(t, b.harness.transcript(), " 0.000 reader of a: pleg: inspect: runtime: not ready\n")
 	})
 	t.Run("ctx", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.mu.hang["a"] = true
+		b.harness.mu.hang["a"] = true
 		b.run()
 		ctx := executor.NewContext(context.Background())
 		b.read(ctx, "a")
 		b.at(3)
-		b.world.transcript()
+		b.harness.transcript()
 		ctx.Cancel(context.Canceled)
 		b.at(3)
-		assert.Equal(t, " 3.000 reader of a: context canceled\n", b.world.transcript())
+		assert.Equal(t, " 3.000 reader of a: context canceled\n", b.harness.transcript())
 	})
 	t.Run("deletion", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.set("a", "c", runtime.StateRunning)
-		b.world.mu.statusTakes = 100 * time.Millisecond
+		b.harness.set("a", "c", runtime.StateRunning)
+		b.harness.mu.statusTakes = 100 * time.Millisecond
 		b.run()
 		b.at(0.5)
 		b.read(b.ctx, "a")
-		b.world.set("a", "c", runtime.StateUnknown)
+		b.harness.set("a", "c", runtime.StateUnknown)
 		b.at(0.6)
-		assert.Contains(t, b.world.transcript(), " 0.600 reader of a: []\n")
+		assert.Contains(t, b.harness.transcript(), " 0.600 reader of a: []\n")
 	})
 	t.Run("end of Run", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.mu.hang["a"] = true
+		b.harness.mu.hang["a"] = true
 		b.run()
 		b.read(context.Background(), "a")
 		b.at(3)
-		b.world.transcript()
+		b.harness.transcript()
 		b.ctx.Cancel(context.Canceled)
 		b.at(3)
-		assert.Equal(t, " 3.000 reader of a: pleg: stopped\n", b.world.transcript())
+		assert.Equal(t, " 3.000 reader of a: pleg: stopped\n", b.harness.transcript())
 		_, err := b.pleg.NewerThan(context.Background(), "a", b.pleg.Mark())
 		require.ErrorIs(t, err, pleg.ErrStopped)
 		assert.True(t, b.ran)
@@ -273,12 +273,12 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 	})
 	t.Run("crash", func(t *testing.T) {
 		b := plain(t, 1)
-		b.world.mu.hang["a"] = true
+		b.harness.mu.hang["a"] = true
 		b.run()
 		b.read(b.ctx, "a")
 		b.at(3)
 		b.process.Crash()
-		assert.Contains(t, b.world.transcript(), "reader of a: executor: the process has crashed\n")
+		assert.Contains(t, b.harness.transcript(), "reader of a: executor: the process has crashed\n")
 		assert.Zero(t, b.process.Running())
 	})
 }
@@ -291,32 +291,32 @@ func TestNewerThan_MarkFromTheFuture(t *testing.T) {
 	b.at(0.5)
 	b.process.Go(func() {
 		_, err := b.pleg.NewerThan(b.ctx, "a", ^uint64(0))
-		b.world.note(fmt.Sprint("answered ", err))
+		b.harness.note(fmt.Sprint("answered ", err))
 	})
 	b.at(0.5)
-	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.world.transcript())
+	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.harness.transcript())
 }
 
 // B-215: a listing that lags is no answer to somebody who has just acted on the pod
 // and said so.
 func TestRequestRelist_LaggingListDoesNotCount(t *testing.T) {
 	b := plain(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(0.5)
-	b.world.mu.frozen = b.world.listLocked()
-	b.world.set("a", "d", runtime.StateRunning)
-	b.world.mu.hang["a"] = true
+	b.harness.mu.frozen = b.harness.listLocked()
+	b.harness.set("a", "d", runtime.StateRunning)
+	b.harness.mu.hang["a"] = true
 	b.pleg.RequestRelist("a")
 	b.read(b.ctx, "a")
 	b.at(5)
-	assert.NotContains(t, b.world.transcript(), "reader")
-	b.world.mu.hang["a"] = false
+	assert.NotContains(t, b.harness.transcript(), "reader")
+	b.harness.mu.hang["a"] = false
 	b.at(12)
-	assert.Contains(t, b.world.transcript(), "reader of a: pleg: inspect: context deadline exceeded")
+	assert.Contains(t, b.harness.transcript(), "reader of a: pleg: inspect: context deadline exceeded")
 	b.read(b.ctx, "a")
 	b.at(12)
-	assert.Contains(t, b.world.transcript(), "reader of a: [c running, d running]")
+	assert.Contains(t, b.harness.transcript(), "reader of a: [c running, d running]")
 }
 
 // F93: ten thousand containers exit at the same instant.
@@ -324,39 +324,39 @@ func TestRun_F93_Herd(t *testing.T) {
 	const n = 10_000
 	b := plain(t, 1)
 	for i := range n {
-		b.world.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateRunning)
+		b.harness.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateRunning)
 	}
 	b.run()
 	b.at(0.5)
 	second := b.pleg.Subscribe(nil)
 	assert.Len(t, second.Take(nil), n, "a subscription begins with what is known")
 	for i := range n {
-		b.world.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
+		b.harness.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
 	}
-	b.world.mu.statusTakes = time.Millisecond
+	b.harness.mu.statusTakes = time.Millisecond
 	b.at(5)
 	changes := second.Take(nil)
 	require.Len(t, changes, n)
 	for _, c := range changes {
 		require.Equal(t, pleg.ContainerDied, c.Events)
 	}
-	assert.Equal(t, 8, b.world.mu.most)
+	assert.Equal(t, 8, b.harness.mu.most)
 	// Those in flight while the next listing began may be too old for it.
-	assert.LessOrEqual(t, strings.Count(b.world.transcript(), "inspect"), 2*n+8*3)
+	assert.LessOrEqual(t, strings.Count(b.harness.transcript(), "inspect"), 2*n+8*3)
 }
 
 func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 	b := plain(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	slow := b.pleg.Subscribe(nil)
 	gone := b.pleg.Subscribe(nil)
 	gone.Close()
 	b.run()
 	b.at(0.5)
-	b.world.set("a", "c", runtime.StateExited)
-	b.world.set("b", "d", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateExited)
+	b.harness.set("b", "d", runtime.StateRunning)
 	b.at(1.5)
-	b.world.set("a", "c", runtime.StateUnknown)
+	b.harness.set("a", "c", runtime.StateUnknown)
 	b.at(2.5)
 	assert.Equal(t, []pleg.Change{
 		{UID: "a", Events: pleg.ContainerStarted | pleg.ContainerDied | pleg.ContainerRemoved},
@@ -370,55 +370,55 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 
 func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {
 	b, _ := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(20)
-	b.world.transcript()
-	b.world.set("a", "c", runtime.StateExited)
+	b.harness.transcript()
+	b.harness.set("a", "c", runtime.StateExited)
 	b.pleg.RequestRelist("a")
 	b.pleg.RequestRelist("a")
 	b.pleg.RequestRelist("")
 	b.at(21)
-	assert.Equal(t, lines("20.000 inspect a", "20.000 tell a ContainerDied"), b.world.transcript())
+	assert.Equal(t, lines("20.000 inspect a", "20.000 tell a ContainerDied"), b.harness.transcript())
 	b.pleg.RequestRelist("a")
 	b.at(21)
-	assert.Equal(t, lines("21.000 inspect a"), b.world.transcript(), "nothing new makes no event")
+	assert.Equal(t, lines("21.000 inspect a"), b.harness.transcript(), "nothing new makes no event")
 }
 
-// streaming is a simulation over a world with a stream.
+// streaming is a simulation over a harness with a stream.
 func streaming(t *testing.T, seed uint64) (*simulation, *streamer) {
 	var s *streamer
-	b := newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
+	b := newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
 		s = newStreamer(clk)
-		return pleg.Config{Runtime: s}, s.world
+		return pleg.Config{Runtime: s}, s.harness
 	})
 	return b, s
 }
 
 func TestRun_I49_HealthyStreamLeavesTheSafetyNet(t *testing.T) {
 	b, _ := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(11)
-	b.world.transcript()
+	b.harness.transcript()
 	b.at(131)
 	assert.Equal(t, lines(
 		"39.000 list", // Ten seconds have shown that the stream stands; the last listing before was at nine.
 		"69.000 list",
 		"99.000 list",
 		"129.000 list",
-	), b.world.transcript())
+	), b.harness.transcript())
 }
 
 // Only what is inspected is stored and told (B-211); who watches a stream asks for
 // that, and no more (D-6).
 func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
 	b, s := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(15.5)
-	b.world.transcript()
-	b.world.set("a", "c", runtime.StateExited)
+	b.harness.transcript()
+	b.harness.set("a", "c", runtime.StateExited)
 	for _, at := range []time.Time{{}, start.Add(-time.Hour), start.Add(1000 * time.Hour)} { // F66
 		s.sink(runtime.Event{UID: "a", ContainerID: "c", At: at})
 	}
@@ -430,7 +430,7 @@ func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
 		"15.500 inspect a",
 		"15.500 inspect nobody",
 		"15.500 tell a ContainerDied",
-	), sorted(b.world.transcript()))
+	), sorted(b.harness.transcript()))
 }
 
 // sorted sorts the lines of a transcript, for what happens at one instant.
@@ -450,7 +450,7 @@ func TestRun_F65_BrokenStream(t *testing.T) {
 	}
 	opened := s.count
 	assert.InDelta(t, 6+50/5, opened, 3, "100 ms, doubling to 5 s")
-	assert.InDelta(t, 60, b.world.calls("list"), 2)
+	assert.InDelta(t, 60, b.harness.calls("list"), 2)
 
 	// It stands again: one event shows that, and the pause is short again.
 	b.at(70)
@@ -459,16 +459,16 @@ func TestRun_F65_BrokenStream(t *testing.T) {
 		b.at(b.Now().Sub(start).Seconds() + 1)
 	}
 	s.sink(runtime.Event{UID: "a"})
-	before := b.world.calls("list")
+	before := b.harness.calls("list")
 	now := b.Now().Sub(start).Seconds()
 	b.at(now + 25)
-	assert.InDelta(t, 1, b.world.calls("list")-before, 1, "an event has shown that the stream is healthy")
-	b.world.transcript()
+	assert.InDelta(t, 1, b.harness.calls("list")-before, 1, "an event has shown that the stream is healthy")
+	b.harness.transcript()
 	opened = s.count
 	s.ended.Signal()
 	b.at(now + 25.2)
 	assert.Equal(t, opened+1, s.count, "100 ms later it is open again")
-	assert.Contains(t, b.world.transcript(), "list", "what was lost meanwhile is listed")
+	assert.Contains(t, b.harness.transcript(), "list", "what was lost meanwhile is listed")
 }
 
 // A runtime that has no stream is asked now and then whether it has one, for
@@ -479,27 +479,27 @@ func TestRun_F64_NoStream(t *testing.T) {
 	b.run()
 	b.at(10 * 60)
 	assert.InDelta(t, 10, s.count, 1)
-	assert.InDelta(t, 10*60, b.world.calls("list"), 5)
+	assert.InDelta(t, 10*60, b.harness.calls("list"), 5)
 	s.none = false
 	b.at(12 * 60)
-	before := b.world.calls("list")
+	before := b.harness.calls("list")
 	b.at(14 * 60)
-	assert.InDelta(t, 4, b.world.calls("list")-before, 1, "the stream has been opened, and stands")
+	assert.InDelta(t, 4, b.harness.calls("list")-before, 1, "the stream has been opened, and stands")
 }
 
 func TestRun_F65_FloodOfOnePod(t *testing.T) {
 	b, s := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(20)
-	before := b.world.calls("inspect a")
+	before := b.harness.calls("inspect a")
 	for i := range 10_000 {
 		b.RunUntil(start.Add(20*time.Second + time.Duration(i)*100*time.Microsecond))
 		s.sink(runtime.Event{UID: "a"})
 	}
 	b.at(22)
-	assert.LessOrEqual(t, b.world.calls("inspect a")-before, 13)
-	b.world.set("a", "c", runtime.StateExited)
+	assert.LessOrEqual(t, b.harness.calls("inspect a")-before, 13)
+	b.harness.set("a", "c", runtime.StateExited)
 	s.sink(runtime.Event{UID: "a"})
 	b.at(23.1)
 	status, _ := b.pleg.Get("a")
@@ -510,15 +510,15 @@ func TestRun_F65_FloodOfOnePod(t *testing.T) {
 // is half a minute away.
 func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 	b, s := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(20)
-	b.world.transcript()
-	b.world.set("a", "c", runtime.StateExited)
-	b.world.mu.fail["a"] = runtime.ErrNotReady
+	b.harness.transcript()
+	b.harness.set("a", "c", runtime.StateExited)
+	b.harness.mu.fail["a"] = runtime.ErrNotReady
 	s.sink(runtime.Event{UID: "a"})
 	b.at(21.5)
-	b.world.mu.fail["a"] = nil
+	b.harness.mu.fail["a"] = nil
 	b.at(25)
 	assert.Equal(t, lines(
 		"20.000 inspect a",
@@ -526,7 +526,7 @@ func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 		"21.000 inspect a",
 		"22.000 inspect a",
 		"22.000 tell a ContainerDied",
-	), b.world.transcript())
+	), b.harness.transcript())
 }
 
 // A container has failed, and the runtime hears a moment later that it was killed
@@ -534,22 +534,22 @@ func TestRun_B184_RetryDoesNotWaitForTheSafetyNet(t *testing.T) {
 // at once more, and not for ever.
 func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
 	b, _ := streaming(t, 1)
-	b.world.set("a", "c", runtime.StateRunning)
+	b.harness.set("a", "c", runtime.StateRunning)
 	b.run()
 	b.at(11.5)
-	b.world.transcript()
-	b.world.do(func() { b.world.mu.reasons["c"] = "Error" })
-	b.world.set("a", "c", runtime.StateExited)
+	b.harness.transcript()
+	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
+	b.harness.set("a", "c", runtime.StateExited)
 	b.pleg.RequestRelist("a")
 	b.at(11.7)
-	b.world.do(func() { b.world.mu.reasons["c"] = "OOMKilled" })
+	b.harness.do(func() { b.harness.mu.reasons["c"] = "OOMKilled" })
 	b.at(20)
 	assert.Equal(t, lines(
 		"11.500 inspect a",
 		"11.500 tell a ContainerDied",
 		"12.500 inspect a",
 		"12.500 tell a PodSync",
-	), b.world.transcript())
+	), b.harness.transcript())
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "OOMKilled", status.Containers[0].Reason)
@@ -558,24 +558,24 @@ func TestRun_WhyAContainerHasFailedIsHeardLate(t *testing.T) {
 // What an earlier agent left behind is not looked at twice.
 func TestRun_OldFailuresAreNoNews(t *testing.T) {
 	b, _ := streaming(t, 1)
-	b.world.do(func() { b.world.mu.reasons["c"] = "Error" })
-	b.world.set("a", "c", runtime.StateExited)
+	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
+	b.harness.set("a", "c", runtime.StateExited)
 	b.run()
 	b.at(8)
-	assert.Equal(t, 1, b.world.calls("inspect a"))
+	assert.Equal(t, 1, b.harness.calls("inspect a"))
 }
 
 // A record is lost, which nobody needs to look at, and another one has changed,
 // which somebody does.
 func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
 	b := plain(t, 1)
-	b.world.do(func() { b.world.mu.reasons["c"], b.world.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
-	b.world.set("a", "c", runtime.StateExited)
-	b.world.set("a", "d", runtime.StateExited)
+	b.harness.do(func() { b.harness.mu.reasons["c"], b.harness.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
+	b.harness.set("a", "c", runtime.StateExited)
+	b.harness.set("a", "d", runtime.StateExited)
 	b.run()
 	b.at(0.5)
-	b.world.transcript()
-	b.world.set("a", "c", runtime.StateUnknown) // Each change shows in the message of what is left.
+	b.harness.transcript()
+	b.harness.set("a", "c", runtime.StateUnknown) // Each change shows in the message of what is left.
 	b.at(1.5)
-	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.world.transcript())
+	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.harness.transcript())
 }

@@ -23,9 +23,9 @@ func TestNew_NamesEveryFault(t *testing.T) {
 pleg: Config.RelistPeriod is negative: -1ns
 pleg: Config.InspectTimeout is negative: -1s
 pleg: Config.MaxInspections is negative: -1`)
-	_, err = pleg.New(pleg.Config{Runtime: newWorld(nil), RelistThreshold: 10 * time.Second})
+	_, err = pleg.New(pleg.Config{Runtime: newHarness(nil), RelistThreshold: 10 * time.Second})
 	require.EqualError(t, err, "pleg: Config.RelistThreshold 10s is not above the periods 1s and 30s")
-	_, err = pleg.New(pleg.Config{Runtime: newWorld(nil), RelistPeriod: time.Hour, SafetyPeriod: 10 * time.Minute})
+	_, err = pleg.New(pleg.Config{Runtime: newHarness(nil), RelistPeriod: time.Hour, SafetyPeriod: 10 * time.Minute})
 	require.NoError(t, err, "who lists seldom is not told to say when that is too seldom")
 }
 
@@ -80,7 +80,7 @@ func waitOne(d time.Duration) error {
 
 func TestRelist_SingleStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(clock.RealClock{})
+		w := newHarness(clock.RealClock{})
 		for i := range 20 {
 			w.set(types.UID(fmt.Sprintf("p%02d", i)), fmt.Sprint("c", i), runtime.StateRunning)
 		}
@@ -114,7 +114,7 @@ func TestRelist_SingleStep(t *testing.T) {
 // A step that is cut short says nothing about any pod.
 func TestRelist_CancelledConcludesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(clock.RealClock{})
+		w := newHarness(clock.RealClock{})
 		w.set("a", "c", runtime.StateRunning)
 		w.do(func() { w.mu.hang["a"] = true })
 		p, err := pleg.New(pleg.Config{Runtime: w})
@@ -155,7 +155,7 @@ func TestRelist_F62_NonsenseIsAnErrorAndNoPanic(t *testing.T) {
 }
 
 func TestHooks_SeeEveryCall(t *testing.T) {
-	w := newWorld(nil)
+	w := newHarness(nil)
 	w.set("a", "c", runtime.StateRunning)
 	var seen []string
 	p, err := pleg.New(pleg.Config{Runtime: w, Hooks: pleg.Hooks{

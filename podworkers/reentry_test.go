@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// world is everything that the workers call, and all of it calls back.
-type world struct {
+// harness is everything that the workers call, and all of it calls back.
+type harness struct {
 	events
 	*Cache
 	*Syncer
@@ -30,7 +30,7 @@ type world struct {
 }
 
 // back uses the workers as a callback may. If they held a lock it would hang.
-func (x *world) back(from string) {
+func (x *harness) back(from string) {
 	x.calls[from]++
 	if x.w == nil {
 		return // New reads the clock before there are workers.
@@ -41,37 +41,37 @@ func (x *world) back(from string) {
 	_ = x.w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("nobody")})
 }
 
-func (x *world) Get(uid types.UID) (*runtime.PodStatus, error) {
+func (x *harness) Get(uid types.UID) (*runtime.PodStatus, error) {
 	x.back("Cache.Get")
 	return x.Cache.Get(uid)
 }
 
-func (x *world) Mark() uint64 {
+func (x *harness) Mark() uint64 {
 	x.back("Cache.Mark")
 	return x.Cache.Mark()
 }
 
-func (x *world) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
+func (x *harness) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
 	x.back("Cache.NewerThan")
 	return x.Cache.NewerThan(ctx, uid, mark)
 }
 
-func (x *world) Eventf(o k8sObject, kind, reason, format string, args ...any) {
+func (x *harness) Eventf(o k8sObject, kind, reason, format string, args ...any) {
 	x.back("Recorder")
 	x.events.Eventf(o, kind, reason, format, args...)
 }
 
-func (x *world) Enabled(context.Context, slog.Level) bool { return true }
-func (x *world) WithAttrs([]slog.Attr) slog.Handler       { return x }
-func (x *world) WithGroup(string) slog.Handler            { return x }
-func (x *world) Handle(context.Context, slog.Record) error {
+func (x *harness) Enabled(context.Context, slog.Level) bool { return true }
+func (x *harness) WithAttrs([]slog.Attr) slog.Handler       { return x }
+func (x *harness) WithGroup(string) slog.Handler            { return x }
+func (x *harness) Handle(context.Context, slog.Record) error {
 	x.back("Log")
 	return nil
 }
 
 func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
 	node := simulation(t, Config{}) // For its clock and its scheduler.
-	x := &world{Cache: NewCache(node.Clock()), Syncer: NewSyncer(node.Clock()), calls: map[string]int{}}
+	x := &harness{Cache: NewCache(node.Clock()), Syncer: NewSyncer(node.Clock()), calls: map[string]int{}}
 	w, err := podworkers.New(podworkers.Config{
 		Syncer: x, Cache: x, Clock: node.Clock(), Recorder: x, Log: slog.New(x),
 		Jitter: func() float64 { x.back("Jitter"); return 0 },

@@ -151,7 +151,7 @@ func TestPodAdmitAttributes_Requested(t *testing.T) {
 	}
 
 	var asked []string
-	w := newWorld()
+	w := newHarness()
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager.Store, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
 		Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {

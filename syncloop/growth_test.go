@@ -40,7 +40,7 @@ func crowd(n int) []*v1.Pod {
 
 // crowded are handlers with room for everybody.
 func crowded(t testing.TB) (*syncloop.Handlers, *counted) {
-	w := newWorld()
+	w := newHarness()
 	c := &counted{workers: w.workers}
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager.Store, Workers: c, Status: w.status, Runtime: w, Sources: w.sources,

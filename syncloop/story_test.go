@@ -21,14 +21,14 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestStories runs testdata. Each block is a story of Handlers in a world of
+// TestStories runs testdata. Each block is a story of Handlers in a harness of
 // their own, a command a line; below each stands all that they did, and what they
 // did about pods that wait, as in each step of the loop. See
 // command for the words.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w := newWorld()
+			w := newHarness()
 			var b strings.Builder
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
@@ -58,7 +58,7 @@ func TestStories(t *testing.T) {
 //	status UID PHASE                             a sync has stored a status
 //	max N                                        admission: so many pods
 //	panic admit|ended UID [N]                    who is asked about the pod panics, N times
-func (w *world) command(t *testing.T, words []string) []string {
+func (w *harness) command(t *testing.T, words []string) []string {
 	t.Helper()
 	ctx := context.Background()
 	switch verb, args := words[0], words[1:]; verb {

@@ -18,7 +18,7 @@ import (
 // change, end and go, what the handlers have kept is what adding up all pods gives.
 func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		w := newHarness()
 		w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(4), syncloop.AdmitHostPorts(), syncloop.AdmitResources(list("cpu=4"))}
 		ctx, ran := context.Background(), map[types.UID]*v1.Pod{}
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {

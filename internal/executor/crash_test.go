@@ -98,28 +98,28 @@ func TestCrash_FromWithin(t *testing.T) {
 
 func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 	s, agent := simulation(t, 1)
-	world := s.NewProcess()
-	t.Cleanup(world.Crash)
+	harness := s.NewProcess()
+	t.Cleanup(harness.Crash)
 	var err error
-	agent.Go(func() { err = world.Sleep(context.Background(), time.Hour) }) // A slow call into the world.
+	agent.Go(func() { err = harness.Sleep(context.Background(), time.Hour) }) // A slow call into the world.
 	s.Settle()
-	world.Go(func() {
+	harness.Go(func() {
 		agent.Crash()
-		_ = world.Sleep(context.Background(), time.Second)
+		_ = harness.Sleep(context.Background(), time.Second)
 	})
 	s.Settle()
 	assert.ErrorIs(t, err, executor.ErrCrashed)
 	assert.Zero(t, agent.Running())
-	assert.Equal(t, 1, world.Running(), "the world goes on")
+	assert.Equal(t, 1, harness.Running(), "the world goes on")
 }
 
-func TestCrash_OfTheWorldIsNoticedWhenTheWaitEnds(t *testing.T) {
+func TestCrash_OfTheHarnessIsNoticedWhenTheWaitEnds(t *testing.T) {
 	s, agent := simulation(t, 1)
-	world := s.NewProcess()
+	harness := s.NewProcess()
 	var err error
-	agent.Go(func() { err = world.Sleep(context.Background(), time.Second) })
+	agent.Go(func() { err = harness.Sleep(context.Background(), time.Second) })
 	s.Settle()
-	world.Crash()
+	harness.Crash()
 	assert.Equal(t, 1, agent.Running())
 	s.RunUntil(start.Add(time.Second))
 	assert.ErrorIs(t, err, executor.ErrCrashed)

@@ -19,7 +19,7 @@
 // # Rules for those who use it
 //
 // They hold outside this package and outside edges, which talk to the real
-// world and cannot be in a simulation anyway.
+// harness and cannot be in a simulation anyway.
 //
 //   - Wait by Sleep, Event, Latch and Group.Wait; fork by Go, Group and Each;
 //     bound a call by WithDeadline; derive contexts by WithCancel, NewContext

@@ -228,7 +228,7 @@ func TestCheckGone_I27_NothingRuns(t *testing.T) {
 
 // What a store makes of a pod's life passes its own oracle.
 func TestStore_I26_I27_I28_PublishesWhatTheOracleAllows(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := newPod("a")
 	waiting := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []container{is(container{Name: "c"}, waits)}}
 	crashed := running(false)

@@ -60,7 +60,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 // The status that the pod came with counts as the one before; if it forbids what
 // is handed in nothing is stored.
 func TestSetPodStatus_ST6_OfAPodThatWasSeenByOthers(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := newPod("a")
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	pod.Status = running(false)

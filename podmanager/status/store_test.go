@@ -20,8 +20,8 @@ import (
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a store on a clock that stands still.
-type world struct {
+// harness is a store on a clock that stands still.
+type harness struct {
 	*status.Store
 	clk *testclock.FakePassiveClock
 	// accepted and unchanged count what the hooks were told.
@@ -30,10 +30,10 @@ type world struct {
 	removals int
 }
 
-func newWorld(pods ...*v1.Pod) *world {
+func newHarness(pods ...*v1.Pod) *harness {
 	manager := podmanager.New()
 	manager.SetPods(pods)
-	w := &world{clk: testclock.NewFakePassiveClock(start)}
+	w := &harness{clk: testclock.NewFakePassiveClock(start)}
 	w.Store = status.New(status.Config{
 		Clock:      w.clk,
 		Translator: manager,
@@ -45,10 +45,10 @@ func newWorld(pods ...*v1.Pod) *world {
 	return w
 }
 
-func (w *world) pass(d time.Duration) { w.clk.SetTime(w.clk.Now().Add(d)) }
+func (w *harness) pass(d time.Duration) { w.clk.SetTime(w.clk.Now().Add(d)) }
 
 // must is the stored status of the pod.
-func (w *world) must(t *testing.T, uid types.UID) v1.PodStatus {
+func (w *harness) must(t *testing.T, uid types.UID) v1.PodStatus {
 	t.Helper()
 	s, ok := w.GetPodStatus(uid)
 	require.True(t, ok, "no status of %s", uid)
@@ -112,7 +112,7 @@ func ExampleNew() {
 func TestGetPodStatus_ST1_MirrorUIDIsTranslated(t *testing.T) {
 	st := staticPod("static")
 	mirror := newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")
-	w := newWorld(st, mirror)
+	w := newHarness(st, mirror)
 	w.SetPodStatus(st, running(false))
 
 	assert.Equal(t, w.must(t, "static"), w.must(t, "mirror"))
@@ -126,7 +126,7 @@ func TestGetPodStatus_ST1_MirrorUIDIsTranslated(t *testing.T) {
 }
 
 func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	given := running(true)
 	w.SetPodStatus(newPod("a"), given)
@@ -141,7 +141,7 @@ func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
 // What is shown to read is what a copy says, and stays as it is when there is more
 // to say.
 func TestReadPodStatus(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	assert.False(t, w.ReadPodStatus("a", func(*v1.PodStatus) { t.Error("nothing is stored") }))
 	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodPending})
 	var shown, later *v1.PodStatus
@@ -155,7 +155,7 @@ func TestReadPodStatus(t *testing.T) {
 }
 
 func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
@@ -167,7 +167,7 @@ func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
 }
 
 func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
@@ -192,7 +192,7 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 }
 
 func TestSetPodStatus_ST3_KeepsTheNewerPodOfADroppedStatus(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	w.SetPodStatus(newPod("a"), running(false))
 	gated := newPod("a")
 	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
@@ -202,7 +202,7 @@ func TestSetPodStatus_ST3_KeepsTheNewerPodOfADroppedStatus(t *testing.T) {
 }
 
 func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := newPod("a")
 	began := metav1.NewTime(start.Add(-time.Hour))
 	pod.Status = v1.PodStatus{StartTime: &began, Conditions: []v1.PodCondition{
@@ -224,7 +224,7 @@ func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
 }
 
 func TestSetPodStatus_ST7_ComparedAfterCutting(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	w.clk.SetTime(start.Add(300 * time.Millisecond))
 	w.SetPodStatus(newPod("a"), running(true))
 	fine := running(true)
@@ -235,7 +235,7 @@ func TestSetPodStatus_ST7_ComparedAfterCutting(t *testing.T) {
 }
 
 func TestSetContainerReadiness_ST8(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	w.SetContainerReadiness("a", "mem://1", true) // no such pod
 	w.SetContainerStartup("a", "mem://1", true)
 	_, ok := w.GetPodStatus("a")
@@ -258,7 +258,7 @@ func TestSetContainerReadiness_ST8(t *testing.T) {
 }
 
 func TestTerminatePod_ST9_ST10(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
 	sub := w.Subscribe(nil)
@@ -278,7 +278,7 @@ func TestTerminatePod_ST9_ST10(t *testing.T) {
 }
 
 func TestTerminatePod_ST10_OfAPodWithoutAStatus(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := newPod("a")
 	pod.Status = v1.PodStatus{Phase: v1.PodSucceeded}
 	w.TerminatePod(pod)
@@ -296,7 +296,7 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 		{"static pod", staticPod("a"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld()
+			w := newHarness()
 			sub := w.Subscribe(nil)
 			w.SetPodStatus(tc.pod, running(true))
 			w.TerminatePod(tc.pod)
@@ -311,7 +311,7 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 // A status that says nothing new does not take back that a static pod has ended
 // either: nobody would be told.
 func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	pod := staticPod("a")
 	w.SetPodStatus(pod, running(true))
 	w.TerminatePod(pod)
@@ -321,7 +321,7 @@ func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
 }
 
 func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
@@ -345,7 +345,7 @@ func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 }
 
 func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	for _, uid := range []string{"c", "a", "b", "stays"} {
 		w.SetPodStatus(newPod(uid), running(true))
 	}
@@ -372,7 +372,7 @@ func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
 }
 
 func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	for _, ready := range []bool{true, false, true} {
 		w.SetPodStatus(newPod("a"), running(ready))
@@ -388,7 +388,7 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 
 // A subscriber who has missed a removal still sees that this is another life.
 func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
 	lives := []uint64{}
@@ -403,7 +403,7 @@ func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 }
 
 func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	for _, uid := range []string{"b", "c", "a"} {
 		w.SetPodStatus(newPod(uid), running(true))
 	}
@@ -421,7 +421,7 @@ func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
 }
 
 func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	woken := 0
 	sub := w.Subscribe(func() { woken++ })
 	w.SetPodStatus(newPod("b"), v1.PodStatus{Phase: v1.PodPending})
@@ -445,7 +445,7 @@ func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
 }
 
 func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	idle := w.Subscribe(func() {}) // never takes
 	busy := w.Subscribe(nil)
 	for i := range 1000 {
@@ -458,7 +458,7 @@ func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
 }
 
 func TestSubscription_WokenWithoutTheLock(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	var sub *status.Subscription
 	var got []status.Update
 	sub = w.Subscribe(func() {
@@ -472,7 +472,7 @@ func TestSubscription_WokenWithoutTheLock(t *testing.T) {
 }
 
 func TestSubscription_ClosedIsToldNothing(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	woken := 0
 	closed, open := w.Subscribe(func() { woken++ }), w.Subscribe(nil)
 	closed.Close()
@@ -484,7 +484,7 @@ func TestSubscription_ClosedIsToldNothing(t *testing.T) {
 }
 
 func TestStore_NilPodsAreIgnored(t *testing.T) {
-	w := newWorld()
+	w := newHarness()
 	w.SetPodStatus(nil, running(true))
 	w.TerminatePod(nil)
 	assert.Zero(t, w.accepted)
@@ -503,7 +503,7 @@ func TestStore_ZeroConfigIsComplete(t *testing.T) {
 // and a subscriber that takes at random ends with what is stored.
 func TestStore_AnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		w := newHarness()
 		sub := w.Subscribe(nil)
 		uids := []string{"a", "b", "c"}
 		seen := map[types.UID]status.Update{}

@@ -48,7 +48,7 @@ func FuzzHistory(f *testing.F) {
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
-		w := newWorld()
+		w := newHarness()
 		w.mute = true
 		for i, b := range history {
 			if _, err := w.run(fuzzInputs[int(b)%len(fuzzInputs)]); err != nil {

@@ -31,7 +31,7 @@ func TestLatch_I9_AnyOrder(t *testing.T) {
 			want, first := "", []string(nil)
 			permute(chosen, 0, func(order []string) {
 				n++
-				w := newWorld()
+				w := newHarness()
 				for _, line := range append(append([]string{}, states[start]...), order...) {
 					if _, err := w.do(line); err != nil {
 						t.Fatalf("%s %v: %s: %v", start, order, line, err)

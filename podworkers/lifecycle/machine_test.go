@@ -87,7 +87,7 @@ var rows = []row{
 func TestTable_2_23(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.from+"/"+r.input, func(t *testing.T) {
-			w := newWorld()
+			w := newHarness()
 			for _, line := range append(append([]string{}, states[r.from]...), r.input) {
 				_, err := w.do(line)
 				require.NoError(t, err, line)
@@ -112,7 +112,7 @@ func TestTable_2_23(t *testing.T) {
 }
 
 // next is the call to the syncer that follows for pod a.
-func (w *world) next(t *testing.T) string {
+func (w *harness) next(t *testing.T) string {
 	if w.h.pod("a").work.UID != "" {
 		result := "failed"
 		if w.h.pod("a").work.Kind == lifecycle.SyncPod {
@@ -163,7 +163,7 @@ var truth = []struct {
 func TestView_1_2(t *testing.T) {
 	for _, c := range truth {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld()
+			w := newHarness()
 			for _, line := range c.commands {
 				_, err := w.do(line)
 				require.NoError(t, err, line)

@@ -43,7 +43,7 @@ func TestWalk(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	seen := map[string]struct{}{}
 	level, steps := [][]uint8{nil}, 0
-	w := newWorld()
+	w := newHarness()
 	var print []byte
 	for d := 1; d <= depth; d++ {
 		var next [][]uint8
@@ -71,7 +71,7 @@ func TestWalk(t *testing.T) {
 }
 
 // replay goes a known way again. It was checked when it was new.
-func replay(w *world, all []command, path []uint8) {
+func replay(w *harness, all []command, path []uint8) {
 	w.reset()
 	w.quick, w.mute = true, true
 	for _, i := range path {
@@ -80,7 +80,7 @@ func replay(w *world, all []command, path []uint8) {
 	w.quick = false
 }
 
-func walked(t *testing.T, w *world, path []uint8, c command) {
+func walked(t *testing.T, w *harness, path []uint8, c command) {
 	if _, err := w.run(c); err != nil {
 		t.Fatalf("%v\n%s", err, way(path))
 	}
@@ -92,7 +92,7 @@ var (
 )
 
 // rest lets the table come to rest, as it is and then with nothing desired.
-func rest(t *testing.T, w *world, path []uint8) {
+func rest(t *testing.T, w *harness, path []uint8) {
 	if w.h.down {
 		return
 	}

@@ -182,7 +182,7 @@ func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 // The end of the run is not the container's fault.
 func TestRun_EndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newHarness(t, nil)
 		w.say("a/c/Liveness", "hang")
 		w.say("b/c/Readiness", "pass")
 		w.p.AddPod(aPod("a", "l"))
@@ -215,7 +215,7 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 // named. Those that do are not.
 func TestRun_I43_NamesTheStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, func(c *prober.Config) { c.DrainTimeout = 5 * time.Second })
+		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = 5 * time.Second })
 		for _, uid := range []string{"b", "a"} {
 			w.say(uid+"/c/Liveness", "deaf")
 			w.p.AddPod(aPod(uid, "l"))
@@ -244,7 +244,7 @@ func TestRun_I43_NamesTheStuck(t *testing.T) {
 // Who wants to wait for ever does.
 func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, func(c *prober.Config) { c.DrainTimeout = -1 })
+		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = -1 })
 		w.say("a/c/Liveness", "deaf")
 		w.p.AddPod(aPod("a", "l"))
 		w.runs("a", "1")
@@ -354,7 +354,7 @@ func TestAddPod_WhichContainers(t *testing.T) {
 // costs nothing but itself.
 func TestResult_Reentry(t *testing.T) {
 	var got []string
-	var w *world
+	var w *harness
 	w, s, _ := simulation(t, func(c *prober.Config) {
 		c.Result = func(r prober.Result) {
 			got = append(got, fmt.Sprintf("%v %v", r.Kind, r.Success))
@@ -385,7 +385,7 @@ func (j jumpy) Now() time.Time { return j.RealClock.Now().Add(time.Duration(j.by
 func TestRun_F78_Suspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var by atomic.Int64
-		w := newWorld(t, jumpy{by: &by})
+		w := newHarness(t, jumpy{by: &by})
 		for i := range 10 {
 			uid := fmt.Sprint(i)
 			w.p.AddPod(aPod(uid, "r"))
@@ -422,7 +422,7 @@ func TestRun_F78_Suspended(t *testing.T) {
 // The single step makes what is due, and returns.
 func TestStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, func(c *prober.Config) { c.MaxProbes = 2 })
+		w := newHarness(t, nil, func(c *prober.Config) { c.MaxProbes = 2 })
 		for i := range 5 {
 			w.say(fmt.Sprintf("%d/c/Readiness", i), "500ms")
 			w.p.AddPod(aPod(fmt.Sprint(i), "r"))

@@ -24,7 +24,7 @@ func running(id string) v1.ContainerStatus {
 }
 
 // judged is what becomes of a status.
-func (w *world) judged(pod *v1.Pod, s v1.ContainerStatus) string {
+func (w *harness) judged(pod *v1.Pod, s v1.ContainerStatus) string {
 	status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{s}}
 	w.p.UpdatePodStatus(pod, &status)
 	return fmt.Sprintf("started=%v ready=%v", *status.ContainerStatuses[0].Started, status.ContainerStatuses[0].Ready)

@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-// harness is the suite's view of a machine, without any slack: virtual time
+// conformance is the suite's view of a machine, without any slack: virtual time
 // allows none.
-func harness(clk clock.Clock) runtimetest.Harness {
+func conformance(clk clock.Clock) runtimetest.Harness {
 	r := memory.New(memory.Config{Clock: clk})
 	r.FailPulls("nowhere.invalid/none", errNoRegistry)
 	return runtimetest.Harness{
@@ -32,7 +32,7 @@ func harness(clk clock.Clock) runtimetest.Harness {
 }
 
 func TestConformance_InABubble(t *testing.T) {
-	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return harness(clock.RealClock{}) })
+	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return conformance(clock.RealClock{}) })
 }
 
 func TestConformance_InTheSimulation(t *testing.T) {
@@ -43,7 +43,7 @@ func TestConformance_InTheSimulation(t *testing.T) {
 				p := s.NewProcess()
 				done := false
 				p.Go(func() {
-					c.Run(t, harness(p.Clock()))
+					c.Run(t, conformance(p.Clock()))
 					done = true
 				})
 				s.RunUntil(s.Now().Add(24 * time.Hour))
@@ -57,7 +57,7 @@ func TestConformance_InTheSimulation(t *testing.T) {
 func TestConformance_OnAViewAfterACrash(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()
-	h := harness(machine.Clock())
+	h := conformance(machine.Clock())
 	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).On(first.Clock()).ListPods(t.Context()) })
 	first.Crash()
 	done := 0

@@ -25,7 +25,7 @@ import (
 // Times are since the beginning.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		w := newWorld()
+		w := newHarness()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return w.do(t, d)
 		})
@@ -35,8 +35,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// world is a machine, a client that can crash, and one that watches.
-type world struct {
+// conformance is a machine, a client that can crash, and one that watches.
+type harness struct {
 	s       *executor.Scheduler
 	machine *memory.Runtime
 	client  *executor.Process
@@ -56,8 +56,8 @@ type line struct {
 	text  func() string
 }
 
-func newWorld() *world {
-	w := &world{began: time.Unix(1_700_000_000, 0).UTC(), names: map[string]string{}, ids: map[string]string{}}
+func newHarness() *harness {
+	w := &harness{began: time.Unix(1_700_000_000, 0).UTC(), names: map[string]string{}, ids: map[string]string{}}
 	w.s = executor.NewScheduler(1, w.began)
 	w.machine = memory.New(memory.Config{Clock: w.s.NewProcess().Clock(), Images: []string{"busybox"}})
 	w.restart()
@@ -77,17 +77,17 @@ func newWorld() *world {
 }
 
 // restart gives the client a new process.
-func (w *world) restart() {
+func (w *harness) restart() {
 	w.client = w.s.NewProcess()
 	w.rt = w.machine.On(w.client.Clock())
 }
 
-func (w *world) sayf(format string, args ...any) {
+func (w *harness) sayf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.said = append(w.said, line{w.s.Now().Sub(w.began), false, func() string { return text }})
 }
 
-func (w *world) event(e runtime.Event) {
+func (w *harness) event(e runtime.Event) {
 	w.said = append(w.said, line{w.s.Now().Sub(w.began), true, func() string {
 		what := w.names[e.ContainerID]
 		if what == "" {
@@ -98,7 +98,7 @@ func (w *world) event(e runtime.Event) {
 }
 
 // do runs one command of a story.
-func (w *world) do(t *testing.T, d *datadriven.TestData) string {
+func (w *harness) do(t *testing.T, d *datadriven.TestData) string {
 	w.said = nil
 	switch d.Cmd {
 	case "parse":
@@ -129,7 +129,7 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 
 // printed is what was said, sorted where the order is the scheduler's choice:
 // replies that come at one time, and whether they or the events come first.
-func (w *world) printed() string {
+func (w *harness) printed() string {
 	slices.SortStableFunc(w.said, func(a, b line) int {
 		order := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(number(a.event), number(b.event)))
 		if order == 0 && !a.event {
@@ -166,7 +166,7 @@ func result(err error) string {
 }
 
 // call is the call that a command stands for.
-func (w *world) call(t *testing.T, d *datadriven.TestData) func() string {
+func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 	var uid, name, image string
 	var attempt uint32
 	var grace, timeout int
@@ -337,13 +337,13 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-func (w *world) name(key, id string) {
+func (w *harness) name(key, id string) {
 	if id != "" {
 		w.ids[key], w.names[id] = id, key
 	}
 }
 
-func (w *world) trouble(t *testing.T, d *datadriven.TestData) {
+func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 	key := ""
 	if len(d.CmdArgs) > 0 {
 		key = d.CmdArgs[0].Key
@@ -399,7 +399,7 @@ func (w *world) trouble(t *testing.T, d *datadriven.TestData) {
 }
 
 // show prints the records as the machine's own client sees them.
-func (w *world) show(t *testing.T) string {
+func (w *harness) show(t *testing.T) string {
 	var out strings.Builder
 	list, err := w.machine.ListPods(t.Context())
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// node is the node's configuration with the world's parts put in.
+// node is the node's configuration with the harness's parts put in.
 func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
 	n := c.Node
 	n.Clock = clk

@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// limitedWorld has room for a pod with a deadline and one beside it that asks
+// limitedHarness has room for a pod with a deadline and one beside it that asks
 // for the rest; a third one is too many.
-func limitedWorld(t *testing.T) *nodetest.Simulation {
+func limitedHarness(t *testing.T) *nodetest.Simulation {
 	b := nodetest.New(t, nodetest.Config{
 		Seed: 3, Node: node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}},
 	})
@@ -53,13 +53,13 @@ func limitedStory(b *nodetest.Simulation, until func() bool) {
 // of a deadline and a full node: the deadline is kept by whichever agent there
 // is, nothing is started beyond it, and who had a place keeps it.
 func TestCrash_P23_I42_AtEveryStep(t *testing.T) {
-	whole := limitedWorld(t)
+	whole := limitedHarness(t)
 	limitedStory(whole, func() bool { return false })
 	steps := whole.Steps()
 	whole.Stop()
 	t.Logf("%d steps", steps)
 	for k := 1; k <= steps; k++ {
-		b := limitedWorld(t)
+		b := limitedHarness(t)
 		limitedStory(b, func() bool { return b.Steps() >= k })
 		before := running(b.Machine())
 		b.Crash()

@@ -24,7 +24,7 @@
 // while the runtime and its containers live on; Start brings up another node,
 // which is told what the last one was told to want.
 //
-// While a world runs, it checks after every call to the runtime that what it
+// While a harness runs, it checks after every call to the runtime that what it
 // did keeps the invariants (see Check), and of every status that it sees that
 // the status oracle of package status allows it. It fails the test otherwise.
 // What it checks of a call is what the pod's spec asks for: turns, policies and

@@ -26,7 +26,7 @@ func startFails(t *testing.T) func(runtime.Runtime, clock.Clock) runtime.Runtime
 // anew without a pause, 66,488 times in 4 s. Each attempt counts for the crash loop, in
 // the simulation and under goroutines alike.
 func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
-	transcript := nodetest.Play(t, nodetest.Config{Wrap: startFails(t)}, func(w nodetest.World) {
+	transcript := nodetest.Play(t, nodetest.Config{Wrap: startFails(t)}, func(w nodetest.Harness) {
 		w.Run(0)
 		w.Set(pod("web", []string{"serve"}))
 		w.Run(6 * time.Minute)
@@ -99,7 +99,7 @@ func hostNetworkLiar(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 // TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork: it was replaced about 70 times a
 // second, with the containers that ran in it, and nobody was told why.
 func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
-	transcript := nodetest.Play(t, nodetest.Config{Wrap: hostNetworkLiar}, func(w nodetest.World) {
+	transcript := nodetest.Play(t, nodetest.Config{Wrap: hostNetworkLiar}, func(w nodetest.Harness) {
 		w.Run(0)
 		w.Set(pod("web", []string{"serve"}))
 		w.Run(100 * time.Second)

@@ -280,7 +280,7 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 // A runtime of somebody else's gives the transcript that the one in memory does,
 // if that is what it is.
 func TestSimulation_AnyRuntime(t *testing.T) {
-	story := func(w nodetest.World) {
+	story := func(w nodetest.Harness) {
 		w.Set(web("web"))
 		w.Set(pod("job", []string{"sleep", "3"}))
 		w.Run(20 * time.Second)

@@ -20,7 +20,7 @@ import (
 // Live runs a story in a synctest bubble: real goroutines, the real clock,
 // virtual time. The node is ended afterwards, and the bubble fails the test if
 // any goroutine is left.
-func Live(t *testing.T, config Config, story func(World)) {
+func Live(t *testing.T, config Config, story func(Harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newLive(t, config)
@@ -43,7 +43,7 @@ func Live(t *testing.T, config Config, story func(World)) {
 	})
 }
 
-// live is a World of goroutines.
+// live is a Harness of goroutines.
 type live struct {
 	t       *testing.T
 	machine *memory.Runtime

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// rules are what is kept of a world to judge the calls of its node by.
+// rules are what is kept of a harness to judge the calls of its node by.
 type rules struct {
 	specs map[types.UID][]*v1.Pod // every shape in which a UID was wanted
 	ran   map[life]time.Time      // when last

@@ -41,7 +41,7 @@ func (s *shelf) clear() {
 }
 
 // command is a line of a story, if it is about objects or last words.
-func (s *shelf) command(t *testing.T, w nodetest.World, words []string) bool {
+func (s *shelf) command(t *testing.T, w nodetest.Harness, words []string) bool {
 	t.Helper()
 	switch verb := words[0]; {
 	case verb == "configmap" || verb == "secret":
@@ -82,7 +82,7 @@ func (s *shelf) drop(kind, name string) {
 }
 
 // write has the newest attempt at a container write its last words.
-func (s *shelf) write(t *testing.T, w nodetest.World, pod, container, text string, err error) {
+func (s *shelf) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
 	t.Helper()
 	id := newest(t, w, pod, container)
 	for _, p := range w.Machine().Look() {

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Simulation is a World in one thread: nothing in it moves but in Run, Settle, the
+// Simulation is a Harness in one thread: nothing in it moves but in Run, Settle, the
 // Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
 // not by what runs in the simulation.
 type Simulation struct {
@@ -132,19 +132,19 @@ func (b *Simulation) mustRun() {
 	}
 }
 
-// Node implements World. It is nil after Crash and Stop. Those of its methods that
+// Node implements Harness. It is nil after Crash and Stop. Those of its methods that
 // wait (Drain, Watch, what Evict returns) may be called by the test, and let time
 // pass until what they wait for has come; a day at most, or the test fails. The
 // channels of Ready and Done are for goroutines: see RunUntil.
 func (b *Simulation) Node() *node.Node { return b.node }
 
-// Machine implements World. It is nil with a Config.Runtime.
+// Machine implements Harness. It is nil with a Config.Runtime.
 func (b *Simulation) Machine() *memory.Runtime { return b.machine }
 
 // Now is the simulation's time.
 func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 
-// Set implements World. Without a node it is remembered for the next one. A pod
+// Set implements Harness. Without a node it is remembered for the next one. A pod
 // that a node does not take fails the test.
 func (b *Simulation) Set(pod *v1.Pod) {
 	b.t.Helper()
@@ -163,7 +163,7 @@ func (b *Simulation) set(pod *v1.Pod) {
 	}
 }
 
-// Drop implements World.
+// Drop implements Harness.
 func (b *Simulation) Drop(uid types.UID) {
 	b.forget(uid)
 	b.trace.drops(uid)
@@ -189,7 +189,7 @@ func (b *Simulation) Go(f func()) {
 	b.process.Go(f)
 }
 
-// Run implements World.
+// Run implements Harness.
 func (b *Simulation) Run(d time.Duration) {
 	b.t.Helper()
 	b.mustMove("Run")
@@ -261,6 +261,6 @@ func (b *Simulation) StepUntil(t time.Time) {
 // Steps counts the steps so far: the number by which a crash is placed.
 func (b *Simulation) Steps() int { return b.scheduler.Steps() }
 
-// Transcript implements World. Of several nodes it is a section for each, in the
+// Transcript implements Harness. Of several nodes it is a section for each, in the
 // order in which they were added.
 func (b *Simulation) Transcript() string { return b.transcript() }

@@ -71,7 +71,7 @@ func TestStories(t *testing.T) {
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
 			config.Node.Capacity, config.Node.FromAPIServer = capacity(t, d), d.HasArg("api-server")
-			return nodetest.Play(t, config, func(w nodetest.World) {
+			return nodetest.Play(t, config, func(w nodetest.Harness) {
 				shelf.clear()
 				// The node is there before the story: else chance would decide whether the
 				// stream of events stands before the first pod, and so how often is listed.
@@ -108,7 +108,7 @@ func capacity(t *testing.T, d *datadriven.TestData) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 }
 
-func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words []string) {
+func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words []string) {
 	t.Helper()
 	switch verb, args := words[0], words[1:]; verb {
 	case "set":
@@ -154,7 +154,7 @@ func command(t *testing.T, w nodetest.World, defined map[string]*v1.Pod, words [
 	}
 }
 
-func evict(t *testing.T, w nodetest.World, uid types.UID, options []string) {
+func evict(t *testing.T, w nodetest.Harness, uid types.UID, options []string) {
 	t.Helper()
 	var e node.Eviction
 	for _, option := range options {
@@ -232,7 +232,7 @@ func container(pod, name string, words []string) v1.Container {
 	return v1.Container{Name: name, Image: pod + "-" + name + ":1", Command: words}
 }
 
-func newest(t *testing.T, w nodetest.World, pod, name string) string {
+func newest(t *testing.T, w nodetest.Harness, pod, name string) string {
 	t.Helper()
 	id, attempt := "", -1
 	for _, p := range w.Machine().Look() {
@@ -246,7 +246,7 @@ func newest(t *testing.T, w nodetest.World, pod, name string) string {
 	return id
 }
 
-func newestSandbox(t *testing.T, w nodetest.World, pod string) string {
+func newestSandbox(t *testing.T, w nodetest.Harness, pod string) string {
 	t.Helper()
 	id, attempt := "", -1
 	for _, p := range w.Machine().Look() {

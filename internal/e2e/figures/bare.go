@@ -14,7 +14,7 @@ import (
 // bare is a pod made by the calls that cannot be spared, and nothing else: the
 // floor that no agent gets below.
 type bare struct {
-	w                  *world
+	w                  *harness
 	name               string
 	config             *cri.PodSandboxConfig
 	mounts             []*cri.Mount
@@ -33,7 +33,7 @@ var (
 )
 
 // mounts are the files of a pod, which are there before its time is taken.
-func (w *world) mounts(pod string) (mounts []*cri.Mount) {
+func (w *harness) mounts(pod string) (mounts []*cri.Mount) {
 	for _, path := range files {
 		host := filepath.Join(w.logDir(pod), filepath.Base(path))
 		w.check(os.WriteFile(host, nil, 0o644))
@@ -43,7 +43,7 @@ func (w *world) mounts(pod string) (mounts []*cri.Mount) {
 }
 
 // bare describes a pod as the agent would make it, and makes nothing.
-func (w *world) bare(name string) *bare {
+func (w *harness) bare(name string) *bare {
 	return &bare{w: w, name: name, mounts: w.mounts(name), config: &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
 		Hostname:     name,

@@ -8,7 +8,7 @@ import (
 
 // takeIdle looks at what an agent needs that has nothing to do.
 func (r *run) takeIdle() {
-	w := r.world
+	w := r.harness
 	began := time.Now()
 	names := make([]string, r.many)
 	for i := range names {

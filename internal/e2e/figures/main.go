@@ -66,8 +66,8 @@ type run struct {
 	cleanups  []func()
 	failed    bool
 
-	world *world
-	table table
+	harness *harness
+	table   table
 }
 
 // stopped unwinds what cannot go on.
@@ -88,7 +88,7 @@ func (r *run) all() (status int) {
 			panic(p)
 		}
 	}()
-	r.world = newWorld(r)
+	r.harness = newHarness(r)
 	for _, part := range []struct {
 		name string
 		take func()

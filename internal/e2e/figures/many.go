@@ -13,8 +13,8 @@ func (r *run) takeMany() {
 	var started, removed sample
 	before := load()
 	for i := range r.tries {
-		f := r.world.bareCrowd()
-		o := r.world.crowd()
+		f := r.harness.bareCrowd()
+		o := r.harness.crowd()
 		r.say("try %d: start %v %v, remove %v %v", i, f[0], o[0], f[1], o[1])
 		started.add(f[0], o[0])
 		removed.add(f[1], o[1])
@@ -24,7 +24,7 @@ func (r *run) takeMany() {
 	r.table.times(itoa(r.many)+" pods removed at once → all stopped", removed, atMost(2*time.Second), loads)
 }
 
-func (w *world) crowd() (took [2]time.Duration) {
+func (w *harness) crowd() (took [2]time.Duration) {
 	names := make([]string, w.r.many)
 	began := time.Now()
 	for i := range names {
@@ -47,7 +47,7 @@ func (w *world) crowd() (took [2]time.Duration) {
 }
 
 // awaitLive waits until there are so many containers and sandboxes.
-func (w *world) awaitLive(began time.Time, selector map[string]string, n int) time.Duration {
+func (w *harness) awaitLive(began time.Time, selector map[string]string, n int) time.Duration {
 	return w.await(began, itoa(n)+" pods", func() bool {
 		containers, sandboxes := w.live(selector)
 		return len(containers) == n && sandboxes == n
@@ -55,7 +55,7 @@ func (w *world) awaitLive(began time.Time, selector map[string]string, n int) ti
 }
 
 // bareCrowd is the same by bare calls, all at once.
-func (w *world) bareCrowd() (took [2]time.Duration) {
+func (w *harness) bareCrowd() (took [2]time.Duration) {
 	pods := make([]*bare, w.r.many)
 	for i := range pods {
 		pods[i] = w.bare(w.name("bare"))

@@ -13,7 +13,7 @@ import (
 
 // takeRestart ends the agent as a crash does, and starts it again.
 func (r *run) takeRestart() {
-	w := r.world
+	w := r.harness
 	names, began := make([]string, r.full), time.Now()
 	for i := range names {
 		names[i] = w.name("full")
@@ -45,7 +45,7 @@ func (r *run) takeRestart() {
 }
 
 // known is how many pods the agent says are running.
-func (w *world) known() (n int) {
+func (w *harness) known() (n int) {
 	pods, err := w.agent.Pods()
 	if err != nil {
 		return 0 // It does not listen yet.
@@ -59,7 +59,7 @@ func (w *world) known() (n int) {
 }
 
 // lookAtAll is what an agent has to ask to know its pods.
-func (w *world) lookAtAll() time.Duration {
+func (w *harness) lookAtAll() time.Duration {
 	began, ctx := time.Now(), context.Background()
 	ids, _ := w.live(w.ours())
 	for id := range ids {

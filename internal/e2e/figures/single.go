@@ -16,8 +16,8 @@ func (r *run) takeSingle() {
 	var started, replaced, removed sample
 	before := load()
 	for i := range r.tries + 1 { // The first warms up what is warm ever after.
-		f := r.world.bareLife()
-		o := r.world.life()
+		f := r.harness.bareLife()
+		o := r.harness.life()
 		r.say("try %d: start %v %v, replace %v %v, remove %v %v", i, f[0], o[0], f[1], o[1], f[2], o[2])
 		if i == 0 {
 			continue
@@ -38,7 +38,7 @@ func (r *run) takeSingle() {
 }
 
 // life is the agent's way: start, replacement, removal.
-func (w *world) life() (took [3]time.Duration) {
+func (w *harness) life() (took [3]time.Duration) {
 	name := w.name("pod")
 	pod := name + "-" + e2e.NodeName
 	began := time.Now()
@@ -59,7 +59,7 @@ func (w *world) life() (took [3]time.Duration) {
 
 // bareLife is the same by bare calls, under the same eyes: who looks on takes
 // processor time from who works.
-func (w *world) bareLife() (took [3]time.Duration) {
+func (w *harness) bareLife() (took [3]time.Duration) {
 	b := w.bare(w.name("bare"))
 	var id string
 	var at time.Time
@@ -81,7 +81,7 @@ func (w *world) bareLife() (took [3]time.Duration) {
 }
 
 // beside watches while work is done.
-func (w *world) beside(work func() error, watch func()) {
+func (w *harness) beside(work func() error, watch func()) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	watch()

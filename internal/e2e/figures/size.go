@@ -6,7 +6,7 @@ import "os"
 
 // takeSize weighs the program.
 func (r *run) takeSize() {
-	info, err := os.Stat(r.world.program)
-	r.world.check(err)
+	info, err := os.Stat(r.harness.program)
+	r.harness.check(err)
 	r.table.row("stripped binary of the agent", "", mb(info.Size()), "", "25 MB", info.Size() <= 25_000_000, load())
 }

@@ -86,7 +86,7 @@ func TestPodHash(t *testing.T) {
 // IsAnothers looks at the newest sandbox of the life, and concludes nothing
 // from what is not written there.
 func TestIsAnothers(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready life=2")
+	w := newHarness(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready life=2")
 	mine := plan.PodHash(w.pod)
 	for name, tc := range map[string]struct {
 		hashes [3]string
@@ -109,7 +109,7 @@ func TestIsAnothers(t *testing.T) {
 
 // PH-14: at most one address of a family, the node's family first.
 func TestStatus_PH14_Addresses(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready")
+	w := newHarness(t, "sandbox 0 ready")
 	w.st.Sandboxes[0].IPs = []string{"10.0.0.1", "10.0.0.2", "fd00::1"}
 	in := w.statusInput(false)
 	in.HostIPs = []string{"fd00::99", "192.0.2.1"}
@@ -122,7 +122,7 @@ func TestStatus_PH14_Addresses(t *testing.T) {
 
 // As long as the family of the node is not known, IPv4 comes first, as in the kubelet.
 func TestStatus_PH14_NoHostIPs(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready")
+	w := newHarness(t, "sandbox 0 ready")
 	w.st.Sandboxes[0].IPs = []string{"fd00::1", "10.0.0.1", "10.0.0.2"}
 	in := w.statusInput(false)
 	in.HostIPs = nil
@@ -133,7 +133,7 @@ func TestStatus_PH14_NoHostIPs(t *testing.T) {
 
 // What others write to a status, besides conditions, passes through.
 func TestStatus_FieldsOfOthers(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	w := newHarness(t, "sandbox 0 ready\na 0 running")
 	claim := "claim"
 	theirs := v1.PodStatus{
 		NominatedNodeName:                    "n",
@@ -151,7 +151,7 @@ func TestStatus_FieldsOfOthers(t *testing.T) {
 
 // A second family may be added to a host-network pod, the first address stays.
 func TestStatus_PH14_HostNetworkKeepsFirst(t *testing.T) {
-	w := newWorld(t, "pod host\nsandbox 0 ready host\nold ip=192.0.2.77")
+	w := newHarness(t, "pod host\nsandbox 0 ready host\nold ip=192.0.2.77")
 	in := w.statusInput(false)
 	in.HostIPs = []string{"192.0.2.1", "fd00::99"}
 	assert.Equal(t, []v1.PodIP{{IP: "192.0.2.77"}, {IP: "fd00::99"}}, plan.Status(in).PodIPs)
@@ -160,7 +160,7 @@ func TestStatus_PH14_HostNetworkKeepsFirst(t *testing.T) {
 // PH-12: conditions of others pass through, DisruptionTarget comes from what we
 // published; P12: readiness gates.
 func TestStatus_PH12_Conditions(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\na 0 running\nold phase=Running")
+	w := newHarness(t, "sandbox 0 ready\na 0 running\nold phase=Running")
 	w.pod.Generation = 7
 	w.pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.com/lb"}}
 	w.pod.Status.Conditions = []v1.PodCondition{
@@ -197,7 +197,7 @@ func TestStatus_F61_Times(t *testing.T) {
 		"no end":        {at(3), time.Time{}, at(3), at(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "sandbox 0 ready\na 0 exited=1")
+			w := newHarness(t, "sandbox 0 ready\na 0 exited=1")
 			w.st.Containers[0].StartedAt, w.st.Containers[0].FinishedAt = tc.started, tc.finished
 			end := plan.Status(w.statusInput(false)).ContainerStatuses[0].State.Terminated
 			assert.Equal(t, metav1.NewTime(tc.wantStart), end.StartedAt)
@@ -207,7 +207,7 @@ func TestStatus_F61_Times(t *testing.T) {
 }
 
 func TestStatus_CS13_Names(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	w := newHarness(t, "sandbox 0 ready\na 0 running")
 	c := plan.Status(w.statusInput(false)).ContainerStatuses[0]
 	assert.Equal(t, "test://a0", c.ContainerID)
 	assert.Equal(t, "img@sha256", c.ImageID)
@@ -220,7 +220,7 @@ func TestStatus_CS13_Names(t *testing.T) {
 
 // CS-3: the runtime's word on how it ended, if it has one.
 func TestStatus_CS3_Reason(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\na 0 exited=137")
+	w := newHarness(t, "sandbox 0 ready\na 0 exited=137")
 	w.st.Containers[0].Reason, w.st.Containers[0].Message = "OOMKilled", "why"
 	end := plan.Status(w.statusInput(false)).ContainerStatuses[0].State.Terminated
 	assert.Equal(t, "OOMKilled", end.Reason)
@@ -229,14 +229,14 @@ func TestStatus_CS3_Reason(t *testing.T) {
 
 // An attempt beyond what a status can say is the most that it can.
 func TestStatus_RestartCountBound(t *testing.T) {
-	w := newWorld(t, "sandbox 0 ready\na 0 running")
+	w := newHarness(t, "sandbox 0 ready\na 0 running")
 	w.st.Containers[0].Attempt = math.MaxUint32
 	assert.EqualValues(t, math.MaxInt32, plan.Status(w.statusInput(false)).ContainerStatuses[0].RestartCount)
 }
 
 // P1, P6, P12: people are told which containers and which gates.
 func TestStatus_ConditionMessages(t *testing.T) {
-	w := newWorld(t, "pod init=i,j main=y,x\nsandbox 0 ready\ni 0 exited=0")
+	w := newHarness(t, "pod init=i,j main=y,x\nsandbox 0 ready\ni 0 exited=0")
 	w.pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
 	messages := func() map[string]string {
 		m := map[string]string{}
@@ -277,7 +277,7 @@ func TestVanished(t *testing.T) {
 		"an ephemeral one runs": {"pod ephemeral=e\nold e running\ne 0 running", false},
 	} {
 		for _, crowd := range []int{0, 100} {
-			w := newWorld(t, "sandbox 0 ready\n"+tc.text)
+			w := newHarness(t, "sandbox 0 ready\n"+tc.text)
 			for i := range crowd {
 				w.line(fmt.Sprintf("x%d", i), []string{"0", "running"})
 			}
@@ -297,7 +297,7 @@ func TestDecideAndStatus_NoStatus(t *testing.T) {
 // Random pods in random states: what must hold of every decision.
 func TestDecide_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := randomWorld(t)
+		w := randomHarness(t)
 		in := w.input()
 		before := fmt.Sprintf("%+v", *in.Status)
 		a := plan.Decide(in)
@@ -312,8 +312,8 @@ func TestDecide_Properties(t *testing.T) {
 	})
 }
 
-// randomWorld draws a pod and its records.
-func randomWorld(t *rapid.T) *world {
+// randomHarness draws a pod and its records.
+func randomHarness(t *rapid.T) *harness {
 	var text strings.Builder
 	fmt.Fprintf(&text, "pod policy=%s init=i,j main=a,b\n", rapid.SampledFrom([]string{"Always", "OnFailure", "Never"}).Draw(t, "policy"))
 	sandboxes := rapid.IntRange(0, 2).Draw(t, "sandboxes")
@@ -334,7 +334,7 @@ func randomWorld(t *rapid.T) *world {
 			fmt.Fprintf(&text, "old %s %s restarts=1\n", name, state)
 		}
 	}
-	return newWorld(t, text.String())
+	return newHarness(t, text.String())
 }
 
 func checkStarts(t *rapid.T, in *plan.Input, a *plan.Actions) {
@@ -422,10 +422,10 @@ func checkForward(t *rapid.T, old, now *v1.PodStatus) {
 	}
 }
 
-// benchmarkWorld is a pod with 2 init containers, 2 sidecars, 5 containers and 6
+// benchmarkHarness is a pod with 2 init containers, 2 sidecars, 5 containers and 6
 // probes that runs, with some history.
-func benchmarkWorld(b *testing.B) *world {
-	return newWorld(b, `pod init=i,s*,j,t* main=a,b,c,d,e
+func benchmarkHarness(b *testing.B) *harness {
+	return newHarness(b, `pod init=i,s*,j,t* main=a,b,c,d,e
 		spec s startup liveness
 		spec a startup liveness
 		spec b liveness readiness
@@ -456,7 +456,7 @@ func benchmarkWorld(b *testing.B) *world {
 }
 
 func BenchmarkDecideUnchanged(b *testing.B) {
-	in := benchmarkWorld(b).input()
+	in := benchmarkHarness(b).input()
 	b.ReportAllocs()
 	for b.Loop() {
 		if a := plan.Decide(in); !a.Idle() {

@@ -22,11 +22,11 @@ func TestStatus_PublishedServesOnlyIfItIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := "pod init=i,s* main=b,a ephemeral=e policy=" +
 			rapid.SampledFrom([]string{"Always", "OnFailure", "Never"}).Draw(t, "policy") + "\nspec a policy=Never rule=RestartAllContainers/In/42 readiness\nspec b startup\n"
-		first := drawnWorld(t, text, "first")
+		first := drawnHarness(t, text, "first")
 		first.pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 		second := first
 		if rapid.Bool().Draw(t, "another") {
-			second = drawnWorld(t, text, "second")
+			second = drawnHarness(t, text, "second")
 		}
 		old := plan.Status(first.statusInput(rapid.Bool().Draw(t, "first terminal")))
 		old = *old.DeepCopy()
@@ -58,8 +58,8 @@ func TestStatus_PublishedServesOnlyIfItIsTheSame(t *testing.T) {
 	assert.NotZero(t, served)
 }
 
-// drawnWorld is any pod in any state, most often one in which it runs.
-func drawnWorld(t *rapid.T, text, label string) *world {
+// drawnHarness is any pod in any state, most often one in which it runs.
+func drawnHarness(t *rapid.T, text, label string) *harness {
 	states := rapid.SampledFrom([]string{"running", "running", "exited=0", "exited=42", "created", "unknown", ""})
 	text += "sandbox 0 " + rapid.SampledFrom([]string{"ready", "ready", "lost"}).Draw(t, label+" sandbox") + "\n"
 	for _, name := range []string{"i", "s", "a", "b", "e"} {
@@ -69,7 +69,7 @@ func drawnWorld(t *rapid.T, text, label string) *world {
 			}
 		}
 	}
-	return newWorld(t, text)
+	return newHarness(t, text)
 }
 
 // changeOne lets a status say something else in one place, or nothing else.
@@ -118,7 +118,7 @@ func changeOne(t *rapid.T, s *v1.PodStatus) {
 
 // A pod of which nothing was published yet keeps what it came with.
 func TestStatus_ThePodIsOnlyRead(t *testing.T) {
-	w := largeWorld(t)
+	w := largeHarness(t)
 	w.pod.Status, w.old = *w.old, nil
 	s := plan.Status(w.statusInput(false))
 	require.NotSame(t, &w.pod.Status.ContainerStatuses[0], &s.ContainerStatuses[0])
@@ -128,7 +128,7 @@ func TestStatus_ThePodIsOnlyRead(t *testing.T) {
 
 // ST-7: times are whole seconds, so that what was published can serve again.
 func TestContainers_ST7_WholeSeconds(t *testing.T) {
-	w := largeWorld(t)
+	w := largeHarness(t)
 	w.old = nil
 	for i := range w.st.Containers {
 		rec := &w.st.Containers[i]
@@ -163,7 +163,7 @@ func timesOf(c *v1.ContainerStatus) (times []metav1.Time) {
 
 // The figure: at most five things are made where nothing changes.
 func TestPlan_UnchangedMakesNothing(t *testing.T) {
-	w := largeWorld(t)
+	w := largeHarness(t)
 	say, do := w.statusInput(false), w.input()
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		s := plan.Status(say)

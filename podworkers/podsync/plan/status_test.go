@@ -17,7 +17,7 @@ import (
 
 // P33: a status without containers says that it knows none.
 func TestConclude_P33_NoContainerStatuses(t *testing.T) {
-	w := newWorld(t, "pod init=i\nsandbox 0 ready")
+	w := newHarness(t, "pod init=i\nsandbox 0 ready")
 	var s v1.PodStatus
 	plan.Conclude(w.statusInput(false), &s)
 	assert.Equal(t, v1.PodPending, s.Phase)
@@ -27,7 +27,7 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 			assert.Equal(t, "UnknownContainerStatuses", c.Reason, c.Type)
 		}
 	}
-	w = newWorld(t, "pod init=s* main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\ns 0 running")
+	w = newHarness(t, "pod init=s* main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\ns 0 running")
 	s = plan.Containers(w.statusInput(false))
 	s.ContainerStatuses = s.ContainerStatuses[:1]
 	plan.Conclude(w.statusInput(false), &s)
@@ -44,8 +44,8 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 // A start time is said once; if nobody remembers it, the oldest sandbox of the
 // life does, so that a deadline does not begin anew with the agent.
 func TestContainers_StartTime(t *testing.T) {
-	start := func(text string, change ...func(*world)) *metav1.Time {
-		w := newWorld(t, text)
+	start := func(text string, change ...func(*harness)) *metav1.Time {
+		w := newHarness(t, text)
 		for _, f := range change {
 			f(w)
 		}
@@ -54,16 +54,16 @@ func TestContainers_StartTime(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: epoch.Add(d)} }
 	assert.Nil(t, start(""), "whoever stores it knows")
 	assert.Equal(t, at(3*time.Second), start("sandbox 1 ready at=5s\nsandbox 0 lost at=3s\nsandbox 0 lost life=0 at=1s"))
-	published := func(w *world) { w.old = &v1.PodStatus{StartTime: at(time.Hour)} }
+	published := func(w *harness) { w.old = &v1.PodStatus{StartTime: at(time.Hour)} }
 	assert.Equal(t, at(time.Hour), start("sandbox 0 ready at=5s", published))
-	came := func(w *world) { w.pod.Status.StartTime = at(time.Minute) }
+	came := func(w *harness) { w.pod.Status.StartTime = at(time.Minute) }
 	assert.Equal(t, at(time.Minute), start("sandbox 0 ready at=5s", came), "from the API")
-	assert.Nil(t, start("sandbox 0 ready", func(w *world) { w.st.Sandboxes[0].CreatedAt = time.Time{} }), "a runtime that does not tell")
+	assert.Nil(t, start("sandbox 0 ready", func(w *harness) { w.st.Sandboxes[0].CreatedAt = time.Time{} }), "a runtime that does not tell")
 }
 
 // CS-11: what is allocated is what is requested, and what is in force is the spec.
 func TestContainers_CS11_Resources(t *testing.T) {
-	w := newWorld(t, "pod main=a,b init=i\nsandbox 0 ready\na 0 running")
+	w := newHarness(t, "pod main=a,b init=i\nsandbox 0 ready\na 0 running")
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	limits := v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}
 	w.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: requests, Limits: limits}
@@ -80,7 +80,7 @@ func TestContainers_CS11_Resources(t *testing.T) {
 
 // What a status says is of the generation that was looked at.
 func TestStatus_ObservedGeneration(t *testing.T) {
-	w := newWorld(t, "")
+	w := newHarness(t, "")
 	w.pod.Generation = 7
 	s := plan.Status(w.statusInput(false))
 	assert.EqualValues(t, 7, s.ObservedGeneration)
@@ -94,7 +94,7 @@ func TestContainers_ContainerID(t *testing.T) {
 	for published, want := range map[string]string{
 		"": "test://a0", "test://a0": "test://a0", "test://a01": "test://a0", "other://a0": "test://a0", "testa0": "test://a0",
 	} {
-		w := newWorld(t, "sandbox 0 ready\na 0 exited=1\na 1 running\nold a running last=1@x")
+		w := newHarness(t, "sandbox 0 ready\na 0 exited=1\na 1 running\nold a running last=1@x")
 		w.st.Containers = w.st.Containers[:1]
 		w.old.ContainerStatuses[0].ContainerID = published
 		w.old.ContainerStatuses[0].LastTerminationState.Terminated.ContainerID = published
@@ -110,18 +110,18 @@ func TestStatus_Properties(t *testing.T) {
 		text := "pod init=i,s* main=b,a ephemeral=e policy=" +
 			rapid.SampledFrom([]string{"Always", "OnFailure", "Never"}).Draw(t, "policy") + "\nspec a policy=Never rule=RestartAllContainers/In/42\n"
 		records := func(attempts ...string) string {
-			world := "sandbox 0 " + rapid.SampledFrom([]string{"ready", "lost"}).Draw(t, "sandbox") + "\n"
+			harness := "sandbox 0 " + rapid.SampledFrom([]string{"ready", "lost"}).Draw(t, "sandbox") + "\n"
 			for _, name := range []string{"i", "s", "a", "b", "e"} {
 				for _, attempt := range attempts {
 					if state := states.Draw(t, name); state != "" {
-						world += name + " " + attempt + " " + state + "\n"
+						harness += name + " " + attempt + " " + state + "\n"
 					}
 				}
 			}
-			return world
+			return harness
 		}
-		first := plan.Status(newWorld(t, text+records("0", "1")).statusInput(false))
-		w := newWorld(t, text+records("2", "3"))
+		first := plan.Status(newHarness(t, text+records("0", "1")).statusInput(false))
+		w := newHarness(t, text+records("2", "3"))
 		w.old = &first
 		second := plan.Status(w.statusInput(rapid.Bool().Draw(t, "terminal")))
 		if plan.IsTerminal(first.Phase) && second.Phase != first.Phase {
@@ -147,10 +147,10 @@ func hasEnded(c v1.ContainerStatus) bool {
 	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 }
 
-// largeWorld is the pod by which the speed is measured: everything of it is on
+// largeHarness is the pod by which the speed is measured: everything of it is on
 // and was published so.
-func largeWorld(b failer) *world {
-	w := newWorld(b, `pod init=i,j,s*,r* main=a,b,c,d,e
+func largeHarness(b failer) *harness {
+	w := newHarness(b, `pod init=i,j,s*,r* main=a,b,c,d,e
 		sandbox 0 ready
 		i 0 exited=0
 		j 0 exited=0
@@ -170,7 +170,7 @@ func largeWorld(b failer) *world {
 
 // The figure: what to say of a pod and what to do with it, where nothing changes.
 func BenchmarkPlanUnchanged(b *testing.B) {
-	w := largeWorld(b)
+	w := largeHarness(b)
 	say, do := w.statusInput(false), w.input()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -184,7 +184,7 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 }
 
 func BenchmarkStatusUnchanged(b *testing.B) {
-	in := largeWorld(b).statusInput(false)
+	in := largeHarness(b).statusInput(false)
 	b.ReportAllocs()
 	for b.Loop() {
 		if s := plan.Status(in); s.Phase != v1.PodRunning {

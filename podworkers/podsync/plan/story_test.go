@@ -53,7 +53,7 @@ func TestStories(t *testing.T) {
 }
 
 func story(t *testing.T, d *datadriven.TestData) string {
-	w := newWorld(t, d.Input)
+	w := newHarness(t, d.Input)
 	switch d.Cmd {
 	case "decide":
 		return w.decide(d.HasArg("initialized"))
@@ -65,8 +65,8 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-// world is a pod as its desire, its records and its history show it.
-type world struct {
+// harness is a pod as its desire, its records and its history show it.
+type harness struct {
 	t       failer
 	pod     *v1.Pod
 	st      *runtime.PodStatus
@@ -90,8 +90,8 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-func newWorld(t failer, text string) *world {
-	w := &world{
+func newHarness(t failer, text string) *harness {
+	w := &harness{
 		t: t,
 		pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
@@ -110,7 +110,7 @@ func newWorld(t failer, text string) *world {
 	return w
 }
 
-func (w *world) line(verb string, args []string) {
+func (w *harness) line(verb string, args []string) {
 	switch verb {
 	case "pod":
 		w.desire(args)
@@ -142,20 +142,20 @@ func (w *world) line(verb string, args []string) {
 	}
 }
 
-func (w *world) must(err error) {
+func (w *harness) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) number(s string) int {
+func (w *harness) number(s string) int {
 	n, err := strconv.Atoi(s)
 	w.must(err)
 	return n
 }
 
-func (w *world) desire(args []string) {
+func (w *harness) desire(args []string) {
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -202,7 +202,7 @@ func containers(names string) []v1.Container {
 }
 
 // specify adds to the spec of a container.
-func (w *world) specify(name string, args []string) {
+func (w *harness) specify(name string, args []string) {
 	c := w.spec(name)
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
@@ -228,7 +228,7 @@ func (w *world) specify(name string, args []string) {
 }
 
 // rule is ACTION, or ACTION/OPERATOR/CODES.
-func (w *world) rule(text string) v1.ContainerRestartRule {
+func (w *harness) rule(text string) v1.ContainerRestartRule {
 	part := strings.Split(text, "/")
 	r := v1.ContainerRestartRule{Action: v1.ContainerRestartRuleAction(part[0])}
 	if len(part) == 1 {
@@ -242,7 +242,7 @@ func (w *world) rule(text string) v1.ContainerRestartRule {
 }
 
 // verdicts are what the probes of a container believe.
-func (w *world) verdicts(id string, args []string) {
+func (w *harness) verdicts(id string, args []string) {
 	var p plan.Probed
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
@@ -259,7 +259,7 @@ func (w *world) verdicts(id string, args []string) {
 	w.probed[id] = p
 }
 
-func (w *world) sandbox(args []string) {
+func (w *harness) sandbox(args []string) {
 	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{
 		ID: "s" + args[0], Attempt: uint32(w.number(args[0])), Incarnation: 1, Ready: args[1] == "ready",
 		CreatedAt: epoch.Add(time.Duration(len(w.st.Sandboxes)) * time.Second),
@@ -288,7 +288,7 @@ func (w *world) sandbox(args []string) {
 	w.st.Sandboxes = append(w.st.Sandboxes, s)
 }
 
-func (w *world) container(name string, args []string) {
+func (w *harness) container(name string, args []string) {
 	sandbox := "s0"
 	if n := len(w.st.Sandboxes); n > 0 {
 		sandbox = w.st.Sandboxes[n-1].ID
@@ -323,7 +323,7 @@ func (w *world) container(name string, args []string) {
 	w.st.Containers = append(w.st.Containers, c)
 }
 
-func (w *world) spec(name string) *v1.Container {
+func (w *harness) spec(name string) *v1.Container {
 	for _, list := range [][]v1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -339,7 +339,7 @@ func (w *world) spec(name string) *v1.Container {
 	return nil
 }
 
-func (w *world) state(c *runtime.ContainerStatus, state string) {
+func (w *harness) state(c *runtime.ContainerStatus, state string) {
 	word, code, _ := strings.Cut(state, "=")
 	switch word {
 	case "created":
@@ -356,7 +356,7 @@ func (w *world) state(c *runtime.ContainerStatus, state string) {
 	}
 }
 
-func (w *world) published(args []string) {
+func (w *harness) published(args []string) {
 	if w.old == nil {
 		w.old = &v1.PodStatus{}
 	}
@@ -423,7 +423,7 @@ func because(s *v1.ContainerState, reason string) {
 	}
 }
 
-func oldState(w *world, state string) v1.ContainerState {
+func oldState(w *harness, state string) v1.ContainerState {
 	word, code, _ := strings.Cut(state, "=")
 	switch word {
 	case "running":
@@ -434,7 +434,7 @@ func oldState(w *world, state string) v1.ContainerState {
 	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "Old"}}
 }
 
-func (w *world) input() plan.Input {
+func (w *harness) input() plan.Input {
 	life := uint64(1)
 	for i := range w.st.Sandboxes {
 		life = max(life, w.st.Sandboxes[i].Incarnation)
@@ -445,7 +445,7 @@ func (w *world) input() plan.Input {
 	}
 }
 
-func (w *world) decide(initialized bool) (answer string) {
+func (w *harness) decide(initialized bool) (answer string) {
 	a := plan.Decide(w.input())
 	text := actions(&a)
 	defer func() {
@@ -530,7 +530,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Start) {
 	b.WriteByte('\n')
 }
 
-func (w *world) statusInput(terminal bool) plan.StatusInput {
+func (w *harness) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
 		Ending: w.ending, Initialized: w.initialized, Replaced: w.replaced, Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
@@ -538,7 +538,7 @@ func (w *world) statusInput(terminal bool) plan.StatusInput {
 }
 
 // tell lets the probes speak.
-func (w *world) tell(s *v1.PodStatus) {
+func (w *harness) tell(s *v1.PodStatus) {
 	for i := 0; i < len(w.told); i += 3 {
 		yes := w.told[i+2] != "false"
 		for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
@@ -555,7 +555,7 @@ func (w *world) tell(s *v1.PodStatus) {
 	}
 }
 
-func (w *world) status(terminal bool) string {
+func (w *harness) status(terminal bool) string {
 	in := w.statusInput(terminal)
 	s := plan.Containers(in)
 	w.tell(&s)

@@ -34,7 +34,7 @@ func TestDecide_Walk(t *testing.T) {
 
 // walk is a pod, its runtime, and what a syncer would remember.
 type walk struct {
-	*world
+	*harness
 	t       *rapid.T
 	sandbox uint32          // the next attempt
 	used    map[string]int  // by name: the highest attempt so far
@@ -54,13 +54,13 @@ func newWalk(t *rapid.T) *walk {
 			fmt.Fprint(&text, pick("rule", "", "spec "+c+" rule=Restart/In/42\n", "spec "+c+" rule=RestartAllContainers/In/42\n"))
 		}
 	}
-	w := newWorld(t, text.String())
+	w := newHarness(t, text.String())
 	for i := range w.pod.Spec.InitContainers {
 		if c := &w.pod.Spec.InitContainers[i]; c.RestartPolicy != nil && rapid.Bool().Draw(t, "startup") {
 			c.StartupProbe = &v1.Probe{}
 		}
 	}
-	return &walk{world: w, t: t, used: map[string]int{}, passed: map[string]bool{}}
+	return &walk{harness: w, t: t, used: map[string]int{}, passed: map[string]bool{}}
 }
 
 // chance is what happens to a pod by itself.
@@ -294,7 +294,7 @@ func TestDecide_Size(t *testing.T) {
 
 // cost is the least time that a decision takes.
 func cost(t *testing.T, main, init, records string, n int) time.Duration {
-	w := newWorld(t, "sandbox 0 ready")
+	w := newHarness(t, "sandbox 0 ready")
 	w.pod.Spec.Containers = nil
 	w.old = &v1.PodStatus{}
 	for i := range n {
@@ -323,7 +323,7 @@ func cost(t *testing.T, main, init, records string, n int) time.Duration {
 }
 
 func BenchmarkDecideLarge(b *testing.B) {
-	w := newWorld(b, "sandbox 0 ready")
+	w := newHarness(b, "sandbox 0 ready")
 	w.pod.Spec.Containers = nil
 	for i := range 1000 {
 		name := fmt.Sprintf("c%d", i)

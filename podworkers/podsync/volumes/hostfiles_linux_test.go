@@ -21,16 +21,16 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// hosted is a world whose pod mounts parts of a directory of the host.
+// hosted is a harness whose pod mounts parts of a directory of the host.
 type hosted struct {
-	*world
+	*harness
 	host string
 }
 
 func newHosted(t *testing.T) *hosted {
 	needsMounts(t)
-	w := newWorld(t, empty("v"))
-	h := &hosted{world: w, host: filepath.Join(filepath.Dir(w.root), "host")}
+	w := newHarness(t, empty("v"))
+	h := &hosted{harness: w, host: filepath.Join(filepath.Dir(w.root), "host")}
 	require.NoError(t, os.MkdirAll(filepath.Join(h.host, "sub", "deeper"), 0o755))
 	for _, name := range h.files() {
 		require.NoError(t, os.WriteFile(filepath.Join(h.host, name), []byte("precious"), 0o600))

@@ -39,7 +39,7 @@ func mountsBelow(t *testing.T, at string) int {
 func TestMemory(t *testing.T) {
 	needsMounts(t)
 	limit := resource.MustParse("1Mi")
-	w := newWorld(t, v1.Volume{Name: "m", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit}}})
+	w := newHarness(t, v1.Volume{Name: "m", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit}}})
 	w.pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(4711))}
 	w.setUp()
 	var stat syscall.Statfs_t
@@ -62,7 +62,7 @@ func TestMemory(t *testing.T) {
 // comes to its place.
 func TestSubPath_F28_Pinned(t *testing.T) {
 	needsMounts(t)
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	m, err := w.mount(v1.VolumeMount{Name: "v", SubPath: "a/b"})
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestSubPath_F28_Pinned(t *testing.T) {
 
 func TestSubPath_F28_Links(t *testing.T) {
 	needsMounts(t)
-	w := newWorld(t, empty("v"), empty("other"))
+	w := newHarness(t, empty("v"), empty("other"))
 	w.setUp()
 	require.NoError(t, os.WriteFile(w.path("volumes/v/real"), []byte("real"), 0o600))
 	require.NoError(t, os.Mkdir(w.path("volumes/v/d"), 0o777))
@@ -120,7 +120,7 @@ func TestSubPath_F28_Links(t *testing.T) {
 // A FIFO is mounted as it is, and nobody waits for its other end.
 func TestSubPath_FIFO(t *testing.T) {
 	needsMounts(t)
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	require.NoError(t, syscall.Mkfifo(w.path("volumes/v/f"), 0o666))
 	m, err := w.mount(v1.VolumeMount{Name: "v", SubPath: "f"})
@@ -132,7 +132,7 @@ func TestSubPath_FIFO(t *testing.T) {
 // TearDown removes a pin, never what it leads to.
 func TestTearDown_HostPathPinned(t *testing.T) {
 	needsMounts(t)
-	w := newWorld(t)
+	w := newHarness(t)
 	at := filepath.Join(filepath.Dir(w.root), "data")
 	require.NoError(t, os.MkdirAll(filepath.Join(at, "sub/mnt"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(at, "sub/precious"), nil, 0o600))

@@ -23,7 +23,7 @@ func group(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid) 
 
 // A container makes of its file what it likes: nobody follows, waits or reads.
 func TestReadTerminationLog_F31_F95(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	path, err := w.dir.TerminationLog(w.pod, "c", 0)
 	require.NoError(t, err)
 	for want, make := range map[string]func() error{
@@ -50,7 +50,7 @@ func TestReadTerminationLog_F31_F95(t *testing.T) {
 }
 
 func TestHostPath_Socket(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	t.Chdir(t.TempDir())
 	l, err := net.Listen("unix", "s")
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestHostPath_Socket(t *testing.T) {
 // A device as a file for last words.
 func TestReadTerminationLog_F95_Device(t *testing.T) {
 	needsRoot(t)
-	w := newWorld(t)
+	w := newHarness(t)
 	path, err := w.dir.TerminationLog(w.pod, "c", 0)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(path))
@@ -77,7 +77,7 @@ func TestReadTerminationLog_F95_Device(t *testing.T) {
 
 // A container makes directories until the agent would run out of files.
 func TestTearDown_Deep(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	t.Chdir(w.path("volumes/v"))
 	for range 400 {
@@ -113,7 +113,7 @@ func TestSubPath_HostPathIsNoDirectory(t *testing.T) {
 		"too many levels of symbolic links": func(name string) error { return os.Symlink(name, name) },
 	} {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			t.Chdir(t.TempDir())
 			if err := make("x"); err != nil {
 				t.Skip("it cannot be made here: ", err)
@@ -136,7 +136,7 @@ func TestSubPath_HostPathIsNoDirectory(t *testing.T) {
 // only as a directory; what is the last is mounted as it is, without being opened.
 func TestSubPath_ElementsAreAnything(t *testing.T) {
 	needsRoot(t)
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	require.NoError(t, syscall.Mkfifo(w.path("volumes/v/fifo"), 0o666))
 	require.NoError(t, os.Symlink("fifo", w.path("volumes/v/link")))
@@ -150,7 +150,7 @@ func TestSubPath_ElementsAreAnything(t *testing.T) {
 func TestState_AnythingInItsPlace(t *testing.T) {
 	for _, name := range []string{"", "volumes", "volumes/v", "volumes/cm", "staging", "owner", "etc-hosts", "containers", "containers/c", "containers/c/0", "subpaths", "subpaths/c"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, empty("v"), configMap("cm"))
+			w := newHarness(t, empty("v"), configMap("cm"))
 			w.objects.maps["cm"] = &v1.ConfigMap{Data: map[string]string{"k": "v"}}
 			require.NoError(t, os.MkdirAll(w.path(), 0o755))
 			require.NoError(t, os.RemoveAll(w.path(name)))

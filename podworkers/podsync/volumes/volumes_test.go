@@ -42,8 +42,8 @@ func (o *objects) Secret(_ context.Context, _, name string) (*v1.Secret, error) 
 	return nil, runtime.ErrNotFound
 }
 
-// world is a directory with one pod.
-type world struct {
+// harness is a directory with one pod.
+type harness struct {
 	t       *testing.T
 	root    string
 	dir     *volumes.Dir
@@ -51,10 +51,10 @@ type world struct {
 	pod     *v1.Pod
 }
 
-func newWorld(t *testing.T, vols ...v1.Volume) *world {
+func newHarness(t *testing.T, vols ...v1.Volume) *harness {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	w := &world{t: t, root: filepath.Join(root, "agent"), objects: &objects{maps: map[string]*v1.ConfigMap{}, secrets: map[string]*v1.Secret{}}}
+	w := &harness{t: t, root: filepath.Join(root, "agent"), objects: &objects{maps: map[string]*v1.ConfigMap{}, secrets: map[string]*v1.Secret{}}}
 	w.dir, err = volumes.New(volumes.Config{Root: w.root, Objects: w.objects, HostsFile: filepath.Join(root, "hosts")})
 	require.NoError(t, err)
 	w.pod = &v1.Pod{Spec: v1.PodSpec{Volumes: vols, Containers: []v1.Container{{Name: "c"}}}}
@@ -63,16 +63,16 @@ func newWorld(t *testing.T, vols ...v1.Volume) *world {
 	return w
 }
 
-func (w *world) path(names ...string) string {
+func (w *harness) path(names ...string) string {
 	return filepath.Join(append([]string{w.root, "pods", "u"}, names...)...)
 }
 
-func (w *world) setUp() {
+func (w *harness) setUp() {
 	w.t.Helper()
 	require.NoError(w.t, w.dir.SetUp(context.Background(), w.pod))
 }
 
-func (w *world) mount(m v1.VolumeMount) (runtime.Mount, error) {
+func (w *harness) mount(m v1.VolumeMount) (runtime.Mount, error) {
 	m.MountPath = "/at"
 	c := &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{m}}
 	mounts, err := w.dir.Mounts(context.Background(), w.pod, c, func(s string) (string, error) { return s, nil })
@@ -82,7 +82,7 @@ func (w *world) mount(m v1.VolumeMount) (runtime.Mount, error) {
 	return mounts[0], nil
 }
 
-func (w *world) read(names ...string) string {
+func (w *harness) read(names ...string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(w.path(names...))
 	require.NoError(w.t, err)
@@ -115,7 +115,7 @@ func TestNew_Faults(t *testing.T) {
 }
 
 func TestEmptyDir(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	info, err := os.Stat(w.path("volumes/v"))
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestEmptyDir(t *testing.T) {
 
 func TestEmptyDir_FSGroup(t *testing.T) {
 	needsRoot(t)
-	w := newWorld(t, empty("v"), configMap("m"))
+	w := newHarness(t, empty("v"), configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	w.pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(4711))}
 	w.setUp()
@@ -146,7 +146,7 @@ func TestEmptyDir_FSGroup(t *testing.T) {
 }
 
 func TestConfigMap(t *testing.T) {
-	w := newWorld(t, configMap("m"))
+	w := newHarness(t, configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1", "b": "2"}}
 	w.setUp()
 	assert.Equal(t, "1", w.read("volumes/m/a"))
@@ -180,7 +180,7 @@ func TestConfigMap(t *testing.T) {
 
 // Whoever opens ..data sees one version whole.
 func TestConfigMap_Atomic(t *testing.T) {
-	w := newWorld(t, configMap("m"))
+	w := newHarness(t, configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "old", "b": "old"}}
 	w.setUp()
 	at, err := os.OpenRoot(w.path("volumes/m/..data"))
@@ -196,7 +196,7 @@ func TestConfigMap_Atomic(t *testing.T) {
 }
 
 func TestConfigMap_Immutable(t *testing.T) {
-	w := newWorld(t, configMap("m"))
+	w := newHarness(t, configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	w.setUp()
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "2"}, Immutable: new(true)}
@@ -208,7 +208,7 @@ func TestConfigMap_Immutable(t *testing.T) {
 }
 
 func TestConfigMap_Items(t *testing.T) {
-	w := newWorld(t, configMap("m", func(s *v1.ConfigMapVolumeSource) {
+	w := newHarness(t, configMap("m", func(s *v1.ConfigMapVolumeSource) {
 		s.Items = []v1.KeyToPath{{Key: "a", Path: "x/y/a", Mode: new(int32(0o400))}, {Key: "b", Path: "x/b"}}
 		s.DefaultMode = new(int32(0o604))
 	}))
@@ -224,7 +224,7 @@ func TestConfigMap_Items(t *testing.T) {
 
 // An agent may end at any point; the next one goes on.
 func TestConfigMap_HalfDone(t *testing.T) {
-	w := newWorld(t, configMap("m"), empty("v"))
+	w := newHarness(t, configMap("m"), empty("v"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	w.setUp()
 	version, _ := os.Readlink(w.path("volumes/m/..data"))
@@ -251,7 +251,7 @@ func TestConfigMap_HalfDone(t *testing.T) {
 }
 
 func TestProjected(t *testing.T) {
-	w := newWorld(t, v1.Volume{Name: "all", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
+	w := newHarness(t, v1.Volume{Name: "all", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
 		{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "s"}}},
 		{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}}},
 	}}}})
@@ -266,7 +266,7 @@ func TestProjected(t *testing.T) {
 }
 
 func TestHostPath(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	at := filepath.Dir(w.root)
 	file, dir := filepath.Join(at, "file"), filepath.Join(at, "dir")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -304,7 +304,7 @@ func TestHostPath(t *testing.T) {
 }
 
 func TestSetUp_F10_UID(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.pod.UID = "../../x"
 	assert.ErrorContains(t, w.dir.SetUp(context.Background(), w.pod), "invalid UID")
 	assert.NoError(t, w.dir.TearDown(context.Background(), "../../x"))
@@ -319,7 +319,7 @@ func TestSetUp_F10_UID(t *testing.T) {
 }
 
 func TestTearDown(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	require.NoError(t, w.dir.TearDown(context.Background(), "u"), "there is nothing")
 	w.setUp()
 	outside := filepath.Join(filepath.Dir(w.root), "outside")
@@ -336,7 +336,7 @@ func TestTearDown(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	path, err := w.dir.Hosts(w.pod, []string{"10.0.0.9"}, []string{"p"})
 	require.NoError(t, err)
 	assert.Equal(t, w.path("etc-hosts"), path)
@@ -368,7 +368,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestTerminationLog_KC8(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	text, err := w.dir.ReadTerminationLog("u", "c", 0, 10)
 	require.NoError(t, err)
 	assert.Empty(t, text, "KC-9: there is none")
@@ -392,7 +392,7 @@ func TestTerminationLog_KC8(t *testing.T) {
 
 // A container that crashes for years leaves ten.
 func TestTerminationLog_Bounded(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for i := range uint32(30) {
 		_, err := w.dir.TerminationLog(w.pod, "c", i)
 		require.NoError(t, err)
@@ -403,7 +403,7 @@ func TestTerminationLog_Bounded(t *testing.T) {
 }
 
 func TestSubPath_Files(t *testing.T) {
-	w := newWorld(t, configMap("m"))
+	w := newHarness(t, configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	w.setUp()
 	m, err := w.mount(v1.VolumeMount{Name: "m", SubPath: "a"})
@@ -424,7 +424,7 @@ func TestSetUp_ManyVolumes(t *testing.T) {
 		v.Name = fmt.Sprint("v", i)
 		vols = append(vols, v)
 	}
-	w := newWorld(t, vols...)
+	w := newHarness(t, vols...)
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
 	w.setUp()
 	w.setUp()
@@ -458,7 +458,7 @@ func BenchmarkSetUp(b *testing.B) {
 // A UID that a manifest names may come again under another name. That pod sees nothing
 // of what the other one has left, although nobody was there when it ended.
 func TestSetUp_UIDUnderAnotherName(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	require.NoError(t, os.WriteFile(w.path("volumes/v/old"), []byte("secret"), 0o600))
 	w.setUp()
@@ -488,7 +488,7 @@ func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 // A directory of an agent that did not note whose it is stays, and so does one whose
 // note a power cut has emptied.
 func TestSetUp_OwnerUnknown(t *testing.T) {
-	w := newWorld(t, empty("v"))
+	w := newHarness(t, empty("v"))
 	w.setUp()
 	for _, change := range []func(string) error{os.Remove, func(at string) error { return os.Truncate(at, 0) }} {
 		require.NoError(t, os.WriteFile(w.path("volumes/v/mine"), nil, 0o600))

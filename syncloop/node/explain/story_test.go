@@ -75,7 +75,7 @@ func TestStories_TableTwo(t *testing.T) {
 }
 
 func story(t *testing.T, d *datadriven.TestData) string {
-	w := &world{t: t, f: explain.Facts{
+	w := &harness{t: t, f: explain.Facts{
 		Now: now, Wanted: true,
 		Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u"},
@@ -107,12 +107,12 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	return b.String()
 }
 
-type world struct {
+type harness struct {
 	t *testing.T
 	f explain.Facts
 }
 
-func (w *world) line(line string) {
+func (w *harness) line(line string) {
 	line, message, _ := strings.Cut(line, " : ")
 	message = strings.ReplaceAll(message, `\e`, "\x1b")
 	words := strings.Fields(line)
@@ -187,7 +187,7 @@ func (w *world) line(line string) {
 	}
 }
 
-func (w *world) pod(flags map[string]string) {
+func (w *harness) pod(flags map[string]string) {
 	spec := &w.f.Pod.Spec
 	always := v1.ContainerRestartPolicyAlways
 	for name := range strings.FieldsFuncSeq(flags["init"], comma) {
@@ -215,7 +215,7 @@ func (w *world) pod(flags map[string]string) {
 func comma(r rune) bool { return r == ',' }
 
 // rule gives container a a rule: rule in=42,43 or notin=0.
-func (w *world) rule(flags map[string]string) {
+func (w *harness) rule(flags map[string]string) {
 	for key, op := range map[string]v1.ContainerRestartRuleOnExitCodesOperator{
 		"in": v1.ContainerRestartRuleOnExitCodesOpIn, "notin": v1.ContainerRestartRuleOnExitCodesOpNotIn,
 	} {
@@ -234,14 +234,14 @@ func (w *world) rule(flags map[string]string) {
 	}
 }
 
-func (w *world) status() *v1.PodStatus {
+func (w *harness) status() *v1.PodStatus {
 	if w.f.Status == nil {
 		w.f.Status = &v1.PodStatus{}
 	}
 	return w.f.Status
 }
 
-func (w *world) spec(name string) *v1.Container {
+func (w *harness) spec(name string) *v1.Container {
 	for _, list := range [][]v1.Container{w.f.Pod.Spec.InitContainers, w.f.Pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -253,7 +253,7 @@ func (w *world) spec(name string) *v1.Container {
 	return nil
 }
 
-func (w *world) worker(phase string, flags map[string]string) {
+func (w *harness) worker(phase string, flags map[string]string) {
 	k := &w.f.Worker
 	if phase == "none" {
 		*k = explain.Worker{}
@@ -269,13 +269,13 @@ func (w *world) worker(phase string, flags map[string]string) {
 	}
 }
 
-func (w *world) at(since string) time.Time {
+func (w *harness) at(since string) time.Time {
 	d, err := time.ParseDuration(since)
 	require.NoError(w.t, err)
 	return epoch.Add(d)
 }
 
-func (w *world) history(args []string, message string) {
+func (w *harness) history(args []string, message string) {
 	e := explain.Entry{At: w.at(args[0]), What: args[1], Text: strings.ReplaceAll(args[2], "_", " "), Err: message}
 	if len(args) > 3 {
 		e.Times, _ = strconv.Atoi(strings.TrimPrefix(args[3], "x"))
@@ -286,7 +286,7 @@ func (w *world) history(args []string, message string) {
 var end = regexp.MustCompile(`^(\d+)(?:/(\w+))?(?:@(\w+))?$`)
 
 // terminated reads 1/Error@50s.
-func (w *world) terminated(s string) *v1.ContainerStateTerminated {
+func (w *harness) terminated(s string) *v1.ContainerStateTerminated {
 	m := end.FindStringSubmatch(s)
 	require.NotNil(w.t, m, s)
 	code, _ := strconv.Atoi(m[1])
@@ -297,7 +297,7 @@ func (w *world) terminated(s string) *v1.ContainerStateTerminated {
 	return t
 }
 
-func (w *world) container(name string, words []string, flags map[string]string, message string) {
+func (w *harness) container(name string, words []string, flags map[string]string, message string) {
 	s := v1.ContainerStatus{Name: name, Ready: flags["ready"] != "", Started: new(flags["started"] != "" || flags["ready"] != "")}
 	if n, err := strconv.Atoi(flags["restarts"]); err == nil {
 		s.RestartCount = int32(n)

@@ -30,14 +30,14 @@ func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
 	for _, file := range files {
-		w := &world{objects: environ.Objects{ConfigMaps: map[string]*v1.ConfigMap{}, Secrets: map[string]*v1.Secret{}}}
+		w := &harness{objects: environ.Objects{ConfigMaps: map[string]*v1.ConfigMap{}, Secrets: map[string]*v1.Secret{}}}
 		t.Run(filepath.Base(file), func(t *testing.T) { datadriven.RunTest(t, file, w.run) })
 	}
 }
 
-type world struct{ objects environ.Objects }
+type harness struct{ objects environ.Objects }
 
-func (w *world) run(t *testing.T, d *datadriven.TestData) string {
+func (w *harness) run(t *testing.T, d *datadriven.TestData) string {
 	if d.Cmd == "object" {
 		w.object(t, d)
 		return "ok\n"
@@ -81,7 +81,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	return b.String()
 }
 
-func (w *world) object(t *testing.T, d *datadriven.TestData) {
+func (w *harness) object(t *testing.T, d *datadriven.TestData) {
 	var kind, name string
 	d.ScanArgs(t, "kind", &kind)
 	d.ScanArgs(t, "name", &name)
@@ -97,7 +97,7 @@ func (w *world) object(t *testing.T, d *datadriven.TestData) {
 	w.objects.ConfigMaps[name] = &v1.ConfigMap{Data: text}
 }
 
-func (w *world) input(c *v1.Container) environ.Input {
+func (w *harness) input(c *v1.Container) environ.Input {
 	cpu := v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")}}
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

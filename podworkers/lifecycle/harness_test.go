@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// world is a table with a caller that does as doc.go says, and a history that
+// harness is a table with a caller that does as doc.go says, and a history that
 // checks every step. Stories, walks and fuzz runs all drive one.
 //
 // Its commands, one per line, words after the verb in any order:
@@ -24,7 +24,7 @@ import (
 //	silent POD      answered POD                 the runtime was asked about it
 //	show POD        changed POD                  it shows a change, and that is no echo
 //	view POD        owner NAME        shutdown        drain
-type world struct {
+type harness struct {
 	t     *lifecycle.Table
 	out   lifecycle.Effects
 	mark  uint64
@@ -33,10 +33,10 @@ type world struct {
 	mute  bool // leaves out the transcript
 }
 
-func newWorld() *world { return &world{t: lifecycle.New(), h: newHistory()} }
+func newHarness() *harness { return &harness{t: lifecycle.New(), h: newHistory()} }
 
 // reset begins another history.
-func (w *world) reset() {
+func (w *harness) reset() {
 	w.t, w.mark = lifecycle.New(), 0
 	w.h.reset()
 }
@@ -123,9 +123,9 @@ var results = func() map[string]lifecycle.Result {
 
 // do runs one command line and returns its transcript: the answer in the first
 // line, an effect in each following one. An error is a broken invariant.
-func (w *world) do(line string) (string, error) { return w.run(parse(line)) }
+func (w *harness) do(line string) (string, error) { return w.run(parse(line)) }
 
-func (w *world) run(c command) (string, error) {
+func (w *harness) run(c command) (string, error) {
 	w.out = w.out[:0]
 	w.h.views, w.h.cancels = nil, nil
 	answer, err := w.dispatch(c)
@@ -147,7 +147,7 @@ func (w *world) run(c command) (string, error) {
 }
 
 // before remembers what I20 compares.
-func (w *world) before(uids ...types.UID) map[types.UID]lifecycle.View {
+func (w *harness) before(uids ...types.UID) map[types.UID]lifecycle.View {
 	if w.quick {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (w *world) before(uids ...types.UID) map[types.UID]lifecycle.View {
 	return m
 }
 
-func (w *world) dispatch(c command) (string, error) {
+func (w *harness) dispatch(c command) (string, error) {
 	switch c.verb {
 	case "create", "update", "sync", "show", "kill", "orphan":
 		return w.accept(c)
@@ -200,7 +200,7 @@ func (w *world) dispatch(c command) (string, error) {
 	return "unknown command", nil
 }
 
-func (w *world) accept(c command) (string, error) {
+func (w *harness) accept(c command) (string, error) {
 	u := c.update(w.mark, w.t.Generation())
 	before := w.before(u.UID)
 	call := w.t.Update
@@ -235,7 +235,7 @@ func acceptedString(a lifecycle.Accepted) string {
 	return answer
 }
 
-func (w *world) take(uid types.UID) (string, error) {
+func (w *harness) take(uid types.UID) (string, error) {
 	ref, known := w.t.Find(uid)
 	if !known {
 		ref = w.h.pod(uid).ref // stale, or never valid
@@ -250,7 +250,7 @@ func (w *world) take(uid types.UID) (string, error) {
 	return workString(work), w.h.taken(work)
 }
 
-func (w *world) done(c command) (string, error) {
+func (w *harness) done(c command) (string, error) {
 	p := w.h.pod(c.uid())
 	work := p.work
 	if c.has("late") {
@@ -272,7 +272,7 @@ func (w *world) done(c command) (string, error) {
 	return answer, w.h.effects(nil, w.out)
 }
 
-func (w *world) known(c command) (string, error) {
+func (w *harness) known(c command) (string, error) {
 	k := lifecycle.Known{Generation: w.t.Generation(), AllSources: !c.has("partial")}
 	for _, p := range c.words {
 		if p != "partial" {
@@ -320,7 +320,7 @@ func statesString(states []lifecycle.PodState) string {
 // drain lets every runner finish its work without error, and the queue come up
 // for whom it has to, until nothing is left to do. Then it checks what must be
 // true at rest.
-func (w *world) drain() (string, error) {
+func (w *harness) drain() (string, error) {
 	var all lifecycle.Effects
 	for round := 0; ; round++ {
 		if round > 100 {

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a runtime whose truth a test sets and whose lies it chooses. Each
+// harness is a runtime whose truth a test sets and whose lies it chooses. Each
 // pod has a version that rises with every change of it; an inspection shows it
 // as an exit code, so that a reader can tell how old his answer is.
-type world struct {
+type harness struct {
 	executor executor.Executor
 	start    time.Time
 	mu       struct {
@@ -56,8 +56,8 @@ type truth struct {
 	containers []runtime.Container
 }
 
-func newWorld(clk clock.Clock) *world {
-	w := &world{executor: executor.Over(clk)}
+func newHarness(clk clock.Clock) *harness {
+	w := &harness{executor: executor.Over(clk)}
 	w.start = w.executor.Now()
 	w.mu.pods = map[types.UID]*truth{}
 	w.mu.omit = map[string]bool{}
@@ -70,14 +70,14 @@ func newWorld(clk clock.Clock) *world {
 }
 
 // do changes the world, or looks at it, under its lock.
-func (w *world) do(f func()) {
+func (w *harness) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
 // set gives a container of a pod a state; StateUnknown removes it.
-func (w *world) set(uid types.UID, id string, state runtime.State) {
+func (w *harness) set(uid types.UID, id string, state runtime.State) {
 	w.do(func() {
 		p := w.mu.pods[uid]
 		if p == nil {
@@ -104,7 +104,7 @@ func (w *world) set(uid types.UID, id string, state runtime.State) {
 	})
 }
 
-func (w *world) ListPods(ctx context.Context) ([]runtime.Pod, error) {
+func (w *harness) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	w.note("list")
 	w.mu.Lock()
 	takes, hang := w.mu.listTakes, w.mu.hangLists
@@ -123,7 +123,7 @@ func (w *world) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	return w.listLocked(), nil
 }
 
-func (w *world) listLocked() []runtime.Pod {
+func (w *harness) listLocked() []runtime.Pod {
 	pods := []runtime.Pod{}
 	for _, uid := range w.mu.order {
 		p := runtime.Pod{UID: uid}
@@ -139,7 +139,7 @@ func (w *world) listLocked() []runtime.Pod {
 	return pods
 }
 
-func (w *world) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+func (w *harness) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	w.note("inspect " + string(uid))
 	w.mu.Lock()
 	if w.mu.inspecting[uid] {
@@ -173,7 +173,7 @@ func (w *world) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 }
 
 // spend lets a call take its time, or all the time there is.
-func (w *world) spend(ctx context.Context, takes time.Duration, hang bool) error {
+func (w *harness) spend(ctx context.Context, takes time.Duration, hang bool) error {
 	switch {
 	case hang:
 		if err := w.executor.NewLatch().Wait(ctx); err != nil {
@@ -186,7 +186,7 @@ func (w *world) spend(ctx context.Context, takes time.Duration, hang bool) error
 }
 
 // note counts a call and writes it into the transcript.
-func (w *world) note(what string) {
+func (w *harness) note(what string) {
 	w.do(func() {
 		w.mu.calls[what]++
 		fmt.Fprintf(&w.mu.transcript, "%6.3f %s\n", w.executor.Now().Sub(w.start).Seconds(), what)
@@ -194,13 +194,13 @@ func (w *world) note(what string) {
 }
 
 // calls is how often something was noted.
-func (w *world) calls(what string) (n int) {
+func (w *harness) calls(what string) (n int) {
 	w.do(func() { n = w.mu.calls[what] })
 	return n
 }
 
 // transcript returns what was noted since the last time.
-func (w *world) transcript() (s string) {
+func (w *harness) transcript() (s string) {
 	w.do(func() {
 		s = w.mu.transcript.String()
 		w.mu.transcript.Reset()
@@ -208,9 +208,9 @@ func (w *world) transcript() (s string) {
 	return s
 }
 
-// streamer is a world that tells of changes, as far as the test wants it.
+// streamer is a harness that tells of changes, as far as the test wants it.
 type streamer struct {
-	*world
+	*harness
 	ended executor.Event
 	sink  func(runtime.Event)
 	count int
@@ -218,8 +218,8 @@ type streamer struct {
 }
 
 func newStreamer(clk clock.Clock) *streamer {
-	w := newWorld(clk)
-	return &streamer{world: w, ended: w.executor.NewEvent()}
+	w := newHarness(clk)
+	return &streamer{harness: w, ended: w.executor.NewEvent()}
 }
 
 var errStream = errors.New("stream broke")
@@ -241,7 +241,7 @@ func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
 type simulation struct {
 	*executor.Scheduler
 	process *executor.Process
-	world   *world
+	harness *harness
 	pleg    *pleg.PLEG
 	ctx     *executor.Context
 	sub     *pleg.Subscription
@@ -250,7 +250,7 @@ type simulation struct {
 }
 
 // newSimulation makes a PLEG over a runtime that make builds, not yet running.
-func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *world)) *simulation {
+func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Config, *harness)) *simulation {
 	s := executor.NewScheduler(seed, start)
 	b := &simulation{Scheduler: s, process: s.NewProcess(), ctx: executor.NewContext(context.Background())}
 	clk := b.process.Clock()
@@ -258,7 +258,7 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	c.Clock = clk
 	p, err := pleg.New(c)
 	require.NoError(t, err)
-	b.pleg, b.world = p, w
+	b.pleg, b.harness = p, w
 	b.sub = p.Subscribe(func() {
 		for _, c := range b.sub.Take(nil) {
 			w.note(fmt.Sprintf("tell %s %v", c.UID, c.Events))
@@ -272,10 +272,10 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	return b
 }
 
-// plain is a simulation over a world without a stream.
+// plain is a simulation over a harness without a stream.
 func plain(t *testing.T, seed uint64) *simulation {
-	return newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *world) {
-		w := newWorld(clk)
+	return newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
+		w := newHarness(clk)
 		return pleg.Config{Runtime: w}, w
 	})
 }
@@ -298,10 +298,10 @@ func (b *simulation) read(ctx context.Context, uid types.UID) {
 	b.process.Go(func() {
 		status, err := b.pleg.NewerThan(ctx, uid, mark)
 		if err != nil {
-			b.world.note(fmt.Sprintf("reader of %s: %v", uid, err))
+			b.harness.note(fmt.Sprintf("reader of %s: %v", uid, err))
 			return
 		}
-		b.world.note(fmt.Sprintf("reader of %s: %s", uid, show(status)))
+		b.harness.note(fmt.Sprintf("reader of %s: %s", uid, show(status)))
 	})
 }
 

@@ -43,13 +43,13 @@ type Config struct {
 	// statuses say of them for people.
 	Details bool
 	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
-	// are the world's; a nil Jitter is none at all.
+	// are the harness's; a nil Jitter is none at all.
 	Node node.Config
 }
 
-// World is a node with a runtime, in a simulation or in goroutines, driven by a
+// Harness is a node with a runtime, in a simulation or in goroutines, driven by a
 // test. Its methods are called by the test's own goroutine.
-type World interface {
+type Harness interface {
 	// Node is the node that runs now.
 	Node() *node.Node
 	// Machine is the runtime below it, for looking and for making trouble.
@@ -72,13 +72,13 @@ var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Play runs a story in both worlds, a simulation and live goroutines, fails the
 // test unless both tell the same, and returns the transcript.
-func Play(t *testing.T, config Config, story func(World)) string {
+func Play(t *testing.T, config Config, story func(Harness)) string {
 	t.Helper()
 	b := New(t, config)
 	story(b)
 	b.Stop()
 	var live string
-	Live(t, config, func(w World) {
+	Live(t, config, func(w Harness) {
 		story(w)
 		live = w.Transcript()
 	})

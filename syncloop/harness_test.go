@@ -18,8 +18,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// world is what Handlers act on: each part writes down what it is told.
-type world struct {
+// harness is what Handlers act on: each part writes down what it is told.
+type harness struct {
 	notes    []string
 	manager  *manager
 	workers  *workers
@@ -32,11 +32,11 @@ type world struct {
 	broken   map[string]int
 }
 
-func newWorld() *world {
-	w := &world{broken: map[string]int{}}
-	w.manager = &manager{Store: podmanager.New(), world: w}
-	w.workers = &workers{world: w, table: lifecycle.New(), deaf: map[types.UID]bool{}}
-	w.status = &statuses{world: w, byUID: map[types.UID]v1.PodStatus{}}
+func newHarness() *harness {
+	w := &harness{broken: map[string]int{}}
+	w.manager = &manager{Store: podmanager.New(), harness: w}
+	w.workers = &workers{harness: w, table: lifecycle.New(), deaf: map[types.UID]bool{}}
+	w.status = &statuses{harness: w, byUID: map[types.UID]v1.PodStatus{}}
 	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
 	ask := syncloop.PodAdmitFunc(w.admit)
 	var err error
@@ -51,13 +51,13 @@ func newWorld() *world {
 }
 
 // ended knows of no pod how it ended.
-func (w *world) ended(pod *v1.Pod) (v1.PodStatus, bool) {
+func (w *harness) ended(pod *v1.Pod) (v1.PodStatus, bool) {
 	w.breaks("ended", pod)
 	return v1.PodStatus{}, false
 }
 
 // breaks panics if the story says so.
-func (w *world) breaks(who string, pod *v1.Pod) {
+func (w *harness) breaks(who string, pod *v1.Pod) {
 	key := who + " " + string(pod.UID)
 	if w.broken[key]--; w.broken[key] >= 0 {
 		panic("oh")
@@ -65,14 +65,14 @@ func (w *world) breaks(who string, pod *v1.Pod) {
 }
 
 // Healthy implements the handlers' view of the PLEG.
-func (w *world) Healthy() (bool, error) { return !w.unlisted, nil }
+func (w *harness) Healthy() (bool, error) { return !w.unlisted, nil }
 
-func (w *world) note(format string, args ...any) {
+func (w *harness) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
 // log notes what is said to people as errors.
-func (w *world) log() *slog.Logger {
+func (w *harness) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
 		Level: slog.LevelError,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -86,20 +86,20 @@ func (w *world) log() *slog.Logger {
 }
 
 // Write implements io.Writer for the log.
-func (w *world) Write(line []byte) (int, error) {
+func (w *harness) Write(line []byte) (int, error) {
 	w.note("log: %s", strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
 // took is what was written down since the last time.
-func (w *world) took() []string {
+func (w *harness) took() []string {
 	notes := w.notes
 	w.notes = nil
 	return notes
 }
 
 // admit notes who is asked about whom, and passes the question on.
-func (w *world) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+func (w *harness) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 	w.note("Admit %s, beside %s", attrs.Pod.UID, uids(attrs.OtherPods))
 	w.breaks("admit", attrs.Pod)
 	for _, h := range w.chain {
@@ -110,17 +110,17 @@ func (w *world) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult
 	return syncloop.PodAdmitResult{Admit: true}
 }
 
-func (w *world) Pods() []runtime.Pod                                      { return w.running }
-func (w *world) discard(gone []types.UID)                                 { w.note("Discard %v", gone) }
-func (w *world) DeleteMirrorPod(fullName string)                          { w.note("DeleteMirrorPod %s", fullName) }
-func (w *world) Eventf(k8sruntime.Object, string, string, string, ...any) {}
-func (w *world) Event(o k8sruntime.Object, kind, reason, message string) {
+func (w *harness) Pods() []runtime.Pod                                      { return w.running }
+func (w *harness) discard(gone []types.UID)                                 { w.note("Discard %v", gone) }
+func (w *harness) DeleteMirrorPod(fullName string)                          { w.note("DeleteMirrorPod %s", fullName) }
+func (w *harness) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+func (w *harness) Event(o k8sruntime.Object, kind, reason, message string) {
 	w.note("Event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
 }
 
 type manager struct {
 	*podmanager.Store
-	*world
+	*harness
 }
 
 func (m *manager) AddPod(pod *v1.Pod)    { m.note("AddPod %s", pod.UID); m.Store.AddPod(pod) }
@@ -135,7 +135,7 @@ func (m *manager) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphans []str
 // workers are a table without runners: its answers are the real ones, and its
 // work is done when the story says so.
 type workers struct {
-	*world
+	*harness
 	table *lifecycle.Table
 	out   lifecycle.Effects
 	down  bool
@@ -222,7 +222,7 @@ func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 }
 
 type statuses struct {
-	*world
+	*harness
 	byUID map[types.UID]v1.PodStatus
 }
 

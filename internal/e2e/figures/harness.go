@@ -35,8 +35,8 @@ const (
 	bareLabel = "podkeel.dev/figures"
 )
 
-// world is a containerd with an agent on it, and a connection beside the agent's.
-type world struct {
+// harness is a containerd with an agent on it, and a connection beside the agent's.
+type harness struct {
 	r          *run
 	containerd *e2e.Containerd
 	agent      *e2e.Agent
@@ -46,8 +46,8 @@ type world struct {
 	serial     int // of names
 }
 
-func newWorld(r *run) *world {
-	w := &world{r: r, containerd: e2e.Start(r, r.version)}
+func newHarness(r *run) *harness {
+	w := &harness{r: r, containerd: e2e.Start(r, r.version)}
 	w.runtime = cri.NewRuntimeServiceClient(w.containerd.Conn())
 	w.images = cri.NewImageServiceClient(w.containerd.Conn())
 	w.program = e2e.BuildAgent(r, w.containerd.Dir)
@@ -61,22 +61,22 @@ func newWorld(r *run) *world {
 	return w
 }
 
-func (w *world) image() string { return w.containerd.Registry.Image() }
+func (w *harness) image() string { return w.containerd.Registry.Image() }
 
-func (w *world) check(err error) {
+func (w *harness) check(err error) {
 	if err != nil {
 		w.r.Fatalf("figures: %v", err)
 	}
 }
 
 // name is a new name.
-func (w *world) name(prefix string) string {
+func (w *harness) name(prefix string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%d", prefix, w.serial)
 }
 
 // manifest is a pod with one container, as people write it.
-func (w *world) manifest(name string) string {
+func (w *harness) manifest(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
 metadata:
@@ -90,13 +90,13 @@ spec:
 }
 
 // write has the agent want a pod.
-func (w *world) write(name string) { w.agent.Write(name+".yaml", w.manifest(name)) }
+func (w *harness) write(name string) { w.agent.Write(name+".yaml", w.manifest(name)) }
 
 // remove has it want it no more.
-func (w *world) remove(name string) { w.agent.Remove(name + ".yaml") }
+func (w *harness) remove(name string) { w.agent.Remove(name + ".yaml") }
 
 // await looks until something holds, and returns how long after began that was.
-func (w *world) await(began time.Time, what string, holds func() bool) time.Duration {
+func (w *harness) await(began time.Time, what string, holds func() bool) time.Duration {
 	for !holds() {
 		if time.Since(began) > patience {
 			w.r.Fatalf("figures: not within %s: %s", patience, what)
@@ -111,7 +111,7 @@ func (w *world) await(began time.Time, what string, holds func() bool) time.Dura
 }
 
 // pause lets the machine come to rest.
-func (w *world) pause(d time.Duration) {
+func (w *harness) pause(d time.Duration) {
 	select {
 	case <-w.r.interrupt:
 		w.r.Fatalf("figures: interrupted")
@@ -120,21 +120,21 @@ func (w *world) pause(d time.Duration) {
 }
 
 // containers are those with a label.
-func (w *world) containers(key, value string) []*cri.Container {
+func (w *harness) containers(key, value string) []*cri.Container {
 	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetContainers()
 }
 
 // sandboxes are those with a label.
-func (w *world) sandboxes(key, value string) []*cri.PodSandbox {
+func (w *harness) sandboxes(key, value string) []*cri.PodSandbox {
 	list, err := w.runtime.ListPodSandbox(context.Background(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetItems()
 }
 
 // running is a container of a pod that runs, with at least some attempt.
-func (w *world) running(pod string, attempt uint32) string {
+func (w *harness) running(pod string, attempt uint32) string {
 	for _, c := range w.containers(nameLabel, pod) {
 		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING && c.GetMetadata().GetAttempt() >= attempt {
 			return c.GetId()
@@ -145,7 +145,7 @@ func (w *world) running(pod string, attempt uint32) string {
 
 // awaitRunning waits until a container of a pod runs, with at least some attempt.
 // Since when it does, the runtime says: looking is too coarse for that.
-func (w *world) awaitRunning(pod string, attempt uint32) (id string, since time.Time) {
+func (w *harness) awaitRunning(pod string, attempt uint32) (id string, since time.Time) {
 	w.await(time.Now(), "a container of "+pod+" runs", func() bool {
 		id = w.running(pod, attempt)
 		return id != ""
@@ -156,7 +156,7 @@ func (w *world) awaitRunning(pod string, attempt uint32) (id string, since time.
 }
 
 // ended reports whether nothing of a pod runs.
-func (w *world) ended(pod string) bool {
+func (w *harness) ended(pod string) bool {
 	for _, c := range w.containers(nameLabel, pod) {
 		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
 			return false
@@ -171,19 +171,19 @@ func (w *world) ended(pod string) bool {
 }
 
 // owner is the name under which the agent works.
-func (w *world) owner() string {
+func (w *harness) owner() string {
 	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
 	w.check(err)
 	return strings.TrimSpace(string(text))
 }
 
 // ours selects what the agent has made, theirs what the bare calls have.
-func (w *world) ours() map[string]string { return map[string]string{ownerLabel: w.owner()} }
+func (w *harness) ours() map[string]string { return map[string]string{ownerLabel: w.owner()} }
 
 var theirs = map[string]string{bareLabel: "true"}
 
 // live are all containers that run, by ID, and how many sandboxes are ready.
-func (w *world) live(selector map[string]string) (containers map[string]bool, sandboxes int) {
+func (w *harness) live(selector map[string]string) (containers map[string]bool, sandboxes int) {
 	ctx := context.Background()
 	list, err := w.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 		LabelSelector: selector, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
@@ -201,7 +201,7 @@ func (w *world) live(selector map[string]string) (containers map[string]bool, sa
 }
 
 // kill ends the first process of a container, as a crash does, and returns when.
-func (w *world) kill(container string) time.Time {
+func (w *harness) kill(container string) time.Time {
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: container, Verbose: true})
 	w.check(err)
 	var info struct {
@@ -217,7 +217,7 @@ func (w *world) kill(container string) time.Time {
 }
 
 // logDir is where the bare calls have their logs.
-func (w *world) logDir(pod string) string {
+func (w *harness) logDir(pod string) string {
 	dir := filepath.Join(w.containerd.Dir, "bare", pod)
 	w.check(os.MkdirAll(dir, 0o755))
 	return dir

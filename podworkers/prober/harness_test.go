@@ -27,8 +27,8 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var errBroken = errors.New("cannot be made")
 
-// world scripts what checks find and writes down what happens.
-type world struct {
+// harness scripts what checks find and writes down what happens.
+type harness struct {
 	t        *testing.T
 	executor executor.Executor
 	begun    time.Time
@@ -43,8 +43,8 @@ type world struct {
 	}
 }
 
-func newWorld(t *testing.T, clk clock.Clock, change ...func(*prober.Config)) *world {
-	w := &world{t: t, executor: executor.Over(clk)}
+func newHarness(t *testing.T, clk clock.Clock, change ...func(*prober.Config)) *harness {
+	w := &harness{t: t, executor: executor.Over(clk)}
 	w.begun = w.executor.Now()
 	w.mu.says, w.mu.calls = map[string]string{}, map[string]int{}
 	cfg := prober.Config{
@@ -70,14 +70,14 @@ func after(sep, s string) string {
 	return sep + s
 }
 
-func (w *world) log(format string, args ...any) {
+func (w *harness) log(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(&w.mu.lines, "%v "+format+"\n", append([]any{w.executor.Now().Sub(w.begun)}, args...)...)
 }
 
 // lines returns what has happened since the last call.
-func (w *world) lines() string {
+func (w *harness) lines() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.mu.lines.String()
@@ -85,44 +85,44 @@ func (w *world) lines() string {
 	return s
 }
 
-func (w *world) Event(_ k8sruntime.Object, eventtype, reason, message string) {
+func (w *harness) Event(_ k8sruntime.Object, eventtype, reason, message string) {
 	w.log("event %s %s: %s", eventtype, reason, message)
 }
 
-func (w *world) Eventf(o k8sruntime.Object, eventtype, reason, format string, args ...any) {
+func (w *harness) Eventf(o k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	message, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
 	w.Event(o, eventtype, reason, message)
 }
 
 // say sets what checks find: pass, warn, fail, error, panic, nothing, hang
 // (until the context ends), deaf (to that, for an hour), or a duration after which they pass.
-func (w *world) say(probe, what string) {
+func (w *harness) say(probe, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.says[probe] = what
 }
 
-func (w *world) calls(probe string) int {
+func (w *harness) calls(probe string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.calls[probe]
 }
 
-func (w *world) count(by int) {
+func (w *harness) count(by int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.running += by
 	w.mu.most = max(w.mu.most, w.mu.running)
 }
 
-func (w *world) most() int {
+func (w *harness) most() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.most
 }
 
 // Check implements prober.Checker.
-func (w *world) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (w *harness) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
 	key := fmt.Sprintf("%s/%s/%v", req.UID, req.Container, req.Kind)
 	w.count(1)
 	defer w.count(-1)
@@ -184,21 +184,21 @@ func aPod(uid, probes string) *v1.Pod {
 }
 
 // runs tells that the container of a pod runs, from now on.
-func (w *world) runs(uid, id string) {
+func (w *harness) runs(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{PodIP: "10.0.0.1", Containers: []prober.Container{
 		{Name: "c", ID: id, Running: true, StartedAt: w.executor.Now()},
 	}})
 }
 
-func (w *world) ended(uid, id string) {
+func (w *harness) ended(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{Containers: []prober.Container{{Name: "c", ID: id}}})
 }
 
-// simulation runs a world's prober in virtual time.
-func simulation(t *testing.T, change ...func(*prober.Config)) (*world, *executor.Scheduler, *executor.Process) {
+// simulation runs a harness's prober in virtual time.
+func simulation(t *testing.T, change ...func(*prober.Config)) (*harness, *executor.Scheduler, *executor.Process) {
 	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
-	w := newWorld(t, p.Clock(), change...)
+	w := newHarness(t, p.Clock(), change...)
 	ctx, cancel := executor.WithCancel(context.Background())
 	p.Go(func() { require.NoError(t, w.p.Run(ctx)) })
 	s.Settle()
