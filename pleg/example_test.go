@@ -45,7 +45,7 @@ func ExampleNew() {
 	changes := p.Subscribe(nil)
 	step := func() {
 		err := p.Relist(context.Background())
-		fmt.Println(changes.Take(nil), err)
+		fmt.Println(changes.TakeAll(nil), err)
 	}
 	step()
 	step()
@@ -70,10 +70,10 @@ func ExamplePLEG_Relist() {
 
 	pod := runtime.PodRef{UID: "1", Name: "web", Namespace: "default"}
 	sandbox, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
-	fmt.Println(err, p.Relist(ctx), changes.Take(nil))
+	fmt.Println(err, p.Relist(ctx), changes.TakeAll(nil))
 
 	err = rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox})
-	fmt.Println(err, p.Relist(ctx), changes.Take(nil))
+	fmt.Println(err, p.Relist(ctx), changes.TakeAll(nil))
 	// Output:
 	// <nil> <nil> [{1 ContainerStarted}]
 	// <nil> <nil> [{1 ContainerDied}]

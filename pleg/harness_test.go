@@ -260,7 +260,7 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	require.NoError(t, err)
 	b.pleg, b.harness = p, w
 	b.sub = p.Subscribe(func() {
-		for _, c := range b.sub.Take(nil) {
+		for _, c := range b.sub.TakeAll(nil) {
 			w.note(fmt.Sprintf("tell %s %v", c.UID, c.Events))
 		}
 	})

@@ -61,7 +61,7 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 
 // follow is the subscriber: he reads what he is told has changed.
 func (h *history) follow() {
-	for _, c := range h.sub.Take(nil) {
+	for _, c := range h.sub.TakeAll(nil) {
 		status, _ := h.b.pleg.Get(c.UID)
 		h.replica[c.UID] = show(status)
 	}

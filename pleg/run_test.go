@@ -329,13 +329,13 @@ func TestRun_F93_Herd(t *testing.T) {
 	b.run()
 	b.at(0.5)
 	second := b.pleg.Subscribe(nil)
-	assert.Len(t, second.Take(nil), n, "a subscription begins with what is known")
+	assert.Len(t, second.TakeAll(nil), n, "a subscription begins with what is known")
 	for i := range n {
 		b.harness.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
 	}
 	b.harness.mu.statusTakes = time.Millisecond
 	b.at(5)
-	changes := second.Take(nil)
+	changes := second.TakeAll(nil)
 	require.Len(t, changes, n)
 	for _, c := range changes {
 		require.Equal(t, pleg.ContainerDied, c.Events)
@@ -361,11 +361,11 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 	assert.Equal(t, []pleg.Change{
 		{UID: "a", Events: pleg.ContainerStarted | pleg.ContainerDied | pleg.ContainerRemoved},
 		{UID: "b", Events: pleg.ContainerStarted},
-	}, slow.Take(nil), "merged per pod, in order of the first change")
-	assert.Empty(t, slow.Take(nil))
-	assert.Empty(t, gone.Take(nil))
+	}, slow.TakeAll(nil), "merged per pod, in order of the first change")
+	assert.Empty(t, slow.TakeAll(nil))
+	assert.Empty(t, gone.TakeAll(nil))
 	late := b.pleg.Subscribe(nil)
-	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.Take(nil))
+	assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.PodSync}}, late.TakeAll(nil))
 }
 
 func TestRequestRelist_B187_LooksAtOnce(t *testing.T) {

@@ -44,7 +44,7 @@ func TestRun_I39_UnderGoroutines(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
 		synctest.Wait()
-		assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.ContainerStarted}}, sub.Take(nil))
+		assert.Equal(t, []pleg.Change{{UID: "b", Events: pleg.ContainerStarted}}, sub.TakeAll(nil))
 
 		hung := make(chan error, 1)
 		go func() {
@@ -94,7 +94,7 @@ func TestRelist_SingleStep(t *testing.T) {
 		require.ErrorIs(t, p.Relist(t.Context()), pleg.ErrRunning)
 		require.ErrorIs(t, p.Run(t.Context()), pleg.ErrRunning)
 		require.NoError(t, waitOne(11*time.Second))
-		assert.Len(t, sub.Take(nil), 20)
+		assert.Len(t, sub.TakeAll(nil), 20)
 		assert.Equal(t, 5, w.mu.most)
 		_, err = p.Get("p03")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -104,10 +104,10 @@ func TestRelist_SingleStep(t *testing.T) {
 
 		w.do(func() { w.mu.hang["p03"] = false; w.mu.listErr = runtime.ErrNotReady })
 		require.ErrorIs(t, p.Relist(t.Context()), runtime.ErrNotReady)
-		assert.Empty(t, sub.Take(nil))
+		assert.Empty(t, sub.TakeAll(nil))
 		w.do(func() { w.mu.listErr = nil })
 		require.NoError(t, p.Relist(t.Context()))
-		assert.Equal(t, []pleg.Change{{UID: "p03", Events: pleg.ContainerStarted}}, sub.Take(nil))
+		assert.Equal(t, []pleg.Change{{UID: "p03", Events: pleg.ContainerStarted}}, sub.TakeAll(nil))
 	})
 }
 
@@ -123,12 +123,12 @@ func TestRelist_CancelledConcludesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, p.Relist(ctx), context.DeadlineExceeded)
-		assert.Empty(t, sub.Take(nil))
+		assert.Empty(t, sub.TakeAll(nil))
 		_, err = p.Get("a")
 		require.ErrorIs(t, err, pleg.ErrUnobserved)
 		w.do(func() { w.mu.hang["a"] = false })
 		require.NoError(t, p.Relist(t.Context()))
-		assert.Equal(t, []pleg.Change{{UID: "a", Events: pleg.ContainerStarted}}, sub.Take(nil))
+		assert.Equal(t, []pleg.Change{{UID: "a", Events: pleg.ContainerStarted}}, sub.TakeAll(nil))
 	})
 }
 

@@ -70,11 +70,11 @@ func (p *PLEG) Subscribe(wake func()) *Subscription {
 	return s
 }
 
-// Take appends to buf all pods that have changed since the last Take, in the
+// TakeAll appends to buf all pods that have changed since the last TakeAll, in the
 // order in which they changed first, and returns it. One consumer calls it, at
 // any time; the newest status of each pod is with Get.
-func (s *Subscription) Take(buf []Change) []Change {
-	s.taken = s.dirty.Take(s.taken)
+func (s *Subscription) TakeAll(buf []Change) []Change {
+	s.taken = s.dirty.TakeAll(s.taken)
 	for _, e := range s.taken {
 		buf = append(buf, Change{e.UID, e.Value})
 	}

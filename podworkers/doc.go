@@ -18,7 +18,7 @@
 //	       ▼                 ▼                  ▼      (lock released)
 //	   a runner        its call's context    Completion, Hooks
 //	       │
-//	       │  Take ─► wait for a fresh status ─► wait for a slot ─► PodSyncer ─► Done
+//	       │  StartPodSync ─► wait for a fresh status ─► wait for a slot ─► PodSyncer ─► Done
 //	       └──────────────────── as long as there is work ◄───────────────────────┘
 //	                        then it ends, and leaves at most an entry in
 //	                        the queue, for which Run sets its one timer

@@ -56,7 +56,7 @@ func (w *Workers) take(ref lifecycle.Ref) (*job, bool) {
 	ctx := &syncContext{seam: w.executor}
 	ctx.Init(w.root)
 	w.mu.Lock()
-	todo, ok := w.mu.table.Take(ref)
+	todo, ok := w.mu.table.StartPodSync(ref)
 	if ok {
 		j := w.jobLocked(ctx, &todo)
 		w.mu.Unlock()

@@ -75,9 +75,9 @@ type Hooks struct {
 // Updates is the stream of changes of the desired pods: a source.Mux. Implementations
 // hold what has not been taken.
 type Updates interface {
-	// Take returns all updates since the last call, in order, and forgets them. It is
+	// TakeAll returns all updates since the last call, in order, and forgets them. It is
 	// called at the beginning of each step, by one goroutine, and must not block.
-	Take() []source.PodUpdate
+	TakeAll() []source.PodUpdate
 	// SetWake is called once, by New, before Run and Step. From then on the
 	// implementation calls wake after each update, and whenever a source has become
 	// complete although nothing has changed. wake never blocks and may be called by

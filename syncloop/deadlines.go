@@ -136,7 +136,7 @@ const repeatExpiry = 10 * time.Second
 // step looks at what was noted, ends what is due, and says when the next pod
 // is. It is called by the loop.
 func (d *Deadlines) step() (next time.Time, timed bool) {
-	d.taken = d.noted.Take(d.taken)
+	d.taken = d.noted.TakeAll(d.taken)
 	for _, n := range d.taken {
 		d.watch(n.UID)
 	}

@@ -41,7 +41,7 @@ func (p printer) HandlePodCleanups(context.Context) error       { return nil }
 type desire struct{ updates []source.PodUpdate }
 
 func (d *desire) SetWake(func()) {}
-func (d *desire) Take() []source.PodUpdate {
+func (d *desire) TakeAll() []source.PodUpdate {
 	taken := d.updates
 	d.updates = nil
 	return taken

@@ -212,7 +212,7 @@ func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 	if !ok {
 		return "unknown"
 	}
-	work, ok := w.table.Take(ref)
+	work, ok := w.table.StartPodSync(ref)
 	if !ok {
 		return "idle"
 	}

@@ -113,11 +113,11 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.enter(l.executor.Now())
 	defer l.leave(flushes)
-	l.desire(ctx, l.config.Updates.Take())
-	l.changed = l.changes.Take(l.changed[:0])
+	l.desire(ctx, l.config.Updates.TakeAll())
+	l.changed = l.changes.TakeAll(l.changed[:0])
 	l.observe(ctx, l.changed)
 	l.probed(ctx)
-	l.poked = l.pokes.Take(l.poked)
+	l.poked = l.pokes.TakeAll(l.poked)
 	for _, poke := range l.poked {
 		l.sync(ctx, poke.UID)
 	}

@@ -154,7 +154,7 @@ type stream struct {
 
 func (s *stream) SetWake(wake func()) { s.wake = wake }
 
-func (s *stream) Take() []source.PodUpdate {
+func (s *stream) TakeAll() []source.PodUpdate {
 	s.bench.mu.Lock()
 	s.bench.mu.steps++
 	s.bench.mu.Unlock()

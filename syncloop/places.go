@@ -66,7 +66,7 @@ func (h *Handlers) Note(uid types.UID) { h.places.noted.Add(uid, struct{}{}) }
 
 // heed brings the places of those pods up to date.
 func (h *Handlers) heed() {
-	h.places.taken = h.places.noted.Take(h.places.taken)
+	h.places.taken = h.places.noted.TakeAll(h.places.taken)
 	for _, n := range h.places.taken {
 		h.place(n.UID)
 	}

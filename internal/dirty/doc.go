@@ -16,8 +16,8 @@
 //     that takes everything at each wake-up has therefore seen everything.
 //   - A wake-up may find the set empty, if somebody took it in between. It is
 //     never the other way round.
-//   - Take hands over everything in the order in which each pod was first
-//     added since the last Take. A pod that is added again keeps its place: it
+//   - TakeAll hands over everything in the order in which each pod was first
+//     added since the last TakeAll. A pod that is added again keeps its place: it
 //     can neither be starved by newcomers nor push itself forward. A pod that
 //     was dropped and added again comes at its new place.
 //   - Order does not depend on a map, so the same calls give the same answer.

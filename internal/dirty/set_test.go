@@ -21,7 +21,7 @@ func ExampleNew() {
 	set.Add("a", 1)
 	set.Add("b", 4) // merged; b keeps its place and nobody is woken again
 
-	fmt.Println(set.Take(nil), woken)
+	fmt.Println(set.TakeAll(nil), woken)
 	// Output: [{b 5} {a 1}] 1
 }
 
@@ -33,8 +33,8 @@ func TestTake_ReturnsEverythingOnceInOrderOfFirstAdd(t *testing.T) {
 	require.Equal(t, 3, set.Len())
 
 	want := []dirty.Entry[int]{{"c", 4}, {"a", 3}, {"b", 2}}
-	assert.Equal(t, want, set.Take(nil))
-	assert.Empty(t, set.Take(nil))
+	assert.Equal(t, want, set.TakeAll(nil))
+	assert.Empty(t, set.TakeAll(nil))
 	assert.Zero(t, set.Len())
 }
 
@@ -43,10 +43,10 @@ func TestAdd_MergesOldWithNewInThatOrder(t *testing.T) {
 	set.Add("a", "1")
 	set.Add("a", "2")
 	set.Add("a", "3")
-	assert.Equal(t, []dirty.Entry[string]{{"a", "123"}}, set.Take(nil))
+	assert.Equal(t, []dirty.Entry[string]{{"a", "123"}}, set.TakeAll(nil))
 
 	set.Add("a", "4") // what was taken is not merged into what comes later
-	assert.Equal(t, []dirty.Entry[string]{{"a", "4"}}, set.Take(nil))
+	assert.Equal(t, []dirty.Entry[string]{{"a", "4"}}, set.TakeAll(nil))
 }
 
 func TestAdd_WakesExactlyWhenTheSetTurnsNonEmpty(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAdd_WakesExactlyWhenTheSetTurnsNonEmpty(t *testing.T) {
 	set.Add("a", 0)
 	set.Add("b", 0)
 	assert.Equal(t, 1, woken, "already non-empty")
-	set.Take(nil)
+	set.TakeAll(nil)
 	assert.Equal(t, 1, woken, "taking wakes nobody")
 	set.Add("b", 0)
 	assert.Equal(t, 2, woken, "non-empty again after a Take")
@@ -69,7 +69,7 @@ func TestAdd_WakesExactlyWhenTheSetTurnsNonEmpty(t *testing.T) {
 func TestAdd_WakesWithoutTheLock(t *testing.T) {
 	var set *dirty.Set[int]
 	var got []dirty.Entry[int]
-	set = dirty.New[int](nil, func() { got = set.Take(nil) })
+	set = dirty.New[int](nil, func() { got = set.TakeAll(nil) })
 	set.Add("a", 7) // would never return if wake ran under the lock
 	assert.Equal(t, []dirty.Entry[int]{{"a", 7}}, got)
 	assert.Zero(t, set.Len())
@@ -84,14 +84,14 @@ func TestDrop_LeavesTheOthersInOrder(t *testing.T) {
 	set.Drop("b")
 	set.Drop("never there")
 	set.Add("b", 9) // comes back at its new place
-	assert.Equal(t, []dirty.Entry[int]{{"a", 0}, {"c", 2}, {"d", 3}, {"b", 9}}, set.Take(nil))
+	assert.Equal(t, []dirty.Entry[int]{{"a", 0}, {"c", 2}, {"d", 3}, {"b", 9}}, set.TakeAll(nil))
 }
 
 func TestTake_UsesTheCallersBuffer(t *testing.T) {
 	set := dirty.New[int](nil, nil)
 	buf := make([]dirty.Entry[int], 3, 8)
 	set.Add("a", 1)
-	got := set.Take(buf)
+	got := set.TakeAll(buf)
 	require.Equal(t, []dirty.Entry[int]{{"a", 1}}, got)
 	assert.Same(t, &buf[0], &got[0])
 
@@ -112,7 +112,7 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 			set.Add(uid, 1)
 		}
 		set.Drop(uids[3])
-		buf = set.Take(buf)
+		buf = set.TakeAll(buf)
 	}
 	for range 3 {
 		round()
@@ -121,7 +121,7 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 }
 
 // The set against the obvious slow model, including its memory: a set that is
-// added to and dropped from without a Take must not grow.
+// added to and dropped from without a TakeAll must not grow.
 func TestSet_IsAnOrderedMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := dirty.New(func(old, new []int) []int { return append(old, new...) }, nil)
@@ -155,7 +155,7 @@ func TestSet_IsAnOrderedMap(t *testing.T) {
 				}
 			},
 			"take": func(t *rapid.T) {
-				assert.Equal(t, append([]dirty.Entry[[]int]{}, model...), set.Take([]dirty.Entry[[]int]{}))
+				assert.Equal(t, append([]dirty.Entry[[]int]{}, model...), set.TakeAll([]dirty.Entry[[]int]{}))
 				model = nil
 			},
 			"": func(t *rapid.T) {
@@ -188,7 +188,7 @@ func TestSet_ManyProducersLoseNothing(t *testing.T) {
 	var buf []dirty.Entry[int]
 	for sum < producers*each {
 		<-wake // a lost wake-up ends the test by deadlock
-		buf = set.Take(buf)
+		buf = set.TakeAll(buf)
 		for _, e := range buf {
 			sum += e.Value
 		}
@@ -208,7 +208,7 @@ func BenchmarkAddTake(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		set.Add(uids[i%len(uids)], 1)
 		if i%len(uids) == len(uids)-1 {
-			buf = set.Take(buf)
+			buf = set.TakeAll(buf)
 		}
 	}
 }

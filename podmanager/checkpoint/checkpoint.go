@@ -47,9 +47,9 @@ func New(cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-// Take returns how a pod had ended under an agent before this one, and false if it
+// Consume returns how a pod had ended under an agent before this one, and false if it
 // had not, or has been asked for before.
-func (d *Dir) Take(pod *v1.Pod) (v1.PodStatus, bool) {
+func (d *Dir) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	e := d.files.take(pod.UID)
 	if e == nil || !e.isOf(pod) {
 		return v1.PodStatus{}, false

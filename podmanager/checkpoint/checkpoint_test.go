@@ -68,7 +68,7 @@ func TestDir_NextAgent(t *testing.T) {
 	d, _ := open(t, root)
 	require.NoError(t, d.Save(pod("web"), &v1.PodStatus{Phase: v1.PodFailed}))
 	require.NoError(t, d.Save(pod("web"), evicted("the disk is full")))
-	_, ok := d.Take(pod("web"))
+	_, ok := d.Consume(pod("web"))
 	assert.False(t, ok, "it is not of an agent before this one")
 	info, err := os.Stat(filepath.Join(root, "uid-web.json"))
 	require.NoError(t, err)
@@ -76,12 +76,12 @@ func TestDir_NextAgent(t *testing.T) {
 
 	d, log := open(t, root)
 	assert.Empty(t, log)
-	_, ok = d.Take(pod("other"))
+	_, ok = d.Consume(pod("other"))
 	assert.False(t, ok)
-	got, ok := d.Take(pod("web"))
+	got, ok := d.Consume(pod("web"))
 	assert.True(t, ok)
 	assert.Equal(t, *evicted("the disk is full"), got)
-	_, ok = d.Take(pod("web"))
+	_, ok = d.Consume(pod("web"))
 	assert.False(t, ok, "who comes later under the UID has not ended")
 	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
 }
@@ -100,7 +100,7 @@ func TestDir_AnotherPod(t *testing.T) {
 			d, _ = open(t, root)
 			another := pod("web")
 			change(another)
-			_, ok := d.Take(another)
+			_, ok := d.Consume(another)
 			assert.False(t, ok)
 		})
 	}
@@ -123,7 +123,7 @@ func TestDir_Drop(t *testing.T) {
 
 	require.NoError(t, d.Drop("uid-a"))
 	require.NoError(t, d.Drop("uid-a"))
-	_, ok := d.Take(pod("a"))
+	_, ok := d.Consume(pod("a"))
 	assert.False(t, ok)
 	uids, err = d.Pods(anybody, 10)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestNew_BadFiles(t *testing.T) {
 `+said+`g-link.json err="not a regular file: a symbolic link"
 `+said+`h-dir.json err="not a regular file: a directory"
 `, log)
-	_, ok := d.Take(pod("web"))
+	_, ok := d.Consume(pod("web"))
 	assert.True(t, ok)
 	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
 	assert.Contains(t, names(t, root), "notes.txt")
@@ -192,7 +192,7 @@ func TestSave_Large(t *testing.T) {
 	require.NoError(t, d.Save(pod("web"), status))
 	assert.Len(t, status.ContainerStatuses, 1001, "it belongs to others")
 	d, _ = open(t, root)
-	got, ok := d.Take(pod("web"))
+	got, ok := d.Consume(pod("web"))
 	assert.True(t, ok)
 	assert.Equal(t, v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Message: "so"}, got)
 
@@ -263,7 +263,7 @@ func TestRemove_AsksLast(t *testing.T) {
 	require.NoError(t, <-saved)
 	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "what was saved last is there")
 	again, _ := open(t, root)
-	status, ok := again.Take(pod("web"))
+	status, ok := again.Consume(pod("web"))
 	assert.True(t, ok)
 	assert.Equal(t, "again", status.Message)
 }

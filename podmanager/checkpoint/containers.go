@@ -38,9 +38,9 @@ func NewContainers(cfg Config) (*Containers, error) {
 	return c, nil
 }
 
-// TakeContainers implements podsync.ContainerStates: what was kept is handed out
+// ConsumeContainers implements podsync.ContainerStates: what was kept is handed out
 // once, to the pod that has the UID, the name and the shape.
-func (c *Containers) TakeContainers(pod *v1.Pod) []podsync.ContainerState {
+func (c *Containers) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
 	r := c.files.take(pod.UID)
 	if r == nil || !r.isOf(pod) {
 		return nil

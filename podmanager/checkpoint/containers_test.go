@@ -40,16 +40,16 @@ func TestContainers_NextAgent(t *testing.T) {
 	c, _ := openContainers(t, root)
 	require.NoError(t, c.SaveContainers(pod("web"), ready[:1]))
 	require.NoError(t, c.SaveContainers(pod("web"), ready))
-	assert.Empty(t, c.TakeContainers(pod("web")), "it is not of an agent before this one")
+	assert.Empty(t, c.ConsumeContainers(pod("web")), "it is not of an agent before this one")
 	info, err := os.Stat(filepath.Join(root, "uid-web.json"))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	c, log := openContainers(t, root)
 	assert.Empty(t, log)
-	assert.Empty(t, c.TakeContainers(pod("other")))
-	assert.Equal(t, ready, c.TakeContainers(pod("web")))
-	assert.Empty(t, c.TakeContainers(pod("web")))
+	assert.Empty(t, c.ConsumeContainers(pod("other")))
+	assert.Equal(t, ready, c.ConsumeContainers(pod("web")))
+	assert.Empty(t, c.ConsumeContainers(pod("web")))
 	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
 }
 
@@ -66,7 +66,7 @@ func TestContainers_AnotherPod(t *testing.T) {
 		c, _ = openContainers(t, root)
 		another := pod("web")
 		change(another)
-		assert.Empty(t, c.TakeContainers(another), name)
+		assert.Empty(t, c.ConsumeContainers(another), name)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestContainers_Drop(t *testing.T) {
 	require.NoError(t, c.DropContainers("uid-a"))
 	require.NoError(t, c.DropContainers("uid-a"))
 	require.NoError(t, c.DropContainers("../web"))
-	assert.Empty(t, c.TakeContainers(pod("a")))
+	assert.Empty(t, c.ConsumeContainers(pod("a")))
 	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
 }
 
@@ -116,7 +116,7 @@ func TestNewContainers_BadFiles(t *testing.T) {
 	for _, why := range []string{"unexpected end of JSON input", "which has another file", "it is of version 2: expected 1", "it has more than 262144 bytes"} {
 		assert.Contains(t, log, why)
 	}
-	assert.Equal(t, ready, c.TakeContainers(pod("web")))
+	assert.Equal(t, ready, c.ConsumeContainers(pod("web")))
 	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
 }
 

@@ -24,7 +24,7 @@ func ExampleNew() {
 	fmt.Println(first.Save(web, &v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted"}))
 
 	second, _ := checkpoint.New(checkpoint.Config{Root: root})
-	status, ok := second.Take(web)
+	status, ok := second.Consume(web)
 	fmt.Println(status.Phase, status.Reason, ok)
 	// Output:
 	// <nil>
@@ -45,7 +45,7 @@ func ExampleNewContainers() {
 	fmt.Println(first.SaveContainers(web, []podsync.ContainerState{{Name: "server", ID: "4f1c", Started: true, Ready: true}}))
 
 	second, _ := checkpoint.NewContainers(checkpoint.Config{Root: root})
-	for _, c := range second.TakeContainers(web) {
+	for _, c := range second.ConsumeContainers(web) {
 		fmt.Println(c.Name, c.ID, c.Started, c.Ready)
 	}
 	// Output:

@@ -38,7 +38,7 @@ type Config struct {
 
 // Hooks are called without a lock. Any of them may be nil; none may block.
 type Hooks struct {
-	// Rejected is called, within Take, once for each pod of a snapshot that
+	// Rejected is called, within TakeAll, once for each pod of a snapshot that
 	// cannot be delivered. The pod is nil if that was the fault.
 	Rejected func(source string, pod *v1.Pod, err error)
 	// Failed is called when a source has failed with an error it has not

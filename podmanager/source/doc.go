@@ -4,7 +4,7 @@
 // consumer: [ADD], [UPDATE], [DELETE], [REMOVE], [RECONCILE].
 //
 // Nothing is queued. The Mux keeps, per source, the picture the consumer has
-// taken and the newest one, and [Mux.Take] is their difference. So the consumer
+// taken and the newest one, and [Mux.TakeAll] is their difference. So the consumer
 // may be as slow as it likes: memory is bounded by the number of pods, no source
 // ever waits, and no change can be lost.
 //
@@ -13,7 +13,7 @@
 //	mux.SetWake(wakeTheLoop)
 //	go mux.Run(ctx)
 //	...
-//	for _, update := range mux.Take() { ... }
+//	for _, update := range mux.TakeAll() { ... }
 //
 // Pods of every source but "api" are static pods (podmanager.IsStaticPod). A
 // host program that stands in for an API server registers its [Handle] under

@@ -25,7 +25,7 @@ type Mux struct {
 		wake func()
 		ran  bool
 	}
-	// taking lets one Take finish before the next begins, so that changes
+	// taking lets one TakeAll finish before the next begins, so that changes
 	// reach the consumer in order even if there are two by mistake.
 	taking sync.Mutex
 }
@@ -63,12 +63,12 @@ func (m *Mux) wake() {
 	wake()
 }
 
-// Take returns everything the consumer has not been told yet, source by source
+// TakeAll returns everything the consumer has not been told yet, source by source
 // in order of name, and within a source in the order REMOVE, ADD, UPDATE,
 // DELETE, RECONCILE. It never blocks, and returns nil if nothing is new. It is
 // called by the one consumer, after a wake or whenever it likes, and makes the
 // sources concerned count as seen.
-func (m *Mux) Take() []PodUpdate {
+func (m *Mux) TakeAll() []PodUpdate {
 	updates, rejected := m.take()
 	for _, r := range rejected {
 		m.reject(r)

@@ -50,7 +50,7 @@
 //
 //   - Every accepted change is told to every subscription, and so is a removal.
 //     None can block the store or another subscription, and none loses a pod:
-//     what is told is which pods changed, and Take reads the newest of each.
+//     what is told is which pods changed, and TakeAll reads the newest of each.
 //   - A new subscription begins with all statuses that are stored, so there is
 //     no gap between looking and being told.
 //   - Versions of one pod never go down, not even if its status was removed

@@ -47,7 +47,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	assert.Len(t, refused, 1)
 	assert.EqualError(t, refused[0], "status: a container that has ended for good is back: c")
 	assert.Contains(t, log.String(), `level=ERROR msg="pod status refused" pod=web_ns uid=a err="status: a container`)
-	u := store.Subscribe(nil).Take(nil)[0]
+	u := store.Subscribe(nil).TakeAll(nil)[0]
 	assert.Same(t, newer, u.Pod, "the pod is the newer one all the same")
 	assert.EqualValues(t, 1, u.Version)
 
@@ -68,5 +68,5 @@ func TestSetPodStatus_ST6_OfAPodThatWasSeenByOthers(t *testing.T) {
 	w.SetPodStatus(pod, running(true))
 	_, ok := w.GetPodStatus("a")
 	assert.False(t, ok)
-	assert.Empty(t, w.Subscribe(nil).Take(nil))
+	assert.Empty(t, w.Subscribe(nil).TakeAll(nil))
 }

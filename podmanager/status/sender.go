@@ -197,7 +197,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	group := executor.NewGroup(s.executor)
 	var updates []Update
 	for {
-		updates = sub.Take(updates)
+		updates = sub.TakeAll(updates)
 		s.put(updates)
 		s.start(sending, group)
 		if s.await(ctx, time.Time{}) != nil {
@@ -214,7 +214,7 @@ func (s *Sender) Run(ctx context.Context) error {
 func (s *Sender) drain(sending context.Context, group *executor.Group, sub *Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
 	for {
-		s.put(sub.Take(nil))
+		s.put(sub.TakeAll(nil))
 		if s.cfg.Drain > 0 {
 			s.start(sending, group)
 		}

@@ -95,11 +95,11 @@ func ExampleNew() {
 
 	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodPending})
 	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodRunning})
-	for _, u := range changes.Take(nil) {
+	for _, u := range changes.TakeAll(nil) {
 		fmt.Println(u.UID, u.Version, u.Status.Phase)
 	}
 	store.TerminatePod(newPod("uid-1"))
-	for _, u := range changes.Take(nil) {
+	for _, u := range changes.TakeAll(nil) {
 		fmt.Println(u.UID, u.Version, u.Status.Phase)
 	}
 	// Output:
@@ -134,7 +134,7 @@ func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
 	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
 
 	w.must(t, "a").ContainerStatuses[0].Name = "changed by a reader"
-	sub.Take(nil)[0].Status.ContainerStatuses[0].Name = "changed by a subscriber"
+	sub.TakeAll(nil)[0].Status.ContainerStatuses[0].Name = "changed by a subscriber"
 	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
 }
 
@@ -163,7 +163,7 @@ func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
 	deleted.DeletionTimestamp = to(metav1.NewTime(start))
 	w.SetPodStatus(deleted, running(true))
 	w.SetPodStatus(deleted, running(true))
-	assert.EqualValues(t, 3, sub.Take(nil)[0].Version)
+	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version)
 }
 
 func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
@@ -171,7 +171,7 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
-	got := sub.Take(nil)
+	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 1, got[0].Version)
 
@@ -180,12 +180,12 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 	same.Conditions = []v1.PodCondition{{Type: "theirs", Status: "True"}}
 	newer := newPod("a", "changed", "yes")
 	w.SetPodStatus(newer, same)
-	assert.Empty(t, sub.Take(nil), "nobody is told")
+	assert.Empty(t, sub.TakeAll(nil), "nobody is told")
 	assert.Equal(t, 1, w.accepted)
 	assert.Equal(t, 1, w.unchanged)
 
 	w.SetPodStatus(newer, running(false))
-	got = sub.Take(nil)
+	got = sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Version)
 	assert.Same(t, newer, got[0].Pod)
@@ -243,14 +243,14 @@ func TestSetContainerReadiness_ST8(t *testing.T) {
 
 	w.SetPodStatus(newPod("a"), running(false))
 	sub := w.Subscribe(nil)
-	sub.Take(nil)
+	sub.TakeAll(nil)
 	w.SetContainerReadiness("a", "mem://other", true)
 	w.SetContainerReadiness("a", "mem://1", false)
 	w.SetContainerStartup("a", "mem://1", true)
-	assert.Empty(t, sub.Take(nil), "unknown or unchanged")
+	assert.Empty(t, sub.TakeAll(nil), "unknown or unchanged")
 
 	w.SetContainerReadiness("a", "mem://1", true)
-	got := sub.Take(nil)
+	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Version)
 	assert.True(t, got[0].Status.ContainerStatuses[0].Ready)
@@ -262,10 +262,10 @@ func TestTerminatePod_ST9_ST10(t *testing.T) {
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
 	sub := w.Subscribe(nil)
-	assert.False(t, sub.Take(nil)[0].Finished)
+	assert.False(t, sub.TakeAll(nil)[0].Finished)
 
 	w.TerminatePod(pod)
-	got := sub.Take(nil)
+	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.True(t, got[0].Finished)
 	assert.Equal(t, v1.PodFailed, got[0].Status.Phase)
@@ -274,7 +274,7 @@ func TestTerminatePod_ST9_ST10(t *testing.T) {
 	assert.Equal(t, v1.ConditionFalse, readyCondition(got[0].Status))
 
 	w.TerminatePod(pod)
-	assert.EqualValues(t, 3, sub.Take(nil)[0].Version, "forced, also if nothing changes")
+	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version, "forced, also if nothing changes")
 }
 
 func TestTerminatePod_ST10_OfAPodWithoutAStatus(t *testing.T) {
@@ -301,9 +301,9 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 			w.SetPodStatus(tc.pod, running(true))
 			w.TerminatePod(tc.pod)
 			w.SetContainerReadiness("a", "mem://1", true) // late
-			assert.True(t, sub.Take(nil)[0].Finished)
+			assert.True(t, sub.TakeAll(nil)[0].Finished)
 			w.SetPodStatus(tc.pod, v1.PodStatus{Phase: v1.PodRunning, Message: "something new"})
-			assert.Equal(t, tc.want, sub.Take(nil)[0].Finished)
+			assert.Equal(t, tc.want, sub.TakeAll(nil)[0].Finished)
 		})
 	}
 }
@@ -317,7 +317,7 @@ func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
 	w.TerminatePod(pod)
 	w.SetPodStatus(pod, w.must(t, "a"))
 	assert.Equal(t, 1, w.unchanged)
-	assert.True(t, w.Subscribe(nil).Take(nil)[0].Finished)
+	assert.True(t, w.Subscribe(nil).TakeAll(nil)[0].Finished)
 }
 
 func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
@@ -326,13 +326,13 @@ func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 	pod := newPod("a")
 	w.SetPodStatus(pod, running(true))
 	w.TerminatePod(pod)
-	assert.True(t, sub.Take(nil)[0].Finished)
+	assert.True(t, sub.TakeAll(nil)[0].Finished)
 
 	w.pass(time.Minute)
 	again := v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse}}}
 	w.ReplacePodStatus(pod, again)
 	w.ReplacePodStatus(nil, again)
-	got := sub.Take(nil)
+	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 3, got[0].Version, "versions go on growing")
 	assert.False(t, got[0].Finished)
@@ -341,7 +341,7 @@ func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 	assert.Equal(t, start.Add(time.Minute), got[0].Status.Conditions[0].LastTransitionTime.Time, "not since the former life")
 
 	w.ReplacePodStatus(pod, again)
-	assert.Len(t, sub.Take(nil), 1, "told, also if it says the same")
+	assert.Len(t, sub.TakeAll(nil), 1, "told, also if it says the same")
 }
 
 func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
@@ -350,11 +350,11 @@ func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
 		w.SetPodStatus(newPod(uid), running(true))
 	}
 	sub := w.Subscribe(nil)
-	sub.Take(nil)
+	sub.TakeAll(nil)
 	w.RemoveOrphanedStatuses(map[types.UID]bool{"stays": true, "a": false, "never heard of": true})
 
 	var told []types.UID
-	for _, u := range sub.Take(nil) {
+	for _, u := range sub.TakeAll(nil) {
 		assert.True(t, u.Removed)
 		assert.Zero(t, u.Version)
 		assert.Equal(t, u.UID, u.Pod.UID)
@@ -377,10 +377,10 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 	for _, ready := range []bool{true, false, true} {
 		w.SetPodStatus(newPod("a"), running(ready))
 	}
-	assert.EqualValues(t, 3, sub.Take(nil)[0].Version)
+	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version)
 	w.RemoveOrphanedStatuses(nil)
 	w.SetPodStatus(newPod("a"), running(true))
-	got := sub.Take(nil)
+	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.False(t, got[0].Removed, "it is back, that is the newest")
 	assert.Greater(t, got[0].Version, uint64(3))
@@ -394,9 +394,9 @@ func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 	lives := []uint64{}
 	for range 3 {
 		w.SetPodStatus(pod, running(true))
-		lives = append(lives, sub.Take(nil)[0].Life)
+		lives = append(lives, sub.TakeAll(nil)[0].Life)
 		w.ReplacePodStatus(pod, running(false))
-		lives = append(lives, sub.Take(nil)[0].Life)
+		lives = append(lives, sub.TakeAll(nil)[0].Life)
 		w.RemoveOrphanedStatuses(nil)
 	}
 	assert.Equal(t, []uint64{0, 1, 2, 3, 4, 5}, lives)
@@ -411,7 +411,7 @@ func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
 	sub := w.Subscribe(func() { woken++ })
 	assert.Equal(t, 1, woken)
 	var told []types.UID
-	for _, u := range sub.Take(nil) {
+	for _, u := range sub.TakeAll(nil) {
 		told = append(told, u.UID)
 	}
 	assert.Equal(t, []types.UID{"a", "b", "c"}, told)
@@ -432,7 +432,7 @@ func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
 	assert.Equal(t, 1, woken, "only when there was nothing to take")
 
 	buf := make([]status.Update, 0, 4)
-	got := sub.Take(buf)
+	got := sub.TakeAll(buf)
 	require.Len(t, got, 2)
 	assert.Same(t, &buf[:1][0], &got[0], "the caller's buffer")
 	assert.EqualValues(t, "b", got[0].UID)
@@ -441,7 +441,7 @@ func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
 	assert.Equal(t, start, got[0].Since, "ST-4: since the first change that was not told")
 	assert.EqualValues(t, "a", got[1].UID)
 	assert.Equal(t, start.Add(time.Second), got[1].Since)
-	assert.Empty(t, sub.Take(got))
+	assert.Empty(t, sub.TakeAll(got))
 }
 
 func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
@@ -450,9 +450,9 @@ func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
 	busy := w.Subscribe(nil)
 	for i := range 1000 {
 		w.SetPodStatus(newPod("a"), v1.PodStatus{Message: fmt.Sprint(i)})
-		require.Len(t, busy.Take(nil), 1)
+		require.Len(t, busy.TakeAll(nil), 1)
 	}
-	got := idle.Take(nil)
+	got := idle.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.Equal(t, "999", got[0].Status.Message)
 }
@@ -463,7 +463,7 @@ func TestSubscription_WokenWithoutTheLock(t *testing.T) {
 	var got []status.Update
 	sub = w.Subscribe(func() {
 		w.GetPodStatus("a") // would never return under the lock
-		got = sub.Take(nil)
+		got = sub.TakeAll(nil)
 		w.SetPodStatus(newPod("b"), running(true))
 	})
 	w.SetPodStatus(newPod("a"), running(true))
@@ -479,8 +479,8 @@ func TestSubscription_ClosedIsToldNothing(t *testing.T) {
 	closed.Close()
 	w.SetPodStatus(newPod("a"), running(true))
 	assert.Zero(t, woken)
-	assert.Empty(t, closed.Take(nil))
-	assert.Len(t, open.Take(nil), 1)
+	assert.Empty(t, closed.TakeAll(nil))
+	assert.Len(t, open.TakeAll(nil), 1)
 }
 
 func TestStore_NilPodsAreIgnored(t *testing.T) {
@@ -508,7 +508,7 @@ func TestStore_AnyHistory(t *testing.T) {
 		uids := []string{"a", "b", "c"}
 		seen := map[types.UID]status.Update{}
 		take := func(t *rapid.T) {
-			for _, u := range sub.Take(nil) {
+			for _, u := range sub.TakeAll(nil) {
 				old, known := seen[u.UID]
 				if u.Removed {
 					delete(seen, u.UID)
@@ -572,7 +572,7 @@ func TestStore_ConcurrentUse(t *testing.T) {
 		reading.Go(func() {
 			last := map[types.UID]status.Update{}
 			take := func() {
-				for _, u := range sub.Take(nil) {
+				for _, u := range sub.TakeAll(nil) {
 					assert.GreaterOrEqual(t, u.Version, last[u.UID].Version)
 					last[u.UID] = u
 				}
@@ -639,7 +639,7 @@ func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 	both := func() []string {
 		reported, ok := s.GetReportedPodStatus(web.UID, func(types.UID) bool { return could })
 		require.True(t, ok)
-		u := sub.Take(nil)[0]
+		u := sub.TakeAll(nil)[0]
 		if could {
 			u.HoldBack()
 		}

@@ -46,7 +46,7 @@ func (u *Update) HoldBack() {
 }
 
 // Subscription is told which pods have a new status. Its methods may be called
-// from any goroutine; what Take has returned, nobody else gets.
+// from any goroutine; what TakeAll has returned, nobody else gets.
 type Subscription struct {
 	store *Store
 	dirty *dirty.Set[note]
@@ -60,7 +60,7 @@ type note struct {
 
 // Subscribe returns a new subscription, which begins with every pod that has a
 // status, in order of UID. wake is called, by whoever caused the change and
-// without any lock, when there is something to Take and there was nothing
+// without any lock, when there is something to TakeAll and there was nothing
 // before; it may be called before Subscribe returns. Nil means that the
 // subscriber looks of its own accord.
 //
@@ -87,16 +87,16 @@ func (s *Store) add(sub *Subscription) []*entry {
 	return known
 }
 
-// Take returns the newest status of each pod that has changed since the last
-// Take, in the order in which they changed first. The answer overwrites buf
+// TakeAll returns the newest status of each pod that has changed since the last
+// TakeAll, in the order in which they changed first. The answer overwrites buf
 // from its beginning and uses its storage if that is large enough.
 //
 // What is returned is never older than what was returned before. It may be the
 // same again, if the change was being told while it was read; and a pod may be
 // reported removed of which nothing was told before.
-func (sub *Subscription) Take(buf []Update) []Update {
+func (sub *Subscription) TakeAll(buf []Update) []Update {
 	buf = buf[:0]
-	for _, changed := range sub.dirty.Take(nil) {
+	for _, changed := range sub.dirty.TakeAll(nil) {
 		u := Update{UID: changed.UID, Pod: changed.Value.pod, Since: changed.Value.since}
 		if e := sub.store.get(changed.UID); e == nil {
 			u.Removed = true

@@ -26,7 +26,7 @@ func TestUpdate_B065_I34_RunningBefore(t *testing.T) {
 		require.NoError(t, err)
 		_, err = table.Kill(u, &out)
 		require.NoError(t, err)
-		work, ok := table.Take(accepted.Ref)
+		work, ok := table.StartPodSync(accepted.Ref)
 		assert.Equal(t, running, ok)
 		if running {
 			assert.Equal(t, lifecycle.SyncTerminatingPod, work.Kind)

@@ -5,7 +5,7 @@
 // these and decides nothing.
 //
 //	Update, Kill   what is wanted of a pod now          podworkers.UpdatePod
-//	Take, Done     a runner begins and ends its work    a pod's goroutine
+//	StartPodSync, Done     a runner begins and ends its work    a pod's goroutine
 //	Due            a pod's time in the queue has come   the timer
 //	SyncKnown      the whole picture of desire          housekeeping
 //	View, Owner    every question at once               anybody
@@ -36,7 +36,7 @@
 // Beside the stage a record has an activity, which is what makes two runners
 // of one pod impossible:
 //
-//	idle -- OpWake --> ready -- Take --> running -- Done --> idle
+//	idle -- OpWake --> ready -- StartPodSync --> running -- Done --> idle
 //
 // and latches, which are facts that never become false in one life: started,
 // observed by the runtime, deleted, evicted.

@@ -6,8 +6,8 @@ import "k8s.io/apimachinery/pkg/types"
 type Op uint8
 
 const (
-	// OpWake: there is work for this pod. Make sure that somebody calls Take.
-	// Given once until Take.
+	// OpWake: there is work for this pod. Make sure that somebody calls StartPodSync.
+	// Given once until StartPodSync.
 	OpWake Op = iota + 1
 	// OpCancel: cancel the context of the work that is running.
 	OpCancel

@@ -25,7 +25,7 @@ func ExampleNew() {
 	}
 	run := func(result lifecycle.Result) {
 		ref, _ := table.Find(pod.UID)
-		work, _ := table.Take(ref)
+		work, _ := table.StartPodSync(ref)
 		table.Done(work.Ref, work.Incarnation, result, &effects)
 		show(fmt.Sprint(work.Kind, " ", result))
 	}

@@ -18,7 +18,7 @@ import (
 //	create|update|sync|kill POD [static=NAME] [origin=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
 //	                            [override=N] [evict] [amends]      a config pod
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
-//	take POD        done POD RESULT [late]        due POD
+//	start POD        done POD RESULT [late]        due POD
 //	mark                                         remember Generation for the next two
 //	known [POD...] [asof=mark] [spare=O] [partial]
 //	silent POD      answered POD                 the runtime was asked about it
@@ -162,7 +162,7 @@ func (w *harness) dispatch(c command) (string, error) {
 	switch c.verb {
 	case "create", "update", "sync", "show", "kill", "orphan":
 		return w.accept(c)
-	case "take":
+	case "start":
 		return w.take(c.uid())
 	case "done":
 		return w.done(c)
@@ -240,7 +240,7 @@ func (w *harness) take(uid types.UID) (string, error) {
 	if !known {
 		ref = w.h.pod(uid).ref // stale, or never valid
 	}
-	work, ok := w.t.Take(ref)
+	work, ok := w.t.StartPodSync(ref)
 	if !ok {
 		return "nothing", w.h.nothing(uid)
 	}

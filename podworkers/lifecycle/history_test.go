@@ -136,7 +136,7 @@ func (h *history) leave(uid types.UID) {
 	}
 }
 
-// nothing is what Take says to a runner that is not needed.
+// nothing is what StartPodSync says to a runner that is not needed.
 func (h *history) nothing(uid types.UID) error {
 	if h.pod(uid).woken && !h.down {
 		return fmt.Errorf("I8: %s was woken for nothing", uid)

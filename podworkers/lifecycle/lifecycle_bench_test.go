@@ -32,7 +32,7 @@ func BenchmarkUpdateBusy(b *testing.B) {
 	var out lifecycle.Effects
 	for _, uid := range list {
 		a, _ := table.Update(plain(uid), &out)
-		table.Take(a.Ref)
+		table.StartPodSync(a.Ref)
 	}
 	b.ReportAllocs()
 	i := 0
@@ -54,7 +54,7 @@ func BenchmarkCycle(b *testing.B) {
 	for b.Loop() {
 		out = out[:0]
 		a, _ := table.Update(plain(list[i]), &out)
-		w, _ := table.Take(a.Ref)
+		w, _ := table.StartPodSync(a.Ref)
 		table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
 		if i++; i == len(list) {
 			i = 0
@@ -77,7 +77,7 @@ func BenchmarkLife(b *testing.B) {
 		create.Type = lifecycle.SyncPodCreate
 		a, _ := table.Update(create, &out)
 		step := func() {
-			w, _ := table.Take(a.Ref)
+			w, _ := table.StartPodSync(a.Ref)
 			table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
 		}
 		step()
@@ -114,7 +114,7 @@ func BenchmarkIdlePod(b *testing.B) {
 		for _, uid := range list {
 			out = out[:0]
 			a, _ := table.Update(plain(uid), &out)
-			w, _ := table.Take(a.Ref)
+			w, _ := table.StartPodSync(a.Ref)
 			table.Done(w.Ref, w.Incarnation, lifecycle.Succeeded, &out)
 		}
 		b.ReportMetric(float64(heap()-before)/n, "B/pod")

@@ -25,12 +25,12 @@ func TestMoves_I3_NeverBack(t *testing.T) {
 // The pod is "a"; static ones share the name "web" with "z", which has it.
 var states = map[string][]string{
 	"unknown":                    nil,
-	"syncing":                    {"create a", "take a"},
-	"waiting static":             {"create z static=web", "take z", "create a static=web"},
-	"terminating":                {"create a grace=30", "take a", "kill a grace=30", "done a cancelled", "take a"},
-	"terminating (runtime-only)": {"orphan a override=1", "take a"},
-	"terminated":                 {"create a", "kill a", "take a", "done a succeeded", "take a"},
-	"finished":                   {"create a", "kill a", "take a", "done a succeeded", "take a", "done a succeeded"},
+	"syncing":                    {"create a", "start a"},
+	"waiting static":             {"create z static=web", "start z", "create a static=web"},
+	"terminating":                {"create a grace=30", "start a", "kill a grace=30", "done a cancelled", "start a"},
+	"terminating (runtime-only)": {"orphan a override=1", "start a"},
+	"terminated":                 {"create a", "kill a", "start a", "done a succeeded", "start a"},
+	"finished":                   {"create a", "kill a", "start a", "done a succeeded", "start a", "done a succeeded"},
 }
 
 // row is one line of core 2.23, with the changes that doc.go lists. After the
@@ -124,7 +124,7 @@ func (w *harness) next(t *testing.T) string {
 		require.NoError(t, err)
 	}
 	ref, _ := w.t.Find("a")
-	work, ok := w.t.Take(ref)
+	work, ok := w.t.StartPodSync(ref)
 	if !ok {
 		return ""
 	}
@@ -142,21 +142,21 @@ var truth = []struct {
 	{"unknown after", []string{"known"}, "FFTFTTT"},
 	{"unknown after partial", []string{"known partial"}, "FTFFFFF"},
 	{"accepted", []string{"known", "create a"}, "FTFFFFF"},
-	{"syncing", []string{"create a", "take a"}, "FTFFFFF"},
-	{"kill requested", []string{"create a", "take a", "kill a"}, "FTFTFFF"},
-	{"eviction requested", []string{"create a", "take a", "kill a evict"}, "FTFTFFT"},
-	{"deletion requested", []string{"create a", "take a", "update a deleted"}, "FTFTFFF"},
-	{"terminating", []string{"create a", "kill a", "take a"}, "FTFTTFF"},
-	{"at its own end", []string{"create a", "take a", "done a completed"}, "FTFTTFF"},
-	{"terminated, killed", []string{"create a", "kill a", "take a", "done a succeeded"}, "TFFTTTF"},
-	{"terminated, deleted", []string{"create a deleted", "take a", "done a succeeded"}, "TFFTTTT"},
-	{"terminated, evicted", []string{"kill a evict", "take a", "done a succeeded"}, "TFFTTTT"},
+	{"syncing", []string{"create a", "start a"}, "FTFFFFF"},
+	{"kill requested", []string{"create a", "start a", "kill a"}, "FTFTFFF"},
+	{"eviction requested", []string{"create a", "start a", "kill a evict"}, "FTFTFFT"},
+	{"deletion requested", []string{"create a", "start a", "update a deleted"}, "FTFTFFF"},
+	{"terminating", []string{"create a", "kill a", "start a"}, "FTFTTFF"},
+	{"at its own end", []string{"create a", "start a", "done a completed"}, "FTFTTFF"},
+	{"terminated, killed", []string{"create a", "kill a", "start a", "done a succeeded"}, "TFFTTTF"},
+	{"terminated, deleted", []string{"create a deleted", "start a", "done a succeeded"}, "TFFTTTT"},
+	{"terminated, evicted", []string{"kill a evict", "start a", "done a succeeded"}, "TFFTTTT"},
 	{"terminal at first sight", []string{"create a terminal quiet"}, "TFFTTTF"},
-	{"finished", []string{"create a terminal quiet", "take a", "done a succeeded"}, "TFTTTTF"},
-	{"finished, deleted", []string{"create a terminal quiet deleted", "take a", "done a succeeded"}, "TFTTTTT"},
+	{"finished", []string{"create a terminal quiet", "start a", "done a succeeded"}, "TFTTTTF"},
+	{"finished, deleted", []string{"create a terminal quiet deleted", "start a", "done a succeeded"}, "TFTTTTT"},
 	{"runtime only", []string{"orphan a"}, "FTFTFFF"},
-	{"runtime only, working", []string{"orphan a", "take a"}, "FTFTTFF"},
-	{"runtime only, gone", []string{"orphan a", "take a", "done a succeeded"}, "FTFFFFF"},
+	{"runtime only, working", []string{"orphan a", "start a"}, "FTFTTFF"},
+	{"runtime only, gone", []string{"orphan a", "start a", "done a succeeded"}, "FTFFFFF"},
 }
 
 // TestView_1_2 holds the truth table of the query methods.

@@ -72,7 +72,7 @@ var moves = [events][stages]stage{
 }
 
 // activity is what the caller is doing for a pod right now. That two pieces of
-// work of one pod never overlap is a property of this value alone: only Take
+// work of one pod never overlap is a property of this value alone: only StartPodSync
 // leaves ready, and only Done leaves a running one.
 type activity uint8
 

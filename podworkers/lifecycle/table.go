@@ -65,7 +65,7 @@ func (t *Table) Owner(fullName string) View {
 }
 
 // Shutdown resolves every open ticket with Abandoned. After it updates are
-// refused with ErrShutdown and Take hands out nothing; Done is still heard.
+// refused with ErrShutdown and StartPodSync hands out nothing; Done is still heard.
 func (t *Table) Shutdown(out *Effects) {
 	t.down = true
 	for slot := uint32(1); slot <= t.slots.used; slot++ {

@@ -113,10 +113,10 @@ func TestRef(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, first.Ref.Index(), second.Ref.Index(), "the record is used again")
 	for _, stale := range []lifecycle.Ref{first.Ref, {}} {
-		_, ok := table.Take(stale)
+		_, ok := table.StartPodSync(stale)
 		assert.False(t, ok)
 	}
-	w, ok := table.Take(second.Ref)
+	w, ok := table.StartPodSync(second.Ref)
 	require.True(t, ok)
 	assert.Equal(t, types.UID("b"), w.UID)
 	assert.False(t, table.Done(first.Ref, w.Incarnation, lifecycle.Completed, &out), "B-117: the ref of another life")
@@ -140,7 +140,7 @@ func TestAllocs(t *testing.T) {
 			u.Facts.FullName = string(uid)
 			a, _ := table.Update(u, &out)
 			for range 3 {
-				w, _ := table.Take(a.Ref)
+				w, _ := table.StartPodSync(a.Ref)
 				_, _ = table.Kill(u, &out)
 				table.Done(a.Ref, w.Incarnation, lifecycle.Succeeded, &out)
 			}

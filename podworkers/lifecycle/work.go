@@ -81,11 +81,11 @@ var resultNames = [...]string{
 // String returns the result's name.
 func (r Result) String() string { return name(resultNames[:], int(r)) }
 
-// Take hands out the work of a pod that was woken. It is called by the pod's
+// StartPodSync hands out the work of a pod that was woken. It is called by the pod's
 // runner; false means that there is nothing to do, because the wake-up is
 // stale, somebody else has taken the work, or the table is shut down. Work
 // that was taken is running until Done, so one pod never has two.
-func (t *Table) Take(ref Ref) (Work, bool) {
+func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	r := t.slots.get(ref)
 	if r == nil || r.activity != ready || t.down {
 		return Work{}, false

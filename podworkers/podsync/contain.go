@@ -173,8 +173,8 @@ func (c guardedStates) SaveContainers(pod *v1.Pod, states []ContainerState) (err
 	return c.ContainerStates.SaveContainers(pod, states)
 }
 
-func (c guardedStates) TakeContainers(pod *v1.Pod) []ContainerState {
-	return contain.Or(c.guard, "ContainerStates.TakeContainers", nil, func() []ContainerState { return c.ContainerStates.TakeContainers(pod) })
+func (c guardedStates) ConsumeContainers(pod *v1.Pod) []ContainerState {
+	return contain.Or(c.guard, "ContainerStates.ConsumeContainers", nil, func() []ContainerState { return c.ContainerStates.ConsumeContainers(pod) })
 }
 
 func (c guardedStates) DropContainers(uid types.UID) (err error) {

@@ -42,10 +42,10 @@ type ContainerStates interface {
 	// more often than every ten seconds. A nil error says that a process started
 	// later finds them. The states are only read, and not kept.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
-	// TakeContainers returns what a process before this one has kept of a pod, at
+	// ConsumeContainers returns what a process before this one has kept of a pod, at
 	// the first visit of it. It is asked once, and returns nothing for a pod that was
 	// replaced under its UID.
-	TakeContainers(pod *v1.Pod) []ContainerState
+	ConsumeContainers(pod *v1.Pod) []ContainerState
 	// DropContainers forgets what was kept of a pod, if anything was.
 	DropContainers(uid types.UID) error
 }
@@ -74,7 +74,7 @@ func (s *Syncer) recall(v *visit) {
 	if v.life.later {
 		return // What there is was kept in this process.
 	}
-	m.before = s.cfg.ContainerStates.TakeContainers(v.pod)
+	m.before = s.cfg.ContainerStates.ConsumeContainers(v.pod)
 	m.saved = m.before
 	for i := range m.before {
 		if b := &m.before[i]; b.Replaced {

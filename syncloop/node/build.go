@@ -189,7 +189,7 @@ func (n *Node) buildLoop() (err error) {
 		handlers.FromAPIServer = func(pod *v1.Pod) bool { return !podmanager.IsStaticPod(pod) }
 	}
 	if n.config.Endings != nil {
-		handlers.Ended = n.config.Endings.Take
+		handlers.Ended = n.config.Endings.Consume
 	}
 	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err

@@ -175,10 +175,10 @@ type Config struct {
 // Endings keep how pods have ended, and know it when a node is started anew.
 type Endings interface {
 	podsync.Endings
-	// Take returns how a pod had ended before, and is asked when a source begins
+	// Consume returns how a pod had ended before, and is asked when a source begins
 	// to want the pod. Each ending is for one asking: a pod that comes later under
 	// the same UID has not ended. It must not block.
-	Take(pod *v1.Pod) (v1.PodStatus, bool)
+	Consume(pod *v1.Pod) (v1.PodStatus, bool)
 	// Pods lists pods whose ending is kept and for which of answers true, at most
 	// limit of them. It is called when pods may have gone; what is kept of those is
 	// dropped.

@@ -53,7 +53,7 @@ func (d *fullDisk) Drop(uid types.UID) error {
 	return nil
 }
 
-func (d *fullDisk) Take(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+func (d *fullDisk) Consume(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
 
 func (d *fullDisk) Pods(func(types.UID) bool, int) ([]types.UID, error) { return nil, nil }
 

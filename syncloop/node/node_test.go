@@ -587,7 +587,7 @@ func (k *kept) saved() []string {
 }
 
 func (*kept) Drop(types.UID) error                                { return nil }
-func (*kept) Take(*v1.Pod) (v1.PodStatus, bool)                   { return v1.PodStatus{}, false }
+func (*kept) Consume(*v1.Pod) (v1.PodStatus, bool)                { return v1.PodStatus{}, false }
 func (*kept) Pods(func(types.UID) bool, int) ([]types.UID, error) { return nil, nil }
 
 type sinkFunc func(status.Update)

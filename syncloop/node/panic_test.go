@@ -304,8 +304,8 @@ func (e fusedEndings) Drop(uid types.UID) error {
 	return nil
 }
 
-func (e fusedEndings) Take(pod *v1.Pod) (v1.PodStatus, bool) {
-	e.at("Endings.Take", string(pod.UID))
+func (e fusedEndings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
+	e.at("Endings.Consume", string(pod.UID))
 	return v1.PodStatus{}, false
 }
 
@@ -319,8 +319,8 @@ func (c fusedStates) SaveContainers(pod *v1.Pod, _ []podsync.ContainerState) err
 	return nil
 }
 
-func (c fusedStates) TakeContainers(pod *v1.Pod) []podsync.ContainerState {
-	c.at("ContainerStates.TakeContainers", string(pod.UID))
+func (c fusedStates) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
+	c.at("ContainerStates.ConsumeContainers", string(pod.UID))
 	return nil
 }
 
@@ -535,12 +535,12 @@ var panickings = []panicking{
 	{call: "ContainerStates.DropContainers", ready: 10, gone: 10},
 	{call: "ContainerStates.Pods", name: "gc of directories", ready: 10, gone: 10},
 	{call: "ContainerStates.SaveContainers", ready: 10, gone: 10},
-	{call: "ContainerStates.TakeContainers", ready: 10, gone: 10},
+	{call: "ContainerStates.ConsumeContainers", ready: 10, gone: 10},
 	{call: "DNS.ReadHost", ready: 0, gone: 10},
 	{call: "Endings.Drop", ready: 10, gone: 10},
 	{call: "Endings.Pods", name: "gc of directories", ready: 10, gone: 10},
 	{call: "Endings.Save", ready: 10, gone: 10},
-	{call: "Endings.Take", name: "Ended", ready: 9, gone: 10},
+	{call: "Endings.Consume", name: "Ended", ready: 9, gone: 10},
 	{call: "Evictable", ready: 10, gone: 10},
 	{call: "Files.Hosts", ready: 9, gone: 10},
 	{call: "Files.ReadTerminationLog", ready: 10, gone: 10},

@@ -149,7 +149,7 @@ func (n *Node) changed(uid types.UID) {
 
 // states are the pods that look different from what was shown last.
 func (w *watcher) states(n *Node) []PodState {
-	for _, s := range w.statuses.Take(nil) {
+	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
 			delete(w.newest, s.UID) // It may be seen off already, and nobody would come for it.
 		} else {
@@ -158,7 +158,7 @@ func (w *watcher) states(n *Node) []PodState {
 		w.changed.Add(s.UID, struct{}{})
 	}
 	var states []PodState
-	for _, c := range w.changed.Take(nil) {
+	for _, c := range w.changed.TakeAll(nil) {
 		if state, ok := n.state(c.UID, w.newest[c.UID], w.shown[c.UID]); ok {
 			states = append(states, state)
 			w.remember(c.UID, state)

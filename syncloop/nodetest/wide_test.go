@@ -217,8 +217,8 @@ func (e *endings) Drop(uid types.UID) error {
 	return nil
 }
 
-// Take implements node.Endings.
-func (e *endings) Take(pod *v1.Pod) (v1.PodStatus, bool) {
+// Consume implements node.Endings.
+func (e *endings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	found, ok := e.found[pod.UID]
 	delete(e.found, pod.UID)
 	if !ok || found.shape != fmt.Sprint(pod.Name, podsync.Shape(pod)) {
