@@ -179,7 +179,7 @@ func stuck(t *testing.T, verb string, out, log *output) *agent {
 	require.NoError(t, err)
 	a.node, err = node.New(node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
 	require.NoError(t, err)
-	require.NoError(t, a.node.Set(&v1.Pod{
+	require.NoError(t, a.node.Apply(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "stuck", UID: "1"},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "img:1"}}},
 	}))

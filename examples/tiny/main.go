@@ -22,7 +22,7 @@ func main() {
 	go n.Run(ctx)
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "3"}}}}}
 	pod.Name, pod.UID = "hello", "1"
-	_ = n.Set(pod) // An error would say what is wrong with it.
+	_ = n.Apply(pod) // An error would say what is wrong with it.
 	for state := range n.Watch(ctx) {
 		fmt.Println(state.Pod.Name, state.Summary())
 	}

@@ -38,9 +38,9 @@ func ExampleNew() {
 	take()
 	fmt.Println("all seen:", mux.AllSeen())
 
-	_ = handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "web"}})
-	_ = handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Name: "db"}})
-	handle.Drop("1")
+	_ = handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "web"}})
+	_ = handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Name: "db"}})
+	handle.Delete("1")
 	take()
 
 	stop()
@@ -54,7 +54,7 @@ func ExampleNew() {
 // A handle takes pods at any time, before Run too.
 func ExampleNewHandle() {
 	handle := source.NewHandle()
-	err := handle.Set(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	err := handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
 	fmt.Println(err)
 	// Output:
 	// source: invalid pod: name "web" and UID "" must not be empty

@@ -24,7 +24,7 @@ var ErrInvalid = errors.New("source: invalid pod")
 type Handle struct {
 	mu struct {
 		sync.Mutex
-		pods []*v1.Pod // in order of first Set; the slice is never changed in place
+		pods []*v1.Pod // in order of first Apply; the slice is never changed in place
 		sink Sink      // nil before Run
 		// handing: a goroutine is handing over; changed: it must do so again.
 		// Together they keep snapshots in order without a lock held.
@@ -35,10 +35,10 @@ type Handle struct {
 // NewHandle makes a handle without pods.
 func NewHandle() *Handle { return &Handle{} }
 
-// Set wants this pod from now on, in place of an earlier one of its UID. The
+// Apply wants this pod from now on, in place of an earlier one of its UID. The
 // pod is copied. It needs a UID, a name, and a full name no other pod of the
 // handle has; an empty namespace becomes "default". Any error is ErrInvalid.
-func (h *Handle) Set(pod *v1.Pod) error {
+func (h *Handle) Apply(pod *v1.Pod) error {
 	pod, err := own(pod)
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func (h *Handle) Set(pod *v1.Pod) error {
 	return nil
 }
 
-// Drop wants the pod with this UID no longer. It does nothing if there is none.
-func (h *Handle) Drop(uid types.UID) {
+// Delete wants the pod with this UID no longer. It does nothing if there is none.
+func (h *Handle) Delete(uid types.UID) {
 	h.mu.Lock()
 	i := indexOf(h.mu.pods, uid)
 	if i >= 0 {

@@ -16,9 +16,9 @@ import (
 func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		empty, filled := source.NewHandle(), source.NewHandle()
-		require.NoError(t, filled.Set(pod("a", "a", "v1")))
-		require.NoError(t, filled.Set(pod("b", "b", "v1")))
-		filled.Drop("a")
+		require.NoError(t, filled.Apply(pod("a", "a", "v1")))
+		require.NoError(t, filled.Apply(pod("b", "b", "v1")))
+		filled.Delete("a")
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": empty, "host": filled}})
 		assert.Equal(t, []string{"api ADD", "host ADD b"}, told(m.TakeAll()))
 		assert.True(t, m.AllSeen())
@@ -32,15 +32,15 @@ func TestHandle_SetDropReplace(t *testing.T) {
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
 
 		mine := pod("a", "a", "v1")
-		require.NoError(t, h.Set(mine))
+		require.NoError(t, h.Apply(mine))
 		assert.Equal(t, []string{"api ADD a"}, told(m.TakeAll()))
 		mine.Spec.Containers[0].Image = "v2"
 		assert.Nil(t, m.TakeAll(), "CF-8: the handle has a copy")
-		require.NoError(t, h.Set(mine))
+		require.NoError(t, h.Apply(mine))
 		assert.Equal(t, []string{"api UPDATE a"}, told(m.TakeAll()))
-		h.Drop("nobody")
-		h.Drop("a")
-		require.NoError(t, h.Set(mine))
+		h.Delete("nobody")
+		h.Delete("a")
+		require.NoError(t, h.Apply(mine))
 		assert.Equal(t, []string{"api REMOVE a", "api ADD a"}, told(m.TakeAll()), "F15: dropped and set is a new life")
 		require.NoError(t, h.Replace([]*v1.Pod{pod("b", "b", "v1"), pod("c", "c", "v1")}))
 		assert.Equal(t, []string{"api REMOVE a", "api ADD b c"}, told(m.TakeAll()))
@@ -49,13 +49,13 @@ func TestHandle_SetDropReplace(t *testing.T) {
 
 func TestHandle_RefusesNonsense(t *testing.T) {
 	h := source.NewHandle()
-	require.NoError(t, h.Set(pod("a", "a", "v1")))
-	assert.ErrorIs(t, h.Set(nil), source.ErrInvalid)
-	assert.ErrorIs(t, h.Set(pod("", "x", "v1")), source.ErrInvalid)
-	assert.ErrorIs(t, h.Set(pod("x", "", "v1")), source.ErrInvalid)
+	require.NoError(t, h.Apply(pod("a", "a", "v1")))
+	assert.ErrorIs(t, h.Apply(nil), source.ErrInvalid)
+	assert.ErrorIs(t, h.Apply(pod("", "x", "v1")), source.ErrInvalid)
+	assert.ErrorIs(t, h.Apply(pod("x", "", "v1")), source.ErrInvalid)
 	unspaced := pod("b", "a", "v1")
 	unspaced.Namespace = ""
-	assert.EqualError(t, h.Set(unspaced), `source: invalid pod: default/a is the name of another pod (uid "a")`)
+	assert.EqualError(t, h.Apply(unspaced), `source: invalid pod: default/a is the name of another pod (uid "a")`)
 	err := h.Replace([]*v1.Pod{nil, pod("b", "b", "v1"), pod("c", "b", "v1"), pod("b", "d", "v1")})
 	require.ErrorIs(t, err, source.ErrInvalid)
 	assert.EqualError(t, err, "source: invalid pod: nil\n"+
@@ -68,7 +68,7 @@ func TestHandle_RefusesNonsense(t *testing.T) {
 	})
 }
 
-// sinkFunc is a sink that is its Set.
+// sinkFunc is a sink that is its Apply.
 type sinkFunc func(source.Snapshot)
 
 func (f sinkFunc) Set(s source.Snapshot) { f(s) }
@@ -84,7 +84,7 @@ func TestHandle_ChangeDuringAHandOver(t *testing.T) {
 		busy = true
 		if len(s.Pods) < 3 {
 			id := fmt.Sprint("p", len(s.Pods))
-			assert.NoError(t, h.Set(pod(id, id, "v1")))
+			assert.NoError(t, h.Apply(pod(id, id, "v1")))
 		}
 		got = append(got, len(s.Pods))
 		busy = false
@@ -103,9 +103,9 @@ func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
 		for i := range 50 {
 			wg.Go(func() {
 				id := fmt.Sprint("p", i)
-				assert.NoError(t, h.Set(pod(id, id, "v1")))
+				assert.NoError(t, h.Apply(pod(id, id, "v1")))
 				if i%2 == 0 {
-					h.Drop(pod(id, id, "").UID)
+					h.Delete(pod(id, id, "").UID)
 				}
 			})
 		}

@@ -38,13 +38,13 @@ func TestNode_HousekeepingForgets(t *testing.T) {
 			n.prober.Observe("web", prober.Observed{Containers: []prober.Container{{Name: "c", ID: "late", Running: true, StartedAt: time.Now()}}})
 		}
 		for range 2 {
-			require.NoError(t, n.Set(web))
+			require.NoError(t, n.Apply(web))
 			time.Sleep(time.Minute)
 			require.Len(t, machine.Look(), 1)
 			assert.Equal(t, uint64(1), machine.Look()[0].Sandboxes[0].Incarnation)
 			_, known := n.Explain("web")
 			assert.True(t, known)
-			n.Drop("web")
+			n.Delete("web")
 			time.Sleep(30 * time.Second)
 			late()
 			n.loop.Touch()

@@ -62,8 +62,8 @@ func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := paper.New(paper.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
-		require.NoError(t, r.Set(probed("cling", "cling")))
-		require.NoError(t, r.Set(probed("hang", "hang")))
+		require.NoError(t, r.Apply(probed("cling", "cling")))
+		require.NoError(t, r.Apply(probed("hang", "hang")))
 		time.Sleep(3 * time.Second)
 		begun := time.Now()
 		err := r.stop()
@@ -82,7 +82,7 @@ func TestNode_F96_Commands(t *testing.T) {
 		volumes := paper.New(paper.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, Recorder: heard})
 		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
-			assert.NoError(t, r.Set(probed(command, command)))
+			assert.NoError(t, r.Apply(probed(command, command)))
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -96,7 +96,7 @@ func TestNode_F96_Commands(t *testing.T) {
 		assert.LessOrEqual(t, len(told["print"]), 1100)
 		assert.True(t, utf8.ValidString(told["print"]))
 		for _, command := range []string{"print", "hang", "cling", "panic"} {
-			r.Drop(types.UID(command))
+			r.Delete(types.UID(command))
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()

@@ -86,8 +86,8 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 				Synced: func(podworkers.Synced) { syncs.Add(1) },
 			},
 		})
-		require.NoError(t, n.Set(pod("web", "serve")))
-		require.NoError(t, n.Set(pod("unloved", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("unloved", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "Unloved", n.Pods()[1].Status.Reason)
@@ -102,8 +102,8 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 		assert.Equal(t, before+4, syncs.Load(), "synced every seven seconds")
 		assert.Positive(t, jittered.Load())
 
-		n.Drop("unloved")
-		n.Drop("web")
+		n.Delete("unloved")
+		n.Delete("web")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		mu.Lock()
@@ -130,7 +130,7 @@ func TestNode_BoundsAndPeriods(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			p := pod(name, "serve")
 			p.Annotations = map[string]string{memory.AnnotationPrefix + "c": "start-delay=10s"}
-			require.NoError(t, n.Set(p))
+			require.NoError(t, n.Apply(p))
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
@@ -151,13 +151,13 @@ func TestNode_SetADeletedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Len(t, names(machine), 1)
 		deleted := pod("web", "serve")
 		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-		require.NoError(t, n.Set(deleted))
+		require.NoError(t, n.Apply(deleted))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Empty(t, names(machine))
@@ -171,12 +171,12 @@ func TestNode_I11_OneNameOnePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, files := memory.New(memory.Config{}), source.NewHandle()
 		n := run(t, node.Config{Runtime: machine, Sources: map[string]source.Source{"file": files}})
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		twin := pod("web", "serve")
 		twin.UID = "twin"
-		require.NoError(t, files.Set(twin))
+		require.NoError(t, files.Apply(twin))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"web/c"}, names(machine))
@@ -204,7 +204,7 @@ func TestNode_ConfigOfImagesAndNames(t *testing.T) {
 		for i := range 10 {
 			p := pod(fmt.Sprint("p", i), "serve")
 			p.Spec.Containers[0].Image = fmt.Sprintf("example.com/%d:1", i)
-			require.NoError(t, n.Set(p))
+			require.NoError(t, n.Apply(p))
 		}
 		time.Sleep(time.Minute)
 		assert.Equal(t, int32(2), most.Load())

@@ -33,7 +33,7 @@ func TestContainerID(t *testing.T) {
 		}
 		_, err = n.ContainerID(ctx, "default", "web", "once", false)
 		require.ErrorIs(t, err, runtime.ErrNotFound)
-		require.NoError(t, n.Set(pod))
+		require.NoError(t, n.Apply(pod))
 		time.Sleep(25 * time.Second)
 
 		find := func(container string, previous bool) string {

@@ -58,8 +58,8 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{t, t.TempDir()}
 		first := run(t, d.config(memory.New(memory.Config{})))
-		require.NoError(t, first.Set(withVolume(pod("keep", "serve"))))
-		require.NoError(t, first.Set(withVolume(pod("gone", "serve"))))
+		require.NoError(t, first.Apply(withVolume(pod("keep", "serve"))))
+		require.NoError(t, first.Apply(withVolume(pod("gone", "serve"))))
 		time.Sleep(time.Minute)
 		d.log("keep", "0.log")
 		d.log("keep", "3.log")
@@ -72,7 +72,7 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 		config := d.config(machine)
 		config.AwaitHost = true
 		second := run(t, config)
-		require.NoError(t, second.Set(withVolume(pod("keep", "serve"))))
+		require.NoError(t, second.Apply(withVolume(pod("keep", "serve"))))
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"gone", "keep"}, d.names("agent/pods"), "it has not been told everything yet")
 		second.SetComplete()
@@ -81,7 +81,7 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 		assert.Equal(t, []string{"default_keep_keep"}, d.names("logs"))
 		assert.Equal(t, uint32(4), machine.LookAt("keep").Containers[0].Attempt)
 
-		second.Drop("keep")
+		second.Delete("keep")
 		time.Sleep(2 * time.Minute)
 		assert.Empty(t, d.names("agent/pods"))
 		assert.Empty(t, d.names("logs"))
@@ -98,7 +98,7 @@ func TestNode_GC9_LogsOfAttempts(t *testing.T) {
 		for _, file := range []string{"0.log", "0.log.20260101-000000.gz", "1.log", "2.log"} {
 			d.log("a", file)
 		}
-		require.NoError(t, n.Set(pod("a", "sh", "-c", "sleep 1; exit 1")))
+		require.NoError(t, n.Apply(pod("a", "sh", "-c", "sleep 1; exit 1")))
 		time.Sleep(time.Second / 2)
 		assert.Equal(t, uint32(3), machine.LookAt("a").Containers[0].Attempt, "the first that we have seen is not the first")
 		assert.Equal(t, []string{"0.log", "0.log.20260101-000000.gz", "1.log", "2.log"}, d.names("logs/default_a_a/c"))

@@ -3,7 +3,7 @@
 // It is sugar, strictly on top: each part is importable alone, and whoever
 // needs another wiring writes it in the hundred lines that this package takes.
 //
-// The host program hands pods over with Set and Drop, follows them with Watch,
+// The host program hands pods over with Apply and Delete, follows them with Watch,
 // and ends with Drain. Ready, Done and Err tell it how the node is, and Explain
 // why a pod is as it is: the sentence that an operator looks for first, what is
 // waited for, the next look, and the last things that happened to it, of which
@@ -12,7 +12,7 @@
 //	n, err := node.New(node.Config{})
 //	...
 //	go n.Run(ctx)
-//	n.Set(pod)
+//	n.Apply(pod)
 //	for state := range n.Watch(ctx) {
 //		fmt.Println(state.Pod.Name, state.Summary())
 //	}

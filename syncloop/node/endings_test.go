@@ -96,7 +96,7 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 				n := run(t, config)
 				job := pod("job", "sleep", "5")
 				job.Spec.RestartPolicy = v1.RestartPolicyNever
-				require.NoError(t, n.Set(job))
+				require.NoError(t, n.Apply(job))
 				time.Sleep(20*time.Second + time.Second/2)
 				before := syncs()
 				assert.Equal(t, []string{
@@ -127,11 +127,11 @@ func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
 		job := pod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
-		require.NoError(t, n.Set(job))
+		require.NoError(t, n.Apply(job))
 		time.Sleep(6 * time.Second)
-		n.Drop("job")
+		n.Delete("job")
 		time.Sleep(6 * time.Second)
-		require.NoError(t, n.Set(pod("job", "serve")))
+		require.NoError(t, n.Apply(pod("job", "serve")))
 		time.Sleep(time.Second)
 		disk.set(false)
 		time.Sleep(time.Hour)
@@ -147,7 +147,7 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
 		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "for the test"})
 		require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 		for _, name := range []string{"job-a", "job-b", "job-c", "job-d", "job-e", "job-f"} {
 			job := pod(name, "sleep", "5")
 			job.Spec.RestartPolicy = v1.RestartPolicyNever
-			require.NoError(t, n.Set(job))
+			require.NoError(t, n.Apply(job))
 			want = append(want, fmt.Sprintf("  15 save %s Succeeded full=%t", name, name == "job-b"))
 		}
 		time.Sleep(10 * time.Second)

@@ -59,7 +59,7 @@ func TestNode_EV4_P22_Evict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, machine := &ends{}, memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine, Recorder: events})
-		require.NoError(t, n.Set(deaf("web")))
+		require.NoError(t, n.Apply(deaf("web")))
 		time.Sleep(time.Second)
 		begun := time.Now()
 		first, err := n.Evict("web", node.Eviction{Message: "low on memory"})
@@ -93,13 +93,13 @@ func TestNode_EV4_P22_Evict(t *testing.T) {
 func TestNode_Evict_Spared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := source.NewHandle()
-		require.NoError(t, files.Set(pod("static", "serve")))
+		require.NoError(t, files.Apply(pod("static", "serve")))
 		n := run(t, node.Config{Sources: map[string]source.Source{"file": files}, MaxPods: 2})
 		critical := pod("critical", "serve")
 		critical.Spec.Priority = new(int32(2_000_000_000))
-		require.NoError(t, n.Set(critical))
+		require.NoError(t, n.Apply(critical))
 		time.Sleep(time.Second)
-		require.NoError(t, n.Set(pod("refused", "serve")))
+		require.NoError(t, n.Apply(pod("refused", "serve")))
 		time.Sleep(time.Second)
 		for _, uid := range []types.UID{"static", "critical"} {
 			_, err := n.Evict(uid, node.Eviction{})
@@ -121,8 +121,8 @@ func TestNode_Evict_Spared(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }})
-		require.NoError(t, n.Set(pod("batch-1", "serve")))
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("batch-1", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{})
 		assert.ErrorIs(t, err, node.ErrNotEvictable)
@@ -144,7 +144,7 @@ func TestNode_EvictedAtItsDeadline(t *testing.T) {
 			n := run(t, node.Config{})
 			p := deaf("web")
 			p.Spec.ActiveDeadlineSeconds = new(int64(10))
-			require.NoError(t, n.Set(p))
+			require.NoError(t, n.Apply(p))
 			var said []string
 			go func() {
 				for state := range n.Watch(t.Context()) {
@@ -173,13 +173,13 @@ func TestNode_P23_DeadlineOverARestart(t *testing.T) {
 		p := pod("web", "serve")
 		p.Spec.ActiveDeadlineSeconds = new(int64(30))
 		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Set(p))
+		require.NoError(t, first.Apply(p))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, first.stop())
 		time.Sleep(10 * time.Second)
 		n, err := node.New(node.Config{Runtime: machine, Recorder: events})
 		require.NoError(t, err)
-		require.NoError(t, n.Set(p))
+		require.NoError(t, n.Apply(p))
 		r := start(t, n)
 		time.Sleep(9 * time.Second)
 		assert.Len(t, names(machine), 1)
@@ -190,7 +190,7 @@ func TestNode_P23_DeadlineOverARestart(t *testing.T) {
 
 		again, err := node.New(node.Config{Runtime: machine, Recorder: events})
 		require.NoError(t, err)
-		require.NoError(t, again.Set(p))
+		require.NoError(t, again.Apply(p))
 		r = start(t, again)
 		time.Sleep(time.Minute)
 		assert.Empty(t, names(machine), "its time is over")

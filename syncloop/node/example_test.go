@@ -19,7 +19,7 @@ func ExampleNew() {
 	go n.Run(ctx)
 	job := pod("job", "true")
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
-	_ = n.Set(job)
+	_ = n.Apply(job)
 	for state := range n.Watch(ctx) {
 		if state.Pod.Status.Phase == v1.PodSucceeded {
 			fmt.Println(state.Pod.Name, state.Summary())

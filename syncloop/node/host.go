@@ -13,26 +13,26 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// Set wants this pod on the node from now on, in place of an earlier one of
+// Apply wants this pod on the node from now on, in place of an earlier one of
 // its UID. The pod is copied, and what it leaves out is filled in as the API
 // server would, the node's name included. It needs a UID and a name; the error,
 // which is source.ErrInvalid, names everything that is wrong with it, and
 // nothing has changed then; ErrStopped says that Run has ended. A pod with a deletion timestamp is wanted no longer, but still
-// shown until it has ended. Set never blocks, and may be called before Run and
+// shown until it has ended. Apply never blocks, and may be called before Run and
 // from anywhere.
 //
-// Each Set and Drop takes time in proportion to the number of pods; use Replace
+// Each Apply and Delete takes time in proportion to the number of pods; use Replace
 // for thousands at once.
-func (n *Node) Set(pod *v1.Pod) error {
+func (n *Node) Apply(pod *v1.Pod) error {
 	pod, err := n.prepare(pod)
 	if err != nil {
 		return err
 	}
-	return n.host.Set(pod)
+	return n.host.Apply(pod)
 }
 
-// Replace wants exactly these pods, in place of all that were Set before. It is
-// Set for many: if anything is wrong with one of them nothing has changed.
+// Replace wants exactly these pods, in place of all that were applied before. It is
+// Apply for many: if anything is wrong with one of them nothing has changed.
 func (n *Node) Replace(pods []*v1.Pod) error {
 	var errs []error
 	prepared := make([]*v1.Pod, len(pods))
@@ -74,19 +74,19 @@ func validate(pod *v1.Pod) error {
 	return manifest.Validate(&living)
 }
 
-// Drop wants the pod of this UID no longer: it is ended with its grace, and
-// then forgotten. Dropping an unknown pod does nothing. Drop never blocks, and
+// Delete wants the pod of this UID no longer: it is ended with its grace, and
+// then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
 // may be called before Run and from anywhere.
-func (n *Node) Drop(uid types.UID) { n.host.Drop(uid) }
+func (n *Node) Delete(uid types.UID) { n.host.Delete(uid) }
 
 // SetComplete says, on a node with Config.AwaitHost, that everything that is
-// wanted has been Set by now: what runs beside it may be ended. Later calls
+// wanted has been applied by now: what runs beside it may be ended. Later calls
 // do nothing.
 func (n *Node) SetComplete() { n.held.release() }
 
 // held passes on another source, whose snapshots count as incomplete until it
 // is released. Like source.Handle it hands over one snapshot at a time, the
-// newest last, so that a release beside a Set brings back nothing older.
+// newest last, so that a release beside an Apply brings back nothing older.
 type held struct {
 	source.Source
 	mu struct {

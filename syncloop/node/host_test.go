@@ -55,7 +55,7 @@ func TestHeld_I47_ReleasedBeforeItWasHeard(t *testing.T) {
 	assert.Empty(t, origin.heard, "released between the sink and the first snapshot")
 }
 
-// sinkFunc is a sink that is its Set.
+// sinkFunc is a sink that is its Apply.
 type sinkFunc func(source.Snapshot)
 
 func (f sinkFunc) Set(s source.Snapshot) { f(s) }

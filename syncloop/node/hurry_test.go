@@ -23,8 +23,8 @@ func TestNode_Hurry(t *testing.T) {
 		deaf := pod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(600))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-		require.NoError(t, n.Set(deaf))
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(deaf))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		drained := make(chan error, 1)
 		go func() { drained <- n.Drain(t.Context()) }()
@@ -39,7 +39,7 @@ func TestNode_Hurry(t *testing.T) {
 		assert.Empty(t, names(machine))
 		require.NoError(t, <-drained, "who waited for the long grace waits no longer")
 
-		require.NoError(t, n.Set(pod("late", "serve")))
+		require.NoError(t, n.Apply(pod("late", "serve")))
 		time.Sleep(time.Minute)
 		assert.Empty(t, names(machine))
 		require.NoError(t, n.stop())

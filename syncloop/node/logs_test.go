@@ -56,7 +56,7 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 					}}
 				}
 				n := run(t, config)
-				require.NoError(t, n.Set(withVolume(pod("web", "serve"))))
+				require.NoError(t, n.Apply(withVolume(pod("web", "serve"))))
 				time.Sleep(time.Second) // Otherwise there would be an attempt before the first (KC-2).
 				d.log("web", "0.log")
 				require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
@@ -69,7 +69,7 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 					names = append(names, name)
 				}
 				assert.Equal(t, c.want, names)
-				n.Drop("web")
+				n.Delete("web")
 				time.Sleep(time.Minute)
 				assert.Empty(t, d.names("logs"))
 				require.NoError(t, n.stop())

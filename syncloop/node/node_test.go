@@ -121,15 +121,15 @@ func TestNode_SetBeforeRunAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Set(pod("keep", "serve")))
-		require.NoError(t, first.Set(pod("forget", "serve")))
+		require.NoError(t, first.Apply(pod("keep", "serve")))
+		require.NoError(t, first.Apply(pod("forget", "serve")))
 		synctest.Wait()
 		require.NoError(t, first.stop())
 		before := machine.Look()
 
 		n, err := node.New(node.Config{Runtime: machine})
 		require.NoError(t, err)
-		require.NoError(t, n.Set(pod("keep", "serve")))
+		require.NoError(t, n.Apply(pod("keep", "serve")))
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
@@ -148,15 +148,15 @@ func TestNode_AwaitHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Set(pod("a", "serve")))
-		require.NoError(t, first.Set(pod("b", "serve")))
+		require.NoError(t, first.Apply(pod("a", "serve")))
+		require.NoError(t, first.Apply(pod("b", "serve")))
 		synctest.Wait()
 		require.NoError(t, first.stop())
 
 		n := run(t, node.Config{Runtime: machine, AwaitHost: true})
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told anything yet")
-		require.NoError(t, n.Set(pod("a", "serve")))
+		require.NoError(t, n.Apply(pod("a", "serve")))
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told everything yet")
 		n.SetComplete()
@@ -174,8 +174,8 @@ func TestNode_Drain(t *testing.T) {
 		deaf := pod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-		require.NoError(t, n.Set(deaf))
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(deaf))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		synctest.Wait()
 
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -190,7 +190,7 @@ func TestNode_Drain(t *testing.T) {
 		assert.Equal(t, 15*time.Second, time.Since(begun), "the grace goes on counting")
 		assert.Empty(t, names(machine))
 
-		require.NoError(t, n.Set(pod("late", "serve")))
+		require.NoError(t, n.Apply(pod("late", "serve")))
 		time.Sleep(time.Minute)
 		assert.Empty(t, names(machine))
 		for _, p := range n.Pods() {
@@ -211,9 +211,9 @@ func TestNode_DrainAwaitsWhatWasDropped(t *testing.T) {
 		deaf := pod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-		require.NoError(t, n.Set(deaf))
+		require.NoError(t, n.Apply(deaf))
 		time.Sleep(time.Second)
-		n.Drop(deaf.UID)
+		n.Delete(deaf.UID)
 		time.Sleep(5 * time.Second)
 
 		begun := time.Now()
@@ -231,8 +231,8 @@ func TestNode_RunNamesTheStuck(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "stuck", Latency: time.Hour}}})
 		require.NoError(t, err)
 		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), DrainTimeout: 10 * time.Second})
-		require.NoError(t, n.Set(pod("stuck", "serve")))
-		require.NoError(t, n.Set(pod("fine", "serve")))
+		require.NoError(t, n.Apply(pod("stuck", "serve")))
+		require.NoError(t, n.Apply(pod("fine", "serve")))
 		synctest.Wait()
 		begun := time.Now()
 		err = n.stop()
@@ -275,10 +275,10 @@ func TestNode_I39_HungPod(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{UID: "hung", Do: faulty.Hang}}})
 		require.NoError(t, err)
 		n := run(t, node.Config{Runtime: rules.Wrap(machine, nil)})
-		require.NoError(t, n.Set(pod("hung", "serve")))
+		require.NoError(t, n.Apply(pod("hung", "serve")))
 		synctest.Wait()
 		for i := range 20 {
-			require.NoError(t, n.Set(pod(fmt.Sprintf("fine-%02d", i), "serve")))
+			require.NoError(t, n.Apply(pod(fmt.Sprintf("fine-%02d", i), "serve")))
 		}
 		synctest.Wait()
 		assert.Len(t, names(machine), 20, "at the same instant")
@@ -301,9 +301,9 @@ func TestNode_WatchShowsALife(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(5 * time.Second)
-		n.Drop("web")
+		n.Delete("web")
 		time.Sleep(time.Minute)
 		stop()
 		watching.Wait()
@@ -319,7 +319,7 @@ func TestNode_WatchShowsALife(t *testing.T) {
 func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{Name: "Edge-1"})
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		var labels []string
 		ctx, stop := context.WithCancel(t.Context())
@@ -332,7 +332,7 @@ func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 		synctest.Wait()
 		labelled := pod("web", "serve")
 		labelled.Labels = map[string]string{"tier": "front"}
-		require.NoError(t, n.Set(labelled))
+		require.NoError(t, n.Apply(labelled))
 		time.Sleep(5 * time.Second)
 		stop()
 		watching.Wait()
@@ -349,7 +349,7 @@ func TestNode_ManyInOneProcess(t *testing.T) {
 		for i := range 8 {
 			machines = append(machines, memory.New(memory.Config{}))
 			nodes = append(nodes, run(t, node.Config{Name: fmt.Sprint("n", i), Runtime: machines[i]}))
-			require.NoError(t, nodes[i].Set(pod(fmt.Sprint("pod-", i), "serve")))
+			require.NoError(t, nodes[i].Apply(pod(fmt.Sprint("pod-", i), "serve")))
 		}
 		synctest.Wait()
 		for i, n := range nodes {
@@ -365,23 +365,23 @@ func TestNode_BadPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Set(pod("web", "serve")))
-		assert.ErrorIs(t, n.Set(nil), source.ErrInvalid)
-		assert.ErrorIs(t, n.Set(&v1.Pod{}), source.ErrInvalid)
+		require.NoError(t, n.Apply(pod("web", "serve")))
+		assert.ErrorIs(t, n.Apply(nil), source.ErrInvalid)
+		assert.ErrorIs(t, n.Apply(&v1.Pod{}), source.ErrInvalid)
 		twin := pod("web", "serve")
 		twin.UID = "another"
-		assert.ErrorIs(t, n.Set(twin), source.ErrInvalid)
+		assert.ErrorIs(t, n.Apply(twin), source.ErrInvalid)
 		bad := pod("bad", "serve")
 		bad.Spec.Containers = append(bad.Spec.Containers, bad.Spec.Containers[0])
 		bad.Spec.RestartPolicy = "Sometimes"
-		err := n.Set(bad)
+		err := n.Apply(bad)
 		assert.ErrorIs(t, err, source.ErrInvalid)
 		assert.ErrorContains(t, err, "spec.restartPolicy")
 		assert.ErrorContains(t, err, "spec.containers[1].name")
-		n.Drop("nobody")
+		n.Delete("nobody")
 		mapped := pod("mapped", "serve")
 		mapped.Spec.HostUsers = new(false)
-		require.NoError(t, n.Set(mapped))
+		require.NoError(t, n.Apply(mapped))
 		synctest.Wait()
 		assert.Equal(t, []string{"web/c"}, names(machine))
 		for _, p := range n.Pods() {
@@ -409,7 +409,7 @@ func TestNode_Replace(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"b/c"}, names(machine))
 		require.NoError(t, n.stop())
-		assert.ErrorIs(t, n.Set(pod("late", "serve")), node.ErrStopped)
+		assert.ErrorIs(t, n.Apply(pod("late", "serve")), node.ErrStopped)
 		assert.ErrorIs(t, n.Replace([]*v1.Pod{pod("late", "serve")}), node.ErrStopped)
 	})
 }
@@ -421,13 +421,13 @@ func TestNode_I28_FormerLife(t *testing.T) {
 		n := run(t, node.Config{})
 		old := pod("web", "serve")
 		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-		require.NoError(t, n.Set(old))
+		require.NoError(t, n.Apply(old))
 		synctest.Wait()
-		n.Drop("web")
+		n.Delete("web")
 		synctest.Wait()
 		again := pod("web", "serve")
 		again.Spec.Containers = append(again.Spec.Containers, v1.Container{Name: "second", Image: "img:1"})
-		require.NoError(t, n.Set(again))
+		require.NoError(t, n.Apply(again))
 		synctest.Wait()
 		require.Len(t, n.Pods()[0].Spec.Containers, 2)
 		assert.Equal(t, v1.PodStatus{Phase: v1.PodPending}, n.Pods()[0].Status)
@@ -452,7 +452,7 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		old := pod("web", "serve")
 		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		old.Spec.TerminationGracePeriodSeconds = new(int64(10))
-		require.NoError(t, n.Set(old))
+		require.NoError(t, n.Apply(old))
 		time.Sleep(5 * time.Second)
 
 		var seen []string
@@ -475,10 +475,10 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		n.Drop("web")
+		n.Delete("web")
 		time.Sleep(time.Second)
-		require.NoError(t, n.Set(pod("web", "serve")))
-		require.NoError(t, n.Set(pod("slow", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("slow", "serve")))
 		time.Sleep(20 * time.Second) // The old one has ended; the slot is busy.
 		for state := range n.Watch(t.Context()) {
 			if state.Pod.Name == "web" {
@@ -493,7 +493,7 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute)
-		n.Drop("web")
+		n.Delete("web")
 		time.Sleep(2 * time.Minute)
 		stop()
 		over.Wait()
@@ -512,7 +512,7 @@ func TestNode_DrainBeforeRunChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.New(node.Config{})
 		require.NoError(t, err)
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		require.ErrorIs(t, n.Drain(t.Context()), node.ErrNotRunning)
 		r := start(t, n)
 		time.Sleep(time.Minute)
@@ -537,12 +537,12 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 		for name, policy := range map[string]v1.RestartPolicy{"always": v1.RestartPolicyAlways, "never": v1.RestartPolicyNever, "failure": v1.RestartPolicyOnFailure} {
 			p := pod(name, "serve")
 			p.Spec.RestartPolicy = policy
-			require.NoError(t, n.Set(p))
+			require.NoError(t, n.Apply(p))
 		}
 		done := pod("done", "true")
 		done.Spec.RestartPolicy = v1.RestartPolicyNever
-		require.NoError(t, n.Set(done))
-		require.NoError(t, n.Set(pod("evicted", "serve")))
+		require.NoError(t, n.Apply(done))
+		require.NoError(t, n.Apply(pod("evicted", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("evicted", node.Eviction{})
 		require.NoError(t, err)
@@ -604,7 +604,7 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 			p := pod("web", "serve")
 			p.UID = types.UID(version)
 			p.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-			require.NoError(t, h.Set(p))
+			require.NoError(t, h.Apply(p))
 			return map[string]source.Source{"file": h}
 		}
 		first := run(t, node.Config{Runtime: machine, Sources: files("old")})
@@ -633,17 +633,17 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 		}
 		files := func() map[string]source.Source {
 			h := source.NewHandle()
-			require.NoError(t, h.Set(port(pod("dns", "serve"))))
+			require.NoError(t, h.Apply(port(pod("dns", "serve"))))
 			return map[string]source.Source{"file": h}
 		}
 		first := run(t, node.Config{Runtime: machine, Sources: files()})
-		require.NoError(t, first.Set(port(pod("late", "serve"))))
+		require.NoError(t, first.Apply(port(pod("late", "serve"))))
 		synctest.Wait()
 		require.NoError(t, first.stop())
 		before := machine.Look()
 		n, err := node.New(node.Config{Runtime: machine, Sources: files()})
 		require.NoError(t, err)
-		require.NoError(t, n.Set(port(pod("late", "serve"))))
+		require.NoError(t, n.Apply(port(pod("late", "serve"))))
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
@@ -667,7 +667,7 @@ func TestNode_DrainLeavesNothingToStart(t *testing.T) {
 		require.ErrorIs(t, n.Drain(t.Context()), node.ErrNotRunning)
 		r := start(t, n)
 		time.Sleep(5 * time.Second)
-		require.NoError(t, files.Set(pod("static", "serve")))
+		require.NoError(t, files.Apply(pod("static", "serve")))
 		synctest.Wait()
 		require.NoError(t, r.Drain(t.Context()))
 		machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
@@ -688,13 +688,13 @@ func TestNode_DrainEndsWhatItAdopts(t *testing.T) {
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Set(deaf))
+		require.NoError(t, first.Apply(deaf))
 		synctest.Wait()
 		require.NoError(t, first.stop())
 
 		n, err := node.New(node.Config{Runtime: machine})
 		require.NoError(t, err)
-		require.NoError(t, n.Set(deaf))
+		require.NoError(t, n.Apply(deaf))
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })

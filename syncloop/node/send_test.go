@@ -60,7 +60,7 @@ func TestNode_Sink(t *testing.T) {
 		n := run(t, node.Config{Sink: told})
 		job := pod("job", "sh", "-c", "sleep 5; exit 0")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
-		require.NoError(t, n.Set(job))
+		require.NoError(t, n.Apply(job))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, n.stop())
 		require.NotEmpty(t, told.lines)
@@ -75,13 +75,13 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
 		n := run(t, node.Config{Sink: told, Resync: time.Hour})
-		require.NoError(t, n.Set(deaf("web")))
+		require.NoError(t, n.Apply(deaf("web")))
 		time.Sleep(10 * time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "low on memory"})
 		require.NoError(t, err)
 		bad := pod("bad", "serve")
 		bad.Spec.OS = &v1.PodOS{Name: v1.Windows}
-		require.NoError(t, n.Set(bad))
+		require.NoError(t, n.Apply(bad))
 		time.Sleep(time.Second)
 		phases := map[string]v1.PodPhase{}
 		for _, p := range n.Pods() {
@@ -120,9 +120,9 @@ func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
 		n := run(t, node.Config{Sink: told, MaxPods: 1, Sources: map[string]source.Source{"file": silent{}}})
-		require.NoError(t, n.Set(pod("first", "serve")))
+		require.NoError(t, n.Apply(pod("first", "serve")))
 		time.Sleep(2 * time.Second)
-		require.NoError(t, n.Set(pod("refused", "serve")))
+		require.NoError(t, n.Apply(pod("refused", "serve")))
 		time.Sleep(3 * time.Second)
 		require.Error(t, n.Waiting())
 		assert.Equal(t, "3s refused Failed removed=false", told.last("refused"), "when pictures are waited for no longer")
@@ -137,7 +137,7 @@ func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 		require.NoError(t, err)
 		told := &waiting{}
 		n := run(t, node.Config{Sink: told, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
-		require.NoError(t, n.Set(pod("web", "serve")))
+		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"ContainerCreating"}, slices.Compact(told.reasons))

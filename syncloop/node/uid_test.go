@@ -50,7 +50,7 @@ func TestUID_OneRuleEverywhere(t *testing.T) {
 		completed := p.DeepCopy()
 		manifest.Default(completed)
 		for taker, err := range map[string]error{
-			"Set": n.Set(p), "a manifest": manifest.Validate(completed), "SetUp of volumes": dir.SetUp(t.Context(), p), "TerminationLog": made,
+			"Set": n.Apply(p), "a manifest": manifest.Validate(completed), "SetUp of volumes": dir.SetUp(t.Context(), p), "TerminationLog": made,
 			"SetUp of logs": logs.SetUp(ref), "checkpoint": ends.Save(p, &v1.PodStatus{Phase: v1.PodFailed}),
 		} {
 			assert.Equal(t, poduid.Valid(uid), err == nil, "%s: %q: %v", taker, uid, err)

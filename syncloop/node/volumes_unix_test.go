@@ -64,7 +64,7 @@ func (h *host) start(pods ...*v1.Pod) {
 	n, err := node.New(node.Config{Runtime: h.machine, Volumes: dir, Files: dir, Objects: files, Recorder: h})
 	require.NoError(h.t, err)
 	for _, p := range pods {
-		require.NoError(h.t, n.Set(p))
+		require.NoError(h.t, n.Apply(p))
 	}
 	h.running = start(h.t, n)
 }
@@ -118,7 +118,7 @@ func (h *host) set(text string) *v1.Pod {
 	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + strings.ReplaceAll(text, "DIR", h.dir)))
 	require.NoError(h.t, err)
 	pods[0].UID = types.UID(pods[0].Name)
-	require.NoError(h.t, h.Set(pods[0]))
+	require.NoError(h.t, h.Apply(pods[0]))
 	h.pass(time.Second)
 	return pods[0]
 }
@@ -224,7 +224,7 @@ func TestVolumes_Life(t *testing.T) {
 		h.write("2", "objects/configmaps/default/conf/a")
 		h.write("3", "objects/configmaps/default/conf/b")
 		web.Labels["tier"] = "back"
-		require.NoError(t, h.Set(web))
+		require.NoError(t, h.Apply(web))
 		h.pass(2 * time.Minute)
 		assert.Equal(t, "2", h.read("web/c", "/conf", "a"))
 		assert.Equal(t, "3", h.read("web/c", "/conf", "b"))
@@ -238,7 +238,7 @@ func TestVolumes_Life(t *testing.T) {
 		assert.Equal(t, "mine", h.read("web/c", "/tmp", "file"))
 		assert.Zero(t, h.status("web").RestartCount)
 
-		h.Drop("web")
+		h.Delete("web")
 		h.pass(time.Minute)
 		assert.NoDirExists(t, h.path("agent/pods/web"))
 		assert.DirExists(t, h.path("shared"))
@@ -330,7 +330,7 @@ func TestVolumes_Waits(t *testing.T) {
 					h.pass(time.Minute)
 					assert.NotNil(t, h.status("bad").State.Running)
 				}
-				h.Drop("bad")
+				h.Delete("bad")
 				h.pass(time.Minute)
 				assert.NoDirExists(t, h.path("agent/pods/bad"))
 				assert.Zero(t, h.status("well").RestartCount)
@@ -380,7 +380,7 @@ func TestVolumes_F31_LastWords(t *testing.T) {
 				h.pass(time.Minute)
 				assert.Equal(t, c.want, strings.ReplaceAll(h.status("bad").State.Terminated.Message, h.dir, ""))
 				assert.Zero(t, h.status("well").RestartCount)
-				h.Drop("bad")
+				h.Delete("bad")
 				h.pass(time.Minute)
 				assert.NoDirExists(t, h.path("agent/pods/bad"))
 			})

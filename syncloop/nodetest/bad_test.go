@@ -40,12 +40,12 @@ func bad(t *testing.T, d *datadriven.TestData) string {
 	require.NoError(t, err)
 	n := neighbours(t, d.HasArg("connect"))
 	said := ""
-	if err := n.b.Node().Set(p); err != nil {
+	if err := n.b.Node().Apply(p); err != nil {
 		require.ErrorIs(t, err, source.ErrInvalid)
-		require.NoError(t, n.careless.Set(p))
+		require.NoError(t, n.careless.Apply(p))
 		said = "refused: " + err.Error() + "\n"
 	} else {
-		n.b.Set(p)
+		n.b.Apply(p)
 	}
 	n.b.Run(duration)
 	return said + n.end(t, p.UID)
@@ -68,7 +68,7 @@ func neighbours(t *testing.T, connect bool) neighbourhood {
 		config.Wrap = func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return struct{ runtime.Runtime }{inner} }
 	}
 	b := nodetest.New(t, config)
-	b.Set(pod("well", []string{"serve"}))
+	b.Apply(pod("well", []string{"serve"}))
 	return neighbourhood{b, careless}
 }
 
@@ -78,8 +78,8 @@ func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 	_, rest, _ := strings.Cut(n.b.Transcript(), "pod default/bad\n")
 	told, well, _ := strings.Cut(rest, "pod default/well\n")
 	assert.Equal(t, undisturbed, well, "the other pod lives on")
-	n.careless.Drop(uid)
-	n.b.Drop(uid)
+	n.careless.Delete(uid)
+	n.b.Delete(uid)
 	n.b.Run(time.Hour)
 	for _, left := range n.b.Machine().Look() {
 		assert.Equal(t, "well", left.Name, "the bad pod can be removed")

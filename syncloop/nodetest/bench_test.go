@@ -20,7 +20,7 @@ func BenchmarkSimulation(b *testing.B) {
 	for b.Loop() {
 		simulation := nodetest.New(b, nodetest.Config{Seed: 1})
 		for i := range 100 {
-			simulation.Set(busyPod(i))
+			simulation.Apply(busyPod(i))
 		}
 		simulation.Run(hour)
 		simulation.Stop()
@@ -42,7 +42,7 @@ func BenchmarkHour(b *testing.B) {
 	const hour = time.Hour
 	for b.Loop() {
 		simulation := nodetest.New(b, nodetest.Config{Seed: 1})
-		simulation.Set(richPod())
+		simulation.Apply(richPod())
 		simulation.Run(hour)
 		simulation.Stop()
 	}

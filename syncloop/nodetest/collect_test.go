@@ -25,7 +25,7 @@ func podOf(name, script string) *v1.Pod {
 // one more, dead; never fewer. GC-6: of a pod that is gone nothing is left.
 func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Set(podOf("crash", "run=1s exit=1"))
+	b.Apply(podOf("crash", "run=1s exit=1"))
 	b.Run(time.Second)
 	for range 3600 {
 		b.Run(time.Second)
@@ -42,7 +42,7 @@ func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 	b.Run(time.Second)
 	assert.LessOrEqual(t, len(b.Machine().LookAt("crash").Containers), 2)
 	assert.Contains(t, b.Transcript(), "restarts=15")
-	b.Drop("crash")
+	b.Delete("crash")
 	b.Run(time.Minute)
 	assert.Empty(t, b.Machine().Look())
 	b.Stop()
@@ -55,16 +55,16 @@ func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 func TestCollect_IG1_FullDisk(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().SetImageFilesystem(1<<20, 1<<20)
-	b.Set(podOf("runs", "run=forever"))
-	b.Set(podOf("crashes", "run=3s exit=1"))
+	b.Apply(podOf("runs", "run=forever"))
+	b.Apply(podOf("crashes", "run=3s exit=1"))
 	over := podOf("over", "run=3s")
 	over.Spec.RestartPolicy = v1.RestartPolicyNever
-	b.Set(over)
+	b.Apply(over)
 	for n := range 20 {
 		name := "short" + strings.Repeat("x", n)
-		b.Set(podOf(name, "run=forever"))
+		b.Apply(podOf(name, "run=forever"))
 		b.Run(time.Minute)
-		b.Drop(types.UID(name))
+		b.Delete(types.UID(name))
 		b.Run(time.Minute)
 	}
 	b.Run(10 * time.Minute)

@@ -27,8 +27,8 @@ func limitedHarness(t *testing.T) *nodetest.Simulation {
 	short.Spec.ActiveDeadlineSeconds = new(int64(5))
 	short.Spec.TerminationGracePeriodSeconds = new(int64(3))
 	short.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
-	b.Set(short)
-	b.Set(asking(pod("long", []string{"serve"}), "2"))
+	b.Apply(short)
+	b.Apply(asking(pod("long", []string{"serve"}), "2"))
 	return b
 }
 
@@ -45,7 +45,7 @@ func limitedStory(b *nodetest.Simulation, until func() bool) {
 	if b.Now().Before(nodetest.Epoch.Add(1300 * time.Millisecond)) {
 		return
 	}
-	b.Set(third)
+	b.Apply(third)
 	step(10 * time.Second)
 }
 

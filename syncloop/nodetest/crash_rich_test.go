@@ -67,7 +67,7 @@ func newRich(t *testing.T, end string) *rich {
 	p := define(t, everything)
 	r.updated = p.DeepCopy()
 	r.updated.Spec.Containers[0].Image = "web:2"
-	r.b.Set(p)
+	r.b.Apply(p)
 	return r
 }
 
@@ -80,11 +80,11 @@ func (r *rich) play(until func() bool) {
 		}
 	}
 	run(8 * time.Second)
-	r.b.Set(r.updated)
+	r.b.Apply(r.updated)
 	run(14 * time.Second)
 	switch r.end {
 	case "drop":
-		r.b.Drop("rich")
+		r.b.Delete("rich")
 	case "evict":
 		if !until() {
 			_, _ = r.b.Node().Evict("rich", node.Eviction{Message: "the story says so"})

@@ -32,10 +32,10 @@ func crashStory(b *nodetest.Simulation, until func() bool) {
 		at  time.Duration
 		act func()
 	}{
-		{0, func() { b.Set(web); b.Set(initial); b.Set(deaf); b.Set(job); b.Set(crash) }},
-		{4 * time.Second, func() { b.Drop(deaf.UID) }},
-		{5 * time.Second, func() { b.Drop(web.UID) }},
-		{6 * time.Second, func() { b.Set(web) }},
+		{0, func() { b.Apply(web); b.Apply(initial); b.Apply(deaf); b.Apply(job); b.Apply(crash) }},
+		{4 * time.Second, func() { b.Delete(deaf.UID) }},
+		{5 * time.Second, func() { b.Delete(web.UID) }},
+		{6 * time.Second, func() { b.Apply(web) }},
 	}
 	for len(acts) > 0 && !until() {
 		if due := nodetest.Epoch.Add(acts[0].at); !b.Now().Before(due) {

@@ -26,13 +26,13 @@ func listed(b *nodetest.Simulation) (lines []string) {
 func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sources: map[string]source.Source{"file": files}}})
-	b.Set(heavy("web", 20))
-	require.NoError(t, files.Set(heavy("etcd", 30)))
-	b.Set(pod("stays", []string{"serve"}))
+	b.Apply(heavy("web", 20))
+	require.NoError(t, files.Apply(heavy("etcd", 30)))
+	b.Apply(pod("stays", []string{"serve"}))
 	b.Run(5 * time.Second)
 	assert.ElementsMatch(t, []string{"etcd 1/1 Running", "web 1/1 Running", "stays 1/1 Running"}, listed(b))
-	b.Drop("uid-web")
-	files.Drop("uid-etcd")
+	b.Delete("uid-web")
+	files.Delete("uid-etcd")
 	b.Run(time.Second)
 	assert.Equal(t, []string{"etcd 1/1 Terminating", "web 1/1 Terminating", "stays 1/1 Running"}, listed(b))
 	for _, p := range b.Node().Pods()[:2] {

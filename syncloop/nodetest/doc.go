@@ -4,7 +4,7 @@
 // milliseconds, and a seed is a bug report.
 //
 //	b := nodetest.New(t, nodetest.Config{Seed: 1})
-//	b.Set(pod)
+//	b.Apply(pod)
 //	b.Run(10 * time.Second)
 //	fmt.Print(b.Transcript())
 //

@@ -84,7 +84,7 @@ func TestEndings_Restart(t *testing.T) {
 	late.Spec.ActiveDeadlineSeconds = new(int64(2))
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	for _, p := range []*v1.Pod{web, late, job, other} {
-		r.Set(p)
+		r.Apply(p)
 	}
 	r.Run(3 * time.Second)
 	_, err := r.Node().Evict(web.UID, node.Eviction{Message: "the disk is full"})
@@ -117,10 +117,10 @@ func TestEndings_Restart(t *testing.T) {
 		assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.kept())
 	}
 
-	r.Drop(web.UID)
+	r.Delete(web.UID)
 	r.Run(time.Minute)
 	assert.Equal(t, []types.UID{"uid-job", "uid-late"}, r.kept())
-	r.Set(web)
+	r.Apply(web)
 	r.Run(time.Second)
 	r.restart()
 	r.Run(time.Minute)
@@ -134,8 +134,8 @@ func TestEndings_Drained(t *testing.T) {
 	r := newRemembering(t)
 	web, job := pod("web", []string{"serve"}), pod("job", []string{"true"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
-	r.Set(web)
-	r.Set(job)
+	r.Apply(web)
+	r.Apply(job)
 	r.Run(3 * time.Second)
 	drained := false
 	r.Go(func() { drained = r.Node().Drain(t.Context()) == nil })
@@ -144,7 +144,7 @@ func TestEndings_Drained(t *testing.T) {
 	assert.Equal(t, "Failed", string(r.status(web.UID).Phase))
 	assert.Equal(t, []types.UID{"uid-job"}, r.kept())
 	r.Crash()
-	r.Drop(job.UID)
+	r.Delete(job.UID)
 	r.open()
 	r.Start()
 	r.Run(time.Minute)
@@ -158,14 +158,14 @@ func TestEndings_Drained(t *testing.T) {
 func TestEndings_ComesAgain(t *testing.T) {
 	r := newRemembering(t)
 	web := pod("web", []string{"serve"})
-	r.Set(web)
+	r.Apply(web)
 	r.Run(3 * time.Second)
 	_, err := r.Node().Evict(web.UID, node.Eviction{})
 	require.NoError(t, err)
 	r.Run(time.Second)
-	r.Drop(web.UID)
+	r.Delete(web.UID)
 	r.Run(0)
-	r.Set(web)
+	r.Apply(web)
 	r.Run(time.Second)
 	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
 	assert.Empty(t, r.kept())
@@ -179,7 +179,7 @@ func TestEndings_ComesAgain(t *testing.T) {
 func TestEndings_SourceKnows(t *testing.T) {
 	r := newRemembering(t)
 	web := pod("web", []string{"serve"})
-	r.Set(web)
+	r.Apply(web)
 	r.Run(3 * time.Second)
 	_, err := r.Node().Evict(web.UID, node.Eviction{})
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestEndings_SourceKnows(t *testing.T) {
 	r.Crash()
 	said := web.DeepCopy()
 	said.Status = v1.PodStatus{Phase: v1.PodSucceeded, Reason: "Judged"}
-	r.Set(said)
+	r.Apply(said)
 	r.open()
 	r.Start()
 	r.Run(time.Minute)
@@ -206,8 +206,8 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 		web, other := pod("web", []string{"serve"}), pod("other", []string{"serve"})
 		web.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 		web.Spec.TerminationGracePeriodSeconds = new(int64(5))
-		r.Set(web)
-		r.Set(other)
+		r.Apply(web)
+		r.Apply(other)
 		r.Run(3 * time.Second)
 		before := running(r.Machine())
 		require.Equal(t, []string{"other/c0", "web/c0"}, names(before))

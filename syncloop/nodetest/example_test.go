@@ -20,7 +20,7 @@ func ExampleNew() {
 	b := nodetest.New(&t, nodetest.Config{Seed: 1})
 	job := pod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy = "Never"
-	b.Set(job)
+	b.Apply(job)
 	b.Run(time.Minute)
 	b.Stop()
 	fmt.Print(b.Transcript())
@@ -45,7 +45,7 @@ func ExampleSimulation_RunUntil() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
 	defer b.Stop()
-	b.Set(pod("job", []string{"sleep", "90"}))
+	b.Apply(pod("job", []string{"sleep", "90"}))
 	took := b.RunUntil(func() bool { return b.Status("job") == "1/1 Running restarts=1" })
 	fmt.Println("it runs again after", took)
 
@@ -67,10 +67,10 @@ func ExampleSimulation_AddNode() {
 	var t testing.B // In a test: its *testing.T.
 	edge := nodetest.New(&t, nodetest.Config{Node: node.Config{Name: "edge"}})
 	core := edge.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})
-	edge.Set(pod("web", []string{"serve"}))
+	edge.Apply(pod("web", []string{"serve"}))
 	edge.Run(time.Minute)
 	edge.Crash() // A scheduler might now move the pod.
-	core.Set(pod("web", []string{"serve"}))
+	core.Apply(pod("web", []string{"serve"}))
 	core.Run(time.Minute)
 	core.Stop()
 	fmt.Println("edge:", edge.Status("web"))
@@ -86,7 +86,7 @@ func ExampleConfig_runtime() {
 	b := nodetest.New(&t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime {
 		return memory.New(memory.Config{Clock: clk, Images: []string{"web:1"}})
 	}})
-	b.Set(pod("web", []string{"serve"}))
+	b.Apply(pod("web", []string{"serve"}))
 	b.Run(time.Minute)
 	fmt.Println(b.Status("web"))
 	b.Stop()

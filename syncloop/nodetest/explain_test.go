@@ -27,7 +27,7 @@ func sentence(t *testing.T, b *nodetest.Simulation, uid types.UID) string {
 // TestExplain_P14_P15_CrashLoop: the page of a container that crashes.
 func TestExplain_P14_P15_CrashLoop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Set(pod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
+	b.Apply(pod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
 	b.Run(10 * time.Second)
 	e, ok := b.Node().ExplainByName("default", "web")
 	require.True(t, ok)
@@ -72,7 +72,7 @@ history
 func TestExplain_P3_ImagePull(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().FailPulls("web:1", errors.New("no such image"))
-	b.Set(pod("web", []string{"serve"}))
+	b.Apply(pod("web", []string{"serve"}))
 	b.Run(time.Second)
 	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: memory: image web:1: runtime: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
 	b.Run(20 * time.Second)
@@ -91,12 +91,12 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 // TestExplain_P21_Rejected: a pod that was refused says by whom and why.
 func TestExplain_P21_Rejected(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
-	b.Set(pod("first", []string{"serve"}))
+	b.Apply(pod("first", []string{"serve"}))
 	b.Run(time.Second)
-	b.Set(pod("web", []string{"serve"}))
+	b.Apply(pod("web", []string{"serve"}))
 	b.Run(time.Second)
 	assert.Equal(t, `default/web is Failed: the node has not taken it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, sentence(t, b, "uid-web"))
-	b.Drop("uid-web")
+	b.Delete("uid-web")
 	b.Run(time.Minute)
 	_, ok := b.Node().Explain("uid-web")
 	assert.False(t, ok)
@@ -107,9 +107,9 @@ func TestExplain_P21_Rejected(t *testing.T) {
 func TestExplain_P18_Terminating(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	web := static(1, 20)
-	b.Set(web)
+	b.Apply(web)
 	b.Run(time.Second)
-	b.Drop(web.UID)
+	b.Delete(web.UID)
 	b.Run(5 * time.Second)
 	assert.Equal(t, `default/static is terminating: it is wanted no longer; container "c0" still runs, with a grace of 20s`, sentence(t, b, web.UID))
 	e, ok := b.Node().ExplainByName("default", "static")
@@ -117,12 +117,12 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	assert.Equal(t, "working", e.Doing)
 
 	// The same UID is wanted again.
-	b.Set(static(1, 20))
+	b.Apply(static(1, 20))
 	b.Run(time.Second)
 	assert.Equal(t, `default/static is Pending: the former pod of its UID has to end first, and is terminating`, sentence(t, b, web.UID))
 	b.Run(time.Minute)
 	assert.Equal(t, `default/static is Running: its container runs and is ready`, sentence(t, b, web.UID))
-	b.Drop(web.UID)
+	b.Delete(web.UID)
 	b.Run(time.Minute)
 	_, ok = b.Node().ExplainByName("default", "static")
 	assert.False(t, ok, "nobody remembers it")
@@ -142,7 +142,7 @@ func TestExplain_P10_P11_Probes(t *testing.T) {
 	c.StartupProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 3}
 	c.ReadinessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 4}
 	c.LivenessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 10}
-	b.Set(web)
+	b.Apply(web)
 	b.Run(4 * time.Second)
 	assert.Equal(t, `default/web is Running: container "c0" runs and has not started: its startup probe has not succeeded`, sentence(t, b, web.UID))
 	b.Run(5 * time.Second)
@@ -182,7 +182,7 @@ func TestExplain_FullName(t *testing.T) {
 // TestExplain_Node: what is no pod's own fault.
 func TestExplain_Node(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxSyncs: 1}})
-	b.Set(pod("web", []string{"serve"}))
+	b.Apply(pod("web", []string{"serve"}))
 	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
 	b.Run(time.Second)
@@ -190,9 +190,9 @@ func TestExplain_Node(t *testing.T) {
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	slow := pod("slow", []string{"serve"})
 	slow.Annotations = map[string]string{"memory.podkeel.dev/c0": "start-delay=30s"}
-	b.Set(slow)
+	b.Apply(slow)
 	b.Run(10 * time.Second)
-	b.Set(pod("late", []string{"serve"}))
+	b.Apply(pod("late", []string{"serve"}))
 	b.Run(time.Second)
 	assert.Equal(t, `default/late is Pending: as many pods as may be are being synced, and it is not its turn yet`, sentence(t, b, "uid-late"))
 	assert.Equal(t, `default/slow is Pending: container "c0" waits: ContainerCreating: its image is being fetched, or it is being made`, sentence(t, b, "uid-slow"))

@@ -54,11 +54,11 @@ type Harness interface {
 	Node() *node.Node
 	// Machine is the runtime below it, for looking and for making trouble.
 	Machine() *memory.Runtime
-	// Set wants a pod, in place of an earlier one of its UID. A node that is
+	// Apply wants a pod, in place of an earlier one of its UID. A node that is
 	// started after a crash is told the same.
-	Set(pod *v1.Pod)
-	// Drop wants a pod no more.
-	Drop(uid types.UID)
+	Apply(pod *v1.Pod)
+	// Delete wants a pod no more.
+	Delete(uid types.UID)
 	// Run does all that can be done now, and lets virtual time pass.
 	Run(d time.Duration)
 	// Transcript is all that has happened so far, pod by pod in order of name:

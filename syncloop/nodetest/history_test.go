@@ -194,7 +194,7 @@ func (h *history) want(p *v1.Pod) *wish {
 	w := &wish{pod: p}
 	h.wanted = append(h.wanted, w)
 	h.noteSpec(p)
-	h.b.Set(p)
+	h.b.Apply(p)
 	return w
 }
 
@@ -211,7 +211,7 @@ func (h *history) drop() {
 	if i, w, ok := h.any(); ok {
 		h.wanted = slices.Delete(h.wanted, i, i+1)
 		h.note("drop %s", w.pod.UID)
-		h.b.Drop(w.pod.UID)
+		h.b.Delete(w.pod.UID)
 	}
 }
 
@@ -224,7 +224,7 @@ func (h *history) again() {
 	}
 	h.wanted = slices.Delete(h.wanted, i, i+1)
 	h.note("drop %s, and want its name again", w.pod.UID)
-	h.b.Drop(w.pod.UID)
+	h.b.Delete(w.pod.UID)
 	h.b.Run(time.Duration(h.random.IntN(2)*h.random.IntN(8000)) * time.Millisecond)
 	p := randomPod(h.random, w.pod.Name)
 	if h.random.IntN(3) == 0 {
@@ -252,7 +252,7 @@ func (h *history) change() {
 	}
 	w.pod = p
 	h.noteSpec(p)
-	h.b.Set(p)
+	h.b.Apply(p)
 }
 
 func (h *history) evict() {
@@ -403,7 +403,7 @@ func (h *history) judge() {
 // end drops all pods and looks for what is left.
 func (h *history) end() {
 	for _, w := range h.wanted {
-		h.b.Drop(w.pod.UID)
+		h.b.Delete(w.pod.UID)
 	}
 	h.b.Run(30 * time.Minute)
 	assert.Empty(h.t, h.b.Machine().Look(), "records of pods that are gone")

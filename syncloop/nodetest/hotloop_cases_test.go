@@ -28,7 +28,7 @@ func startFails(t *testing.T) func(runtime.Runtime, clock.Clock) runtime.Runtime
 func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: startFails(t)}, func(w nodetest.Harness) {
 		w.Run(0)
-		w.Set(pod("web", []string{"serve"}))
+		w.Apply(pod("web", []string{"serve"}))
 		w.Run(6 * time.Minute)
 	})
 	require.Equal(t, `pod default/web
@@ -101,7 +101,7 @@ func hostNetworkLiar(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: hostNetworkLiar}, func(w nodetest.Harness) {
 		w.Run(0)
-		w.Set(pod("web", []string{"serve"}))
+		w.Apply(pod("web", []string{"serve"}))
 		w.Run(100 * time.Second)
 	})
 	require.Equal(t, `pod default/web
@@ -197,7 +197,7 @@ func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 			}}
 			config.Node.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 			b := nodetest.New(tolerant{t}, config)
-			b.Set(pod("web", []string{"serve"}))
+			b.Apply(pod("web", []string{"serve"}))
 			b.Run(3 * time.Minute)
 			b.Stop()
 			require.Equal(t, 1, strings.Count(log.String(), "the runtime reports a field otherwise than it was asked for"), log.String())
@@ -216,7 +216,7 @@ func TestHotLoop_TrueNewsDoesNotWait(t *testing.T) {
 	p := pod("web", []string{"serve"}, []string{"serve"})
 	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
 	p.Spec.Containers[0].Image = "bad:1"
-	b.Set(p)
+	b.Apply(p)
 	b.Run(4 * time.Second)
 	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c1"), 1))
 	b.Run(0)
@@ -224,11 +224,11 @@ func TestHotLoop_TrueNewsDoesNotWait(t *testing.T) {
 	b.Run(time.Second)
 	changed := p.DeepCopy()
 	changed.Spec.Containers[0].Image = "good:1"
-	b.Set(changed)
+	b.Apply(changed)
 	b.Run(0)
 	require.Contains(t, b.Transcript(), "5s  StartContainer c0", "the image has changed")
 	b.Run(time.Second)
-	b.Drop(p.UID)
+	b.Delete(p.UID)
 	b.Run(0)
 	require.Contains(t, b.Transcript(), "6s  StopContainer c0", "it is dropped")
 	b.Run(10 * time.Second)

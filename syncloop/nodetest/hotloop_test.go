@@ -156,13 +156,13 @@ type scene struct {
 }
 
 func (s *scene) story() {
-	s.b.Set(s.keeper)
-	s.b.Set(s.leaver)
+	s.b.Apply(s.keeper)
+	s.b.Apply(s.leaver)
 	s.until(imageChange)
 	changed := s.keeper.DeepCopy()
 	changed.Spec.Containers[0].Image = "keeper:2"
 	s.keeper = changed
-	s.b.Set(changed)
+	s.b.Apply(changed)
 	s.until(sandboxDies)
 	for _, sandbox := range s.b.Machine().LookAt(s.keeper.UID).Sandboxes {
 		if sandbox.Ready {
@@ -170,7 +170,7 @@ func (s *scene) story() {
 		}
 	}
 	s.until(podLeaves)
-	s.b.Drop(s.leaver.UID)
+	s.b.Delete(s.leaver.UID)
 	s.until(faultEnds)
 }
 

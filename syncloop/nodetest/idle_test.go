@@ -19,7 +19,7 @@ func idleHour(t *testing.T, config node.Config, pods int, change func(*v1.Pod)) 
 	for i := range pods {
 		p := pod(fmt.Sprintf("pod-%03d", i), []string{"serve"}, []string{"serve"})
 		change(p)
-		simulation.Set(p)
+		simulation.Apply(p)
 	}
 	simulation.Run(10 * time.Minute)
 	before := simulation.Steps()

@@ -44,7 +44,7 @@ func TestSimulation_FailsTheTestForABrokenInvariant(t *testing.T) {
 	b := New(failed, Config{})
 	p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 	p.UID, p.Name, p.Namespace = "a", "web", "default"
-	b.Set(p)
+	b.Apply(p)
 	b.Run(time.Second)
 	require.Empty(t, failed.failures)
 	_, err := b.Machine().RunSandbox(context.Background(), runtime.RunSandboxRequest{

@@ -65,7 +65,7 @@ func web(name string) *v1.Pod {
 
 func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Set(web("web"))
+	b.Apply(web("web"))
 	b.Run(10 * time.Second)
 	require.NoError(t, b.Node().Drain(context.Background()))
 	assert.Equal(t, 40*time.Second, b.Now().Sub(nodetest.Epoch), "ten seconds, and the grace")
@@ -75,7 +75,7 @@ func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 
 func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Set(web("web"))
+	b.Apply(web("web"))
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
@@ -88,7 +88,7 @@ func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 // of the machine.
 func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Set(web("web"))
+	b.Apply(web("web"))
 	for state := range b.Node().Watch(context.Background()) {
 		if state.Summary().Status == "Running" {
 			break
@@ -106,7 +106,7 @@ func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
-		b.Set(web("web"))
+		b.Apply(web("web"))
 		for range b.Node().Watch(context.Background()) {
 		}
 	})
@@ -156,7 +156,7 @@ func TestSimulation_AForgottenStopFailsTheTest(t *testing.T) {
 func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 	story := func(t *tb, stop bool) {
 		b := nodetest.New(t, nodetest.Config{})
-		b.Set(web("web"))
+		b.Apply(web("web"))
 		b.Run(time.Second)
 		t.Errorf("no")
 		if stop {
@@ -178,7 +178,7 @@ func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 
 func TestSimulation_RunUntil(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
-	b.Set(pod("job", []string{"sleep", "7"}))
+	b.Apply(pod("job", []string{"sleep", "7"}))
 	b.Run(time.Second)
 	took := b.RunUntil(func() bool {
 		p := b.Pod("job")
@@ -197,8 +197,8 @@ func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
 	other := web("web")
 	other.Namespace, other.UID = "other", "uid-other"
-	b.Set(web("web"))
-	b.Set(other)
+	b.Apply(web("web"))
+	b.Apply(other)
 	assert.Empty(t, b.Status("web"))
 	b.Run(time.Second)
 	assert.EqualValues(t, "uid-web", b.Pod("web").UID)
@@ -206,7 +206,7 @@ func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	assert.Nil(t, b.Pod("no-such-pod"))
 	assert.True(t, b.AssertStatus("web", "1/1 Running restarts=0"))
 	assert.True(t, b.AssertPhase("other/web", v1.PodRunning))
-	b.Drop("uid-web")
+	b.Delete("uid-web")
 	b.Run(time.Minute)
 	assert.True(t, b.AssertStatus("web", "gone"))
 	b.Stop()
@@ -220,7 +220,7 @@ func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	} {
 		f := test(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			b.Set(web("web"))
+			b.Apply(web("web"))
 			b.Run(time.Second)
 			if check(b) {
 				t.Errorf("it passes")
@@ -236,9 +236,9 @@ func TestSimulation_SeveralNodes(t *testing.T) {
 	tell := func() string {
 		a := nodetest.New(t, named("a"))
 		b := a.AddNode(named("b"))
-		a.Set(web("web"))
+		a.Apply(web("web"))
 		a.Run(5 * time.Second)
-		b.Set(pod("job", []string{"sleep", "3"}))
+		b.Apply(pod("job", []string{"sleep", "3"}))
 		b.Run(5 * time.Second)
 		a.Crash()
 		b.Run(5 * time.Second)
@@ -281,10 +281,10 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 // if that is what it is.
 func TestSimulation_AnyRuntime(t *testing.T) {
 	story := func(w nodetest.Harness) {
-		w.Set(web("web"))
-		w.Set(pod("job", []string{"sleep", "3"}))
+		w.Apply(web("web"))
+		w.Apply(pod("job", []string{"sleep", "3"}))
 		w.Run(20 * time.Second)
-		w.Drop("uid-web")
+		w.Delete("uid-web")
 		w.Run(time.Minute)
 	}
 	made := func(clk clock.Clock) rt.Runtime { return memory.New(memory.Config{Clock: clk}) }
@@ -295,7 +295,7 @@ func TestSimulation_AnyRuntime(t *testing.T) {
 	require.NoError(t, err)
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return faults.Wrap(made(clk), clk) }})
 	assert.Nil(t, b.Machine())
-	b.Set(web("web"))
+	b.Apply(web("web"))
 	b.RunUntil(func() bool { return strings.HasPrefix(b.Status("web"), "1/1 Running") })
 	b.Crash() // The runtime lives on.
 	b.Start()
@@ -309,10 +309,10 @@ func TestSimulation_AnyRuntime(t *testing.T) {
 // podworkers.Wait.
 func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
-	b.Set(pod("web", []string{"serve"}))
+	b.Apply(pod("web", []string{"serve"}))
 	b.Run(10 * time.Second)
 	b.AssertStatus("web", "1/1 Running restarts=0")
-	b.Drop("uid-web")
+	b.Delete("uid-web")
 	b.Run(10 * time.Second)
 	b.AssertStatus("web", "gone")
 	b.Stop()
@@ -340,7 +340,7 @@ func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 func TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
 	for step := range 120 {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return newTiny(clk) }})
-		b.Set(pod("web", []string{"serve"}))
+		b.Apply(pod("web", []string{"serve"}))
 		for range step {
 			b.Step()
 		}
@@ -360,7 +360,7 @@ func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 		f := test(func(t *tb) {
 			b = nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return blocking{newTiny(clk), never} }})
 			b.StallAfter(time.Second)
-			b.Set(pod("web", []string{"serve"}))
+			b.Apply(pod("web", []string{"serve"}))
 			b.Run(time.Minute)
 		})
 		assert.Contains(t, f.said, "something in the simulation waits for something outside it, and nothing can go on")
@@ -376,7 +376,7 @@ func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 func TestSimulation_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) rt.Runtime { return timing{newTiny(clk), clk} }})
-		b.Set(pod("web", []string{"serve"}))
+		b.Apply(pod("web", []string{"serve"}))
 		b.Run(time.Minute)
 	})
 	assert.Contains(t, f.said, "nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)")

@@ -52,7 +52,7 @@ func shown(t *testing.T, b *nodetest.Simulation, uid types.UID) (status v1.PodSt
 func TestLarge_AnswerOfARegistry(t *testing.T) {
 	n := neighbours(t, false)
 	n.b.Machine().FailPulls("bad:1", errors.New("a"+strings.Repeat("é", 1<<19)+"\xff"))
-	n.b.Set(large(func(*v1.PodSpec) {}))
+	n.b.Apply(large(func(*v1.PodSpec) {}))
 	n.b.Run(time.Second)
 	status, events := shown(t, n.b, "bad")
 	assert.Equal(t, `Failed: Failed to pull image "bad:1": memory: image bad:1: runtime: image cannot be pulled: aé`, events[1][:95])
@@ -68,7 +68,7 @@ func TestLarge_AnswerOfARegistry(t *testing.T) {
 func TestLarge_F13_ThousandContainers(t *testing.T) {
 	n := neighbours(t, false)
 	began := time.Now()
-	n.b.Set(large(func(s *v1.PodSpec) {
+	n.b.Apply(large(func(s *v1.PodSpec) {
 		for i := range 999 {
 			s.Containers = append(s.Containers, v1.Container{Name: fmt.Sprintf("more-%d", i), Image: "bad:1", Command: []string{"serve"}})
 		}
@@ -87,7 +87,7 @@ func TestLarge_F13_ThousandContainers(t *testing.T) {
 // TestLarge_HundredInitContainers go one after the other, each once.
 func TestLarge_HundredInitContainers(t *testing.T) {
 	n := neighbours(t, false)
-	n.b.Set(large(func(s *v1.PodSpec) {
+	n.b.Apply(large(func(s *v1.PodSpec) {
 		for i := range 100 {
 			s.InitContainers = append(s.InitContainers, v1.Container{Name: fmt.Sprintf("step-%d", i), Image: "bad:1", Command: []string{"sleep", "1"}})
 		}
@@ -110,7 +110,7 @@ func TestLarge_F8_DoublingValues(t *testing.T) {
 	n := neighbours(t, false)
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
-	n.b.Set(large(func(s *v1.PodSpec) {
+	n.b.Apply(large(func(s *v1.PodSpec) {
 		env := []v1.EnvVar{{Name: "V0", Value: "0123456789"}}
 		for i := range 57 {
 			env = append(env, v1.EnvVar{Name: fmt.Sprintf("V%d", i+1), Value: fmt.Sprintf("$(V%d)$(V%d)", i, i)})
@@ -148,10 +148,10 @@ func TestLarge_ThousandFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := neighbours(t, false)
-			if err := n.b.Node().Set(c.pod); err != nil {
+			if err := n.b.Node().Apply(c.pod); err != nil {
 				assert.Less(t, len(err.Error()), 20_000)
 				require.ErrorIs(t, err, source.ErrInvalid)
-				require.NoError(t, n.careless.Set(c.pod))
+				require.NoError(t, n.careless.Apply(c.pod))
 			}
 			n.b.Run(time.Minute)
 			status, events := shown(t, n.b, "bad")
@@ -174,9 +174,9 @@ func annotated(value string) *v1.Pod {
 // the former one no more; what it wants instead is refused, and it can mend it.
 func TestBad_Replaced(t *testing.T) {
 	n := neighbours(t, false)
-	require.NoError(t, n.careless.Set(large(func(*v1.PodSpec) {})))
+	require.NoError(t, n.careless.Apply(large(func(*v1.PodSpec) {})))
 	n.b.Run(5 * time.Second)
-	require.NoError(t, n.careless.Set(large(func(s *v1.PodSpec) { s.Containers = nil })))
+	require.NoError(t, n.careless.Apply(large(func(s *v1.PodSpec) { s.Containers = nil })))
 	n.b.Run(20 * time.Second)
 	status, events := shown(t, n.b, "bad")
 	assert.Equal(t, []string{
@@ -185,7 +185,7 @@ func TestBad_Replaced(t *testing.T) {
 	}, events[len(events)-2:])
 	assert.Equal(t, v1.PodFailed, status.Phase)
 	assert.Equal(t, "Pod was rejected: the pod cannot be run as it is: spec.containers: missing: expected at least one container", status.Message)
-	require.NoError(t, n.careless.Set(large(func(s *v1.PodSpec) { s.Containers[0].Image = "bad:2" })))
+	require.NoError(t, n.careless.Apply(large(func(s *v1.PodSpec) { s.Containers[0].Image = "bad:2" })))
 	n.b.Run(20 * time.Second)
 	status, _ = shown(t, n.b, "bad")
 	assert.Equal(t, v1.PodRunning, status.Phase)

@@ -77,13 +77,13 @@ func (w *live) runtime(config Config, clk clock.Clock) runtime.Runtime {
 
 func (w *live) Node() *node.Node         { return w.node }
 func (w *live) Machine() *memory.Runtime { return w.machine }
-func (w *live) Drop(uid types.UID)       { w.node.Drop(uid) }
+func (w *live) Delete(uid types.UID)     { w.node.Delete(uid) }
 func (w *live) Transcript() string       { return w.trace.String() }
 
-func (w *live) Set(pod *v1.Pod) {
+func (w *live) Apply(pod *v1.Pod) {
 	w.t.Helper()
 	w.trace.wants(pod)
-	if err := w.node.Set(pod); err != nil {
+	if err := w.node.Apply(pod); err != nil {
 		w.t.Fatalf("nodetest: %v", err)
 	}
 }

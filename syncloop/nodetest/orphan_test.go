@@ -20,7 +20,7 @@ import (
 // stopped: its hooks, its sidecars last, and its own grace.
 func TestOrphan_KC15_StopsAsItsPodAskedFor(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{OrphanGrace: -1}})
-	b.Set(define(t, `
+	b.Apply(define(t, `
 metadata:
   name: web
   annotations:
@@ -37,7 +37,7 @@ spec:
 `))
 	b.Run(10 * time.Second)
 	b.Crash()
-	b.Drop("web")
+	b.Delete("web")
 	b.Run(5 * time.Second)
 	b.Start()
 	b.Run(time.Minute)
@@ -109,7 +109,7 @@ func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
 	r := restart(t, node.Config{}, etcd())
 	r.after(10 * time.Second)
 	assert.Equal(t, r.ids, r.containers())
-	require.NoError(t, r.files.Set(etcd()))
+	require.NoError(t, r.files.Apply(etcd()))
 	r.after(5 * time.Minute)
 	assert.Equal(t, r.ids, r.containers())
 	_, told, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
@@ -153,7 +153,7 @@ func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
 			other := etcd()
 			other.UID = "another"
 			claimer(other)
-			require.NoError(t, r.files.Set(other))
+			require.NoError(t, r.files.Apply(other))
 			r.after(10100 * time.Millisecond)
 			assert.NotContains(t, r.containers(), r.ids[0])
 			r.after(15 * time.Second)
@@ -186,7 +186,7 @@ func TestOrphanGrace_WhatIsOverIsNotForgotten(t *testing.T) {
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	r := restart(t, node.Config{}, job)
 	r.after(20 * time.Second)
-	require.NoError(t, r.files.Set(job.DeepCopy()))
+	require.NoError(t, r.files.Apply(job.DeepCopy()))
 	r.after(2 * time.Minute)
 	assert.Equal(t, 1, strings.Count(r.Transcript(), "StartContainer"), r.Transcript())
 	assert.Equal(t, "Succeeded ", state(r.Simulation, "uid-job"))
@@ -197,10 +197,10 @@ func TestOrphanGrace_WhatIsOverIsNotForgotten(t *testing.T) {
 // longer, ends at once, also in the first seconds.
 func TestOrphanGrace_NotForWhatIsRemoved(t *testing.T) {
 	r := restart(t, node.Config{}, etcd())
-	require.NoError(t, r.files.Set(etcd()))
+	require.NoError(t, r.files.Apply(etcd()))
 	r.after(5 * time.Second)
 	assert.Equal(t, r.ids, r.containers())
-	r.files.Drop("uid-etcd")
+	r.files.Delete("uid-etcd")
 	r.after(6 * time.Second)
 	assert.Empty(t, r.containers())
 	r.Stop()

@@ -32,7 +32,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 		"deleted": {want: "Failed ", end: func(_ *testing.T, b *nodetest.Simulation, p *v1.Pod) {
 			deleted := p.DeepCopy()
 			deleted.DeletionTimestamp = &metav1.Time{Time: b.Now()}
-			b.Set(deleted)
+			b.Apply(deleted)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 				p.Spec.ActiveDeadlineSeconds = &tc.deadline
 			}
 			b.Machine().FailPulls("missing:1", errors.New("no such image"))
-			b.Set(p)
+			b.Apply(p)
 			var said []string
 			b.Run(5 * time.Second)
 			tc.end(t, b, p)
@@ -67,7 +67,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 // also if its source does not say so, and the fields of others (PH-15).
 func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
-	b.Set(pod("first", []string{"serve"}))
+	b.Apply(pod("first", []string{"serve"}))
 	b.Run(time.Second)
 	both := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	for _, tc := range []struct {
@@ -82,7 +82,7 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 		p := pod(tc.name, []string{"serve"})
 		p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: tc.requests, Limits: tc.limits}
 		p.Status.NominatedNodeName = "elsewhere"
-		b.Set(p)
+		b.Apply(p)
 		b.Run(time.Second)
 		for _, is := range b.Node().Pods() {
 			if is.UID == p.UID {
@@ -103,13 +103,13 @@ func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }
 	p := pod("web", []string{"serve"})
 	p.Spec.Containers[0].Resources.Requests = cpu("1")
-	b.Set(p)
+	b.Apply(p)
 	b.Run(time.Second)
 	before := running(b.Machine())
 	now := p.DeepCopy()
 	now.Spec.Containers[0].Resources.Requests = cpu("2")
 	now.Spec.Containers[0].Resources.Limits = cpu("3")
-	b.Set(now)
+	b.Apply(now)
 	b.Run(time.Minute)
 	assert.Equal(t, before, running(b.Machine()), "the same container")
 	assert.NotContains(t, b.Transcript(), "StopContainer")
@@ -147,7 +147,7 @@ func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 			if name == "deadline" {
 				p.Spec.ActiveDeadlineSeconds = new(int64(5))
 			}
-			b.Set(p)
+			b.Apply(p)
 			var watched []string
 			b.Go(func() {
 				for state := range b.Node().Watch(t.Context()) {

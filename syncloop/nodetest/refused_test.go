@@ -65,7 +65,7 @@ func TestRefused_ST6(t *testing.T) {
 	}})
 	web := pod("web", []string{"serve"}, []string{"serve"})
 	web.Spec.RestartPolicy = v1.RestartPolicyNever
-	b.Set(web)
+	b.Apply(web)
 	b.Run(3 * time.Second)
 	ended = "c0"
 	b.Run(5 * time.Second)
@@ -83,9 +83,9 @@ func TestRefused_ST6(t *testing.T) {
 	e, _ = b.Node().Explain(web.UID)
 	assert.NotContains(t, e.Sentence, why, "it has ended after all")
 
-	b.Drop(web.UID)
+	b.Delete(web.UID)
 	b.Run(time.Minute)
-	b.Set(web)
+	b.Apply(web)
 	b.Run(3 * time.Second)
 	e, _ = b.Node().Explain(web.UID)
 	assert.Equal(t, "default/web is Running: its 2 containers run and are ready", e.Sentence)

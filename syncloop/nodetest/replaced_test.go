@@ -21,14 +21,14 @@ func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	p := pod("web", []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/i": "run=forever exit=0"}
 	p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "init:1", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
-	b.Set(p)
+	b.Apply(p)
 	b.Run(time.Second)
 	require.Equal(t, []string{"web/c0", "web/i"}, names(running(b.Machine())))
 	b.Crash()
 	p = p.DeepCopy()
 	p.Annotations = map[string]string{"memory.podkeel.dev/i": "run=2s exit=0"}
 	p.Spec.InitContainers[0].RestartPolicy = nil
-	b.Set(p)
+	b.Apply(p)
 	b.Start()
 	b.Run(time.Second)
 	assert.Equal(t, []string{"web/i"}, names(running(b.Machine())))

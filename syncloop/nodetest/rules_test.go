@@ -43,7 +43,7 @@ func TestRules_I30_StoppedBeforeACrash(t *testing.T) {
 	}
 	for _, more := range []int{0, 2} { // It has been told that the attempt is made, or not.
 		b := New(t, Config{})
-		b.Set(p)
+		b.Apply(p)
 		for attempt(b, 1) == nil {
 			require.True(t, b.Step())
 		}
@@ -69,7 +69,7 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		failed := &recording{TB: t}
 		b := New(failed, Config{})
-		b.Set(onFailure("run=1s exit=0"))
+		b.Apply(onFailure("run=1s exit=0"))
 		b.Run(10 * time.Second)
 		require.Empty(t, failed.failures)
 		first := attempt(b, 0)
@@ -100,7 +100,7 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 		failed := &recording{TB: t}
 		b := New(failed, Config{})
 		p := onFailure("run=5s exit=0")
-		b.Set(p)
+		b.Apply(p)
 		b.Run(time.Second)
 		if announced {
 			b.trace.Event(p, v1.EventTypeNormal, "Killing", "Stopping container c: liveness probe failed")

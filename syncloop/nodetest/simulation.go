@@ -144,9 +144,9 @@ func (b *Simulation) Machine() *memory.Runtime { return b.machine }
 // Now is the simulation's time.
 func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 
-// Set implements Harness. Without a node it is remembered for the next one. A pod
+// Apply implements Harness. Without a node it is remembered for the next one. A pod
 // that a node does not take fails the test.
-func (b *Simulation) Set(pod *v1.Pod) {
+func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
 	b.forget(pod.UID)
 	b.wanted = append(b.wanted, pod)
@@ -158,17 +158,17 @@ func (b *Simulation) Set(pod *v1.Pod) {
 
 func (b *Simulation) set(pod *v1.Pod) {
 	b.t.Helper()
-	if err := b.node.Set(pod); err != nil {
+	if err := b.node.Apply(pod); err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
 }
 
-// Drop implements Harness.
-func (b *Simulation) Drop(uid types.UID) {
+// Delete implements Harness.
+func (b *Simulation) Delete(uid types.UID) {
 	b.forget(uid)
 	b.trace.drops(uid)
 	if b.node != nil {
-		b.node.Drop(uid)
+		b.node.Delete(uid)
 	}
 }
 

@@ -90,7 +90,7 @@ func sick() *v1.Pod {
 // failed, has not succeeded: its crash loop goes on.
 func TestReasons_OurKillIsNoSuccess(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Set(sick())
+	k.Apply(sick())
 	var said []string
 	for range 300 {
 		k.Run(time.Second)
@@ -118,7 +118,7 @@ func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
 	told := 0
 	for after := range 80 {
 		k := newKeeping(t, 1)
-		k.Set(sick())
+		k.Apply(sick())
 		k.Run(5 * time.Second) // The second attempt runs, and will be held after its end.
 		for range after {
 			k.StepUntil(k.Now().Add(100 * time.Millisecond))
@@ -156,7 +156,7 @@ func (k *keeping) condition() string {
 // publishes which was started again.
 func TestContainerStates_ReadyAfterARestart(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Set(slow("etcd"))
+	k.Apply(slow("etcd"))
 	k.Run(5 * time.Second)
 	require.Equal(t, "started=false ready=false", k.condition())
 	k.Run(time.Minute)
@@ -182,7 +182,7 @@ func TestContainerStates_TheProbeVerifiesAgain(t *testing.T) {
 	k := newKeeping(t, 1)
 	p := slow("etcd")
 	p.Annotations["memory.podkeel.dev/c0.readiness"] = "ok for=60s; fail"
-	k.Set(p)
+	k.Apply(p)
 	k.Run(50 * time.Second)
 	require.Equal(t, "started=true ready=true", k.condition())
 	k.Crash()
@@ -203,7 +203,7 @@ func TestContainerStates_TheProbeVerifiesAgain(t *testing.T) {
 // same pod that was made while no agent was there.
 func TestContainerStates_AnotherContainer(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Set(slow("etcd"))
+	k.Apply(slow("etcd"))
 	k.Run(time.Minute)
 	require.Equal(t, "started=true ready=true", k.condition())
 	require.NoError(t, k.Machine().ExitContainer(newest(t, k, "etcd", "c0"), 1))
@@ -223,7 +223,7 @@ func TestContainerStates_WritesAreBounded(t *testing.T) {
 	}
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": strings.Join(script, "; ")}
 	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
-	k.Set(p)
+	k.Apply(p)
 	k.Run(10 * time.Minute)
 	assert.Greater(t, strings.Count(k.Transcript(), "Readiness probe"), 100, "it wavers")
 	assert.Less(t, k.next.saves, 2*60+2, "two a period of ten seconds")
@@ -237,13 +237,13 @@ func TestContainerStates_WritesAreBounded(t *testing.T) {
 func TestContainerStates_GoWithThePod(t *testing.T) {
 	k := newKeeping(t, 1)
 	p := slow("etcd")
-	k.Set(p)
+	k.Apply(p)
 	k.Run(time.Minute)
 	uids, err := k.next.Pods(func(types.UID) bool { return true }, 10)
 	require.NoError(t, err)
 	require.Len(t, uids, 1)
 	k.Crash()
-	k.Drop(p.UID)
+	k.Delete(p.UID)
 	k.open()
 	k.Start()
 	k.Run(5 * time.Minute)

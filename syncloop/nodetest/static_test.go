@@ -105,14 +105,14 @@ func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	old := pod("web", []string{"serve"})
 	old.Spec.InitContainers = []v1.Container{{Name: "init", Image: "init:1", Command: []string{"sleep", "1"}}}
-	b.Set(old)
+	b.Apply(old)
 	b.Run(5 * time.Second)
-	b.Drop(old.UID)
+	b.Delete(old.UID)
 	again := pod("web", []string{"serve"}, []string{"serve"})
-	b.Set(again)
+	b.Apply(again)
 	deleted := again.DeepCopy()
 	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: b.Now()}, new(int64)
-	b.Set(deleted)
+	b.Apply(deleted)
 	b.Run(time.Minute) // The simulation checks every status on the way.
 	assert.Empty(t, running(b.Machine()))
 	b.Stop()

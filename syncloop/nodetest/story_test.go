@@ -113,18 +113,18 @@ func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words
 	switch verb, args := words[0], words[1:]; verb {
 	case "set":
 		if p := defined[args[0]]; p != nil && len(args) == 1 {
-			w.Set(p.DeepCopy())
+			w.Apply(p.DeepCopy())
 			return
 		}
-		w.Set(parsePod(t, args))
+		w.Apply(parsePod(t, args))
 	case "evict":
 		evict(t, w, types.UID(args[0]), args[1:])
 	case "delete":
 		p := parsePod(t, args)
 		p.DeletionTimestamp = &metav1.Time{Time: nodetest.Epoch}
-		w.Set(p)
+		w.Apply(p)
 	case "drop":
-		w.Drop(types.UID(args[0]))
+		w.Delete(types.UID(args[0]))
 	case "run":
 		d, err := time.ParseDuration(args[0])
 		require.NoError(t, err)

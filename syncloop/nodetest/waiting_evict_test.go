@@ -24,16 +24,16 @@ func TestWaiting_EvictedItNeverStarts(t *testing.T) {
 	for _, uid := range []types.UID{"uid-old", "uid-new"} {
 		two := resource.MustParse("2")
 		b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: two}}})
-		b.Set(heavy("old", 20))
-		b.Set(heavy("other", 20))
+		b.Apply(heavy("old", 20))
+		b.Apply(heavy("other", 20))
 		b.Run(5 * time.Second)
-		b.Drop("uid-old")
-		b.Drop("uid-other")
+		b.Delete("uid-old")
+		b.Delete("uid-other")
 		b.Run(time.Second)
 		p := heavy("new", 1)
 		p.UID = uid
 		p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = two
-		b.Set(p)
+		b.Apply(p)
 		b.Run(time.Second)
 		require.Contains(t, b.Transcript(), "event AdmissionDeferred")
 		ended, err := b.Node().Evict(uid, node.Eviction{Message: "there is no room"})
@@ -60,11 +60,11 @@ func TestWaiting_EvictedItNeverStarts(t *testing.T) {
 // what holds it up then.
 func TestWaiting_AdmittedItHasNoReason(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: oneCPU()})
-	b.Set(heavy("old", 5))
+	b.Apply(heavy("old", 5))
 	b.Run(5 * time.Second)
-	b.Drop("uid-old")
+	b.Delete("uid-old")
 	b.Run(time.Second)
-	b.Set(heavy("new", 1))
+	b.Apply(heavy("new", 1))
 	b.Run(time.Second)
 	require.Equal(t, "Pending "+syncloop.ReasonAdmissionDeferred, state(b, "uid-new"))
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true})

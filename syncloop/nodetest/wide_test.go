@@ -149,7 +149,7 @@ func (h *history) delete() {
 	p.DeletionTimestamp = &metav1.Time{Time: h.b.Now().Add(time.Duration(grace) * time.Second)}
 	wish.pod, wish.deleted = p, true
 	h.note("delete %s, grace %d", p.UID, grace)
-	h.b.Set(p)
+	h.b.Apply(p)
 }
 
 // amend changes the deadline of a pod, or its grace.
@@ -168,7 +168,7 @@ func (h *history) amend() {
 	}
 	wish.pod = p
 	h.noteSpec(p)
-	h.b.Set(p)
+	h.b.Apply(p)
 }
 
 // pulls makes an image unavailable, or all that are available again.
