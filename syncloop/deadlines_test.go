@@ -300,7 +300,7 @@ func TestDeadlines_BesideHousekeeping(t *testing.T) {
 		l.play(func() {
 			l.start(l.want("web", new(int64(1))))
 			time.Sleep(500 * time.Millisecond)
-			l.loop.Touch() // The next one is due two seconds after the last.
+			l.loop.RequestHousekeeping() // The next one is due two seconds after the last.
 			time.Sleep(time.Minute)
 		})
 		assert.Equal(t, []string{"1s event web Normal " + exceeded, "1s kill web"}, l.notes)

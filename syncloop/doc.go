@@ -6,7 +6,7 @@
 //	source.Mux ──desire──▶┐                      ┌─▶ podmanager (first: what is wanted)
 //	pleg ───── changes ──▶│                      ├─▶ admission (new pods only)
 //	prober ─── results ──▶│ Loop ──▶ SyncHandler ┼─▶ podworkers (never waits)
-//	anyone ─── Poke ─────▶│                      ├─▶ status (rejections)
+//	anyone ─── RequestSync ──▶│                      ├─▶ status (rejections)
 //	a deadline ───────────┤                      └─▶ gc (what may go)
 //	after a change ───────┘
 //
@@ -115,7 +115,7 @@
 //     not even one that was let in before and had to wait for its name; what it
 //     still finds running is adopted and ended with its own grace.
 //   - The order within a step is fixed: desire, changes of the runtime, probe
-//     results, pokes, deadlines, pods that wait, housekeeping. The kubelet's is random (B-136, SL-6).
+//     results, requested syncs, deadlines, pods that wait, housekeeping. The kubelet's is random (B-136, SL-6).
 //   - A sick runtime never stops the loop from reading desire (B-137, SL-2):
 //     starts fail by themselves and are retried by their workers, kills go on.
 //   - There is no sync tick and no work queue here (B-144, SL-11): the workers

@@ -63,8 +63,8 @@ func ExampleNew() {
 		panic(err)
 	}
 	loop.Step(ctx)
-	loop.Poke("u1")
-	loop.Poke("u2") // Nobody wants it.
+	loop.RequestSync("u1")
+	loop.RequestSync("u2") // Nobody wants it.
 	loop.Step(ctx)
 	// Output:
 	// wanted: web

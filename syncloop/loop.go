@@ -21,13 +21,13 @@ import (
 // calls the handler for it. Whatever wakes it is level-triggered, so that
 // nothing can be lost while it is busy and nothing runs while it is idle.
 type Loop struct {
-	config   Config
-	guard    *contain.Guard
-	executor executor.Executor
-	wake     executor.Event
-	changes  *pleg.Subscription
-	pokes    *dirty.Set[struct{}]
-	probes   probeResults
+	config       Config
+	guard        *contain.Guard
+	executor     executor.Executor
+	wake         executor.Event
+	changes      *pleg.Subscription
+	syncRequests *dirty.Set[struct{}]
+	probes       probeResults
 	// onChange is the handler's method for what the runtime shows.
 	onChange func(ctx context.Context, pods []*v1.Pod)
 	waiting  WaitingHandler // nil: the handler is none
@@ -42,8 +42,8 @@ type Loop struct {
 		ended   bool
 	}
 	// What was taken in a step; kept for the next one.
-	changed []pleg.Change
-	poked   []dirty.Entry[struct{}]
+	changed   []pleg.Change
+	requested []dirty.Entry[struct{}]
 }
 
 // ErrStopped is returned to those who want something of a loop whose Run has
@@ -64,17 +64,17 @@ func New(config Config) (*Loop, error) {
 	if h, ok := config.Handler.(ChangeHandler); ok {
 		l.onChange = h.HandlePodChanges
 	}
-	l.pokes = dirty.New[struct{}](nil, l.wake.Signal)
+	l.syncRequests = dirty.New[struct{}](nil, l.wake.Signal)
 	l.probes.wake = l.wake.Signal
 	l.changes = config.Changes.Subscribe(l.wake.Signal)
 	// Each word of a source is a change, even if there is nothing to take: the
 	// source may have become complete.
-	config.Updates.SetWake(l.Touch)
+	config.Updates.SetWake(l.RequestHousekeeping)
 	if config.Deadlines != nil {
 		config.Deadlines.wake = l.wake.Signal
 	}
 	if l.waiting, _ = config.Handler.(WaitingHandler); l.waiting != nil {
-		l.waiting.SetWake(l.wake.Signal, l.Touch)
+		l.waiting.SetWake(l.wake.Signal, l.RequestHousekeeping)
 	}
 	l.mu.touched = t.Now() // There is a first look around in any case.
 	return l, nil
@@ -107,7 +107,7 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 }
 
 // Step does all that is to be done now, in a fixed order: desire, changes in
-// the runtime, probe results, pokes, deadlines, pods that wait, housekeeping. It returns when the
+// the runtime, probe results, requested syncs, deadlines, pods that wait, housekeeping. It returns when the
 // next step is due even if nothing happens; false if that is never. It is for those
 // who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
@@ -117,9 +117,9 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.changed = l.changes.TakeAll(l.changed[:0])
 	l.observe(ctx, l.changed)
 	l.probed(ctx)
-	l.poked = l.pokes.TakeAll(l.poked)
-	for _, poke := range l.poked {
-		l.sync(ctx, poke.UID)
+	l.requested = l.syncRequests.TakeAll(l.requested)
+	for _, request := range l.requested {
+		l.sync(ctx, request.UID)
 	}
 	next, timed = l.expire()
 	if at, due := l.wait(ctx); due && (!timed || at.Before(next)) {
@@ -151,18 +151,18 @@ func (l *Loop) wait(ctx context.Context) (next time.Time, timed bool) {
 	return next, timed
 }
 
-// Poke asks for a pod to be looked at soon. It never blocks and may be called
+// RequestSync asks for a pod to be looked at soon. It never blocks and may be called
 // from anywhere, any number of times.
-func (l *Loop) Poke(uid types.UID) { l.pokes.Add(uid, struct{}{}) }
+func (l *Loop) RequestSync(uid types.UID) { l.syncRequests.Add(uid, struct{}{}) }
 
-// Touch says that something has changed which housekeeping should see: a
+// RequestHousekeeping says that something has changed which housekeeping should see: a
 // worker has finished, say. It never blocks and may be called from anywhere.
-func (l *Loop) Touch() {
+func (l *Loop) RequestHousekeeping() {
 	l.note()
 	l.wake.Signal()
 }
 
-// note is Touch from within a step, which looks at the time before it ends and
+// note is RequestHousekeeping from within a step, which looks at the time before it ends and
 // need not be woken for another.
 func (l *Loop) note() {
 	now := l.executor.Now()

@@ -271,15 +271,15 @@ func (b *simulation) relist(t *testing.T) {
 // in this order, and whoever is not wanted is not synced (SL-9, SL-13).
 func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b := newSimulation(t)
-	b.want("changed", "probed", "poked", "lost")
+	b.want("changed", "probed", "requested", "lost")
 	b.machine.shows("lost=exited")
 	b.relist(t)
 	b.loop.Step(b.ctx)
 	b.transcript()
 
-	b.loop.Poke("nobody")
-	b.loop.Poke("poked")
-	b.loop.Poke("poked")
+	b.loop.RequestSync("nobody")
+	b.loop.RequestSync("requested")
+	b.loop.RequestSync("requested")
 	b.loop.Probed(syncloop.ProbeResult{UID: "probed", ContainerID: "c", Probe: syncloop.Liveness})
 	b.machine.shows("lost=gone", "stranger=running", "changed=running")
 	b.relist(t)
@@ -298,7 +298,7 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 		"11.0 reconcile [f]",
 		"11.0 syncs [changed]",
 		"11.0 syncs [probed]",
-		"11.0 syncs [poked]",
+		"11.0 syncs [requested]",
 		"11.0 cleanups",
 	}, b.transcript())
 	assert.False(t, timed, "there is nothing to wait for, but %s", next)
@@ -360,13 +360,13 @@ func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 	b.at(10)
 	assert.Equal(t, []string{"0.1 cleanups"}, b.transcript(), "the first look around")
 
-	b.loop.Touch()
+	b.loop.RequestHousekeeping()
 	b.at(10.05)
-	b.loop.Touch()
+	b.loop.RequestHousekeeping()
 	b.at(11)
-	b.loop.Touch() // Too early for another.
+	b.loop.RequestHousekeeping() // Too early for another.
 	b.at(11.5)
-	b.loop.Touch()
+	b.loop.RequestHousekeeping()
 	b.at(20)
 	assert.Equal(t, []string{"10.1 cleanups", "12.1 cleanups"}, b.transcript())
 
@@ -401,7 +401,7 @@ func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 func TestRun_B135_SlowHousekeeping(t *testing.T) {
 	b := newSimulation(t)
 	b.on("cleanups", func() error {
-		b.loop.Touch() // What changes meanwhile may not have been seen.
+		b.loop.RequestHousekeeping() // What changes meanwhile may not have been seen.
 		return b.executor.Sleep(b.ctx, 5*time.Second)
 	})
 	b.run()
@@ -424,7 +424,7 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.transcript())
 	b.at(20)
 	b.transcript()
-	b.loop.Poke("a")
+	b.loop.RequestSync("a")
 	b.at(30)
 	assert.Equal(t, []string{"20.0 syncs [a]", "20.1 cleanups"}, b.transcript(), "a sync alone is no change")
 }
@@ -439,17 +439,17 @@ func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b.at(10)
 	b.transcript()
 	b.on("syncs", func() error {
-		b.loop.Poke("b")
+		b.loop.RequestSync("b")
 		b.loop.Probed(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
 		b.stream.bring(update(source.ADD, "d"))
 		return nil
 	})
 	b.on("cleanups", func() error {
-		b.loop.Touch()
-		b.loop.Poke("c")
+		b.loop.RequestHousekeeping()
+		b.loop.RequestSync("c")
 		return nil
 	})
-	b.loop.Poke("a")
+	b.loop.RequestSync("a")
 	b.at(30)
 	assert.Equal(t, []string{
 		"10.0 syncs [a]", "10.0 additions [d]", "10.0 syncs [c]", "10.0 syncs [b]",
@@ -487,7 +487,7 @@ func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 	require.NoError(t, b.loop.Healthy(), "idle")
 	b.on("syncs", func() error { return b.executor.Sleep(b.ctx, time.Hour) })
 	b.want("a")
-	b.loop.Poke("a")
+	b.loop.RequestSync("a")
 	b.at(7200 + 300)
 	require.NoError(t, b.loop.Healthy(), "five minutes are allowed")
 	b.at(7200 + 301)
@@ -507,8 +507,8 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	require.True(t, b.ran)
 	b.transcript()
 	steps := b.steps()
-	b.loop.Poke("a")
-	b.loop.Touch()
+	b.loop.RequestSync("a")
+	b.loop.RequestHousekeeping()
 	b.machine.shows("a=running")
 	b.ctx = context.Background()
 	b.relist(t)
@@ -549,9 +549,9 @@ func TestRun_I40_Goroutines(t *testing.T) {
 			b.want(uid)
 			pokers.Go(func() {
 				for n := range 50 {
-					b.loop.Poke(uid)
+					b.loop.RequestSync(uid)
 					b.loop.Probed(syncloop.ProbeResult{UID: uid, Probe: syncloop.Readiness, Success: n == 49})
-					b.loop.Touch()
+					b.loop.RequestHousekeeping()
 				}
 			})
 		}
@@ -604,7 +604,7 @@ func TestFlush_WaitsForAWholeStep(t *testing.T) {
 		flush("during")
 		return nil
 	})
-	b.loop.Poke("a")
+	b.loop.RequestSync("a")
 	flush("before")
 	b.at(20)
 	assert.Equal(t, []string{"before <nil> after 1 calls", "during <nil> after 0 calls"}, flushed)
@@ -632,7 +632,7 @@ func TestRun_I35_WaitsForFirstPictures(t *testing.T) {
 			b.settled = func() bool { return !b.Now().Before(start.Add(time.Duration(wait.until * float64(time.Second)))) }
 			b.process.Go(func() {
 				_ = b.process.Sleep(b.ctx, 500*time.Millisecond)
-				b.loop.Touch()
+				b.loop.RequestHousekeeping()
 			})
 			b.stream.bring(update(source.ADD, "a"))
 			b.run()

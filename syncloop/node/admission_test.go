@@ -80,7 +80,7 @@ func TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
 				assert.Equal(t, v1.PodFailed, n.Pods()[0].Status.Phase)
 				assert.Equal(t, reason, n.Pods()[0].Status.Reason)
 				assert.True(t, strings.HasPrefix(n.Pods()[0].Status.Message, "Pod was rejected: "))
-				n.Poke(p.UID)
+				n.RequestSync(p.UID)
 				time.Sleep(10 * time.Second)
 				assert.Empty(t, machine.Look())
 				n.Delete(p.UID)

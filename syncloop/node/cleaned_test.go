@@ -47,7 +47,7 @@ func TestNode_HousekeepingForgets(t *testing.T) {
 			n.Delete("web")
 			time.Sleep(30 * time.Second)
 			late()
-			n.loop.Touch()
+			n.loop.RequestHousekeeping()
 			time.Sleep(time.Minute)
 			require.Empty(t, machine.Look())
 			_, due := n.prober.Next()

@@ -94,9 +94,9 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 		assert.Equal(t, "192.0.2.7", n.Pods()[0].Status.HostIP)
 
 		before := syncs.Load()
-		n.Poke("web")
+		n.RequestSync("web")
 		synctest.Wait()
-		assert.Equal(t, before+1, syncs.Load(), "poked")
+		assert.Equal(t, before+1, syncs.Load(), "requested")
 		time.Sleep(22 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, before+4, syncs.Load(), "synced every seven seconds")

@@ -143,7 +143,7 @@ func (n *Node) untidy() {
 	n.mu.Lock()
 	n.mu.tidy = false
 	n.mu.Unlock()
-	n.loop.Touch()
+	n.loop.RequestHousekeeping()
 }
 
 // tidyUp has directories looked for after a housekeeping, if there may be some:

@@ -173,8 +173,8 @@ func (n *Node) Waiting() error {
 	return errors.New("node: the first housekeeping is not over")
 }
 
-// Poke asks for a pod to be looked at soon. It never blocks.
-func (n *Node) Poke(uid types.UID) { n.loop.Poke(uid) }
+// RequestSync asks for a pod to be looked at soon. It never blocks.
+func (n *Node) RequestSync(uid types.UID) { n.loop.RequestSync(uid) }
 
 // relisted follows every listing. The first one lets the loop begin; one that
 // succeeds after a failure may release what was held; and until the node is
@@ -186,7 +186,7 @@ func (n *Node) relisted(r pleg.Relisting) {
 	n.mu.listed, n.mu.seen = true, r.Err == nil
 	n.mu.Unlock()
 	if recovered || !n.ready.Opened() {
-		n.loop.Touch()
+		n.loop.RequestHousekeeping()
 	}
 }
 
@@ -275,7 +275,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.limits.Note(uid)
 	n.handlers.Note(uid)
 	if phase == lifecycle.Finished {
-		n.loop.Touch()
+		n.loop.RequestHousekeeping()
 	}
 	n.changed(uid)
 	if n.config.Hooks.Phase != nil {
@@ -297,7 +297,7 @@ func (n *Node) synced(s podworkers.Synced) {
 func (n *Node) forgotten(uid types.UID) {
 	n.untidy()
 	n.handlers.Note(uid)
-	n.loop.Touch()
+	n.loop.RequestHousekeeping()
 	n.changed(uid)
 	if n.config.Hooks.Forgotten != nil {
 		n.config.Hooks.Forgotten(uid)
