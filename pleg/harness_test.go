@@ -266,7 +266,7 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	})
 	t.Cleanup(func() {
 		b.ctx.Cancel(context.Canceled)
-		b.Settle()
+		b.RunUntilIdle()
 		require.Zero(t, b.process.Running(), "coroutines left")
 	})
 	return b

@@ -55,7 +55,7 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 		}
 		h.settle()
 		h.b.ctx.Cancel(context.Canceled)
-		h.b.Settle()
+		h.b.RunUntilIdle()
 	})
 }
 

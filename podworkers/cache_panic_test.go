@@ -64,7 +64,7 @@ func TestPanic_I50_OfTheCacheIsTheErrorOfThatCall(t *testing.T) {
 			node.Go(func(ctx context.Context) { _ = w.Run(ctx) })
 			update := func(o podworkers.UpdatePodOptions) {
 				require.NoError(t, w.UpdatePod(o))
-				node.Settle()
+				node.RunUntilIdle()
 			}
 			update(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod("over", Phase(v1.PodFailed))})
 			update(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod("a")})

@@ -99,11 +99,11 @@ func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	shows := func(containers ...runtime.ContainerStatus) {
 		node.Cache.Set(&runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}}, Containers: containers})
 		require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: true, Pod: Pod("a")}))
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	record := func(state runtime.State) runtime.ContainerStatus {
 		return runtime.ContainerStatus{Container: runtime.Container{ID: "c", Name: "c", State: state}}
@@ -123,10 +123,10 @@ func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 	node.Advance(1)
 	assert.Len(t, uidsOf(node), 4, "the backoff is over")
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: Pod("a")}))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Len(t, uidsOf(node), 5, "somebody asked")
 	node.Kill(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Contains(t, node.Transcript(), "SyncTerminatingPod", "an end does not wait")
 }
 
@@ -193,15 +193,15 @@ func TestCancel_I20_OnlyWhatMustEndsACall(t *testing.T) {
 			node := simulation(t, Config{})
 			node.Create(Pod("a", Grace(30)))
 			if c.method == 2 {
-				node.Settle()
+				node.RunUntilIdle()
 				node.Kill(Pod("a", Grace(30)))
 				node.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true}, Reply{})
 			} else {
 				node.Syncer.Script("a", syncPod, Reply{Blocks: true}, Reply{})
 			}
-			node.Settle()
+			node.RunUntilIdle()
 			c.tell(node)
-			node.Settle()
+			node.RunUntilIdle()
 			assert.Equal(t, c.ends, count(node, "context canceled") == 1, node.Transcript())
 		})
 	}
@@ -211,7 +211,7 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 30 * time.Second}, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Grace(30)))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("a", Grace(30)))
 	node.Advance(time.Second)
 	node.KillWithin(Pod("a", Grace(30)), 5)
@@ -239,7 +239,7 @@ func TestKill_I2_BeforeTheCall(t *testing.T) {
 		node := simulation(t, Config{Seed: seed})
 		node.Cache.Takes(time.Second)
 		node.Create(Pod("a"))
-		node.Settle()
+		node.RunUntilIdle()
 		node.Go(func(context.Context) { node.Kill(Pod("a")) })
 		node.Advance(time.Minute)
 		assert.Equal(t, 0, count(node, "SyncPod"))
@@ -325,7 +325,7 @@ func TestObserve_AKillEndsTheWaitForASync(t *testing.T) {
 	node.Advance(time.Second)
 	assert.Equal(t, 0, count(node, "SyncTerminatingPod"), "it waits for its own")
 	node.Cache.Resume("a")
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 1, count(node, "a  is finished"))
 }
 
@@ -335,9 +335,9 @@ func TestSync_B079_AReplayHasTheMirrorThatWasSeen(t *testing.T) {
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { mirrors = append(mirrors, c.Mirror) }})
 	mirror := Pod("a", UID("m"), Mirror())
 	_ = node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod("a", Static()), MirrorPod: mirror})
-	node.Settle()
+	node.RunUntilIdle()
 	_ = node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: Pod("a", Static())})
-	node.Settle()
+	node.RunUntilIdle()
 	node.Advance(time.Minute)
 	require.Len(t, mirrors, 3)
 	assert.Same(t, mirror, mirrors[0])
@@ -359,15 +359,15 @@ func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
 		return &podworkers.KillPodOptions{Evict: true, PodStatusFunc: func(s *v1.PodStatus) { s.Reason = reason }}
 	}
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("first")})
-	node.Settle()
+	node.RunUntilIdle()
 	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("second")})
-	node.Settle()
+	node.RunUntilIdle()
 	node.Update(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []string{"", "first", "second", "second"}, got)
 	assert.True(t, node.Workers.View("a").ShouldPodContentBeRemoved(), "B-121: evicted")
 }
@@ -376,7 +376,7 @@ func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: 30 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	for i := range int64(9_999) {
 		_ = node.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: Pod("a", Version(i))})
 	}
@@ -414,7 +414,7 @@ func TestRetry_B102_AnAnswerEndsTheWaitForIt(t *testing.T) {
 		for _, uid := range pods {
 			node.Workers.Observed(uid, err)
 		}
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	for _, uid := range pods {
 		node.Create(Pod(string(uid)))
@@ -437,6 +437,6 @@ func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
 	assert.Empty(t, uidsOf(node))
 	node.Cache.Fail("a", nil)
 	node.Workers.Observed("a", nil)
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []types.UID{"a"}, uidsOf(node))
 }

@@ -118,7 +118,7 @@ func (h *historian) act() {
 	case 0:
 		h.Advance(time.Duration(h.one(15)) * time.Second)
 	case 1:
-		h.Settle()
+		h.RunUntilIdle()
 	case 2:
 		h.Step()
 	}

@@ -28,14 +28,14 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 	}
 	first, weakFirst := pod(1)
 	node.Create(first)
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(first)
-	node.Settle()
+	node.RunUntilIdle()
 	second, weakSecond := pod(2)
 	node.Create(second) // It waits for the first to end,
 	third, weakThird := pod(3)
 	node.Kill(third) // and is not wanted any more.
-	node.Settle()
+	node.RunUntilIdle()
 	runtime.GC()
 	assert.Nil(t, weakSecond.Value(), "what waited")
 	node.Advance(5 * time.Second)
@@ -48,13 +48,13 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 2, node.Workers.Queued())
 	node.Kill(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 1, node.Workers.Queued())
 	node.SyncKnown()
-	node.Settle()
+	node.RunUntilIdle()
 	node.SyncKnown()
 	assert.Zero(t, node.Workers.Queued())
 }
@@ -65,7 +65,7 @@ func TestLeftovers_ACallsContextEndsWithIt(t *testing.T) {
 	var left context.Context
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) { left = ctx }})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.ErrorIs(t, left.Err(), context.Canceled)
 }
 
@@ -98,9 +98,9 @@ func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
 func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	killed := node.KillRunning(Running("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
 	assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))

@@ -29,7 +29,7 @@ func TestLife_B092_APodThatEndsByItself(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("job", syncPod, Reply{Ends: true})
 	node.Create(Pod("job", Grace(30)))
-	node.Settle()
+	node.RunUntilIdle()
 	expect(t, node, `
 		0s       job  create
 		0s       job  SyncPod create: ok, at its own end
@@ -45,7 +45,7 @@ func TestLife_B005_SeenFirstWhenAllWasOver(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("job", Phase(v1.PodSucceeded)))
 	assert.True(t, node.Workers.View("job").IsPodKnownTerminated(), "B-008: at once")
-	node.Settle()
+	node.RunUntilIdle()
 	expect(t, node, `
 		0s       job  create
 		0s       job  is terminated
@@ -68,7 +68,7 @@ func TestLife_B007_SeenFirstWithSomethingRunning(t *testing.T) {
 			node.Create(Pod("job", Phase(v1.PodFailed)))
 			assert.False(t, node.Workers.View("job").IsPodKnownTerminated())
 			node.Cache.Fail("job", nil)
-			node.Settle()
+			node.RunUntilIdle()
 			assert.Equal(t, 0, count(node, "SyncPod"))
 			assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
 			assert.Equal(t, 1, count(node, "SyncTerminatedPod: ok"))
@@ -96,7 +96,7 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 func TestUpdate_B001_OnlyAKillSpeaksOfARunningPod(t *testing.T) {
 	node := simulation(t, Config{})
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("ghost")}))
-	node.Settle()
+	node.RunUntilIdle()
 	expect(t, node, `0s       ghost  update what runs`)
 }
 
@@ -106,11 +106,11 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { got = c.Pod }})
 	pod := Pod("a")
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod, RunningPod: Running("b")}))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Same(t, pod, got)
 	assert.False(t, node.Workers.View("b").Known())
 	node.Kill(pod)
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 0, count(node, "Runtime"))
 }
 
@@ -120,9 +120,9 @@ func TestKill_AWantedPodIsSpared(t *testing.T) {
 	node := simulation(t, Config{})
 	before := node.Workers.Generation()
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	killed := node.KillPod(podworkers.UpdatePodOptions{RunningPod: Running("a"), Generation: before})
-	node.Settle()
+	node.RunUntilIdle()
 	require.ErrorIs(t, killed.Err(), podworkers.ErrSpared)
 	assert.False(t, node.Workers.View("a").IsPodTerminationRequested())
 }
@@ -131,7 +131,7 @@ func TestReuse_F15_ANewLifeBeginsWhenTheOldOneEnds(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Update(Pod("a", Version(1), Deleted(30)))
 	node.Advance(time.Second)
 	node.Create(Pod("a", Version(2)))
@@ -155,9 +155,9 @@ func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	for version := int64(2); version <= 4; version++ {
 		node.Create(Pod("a", Version(version)))
 		node.Advance(time.Second)
@@ -172,9 +172,9 @@ func TestReuse_AKillReachesTheOneThatWaits(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	first := node.Kill(Pod("a", Version(1)))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Create(Pod("a", Version(2)))
 	second := node.Kill(Pod("a", Version(2)))
 	node.Advance(time.Minute)
@@ -217,7 +217,7 @@ func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
 	assert.Equal(t, 1, count(node, "there  SyncPod create: ok"), node.Transcript())
 	node.Syncer.Script("there", syncTerminatingPod, Reply{Blocks: true})
 	node.Kill(there)
-	node.Settle()
+	node.RunUntilIdle()
 	assert.True(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_other"))
 	assert.False(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"))
 }
@@ -228,7 +228,7 @@ func TestStatic_I12_DirectHandOver(t *testing.T) {
 	node.Syncer.Script("old", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Syncer.Script("old", syncTerminatedPod, Reply{Blocks: true})
 	node.Create(Pod("web", Static(), UID("old")), Pod("web", Static(), UID("new")))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("web", Static(), UID("old")))
 	assert.True(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"), "B-123")
 	node.Advance(10 * time.Second)
@@ -250,13 +250,13 @@ func TestStatic_I12_DirectHandOver(t *testing.T) {
 func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("kept"), Pod("gone"))
-	node.Settle()
+	node.RunUntilIdle()
 	states := node.SyncKnown(Pod("kept"))
 	assert.Equal(t, map[types.UID]podworkers.PodWorkerSync{
 		"kept": {State: lifecycle.Syncing, HasConfig: true},
 		"gone": {State: lifecycle.Terminating, HasConfig: true, Orphan: true},
 	}, states)
-	node.Settle()
+	node.RunUntilIdle()
 	states = node.SyncKnown(Pod("kept"), nil) // A nil pod is no pod.
 	assert.Len(t, states, 1)
 	assert.False(t, node.Workers.View("gone").Known())
@@ -266,7 +266,7 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a", Source("file")), Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	states := node.Workers.SyncKnownPods(podworkers.KnownPods{
 		Generation:    node.Workers.Generation(),
 		Authoritative: func(source string) bool { return source == "api" },
@@ -281,7 +281,7 @@ func TestSyncKnown_SparesWhatIsNewer(t *testing.T) {
 	node := simulation(t, Config{})
 	picture := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, lifecycle.Syncing, node.Workers.SyncKnownPods(picture)["a"].State)
 }
 

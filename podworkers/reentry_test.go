@@ -116,7 +116,7 @@ func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 		own = node.Kill(Pod("a"))
 	}})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assertResolved(t, own)
 	assert.Equal(t, 1, count(node, "a  is finished"))
 	assert.Equal(t, 1, count(node, "b  SyncPod create: ok"))
@@ -131,7 +131,7 @@ func TestSyncer_F86_WaitsForItsOwnEnd(t *testing.T) {
 		waited = node.Kill(Pod("a")).Wait(ctx)
 	}})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.ErrorIs(t, waited, context.Canceled)
 	assert.Equal(t, 1, count(node, "a  is finished"))
 }
@@ -156,7 +156,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	node.Go(func(ctx context.Context) { _ = w.Run(ctx) })
 	update := func(uid string) {
 		require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod(uid)}))
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	update("a") // Observation 1, then a call that fails.
@@ -172,7 +172,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	update("a")
 	w.Kill(podworkers.UpdatePodOptions{Pod: Pod("a")})
 	m.Resume("a")
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []uint64{4, 4}, m.asked["a"][4:6])
 	require.Equal(t, lifecycle.Finished, w.View("a").Phase())
 
@@ -202,7 +202,7 @@ func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
 			o.StartTime = start.Add(at)
 		}
 		require.NoError(t, w.UpdatePod(o))
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	node.Advance(11 * time.Second)
 	boom := synced[1].Err

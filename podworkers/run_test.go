@@ -28,7 +28,7 @@ func TestRun_WhatWasToldBeforeIsDoneThen(t *testing.T) {
 	node.Create(Pod("a"), Pod("b"), Pod("c"))
 	node.Kill(Pod("b"))
 	assert.Empty(t, uidsOf(node))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 2, count(node, "SyncPod create: ok"))
 	assert.Equal(t, 1, count(node, "b  is finished"))
 }
@@ -41,22 +41,22 @@ func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
 	node.SyncKnown()
 	require.False(t, node.Workers.View("a").Known())
 	node.Create(Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Update(Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []types.UID{"b", "b"}, uidsOf(node))
 }
 
 func TestRun_IsCalledOnce(t *testing.T) {
 	node := simulation(t, Config{})
-	node.Settle()
+	node.RunUntilIdle()
 	var second, third error
 	node.Go(func(ctx context.Context) { second = node.Workers.Run(ctx) })
-	node.Settle()
+	node.RunUntilIdle()
 	require.ErrorIs(t, second, podworkers.ErrRunning)
 	node.Stop()
 	node.Go(func(ctx context.Context) { third = node.Workers.Run(ctx) })
-	node.Settle()
+	node.RunUntilIdle()
 	require.ErrorIs(t, third, podworkers.ErrRunning)
 }
 
@@ -64,12 +64,12 @@ func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, Reply{Blocks: true})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Update(Pod("a")) // Waits for the call.
 	node.Create(Pod("b")) // Waits for a slot.
 	node.Cache.Hang("c")
 	node.Create(Pod("c")) // Waits for a status.
-	node.Settle()
+	node.RunUntilIdle()
 	node.Stop()
 	err, ended := node.Ended()
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestRun_EndsWhenItsContextHasEndedBefore(t *testing.T) {
 func TestRun_AfterIt(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Stop()
 	require.ErrorIs(t, node.UpdatePod(podworkers.UpdatePodOptions{Pod: Pod("a")}), podworkers.ErrStopped)
 	require.ErrorIs(t, node.UpdatePod(podworkers.UpdatePodOptions{Pod: Pod("b")}), podworkers.ErrStopped)
@@ -111,10 +111,10 @@ func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
 	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, Deaf: true})
 	node.Syncer.Script("fine", syncPod, Reply{Takes: time.Hour})
 	node.Create(Pod("mad"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("mad"))
 	node.Create(Pod("fine"), Pod("deaf"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Stop()
 	_, ended := node.Ended()
 	require.False(t, ended)
@@ -128,13 +128,13 @@ func TestRun_WaitsForEverIfToldSo(t *testing.T) {
 	node := simulation(t, Config{DrainTimeout: -1})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
 	node.Create(Pod("deaf"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Stop()
 	node.Advance(24 * time.Hour)
 	_, ended := node.Ended()
 	require.False(t, ended)
 	node.Syncer.Release()
-	node.Settle()
+	node.RunUntilIdle()
 	err, ended := node.Ended()
 	assert.NoError(t, err)
 	assert.True(t, ended)
@@ -156,7 +156,7 @@ func TestUpdate_F87_Nonsense(t *testing.T) {
 		}
 	}
 	assert.Zero(t, node.Workers.Generation(), "nothing has changed")
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Empty(t, node.Transcript())
 }
 
@@ -168,37 +168,37 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 	}{
 		"terminated": {func(n *Stepper) *podworkers.Completion {
 			n.Create(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("a"))
 		}, nil},
 		"after errors": {func(n *Stepper) *podworkers.Completion {
 			n.Syncer.Script("a", syncTerminatingPod, Reply{Err: boom}, Reply{Panic: "boom"}, Reply{})
 			n.Create(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("a"))
 		}, nil},
 		"cleanup fails": {func(n *Stepper) *podworkers.Completion {
 			n.Syncer.Script("a", syncTerminatedPod, Reply{Err: boom})
 			n.Create(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("a"))
 		}, nil},
 		"finished before": {func(n *Stepper) *podworkers.Completion {
 			n.Create(Pod("a"))
 			n.Kill(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("a"))
 		}, nil},
 		"terminated before": {func(n *Stepper) *podworkers.Completion {
 			n.Syncer.Script("a", syncTerminatedPod, Reply{Err: boom})
 			n.Create(Pod("a"))
 			n.Kill(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("a"))
 		}, nil},
 		"never started": {func(n *Stepper) *podworkers.Completion {
 			n.Create(Pod("w", Static(), UID("first")), Pod("w", Static(), UID("second")))
-			n.Settle()
+			n.RunUntilIdle()
 			return n.Kill(Pod("w", Static(), UID("second")))
 		}, nil},
 		"forgotten": {func(n *Stepper) *podworkers.Completion {
@@ -216,18 +216,18 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 		"stopped": {func(n *Stepper) *podworkers.Completion {
 			n.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true})
 			n.Create(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			c := n.Kill(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			n.Stop()
 			return c
 		}, podworkers.ErrStopped},
 		"stopped while deaf": {func(n *Stepper) *podworkers.Completion {
 			n.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true, Deaf: true})
 			n.Create(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			c := n.Kill(Pod("a"))
-			n.Settle()
+			n.RunUntilIdle()
 			n.Stop()
 			assertResolved(t, c)
 			n.Syncer.Release() // Its success comes too late to change the answer.
@@ -251,11 +251,11 @@ func TestCompletion_ManyHandlesOneEnd(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	var handles []*podworkers.Completion
 	for range 10 {
 		handles = append(handles, node.Kill(Pod("a")))
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	for _, h := range handles {
 		select {
@@ -277,16 +277,16 @@ func TestIncarnation_OfACall(t *testing.T) {
 		seen = append(seen, podworkers.IncarnationFrom(context.WithValue(ctx, key{}, 1)))
 	}})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.SyncKnown()
-	node.Settle()
+	node.RunUntilIdle()
 	node.SyncKnown()
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []uint64{1, 2, 3}, seen, "a UID never has a number twice")
 	assert.Zero(t, podworkers.IncarnationFrom(context.Background()))
 	assert.EqualValues(t, 7, podworkers.IncarnationFrom(podworkers.WithIncarnation(context.Background(), 7)))
@@ -297,11 +297,11 @@ func TestView_PhasesOfAKill(t *testing.T) {
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: time.Second})
 	node.Syncer.Script("a", syncTerminatedPod, Reply{Takes: time.Second})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Kill(Pod("a"))
 	v := node.Workers.View("a")
 	assert.True(t, v.IsPodTerminationRequested() && !v.ShouldPodContainersBeTerminating(), "B-118")
-	node.Settle()
+	node.RunUntilIdle()
 	v = node.Workers.View("a")
 	assert.True(t, v.ShouldPodContainersBeTerminating() && v.CouldHaveRunningContainers(), "B-119")
 	node.Advance(time.Second)

@@ -46,7 +46,7 @@ func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
 	pods, names := many(30)
 	for _, pod := range pods {
 		node.Create(pod)
-		node.Settle()
+		node.RunUntilIdle()
 	}
 	node.Advance(10 * time.Second)
 	assert.Equal(t, 3, mostAtOnce(node, true))
@@ -61,26 +61,26 @@ func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
 func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(Pod("killed"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Syncer.Script("", syncPod, Reply{Blocks: true})
 	pods, _ := many(5)
 	node.Create(pods...)
-	node.Settle()
+	node.RunUntilIdle()
 	killed := node.Kill(Pod("killed"))
-	node.Settle()
+	node.RunUntilIdle()
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
 
 	node = simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(pods...)
-	node.Settle()
+	node.RunUntilIdle()
 	node.Syncer.Script("", syncTerminatingPod, Reply{Blocks: true})
 	for _, pod := range pods {
 		node.Kill(pod)
 	}
-	node.Settle()
+	node.RunUntilIdle()
 	node.Create(Pod("wanted"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, 1, count(node, "wanted  SyncPod create: ok"))
 	assert.Equal(t, 1, mostAtOnce(node, false))
 }
@@ -92,11 +92,11 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 		node := simulation(t, Config{MaxSyncs: 1, Seed: seed})
 		node.Syncer.Script("a", syncPod, Reply{Takes: time.Second})
 		node.Create(Pod("a"))
-		node.Settle()
+		node.RunUntilIdle()
 		node.Create(Pod("b"))
-		node.Settle()
+		node.RunUntilIdle()
 		node.Create(Pod("c"))
-		node.Settle()
+		node.RunUntilIdle()
 		node.Go(func(ctx context.Context) { // At the very moment in which a ends.
 			_ = executor.Over(node.Clock()).Sleep(ctx, time.Second)
 			node.Kill(Pod("b"))
@@ -104,7 +104,7 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 		node.Advance(2 * time.Second)
 		assert.Equal(t, 1, count(node, "c  SyncPod create: ok"), "seed %d\n%s", seed, node.Transcript())
 		node.Create(Pod("d"))
-		node.Settle()
+		node.RunUntilIdle()
 		assert.Equal(t, 1, count(node, "d  SyncPod create: ok"), "seed %d: the slot is free again", seed)
 	}
 }
@@ -113,7 +113,7 @@ func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	assert.Equal(t, []types.UID{"b"}, uidsOf(node))
 }
 
@@ -132,7 +132,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	node.Syncer.Script("", syncTerminatingPod, grace(node, 3, 10*time.Second))
 	pods, _ := many(4)
 	node.Create(pods...)
-	node.Settle()
+	node.RunUntilIdle()
 	for _, pod := range pods {
 		node.Kill(pod)
 	}
@@ -145,7 +145,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	mark := len(node.Trace.Events())
 	more := []*v1.Pod{Pod("x"), Pod("y"), Pod("z")}
 	node.Create(more...)
-	node.Settle()
+	node.RunUntilIdle()
 	for _, pod := range more {
 		node.Kill(pod)
 	}
@@ -169,11 +169,11 @@ func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
 	node.Syncer.Script("a", syncPod, grace(node, 1, time.Hour))
 	node.Syncer.Script("b", syncPod, Reply{Blocks: true, Deaf: true})
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Create(Pod("b"))
-	node.Settle()
+	node.RunUntilIdle()
 	killed := node.Kill(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	assertResolved(t, killed)
 }
 

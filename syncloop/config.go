@@ -17,8 +17,8 @@ import (
 const (
 	// DefaultHousekeepingPeriod is the least time between two cleanups.
 	DefaultHousekeepingPeriod = 2 * time.Second
-	// DefaultSettleTimeout is how long the loop waits for first pictures.
-	DefaultSettleTimeout = 3 * time.Second
+	// DefaultStartTimeout is how long the loop waits for first pictures.
+	DefaultStartTimeout = 3 * time.Second
 	// DefaultStuckAfter is how long a single step of the loop may take before
 	// the loop counts as unhealthy.
 	DefaultStuckAfter = 5 * time.Minute
@@ -45,13 +45,13 @@ type Config struct {
 	// HousekeepingPeriod is the least time between two cleanups; zero is
 	// DefaultHousekeepingPeriod.
 	HousekeepingPeriod time.Duration
-	// Settled is asked at the beginning of Run, again after every wake-up,
+	// ReadyToStart is asked at the beginning of Run, again after every wake-up,
 	// whether the first pictures of desire and of the runtime are there; nil
 	// begins at once.
-	Settled func() bool
-	// SettleTimeout is how long Run waits for that; zero is
-	// DefaultSettleTimeout.
-	SettleTimeout time.Duration
+	ReadyToStart func() bool
+	// StartTimeout is how long Run waits for that; zero is
+	// DefaultStartTimeout.
+	StartTimeout time.Duration
 	// StuckAfter makes Healthy fail when one step takes longer; zero is
 	// DefaultStuckAfter.
 	StuckAfter time.Duration
@@ -134,14 +134,14 @@ func (c *Config) complete() error {
 	if c.HousekeepingPeriod == 0 {
 		c.HousekeepingPeriod = DefaultHousekeepingPeriod
 	}
-	if c.SettleTimeout < 0 {
-		errs = append(errs, errors.New("syncloop: Config.SettleTimeout is negative"))
+	if c.StartTimeout < 0 {
+		errs = append(errs, errors.New("syncloop: Config.StartTimeout is negative"))
 	}
-	if c.SettleTimeout == 0 {
-		c.SettleTimeout = DefaultSettleTimeout
+	if c.StartTimeout == 0 {
+		c.StartTimeout = DefaultStartTimeout
 	}
-	if c.Settled == nil {
-		c.Settled = func() bool { return true }
+	if c.ReadyToStart == nil {
+		c.ReadyToStart = func() bool { return true }
 	}
 	if c.StuckAfter == 0 {
 		c.StuckAfter = DefaultStuckAfter

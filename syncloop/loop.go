@@ -83,11 +83,11 @@ func New(config Config) (*Loop, error) {
 // Run steps whenever there is something to do, until ctx ends. It returns nil
 // then. It is called once.
 //
-// It begins once Config.Settled says so, or after Config.SettleTimeout.
+// It begins once Config.ReadyToStart says so, or after Config.StartTimeout.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.changes.Close()
 	defer l.end()
-	l.settle(ctx)
+	l.waitUntilReady(ctx)
 	for ctx.Err() == nil {
 		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {
 			break
@@ -243,12 +243,12 @@ func (l *Loop) end() {
 	}
 }
 
-// settle waits until the first pictures are there: of desire from each source,
+// waitUntilReady waits until the first pictures are there: of desire from each source,
 // and of the runtime. Who decides on half of them refuses what has run for
 // days, because it heard of a newcomer first.
-func (l *Loop) settle(ctx context.Context) {
-	end := l.executor.Now().Add(l.config.SettleTimeout)
-	for !l.config.Settled() {
+func (l *Loop) waitUntilReady(ctx context.Context) {
+	end := l.executor.Now().Add(l.config.StartTimeout)
+	for !l.config.ReadyToStart() {
 		if signalled, err := l.wake.WaitUntil(ctx, end); err != nil || !signalled {
 			return
 		}
@@ -324,10 +324,10 @@ func (l *Loop) sync(ctx context.Context, uid types.UID) {
 	}
 }
 
-// settle is how long a change waits for others that belong to it: a pod's end
+// waitUntilReady is how long a change waits for others that belong to it: a pod's end
 // reaches the loop from its worker, from the runtime and from its source, in
 // an order that is chance. What has become of it is looked at once.
-const settle = 100 * time.Millisecond
+const waitUntilReady = 100 * time.Millisecond
 
 // clean runs housekeeping if something changed, has settled, and the last one
 // is long enough ago; otherwise it says when it should.
@@ -363,7 +363,7 @@ func (l *Loop) cleanDue() (at time.Time, wanted bool) {
 	if l.mu.touched.IsZero() {
 		return time.Time{}, false
 	}
-	if at = l.mu.touched.Add(settle); at.Before(l.cleanAt) {
+	if at = l.mu.touched.Add(waitUntilReady); at.Before(l.cleanAt) {
 		at = l.cleanAt
 	}
 	return at, true

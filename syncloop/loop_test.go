@@ -58,7 +58,7 @@ func newBench(clk clock.Clock) *bench {
 	}
 	b.loop, err = syncloop.New(syncloop.Config{
 		Handler: b, Updates: b.stream, Desired: b.desired, Changes: b.pleg, Readiness: b, Clock: clk,
-		Settled: func() bool { return b.settled == nil || b.settled() },
+		ReadyToStart: func() bool { return b.settled == nil || b.settled() },
 		Hooks: syncloop.Hooks{Cleanup: func(took time.Duration, err error) {
 			if err != nil {
 				line, _, _ := strings.Cut(err.Error(), "\n")
@@ -240,7 +240,7 @@ func newSimulation(t *testing.T) *simulation {
 	b.ctx, b.end = executor.WithCancel(t.Context())
 	t.Cleanup(func() {
 		b.end()
-		b.Settle()
+		b.RunUntilIdle()
 		assert.Zero(t, b.process.Running(), "nothing is left behind")
 	})
 	return b
@@ -251,7 +251,7 @@ func (b *simulation) run() {
 		_ = b.loop.Run(b.ctx)
 		b.ran = true
 	})
-	b.Settle()
+	b.RunUntilIdle()
 }
 
 // at runs the simulation until so many seconds after its start.
@@ -263,7 +263,7 @@ func (b *simulation) at(seconds float64) {
 func (b *simulation) relist(t *testing.T) {
 	var err error
 	b.process.Go(func() { err = b.pleg.Relist(b.ctx) })
-	b.Settle()
+	b.RunUntilIdle()
 	require.NoError(t, err)
 }
 
@@ -347,7 +347,7 @@ func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
 	b.transcript()
 	for range 2 {
 		b.loop.Probed(syncloop.ProbeResult{UID: "a", ContainerID: "c", Probe: syncloop.Liveness})
-		b.Settle()
+		b.RunUntilIdle()
 		assert.Equal(t, []string{"10.0 syncs [a]"}, b.transcript())
 	}
 }
@@ -420,7 +420,7 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	b.on("additions", func() error { panic("oh") })
 	b.on("syncs", func() error { panic("oh") })
 	b.stream.bring(update(source.ADD, "a"), update(source.UPDATE, "a"))
-	b.Settle()
+	b.RunUntilIdle()
 	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.transcript())
 	b.at(20)
 	b.transcript()
@@ -503,7 +503,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	b.run()
 	b.at(10)
 	b.end()
-	b.Settle()
+	b.RunUntilIdle()
 	require.True(t, b.ran)
 	b.transcript()
 	steps := b.steps()
@@ -610,10 +610,10 @@ func TestFlush_WaitsForAWholeStep(t *testing.T) {
 	assert.Equal(t, []string{"before <nil> after 1 calls", "during <nil> after 0 calls"}, flushed)
 
 	b.end()
-	b.Settle()
+	b.RunUntilIdle()
 	var err error
 	b.process.Go(func() { err = b.loop.Flush(context.Background()) })
-	b.Settle()
+	b.RunUntilIdle()
 	assert.ErrorIs(t, err, syncloop.ErrStopped)
 }
 

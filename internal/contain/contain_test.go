@@ -107,7 +107,7 @@ func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
 	} {
 		p.Go(f)
 		var fault *executor.Fault
-		require.ErrorAs(t, panicOf(s.Settle), &fault, name)
+		require.ErrorAs(t, panicOf(s.RunUntilIdle), &fault, name)
 		assert.ErrorContains(t, fault, "nothing waits on a clock's channel", name)
 	}
 }

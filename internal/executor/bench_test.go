@@ -35,7 +35,7 @@ func BenchmarkSleep(b *testing.B) {
 			}
 		})
 	}
-	s.Settle()
+	s.RunUntilIdle()
 	b.ReportAllocs()
 	for b.Loop() {
 		advance(s)

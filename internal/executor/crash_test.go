@@ -46,7 +46,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 		executor.NewGroup(p).Go(func() { t.Error("a crashed process has forked") })
 		return err
 	})
-	s.Settle()
+	s.RunUntilIdle()
 	p.Go(func() { t.Error("born, but never had a step") })
 	p.Crash()
 	p.Crash()
@@ -73,7 +73,7 @@ func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
 		})
 		order = append(order, "caller")
 	})
-	s.Settle()
+	s.RunUntilIdle()
 	p.Crash()
 	assert.Equal(t, []string{"call", "call", "call", "caller"}, order)
 }
@@ -84,7 +84,7 @@ func TestCrash_FromWithin(t *testing.T) {
 	s, p := simulation(t, 1)
 	var inside, other error
 	p.Go(func() { other = p.Sleep(context.Background(), time.Hour) })
-	s.Settle()
+	s.RunUntilIdle()
 	p.Go(func() {
 		p.Crash()
 		assert.Equal(t, 2, p.Running())
@@ -102,12 +102,12 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 	t.Cleanup(harness.Crash)
 	var err error
 	agent.Go(func() { err = harness.Sleep(context.Background(), time.Hour) }) // A slow call into the world.
-	s.Settle()
+	s.RunUntilIdle()
 	harness.Go(func() {
 		agent.Crash()
 		_ = harness.Sleep(context.Background(), time.Second)
 	})
-	s.Settle()
+	s.RunUntilIdle()
 	assert.ErrorIs(t, err, executor.ErrCrashed)
 	assert.Zero(t, agent.Running())
 	assert.Equal(t, 1, harness.Running(), "the world goes on")
@@ -118,7 +118,7 @@ func TestCrash_OfTheHarnessIsNoticedWhenTheWaitEnds(t *testing.T) {
 	harness := s.NewProcess()
 	var err error
 	agent.Go(func() { err = harness.Sleep(context.Background(), time.Second) })
-	s.Settle()
+	s.RunUntilIdle()
 	harness.Crash()
 	assert.Equal(t, 1, agent.Running())
 	s.RunUntil(start.Add(time.Second))
@@ -136,7 +136,7 @@ func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
 			}
 		})
 	}
-	s.Settle()
+	s.RunUntilIdle()
 	assert.ErrorContains(t, panicOf(p.Crash), "on the way out")
 	assert.Equal(t, 3, unwound)
 	assert.Zero(t, p.Running()+s.Left())
@@ -146,7 +146,7 @@ func TestPanic_ReachesTheDriverAndTheSimulationGoesOn(t *testing.T) {
 	s, p := simulation(t, 1)
 	cause := errors.New("boom")
 	p.Go(func() { panic(cause) })
-	err := panicOf(s.Settle)
+	err := panicOf(s.RunUntilIdle)
 	assert.ErrorIs(t, err, cause)
 	var panicked *executor.Panicked
 	require.ErrorAs(t, err, &panicked)
@@ -154,7 +154,7 @@ func TestPanic_ReachesTheDriverAndTheSimulationGoesOn(t *testing.T) {
 	assert.Zero(t, p.Running())
 	done := false
 	p.Go(func() { done = true })
-	s.Settle()
+	s.RunUntilIdle()
 	assert.True(t, done)
 }
 
@@ -163,7 +163,7 @@ func TestGoexit_EndsTheDriver(t *testing.T) {
 	s, p := simulation(t, 1)
 	t.Run("inner", func(t *testing.T) {
 		p.Go(func() { t.SkipNow() })
-		s.Settle()
+		s.RunUntilIdle()
 		panic("not reached")
 	})
 	assert.Zero(t, p.Running()+s.Left())
@@ -205,7 +205,7 @@ func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
 			_ = p.NewEvent().Wait(ended)
 		}
 	})
-	assert.ErrorContains(t, panicOf(s.Settle), "ignores the error of its wait: context canceled")
+	assert.ErrorContains(t, panicOf(s.RunUntilIdle), "ignores the error of its wait: context canceled")
 
 	p.Go(func() {
 		_ = p.Sleep(context.Background(), time.Hour)
@@ -213,7 +213,7 @@ func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
 			_ = p.Sleep(context.Background(), time.Hour)
 		}
 	})
-	s.Settle()
+	s.RunUntilIdle()
 	assert.ErrorContains(t, panicOf(p.Crash), "ignores the error of its wait: executor: the process has crashed")
 	assert.Zero(t, p.Running())
 }

@@ -96,10 +96,10 @@ func TestEvent_SimulationLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 				first, _ = e.WaitUntil(ctx, start.Add(time.Second))
 				second = e.Wait(context.Background()) == nil
 			})
-			s.Settle()
+			s.RunUntilIdle()
 			end(s, cancel)
 			e.Signal()
-			s.Settle()
+			s.RunUntilIdle()
 			assert.False(t, first)
 			assert.True(t, second)
 			assert.Zero(t, p.Running())
@@ -111,9 +111,9 @@ func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
 	s, p := simulation(t, 1)
 	e := p.NewEvent()
 	p.Go(func() { _ = e.Wait(context.Background()) })
-	s.Settle()
+	s.RunUntilIdle()
 	p.Go(func() { _ = e.Wait(context.Background()) })
-	assert.ErrorContains(t, panicOf(s.Settle), "two wait for one event")
+	assert.ErrorContains(t, panicOf(s.RunUntilIdle), "two wait for one event")
 	assert.Equal(t, 1, p.Running(), "the first still waits")
 }
 
@@ -123,10 +123,10 @@ func TestLatch_OpenedBeforeTheWaiterHeardOfTheCancel(t *testing.T) {
 	l := p.NewLatch()
 	err := context.Canceled
 	p.Go(func() { err = l.Wait(ctx) })
-	s.Settle()
+	s.RunUntilIdle()
 	cancel()
 	l.Open()
-	s.Settle()
+	s.RunUntilIdle()
 	assert.NoError(t, err)
 }
 

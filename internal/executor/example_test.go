@@ -46,7 +46,7 @@ func ExampleNewScheduler() {
 		for _, name := range []string{"a", "b", "c"} {
 			process.Go(func() { fmt.Print(name) })
 		}
-		simulation.Settle()
+		simulation.RunUntilIdle()
 		fmt.Println(" in", simulation.Steps(), "steps")
 	}
 	// Output:

@@ -38,10 +38,10 @@ func inGoroutine(f func()) (returned bool) {
 func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, drive := range map[string]func(*executor.Scheduler){
-			"Step":     func(s *executor.Scheduler) { s.Step() },
-			"Settle":   (*executor.Scheduler).Settle,
-			"RunUntil": func(s *executor.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
-			"RunWhile": func(s *executor.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
+			"Step":         func(s *executor.Scheduler) { s.Step() },
+			"RunUntilIdle": (*executor.Scheduler).RunUntilIdle,
+			"RunUntil":     func(s *executor.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
+			"RunWhile":     func(s *executor.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
 		} {
 			s, stalled := guarded()
 			never := make(chan struct{})
@@ -52,7 +52,7 @@ func TestGuard_TellsWhatHasStoppedTheThread(t *testing.T) {
 			assert.False(t, inGoroutine(func() { drive(s) }), "%s: nothing goes on", name)
 			close(never)
 			s.Resume()
-			assert.True(t, inGoroutine(s.Settle), name)
+			assert.True(t, inGoroutine(s.RunUntilIdle), name)
 		}
 	})
 }
@@ -77,12 +77,12 @@ func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
 		s, _ := guarded()
 		p := s.NewProcess()
 		p.Go(func() { panic("boom") })
-		assert.ErrorContains(t, panicOf(s.Settle), "boom")
+		assert.ErrorContains(t, panicOf(s.RunUntilIdle), "boom")
 		p.Go(func() { runtime.Goexit() })
-		assert.False(t, inGoroutine(s.Settle))
+		assert.False(t, inGoroutine(s.RunUntilIdle))
 		ran := false
 		p.Go(func() { ran = true })
-		s.Settle()
+		s.RunUntilIdle()
 		assert.True(t, ran, "the scheduler goes on")
 	})
 }

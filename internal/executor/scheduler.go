@@ -85,10 +85,10 @@ func (s *Scheduler) step() bool {
 	return true
 }
 
-// Settle steps until nothing is ready, so that only time can change anything.
-func (s *Scheduler) Settle() { s.driven(s.settle) }
+// RunUntilIdle steps until nothing is ready, so that only time can change anything.
+func (s *Scheduler) RunUntilIdle() { s.driven(s.runUntilIdle) }
 
-func (s *Scheduler) settle() {
+func (s *Scheduler) runUntilIdle() {
 	for s.step() {
 	}
 }
@@ -119,22 +119,22 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 	}
 }
 
-// RunUntil settles, then moves from timer to timer, settling at each, until
+// RunUntil runs until idle, then moves from timer to timer, until idle at each, until
 // the clock shows t.
 func (s *Scheduler) RunUntil(t time.Time) { s.driven(func() { s.runUntil(t) }) }
 
 func (s *Scheduler) runUntil(t time.Time) {
-	s.settle()
+	s.runUntilIdle()
 	for {
 		due, ok := s.Next()
 		if !ok || due.After(t) {
 			break
 		}
 		s.AdvanceTo(due)
-		s.settle()
+		s.runUntilIdle()
 	}
 	s.AdvanceTo(t)
-	s.settle()
+	s.runUntilIdle()
 }
 
 // look wakes whoever waits on a context of another make that has ended.

@@ -35,7 +35,7 @@ func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
 	s, p := simulation(t, 1)
 	woke := false
 	p.Go(func() { woke = p.Sleep(context.Background(), time.Second) == nil })
-	s.Settle()
+	s.RunUntilIdle()
 	s.AdvanceTo(start.Add(time.Minute))
 	s.AdvanceTo(start)
 	assert.False(t, woke)
@@ -80,18 +80,18 @@ func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
 	s, p := simulation(t, 1)
 	root := executor.NewContext(context.Background())
 	ctx, cancel := p.WithDeadline(root, start.Add(time.Hour))
-	s.Settle()
+	s.RunUntilIdle()
 	assert.Equal(t, 1, p.Running(), "it sleeps")
 	assert.Equal(t, 1, s.Left(), "on a timer")
 	cancel()
-	s.Settle()
+	s.RunUntilIdle()
 	assert.ErrorIs(t, ctx.Err(), context.Canceled)
 	assert.Zero(t, p.Running()+s.Left()+root.Callbacks())
 
 	ctx, cancel = p.WithDeadline(root, start.Add(time.Hour))
 	defer cancel()
 	root.Cancel(context.Canceled)
-	s.Settle()
+	s.RunUntilIdle()
 	assert.ErrorIs(t, ctx.Err(), context.Canceled)
 	assert.Zero(t, p.Running()+s.Left())
 }
@@ -141,9 +141,9 @@ func TestStandardContextsInASimulation(t *testing.T) {
 			for _, ctx := range []context.Context{standard, onTop, executor.NewContext(onTop)} {
 				p.Go(func() { errs = append(errs, p.Sleep(ctx, time.Hour)) })
 			}
-			s.Settle()
+			s.RunUntilIdle()
 			end()
-			s.Settle()
+			s.RunUntilIdle()
 			assert.Equal(t, []error{context.Canceled, context.Canceled, context.Canceled}, errs)
 			assert.Zero(t, p.Running()+s.Left())
 		})

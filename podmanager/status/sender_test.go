@@ -59,7 +59,7 @@ func (s *sending) run() {
 	ctx, cancel := executor.WithCancel(context.Background())
 	s.cancel, s.ended = cancel, false
 	s.process.Go(func() { s.err, s.ended = s.sender.Run(ctx), true })
-	s.simulation.Settle()
+	s.simulation.RunUntilIdle()
 }
 
 // Send takes its time.
@@ -157,7 +157,7 @@ func TestSender_EndsAndReadinessGoFirst(t *testing.T) {
 	s.at(time.Second)
 	s.heard()
 	s.SetPodStatus(newPod("x"), phase(v1.PodPending))
-	s.simulation.Settle() // It is being sent.
+	s.simulation.RunUntilIdle() // It is being sent.
 	s.SetPodStatus(newPod("a"), func() v1.PodStatus { r := ready(v1.ConditionTrue); r.Reason = "still"; return r }())
 	s.SetPodStatus(newPod("e"), phase(v1.PodPending))
 	s.SetPodStatus(newPod("b"), ready(v1.ConditionFalse))
@@ -287,7 +287,7 @@ func TestSender_EndsAtOnceWithoutADrain(t *testing.T) {
 	s.latency = time.Hour
 	s.run()
 	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.simulation.Settle()
+	s.simulation.RunUntilIdle()
 	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
 	assert.EqualError(t, s.end(0), "status: not everything was sent: of pods [a b]")
 	assert.Empty(t, s.heard())
@@ -319,7 +319,7 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 	s.at(time.Second)
 	s.latency = time.Hour
 	s.SetPodStatus(newPod("h"), phase(v1.PodRunning))
-	s.simulation.Settle()
+	s.simulation.RunUntilIdle()
 	s.latency = 20 * time.Millisecond
 	s.SetPodStatus(newPod("q"), phase(v1.PodRunning))
 	s.at(4 * time.Second)
@@ -332,7 +332,7 @@ func TestSender_RunsOnce(t *testing.T) {
 	s := newSending(t)
 	s.run()
 	s.process.Go(func() { assert.ErrorIs(t, s.sender.Run(context.Background()), status.ErrSenderRuns) })
-	s.simulation.Settle()
+	s.simulation.RunUntilIdle()
 	require.NoError(t, s.end(0))
 }
 

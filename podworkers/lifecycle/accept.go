@@ -197,9 +197,9 @@ func (t *Table) ticket(r *record, c change, out *Effects) Ticket {
 	t.tickets++
 	switch {
 	case c.spared:
-		settle(out, r, t.tickets, Spared)
+		resolveTicket(out, r, t.tickets, Spared)
 	case r.stage >= terminated:
-		settle(out, r, t.tickets, AlreadyStopped)
+		resolveTicket(out, r, t.tickets, AlreadyStopped)
 	default:
 		t.hold(r, t.tickets)
 	}

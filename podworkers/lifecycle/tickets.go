@@ -13,13 +13,13 @@ func (t *Table) resolve(r *record, o Outcome, out *Effects) {
 		return
 	}
 	for _, k := range r.rare.tickets {
-		settle(out, r, k, o)
+		resolveTicket(out, r, k, o)
 	}
 	r.rare.tickets = r.rare.tickets[:0]
 }
 
-// settle says how one kill ended.
-func settle(out *Effects, r *record, k Ticket, o Outcome) {
+// resolveTicket says how one kill ended.
+func resolveTicket(out *Effects, r *record, k Ticket, o Outcome) {
 	e := emit(out, OpResolve, r)
 	e.Ticket, e.Outcome = k, o
 }

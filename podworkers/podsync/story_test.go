@@ -282,7 +282,7 @@ func (st *story) call(d *datadriven.TestData) {
 	var err error
 	hangs := st.b.run(func() { terminal, err = st.invoke(ctx, d.Cmd, grace, amend) }, at...)
 	cancel()
-	st.b.s.Settle()
+	st.b.s.RunUntilIdle()
 	st.finish(terminal, err, hangs, st.b.s.Now().Sub(began))
 }
 

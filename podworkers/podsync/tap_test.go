@@ -157,7 +157,7 @@ func (b *simulation) run(f func(), at ...due) (hangs bool) {
 		done = true
 	})
 	for {
-		b.s.Settle()
+		b.s.RunUntilIdle()
 		if done {
 			return false
 		}

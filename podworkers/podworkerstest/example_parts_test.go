@@ -21,7 +21,7 @@ func ExampleNewStepper() {
 	for seed := range uint64(3) {
 		node := podworkerstest.NewStepper(podworkerstest.Config{Seed: seed})
 		node.Create(podworkerstest.Pod("a"), podworkerstest.Pod("b"), podworkerstest.Pod("c"))
-		node.Settle()
+		node.RunUntilIdle()
 		var order []types.UID
 		for _, e := range node.Trace.Events() {
 			if e.What == podworkerstest.Begun {

@@ -23,7 +23,7 @@ func TestRules_I17_AnUpdateThatChangesNothingIsNewsToo(t *testing.T) {
 		s.Update(pod)
 		s.Step()
 		s.Update(pod)
-		s.Settle()
+		s.RunUntilIdle()
 		require.NoError(t, Rules{}.Check(s.Trace.Events()), "seed %d", seed)
 	}
 }

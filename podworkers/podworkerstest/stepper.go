@@ -67,7 +67,7 @@ type Stepper struct {
 }
 
 // NewStepper makes workers and starts their Run, which takes its first step
-// with the first Step, Settle or Advance: what is told before that is told
+// with the first Step, RunUntilIdle or Advance: what is told before that is told
 // before Run. Close ends it. A Config that makes no sense panics.
 func NewStepper(config Config) *Stepper {
 	if config.Start.IsZero() {
@@ -195,26 +195,26 @@ func (s *Stepper) Steps() int { return s.scheduler.Steps() }
 // seed makes the same steps, so a crash can be placed at every one of them.
 func (s *Stepper) CrashAt(steps int) { s.crashAt = steps }
 
-// Settle steps until nothing can happen before time passes.
-func (s *Stepper) Settle() {
+// RunUntilIdle steps until nothing can happen before time passes.
+func (s *Stepper) RunUntilIdle() {
 	for s.crashAt > 0 { // Until the crash has come to its place.
 		if !s.Step() {
 			return
 		}
 	}
-	s.drive(s.scheduler.Settle)
+	s.drive(s.scheduler.RunUntilIdle)
 }
 
 // Advance lets time pass, with all that happens meanwhile.
 func (s *Stepper) Advance(d time.Duration) {
 	end := s.scheduler.Now().Add(d)
-	s.Settle()
+	s.RunUntilIdle()
 	for due, ok := s.scheduler.Next(); ok && !due.After(end); due, ok = s.scheduler.Next() {
 		s.scheduler.AdvanceTo(due)
-		s.Settle()
+		s.RunUntilIdle()
 	}
 	s.scheduler.AdvanceTo(end)
-	s.Settle()
+	s.RunUntilIdle()
 }
 
 // Clock is the clock of the present workers, for what runs beside them.
@@ -241,7 +241,7 @@ func (s *Stepper) Go(f func(ctx context.Context)) {
 func (s *Stepper) Stop() {
 	s.Trace.Add(Event{What: Stopped})
 	s.stop()
-	s.Settle()
+	s.RunUntilIdle()
 }
 
 // Crashed is true from a Crash until Restart.

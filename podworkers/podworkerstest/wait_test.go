@@ -50,7 +50,7 @@ func TestWait_InTheStepperTakesVirtualTimeAndNoSlot(t *testing.T) {
 	config.T, config.MaxSyncs = t, 1
 	node := NewStepper(config)
 	node.Create(Pod("a"))
-	node.Settle()
+	node.RunUntilIdle()
 	node.Create(Pod("b"))
 	node.Advance(time.Minute)
 	assert.Equal(t, `0s       a  create
@@ -237,7 +237,7 @@ func TestStepper_WithoutATestAWrongSyncerPanics(t *testing.T) {
 	defer node.Close()
 	node.Create(Pod("a"))
 	defer func() { assert.Contains(t, fmt.Sprint(recover()), "SyncPod of pod default/a panicked: boom") }()
-	node.Settle()
+	node.RunUntilIdle()
 }
 
 // A scripted panic is what the test wants.

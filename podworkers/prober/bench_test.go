@@ -90,7 +90,7 @@ func BenchmarkTenThousandProbes(b *testing.B) {
 	b.ReportMetric(float64(q.calls.Load())/float64(seconds), "probes/s")
 	b.ReportMetric(float64(most), "goroutines")
 	cancel()
-	scheduler.Settle()
+	scheduler.RunUntilIdle()
 }
 
 // BenchmarkUpdatePodStatus is the cost to each status that is made.

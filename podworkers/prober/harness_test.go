@@ -201,10 +201,10 @@ func simulation(t *testing.T, change ...func(*prober.Config)) (*harness, *execut
 	w := newHarness(t, p.Clock(), change...)
 	ctx, cancel := executor.WithCancel(context.Background())
 	p.Go(func() { require.NoError(t, w.p.Run(ctx)) })
-	s.Settle()
+	s.RunUntilIdle()
 	t.Cleanup(func() {
 		cancel()
-		s.Settle()
+		s.RunUntilIdle()
 		require.Zero(t, p.Running(), "something is left running")
 	})
 	return w, s, p

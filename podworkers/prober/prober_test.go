@@ -302,7 +302,7 @@ func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
 func TestRun_I49_IdleCostsNothing(t *testing.T) {
 	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "lr"))
-	s.Settle()
+	s.RunUntilIdle()
 	before := s.Steps()
 	s.RunUntil(at(24 * time.Hour))
 	assert.Equal(t, before, s.Steps())

@@ -365,7 +365,7 @@ func TestCrash_AtEveryStep(t *testing.T) {
 		require.Equal(t, before, after, "step %d: the crash itself had an effect", step)
 
 		run(1)
-		s.Settle()
+		s.RunUntilIdle()
 		require.NoError(t, errs[1], "step %d", step)
 		st, err := m.PodStatus(t.Context(), ref.UID)
 		require.NoError(t, err)

@@ -160,7 +160,7 @@ func (m *machine) view(clk clock.Clock) *Runtime {
 func (m *machine) lock() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
-	m.settleLocked(now)
+	m.publishLocked(now)
 	return now
 }
 
@@ -184,8 +184,8 @@ func (m *machine) unlock() {
 	}
 }
 
-// settleLocked publishes every change of state that time has brought by now.
-func (m *machine) settleLocked(now time.Time) {
+// publishLocked publishes every change of state that time has brought by now.
+func (m *machine) publishLocked(now time.Time) {
 	for len(m.mu.next) > 0 && !m.mu.next[0].next.After(now) {
 		c := m.mu.next[0]
 		m.changedLocked(c.pod, c, c.next)

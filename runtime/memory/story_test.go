@@ -72,7 +72,7 @@ func newHarness() *harness {
 			_ = executor.Over(w.watcher.Clock()).Sleep(context.Background(), time.Second)
 		}
 	})
-	w.s.Settle()
+	w.s.RunUntilIdle()
 	return w
 }
 
@@ -114,7 +114,7 @@ func (w *harness) do(t *testing.T, d *datadriven.TestData) string {
 	case "crash":
 		w.client.Crash()
 		w.restart()
-		w.s.Settle()
+		w.s.RunUntilIdle()
 	case "show":
 		return w.show(t)
 	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script", "answers", "asked", "resources":
@@ -123,7 +123,7 @@ func (w *harness) do(t *testing.T, d *datadriven.TestData) string {
 		call := w.call(t, d)
 		w.client.Go(func() { w.sayf("%s: %s", strings.Join(append([]string{d.Cmd}, args(d)...), " "), call()) })
 	}
-	w.s.Settle()
+	w.s.RunUntilIdle()
 	return w.printed()
 }
 

@@ -68,7 +68,7 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 		assert.NoError(t, c.containers.Run(ctx))
 		b.ran = true
 	})
-	b.Settle()
+	b.RunUntilIdle()
 	t.Cleanup(func() {
 		b.end()
 		b.RunUntil(b.Now().Add(time.Hour))

@@ -80,7 +80,7 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 		assert.NoError(t, c.directories.Run(ctx))
 		b.ran = true
 	})
-	b.Settle()
+	b.RunUntilIdle()
 	t.Cleanup(func() {
 		b.end()
 		b.RunUntil(b.Now().Add(time.Hour))

@@ -57,7 +57,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	var ctx context.Context
 	ctx, b.end = executor.WithCancel(t.Context())
 	b.process.Go(func() { assert.NoError(t, s.images.Run(ctx)) })
-	b.Settle()
+	b.RunUntilIdle()
 	t.Cleanup(func() {
 		b.end()
 		b.RunUntil(b.Now().Add(time.Hour))

@@ -191,7 +191,7 @@ func newSimulation(t *testing.T, change ...func(*gc.PodsConfig)) *simulation {
 		assert.NoError(t, b.pods.Run(ctx))
 		b.ran = true
 	})
-	b.Settle()
+	b.RunUntilIdle()
 	t.Cleanup(func() {
 		b.end()
 		b.RunUntil(b.Now().Add(time.Hour))
@@ -417,7 +417,7 @@ func TestPods_ALookEndsWithItsContext(t *testing.T) {
 	b.pods.Discard([]types.UID{"a"})
 	b.at(1)
 	b.end()
-	b.Settle()
+	b.RunUntilIdle()
 	assert.True(t, b.ran)
 	assert.Empty(t, b.transcript(), "and nobody complains")
 }

@@ -208,7 +208,7 @@ func (n *Node) buildLoop() (err error) {
 		Changes:            n.pleg,
 		Readiness:          n.status,
 		Deadlines:          n.limits,
-		Settled:            n.settled,
+		ReadyToStart:       n.settled,
 		HousekeepingPeriod: n.config.Housekeeping,
 		Clock:              n.config.Clock,
 		Log:                n.config.Log,

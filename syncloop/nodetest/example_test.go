@@ -52,7 +52,7 @@ func ExampleSimulation_RunUntil() {
 	ctx, cancel := b.WithTimeout(time.Hour)
 	defer cancel()
 	fmt.Println("drained:", b.Node().Drain(ctx) == nil)
-	b.Settle()
+	b.RunUntilIdle()
 	b.AssertPhase("job", v1.PodFailed)
 	b.AssertStatus("job", "0/1 Error restarts=1")
 	fmt.Println(b.Pod("job").Status.Phase, b.Status("job"))

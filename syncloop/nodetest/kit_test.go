@@ -98,7 +98,7 @@ func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	done, err := b.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "by the test"})
 	require.NoError(t, err)
 	require.NoError(t, done.Wait(context.Background()))
-	b.Settle()
+	b.RunUntilIdle()
 	b.AssertPhase("web", v1.PodFailed)
 	b.Stop()
 }
@@ -116,11 +116,11 @@ func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 
 func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
 	for name, move := range map[string]func(b *nodetest.Simulation){
-		"Run":       func(b *nodetest.Simulation) { b.Run(time.Second) },
-		"RunUntil":  func(b *nodetest.Simulation) { b.RunUntil(func() bool { return true }) },
-		"Settle":    func(b *nodetest.Simulation) { b.Settle() },
-		"Step":      func(b *nodetest.Simulation) { b.Step() },
-		"StepUntil": func(b *nodetest.Simulation) { b.StepUntil(b.Now()) },
+		"Run":          func(b *nodetest.Simulation) { b.Run(time.Second) },
+		"RunUntil":     func(b *nodetest.Simulation) { b.RunUntil(func() bool { return true }) },
+		"RunUntilIdle": func(b *nodetest.Simulation) { b.RunUntilIdle() },
+		"Step":         func(b *nodetest.Simulation) { b.Step() },
+		"StepUntil":    func(b *nodetest.Simulation) { b.StepUntil(b.Now()) },
 	} {
 		f := test(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})

@@ -31,7 +31,7 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 // Status is how the pod of a name, or of a namespace/name, looked last, as the
 // transcript has it behind the "|": "1/1 Running restarts=0", or "gone". It is
 // empty if the pod has not been seen. Changes of one instant are one line, which is
-// written when all that is due then has run: call Settle first where RunUntil or a call
+// written when all that is due then has run: call RunUntilIdle first where RunUntil or a call
 // of the node has returned in the middle of an instant. It may be asked after Stop.
 func (b *Simulation) Status(name string) string { return b.trace.last(fullName(name)) }
 

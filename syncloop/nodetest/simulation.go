@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Simulation is a Harness in one thread: nothing in it moves but in Run, Settle, the
+// Simulation is a Harness in one thread: nothing in it moves but in Run, RunUntilIdle, the
 // Steps, Crash and Stop. Its methods are called by the test's own goroutine, and
 // not by what runs in the simulation.
 type Simulation struct {
@@ -115,7 +115,7 @@ func (b *Simulation) Stop() {
 		if err := b.scheduler.RunWhile(b.Now().Add(mostTime), func() bool { return !b.ended }); err != nil {
 			b.t.Errorf("nodetest: the node does not end: %v", err)
 		}
-		b.scheduler.Settle()
+		b.scheduler.RunUntilIdle()
 	})
 	if left := b.process.Running(); left > 0 {
 		b.t.Errorf("nodetest: %d coroutines are left behind", left)
@@ -217,11 +217,11 @@ func (b *Simulation) WithTimeout(d time.Duration) (context.Context, context.Canc
 	return b.outside.WithDeadline(executor.Into(context.Background(), b.outside), b.Now().Add(d))
 }
 
-// Settle runs all that can run without time passing.
-func (b *Simulation) Settle() {
+// RunUntilIdle runs all that can run without time passing.
+func (b *Simulation) RunUntilIdle() {
 	b.t.Helper()
-	b.mustMove("Settle")
-	b.drive(b.scheduler.Settle)
+	b.mustMove("RunUntilIdle")
+	b.drive(b.scheduler.RunUntilIdle)
 }
 
 // Step runs one coroutine to its next wait, letting time pass to the next

@@ -18,9 +18,9 @@ import (
 // editors do before they write the new one. It does not wait for longer than
 // settled: a file written a thousand times a second is read once a second (F33).
 const (
-	quick   = 2 * time.Millisecond
-	quiet   = 100 * time.Millisecond
-	settled = time.Second
+	quick     = 2 * time.Millisecond
+	quiet     = 100 * time.Millisecond
+	debounced = time.Second
 )
 
 // Run implements source.Source: it scans, hands over a snapshot if it differs
@@ -74,10 +74,10 @@ func (s *Source) wait(ctx context.Context, w *watch) error {
 			return nil
 		case e := <-w.events():
 			if w.matters(e) {
-				return s.settle(ctx, w, e)
+				return s.debounce(ctx, w, e)
 			}
 		case <-w.errors():
-			return s.settle(ctx, w, lost)
+			return s.debounce(ctx, w, lost)
 		}
 	}
 }
@@ -86,12 +86,12 @@ func (s *Source) wait(ctx context.Context, w *watch) error {
 // have changed, and much has.
 var lost = fsnotify.Event{Op: fsnotify.Rename}
 
-// settle waits until nothing has changed for a while.
-func (s *Source) settle(ctx context.Context, w *watch, news fsnotify.Event) error {
-	defer func() { s.settled = s.cfg.Clock.Now() }()
-	enough := s.cfg.Clock.NewTimer(settled)
+// debounce waits until nothing has changed for a while.
+func (s *Source) debounce(ctx context.Context, w *watch, news fsnotify.Event) error {
+	defer func() { s.debounced = s.cfg.Clock.Now() }()
+	enough := s.cfg.Clock.NewTimer(debounced)
 	defer enough.Stop()
-	restless := !s.settled.IsZero() && s.cfg.Clock.Since(s.settled) < quiet
+	restless := !s.debounced.IsZero() && s.cfg.Clock.Since(s.debounced) < quiet
 	for p := newPause(restless); ; {
 		p.hear(news)
 		calm := s.cfg.Clock.NewTimer(p.length)

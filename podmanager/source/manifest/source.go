@@ -29,7 +29,7 @@ type Source struct {
 	last   source.Snapshot
 	told   told
 
-	settled time.Time // when the end of changes was last waited for; zero is never
+	debounced time.Time // when the end of changes was last waited for; zero is never
 
 	newAnnouncer func() (*announcer, error)
 }

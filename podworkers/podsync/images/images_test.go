@@ -154,7 +154,7 @@ func (b *simulation) pull(pod, image string, users ...string) (cancel func()) {
 		}
 		b.shelf.note("%s has %s, took %s, waited %s", pod, got.Ref, got.Took, got.Waited)
 	})
-	b.Settle()
+	b.RunUntilIdle()
 	return end
 }
 
