@@ -39,7 +39,7 @@ func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 
 func facts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
-	f.Origin = source
+	f.Source = source
 	f.Deleted = pod.DeletionTimestamp != nil
 	f.TerminalPhase = podstatus.IsTerminal(pod.Status.Phase)
 	f.SpecGrace = grace(pod.Spec.TerminationGracePeriodSeconds)

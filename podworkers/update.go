@@ -106,12 +106,12 @@ func (w *Workers) spare(authoritative func(string) bool) []string {
 		return nil
 	}
 	w.mu.Lock()
-	origins := w.mu.table.Origins()
+	sources := w.mu.table.Sources()
 	w.mu.Unlock()
 	var spared []string
-	for _, origin := range origins {
-		if !authoritative(origin) {
-			spared = append(spared, origin)
+	for _, source := range sources {
+		if !authoritative(source) {
+			spared = append(spared, source)
 		}
 	}
 	return spared

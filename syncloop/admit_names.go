@@ -18,7 +18,7 @@ func AdmitNames() PodAdmitHandler {
 			if other.Static != static {
 				return PodAdmitResult{
 					Reason:  reasonName,
-					Message: fmt.Sprintf("the name %s/%s is taken by a pod of %s", other.Namespace, other.Name, origin(other)),
+					Message: fmt.Sprintf("the name %s/%s is taken by a pod of %s", other.Namespace, other.Name, sourceOf(other)),
 				}
 			}
 		}
@@ -29,7 +29,7 @@ func AdmitNames() PodAdmitHandler {
 // reasonName is that of a refusal because of a full name.
 const reasonName = "NameConflict"
 
-func origin(item usage.Item) string {
+func sourceOf(item usage.Item) string {
 	if item.Source == "" {
 		return "unknown source"
 	}

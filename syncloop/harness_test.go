@@ -163,7 +163,7 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 		w.note("worker of %s: %s%s", o.Pod.UID, o.UpdateType, mirror)
 		u.UID, u.Subject, u.Facts = o.Pod.UID, lifecycle.ConfigPod, lifecycle.Facts{
 			FullName:      podmanager.FullName(o.Pod),
-			Origin:        o.Pod.Annotations[podmanager.ConfigSourceAnnotation],
+			Source:        o.Pod.Annotations[podmanager.ConfigSourceAnnotation],
 			Static:        podmanager.IsStaticPod(o.Pod),
 			Deleted:       o.Pod.DeletionTimestamp != nil,
 			TerminalPhase: o.Pod.Status.Phase == v1.PodFailed || o.Pod.Status.Phase == v1.PodSucceeded,
@@ -179,9 +179,9 @@ func (w *workers) Kill(podworkers.UpdatePodOptions) *podworkers.Completion {
 
 func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podworkers.PodWorkerSync {
 	var spare []string
-	for _, origin := range w.table.Origins() {
-		if !known.Authoritative(origin) {
-			spare = append(spare, origin)
+	for _, source := range w.table.Sources() {
+		if !known.Authoritative(source) {
+			spare = append(spare, source)
 		}
 	}
 	picture := lifecycle.Known{Generation: known.Generation, Spare: spare, AllSources: known.AllSources}

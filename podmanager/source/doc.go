@@ -1,5 +1,5 @@
-// Package source merges any number of origins of pods into one stream of typed
-// changes. An origin (a directory, a URL, an API server, a host program) says
+// Package source merges any number of sources of pods into one stream of typed
+// changes. A source (a directory, a URL, an API server, a host program) says
 // only "this is everything I want"; the [Mux] works out what that means for the
 // consumer: [ADD], [UPDATE], [DELETE], [REMOVE], [RECONCILE].
 //

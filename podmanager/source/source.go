@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Source is one origin of pods. Implement it to bring pods from anywhere.
+// Source is one source of pods. Implement it to bring pods from anywhere.
 type Source interface {
 	// Run hands over a snapshot as soon as it knows what it has, even if that
 	// is nothing, and a new one after every change, until ctx ends. It is
@@ -30,12 +30,12 @@ type Sink interface {
 	Set(Snapshot)
 }
 
-// Snapshot is all that one origin has.
+// Snapshot is all that one source has.
 type Snapshot struct {
 	// Pods are not to be modified any more: a changed pod is a new object. Of
 	// two pods with one full name, or one UID, the first counts.
 	Pods []*v1.Pod
-	// Incomplete: something of the origin could not be read and there is no
+	// Incomplete: something of the source could not be read and there is no
 	// last good version of it. Pods not mentioned may still be wanted.
 	Incomplete bool
 }

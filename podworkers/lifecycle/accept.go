@@ -167,8 +167,8 @@ func (t *Table) learn(r *record, f *Facts) {
 	if r.fallback == 0 {
 		r.fallback = max(f.SpecGrace.effective(), minGrace)
 	}
-	if r.origin == 0 || t.origins[r.origin-1] != f.Origin {
-		r.origin = t.origin(f.Origin)
+	if r.source == 0 || t.sources[r.source-1] != f.Source {
+		r.source = t.source(f.Source)
 	}
 }
 

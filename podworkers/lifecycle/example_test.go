@@ -21,7 +21,7 @@ func ExampleNew() {
 	}
 	pod := lifecycle.Update{
 		UID: "7d9c", Type: lifecycle.SyncPodCreate, Subject: lifecycle.ConfigPod,
-		Facts: lifecycle.Facts{Origin: "api", SpecGrace: lifecycle.Seconds(30)},
+		Facts: lifecycle.Facts{Source: "api", SpecGrace: lifecycle.Seconds(30)},
 	}
 	run := func(result lifecycle.Result) {
 		ref, _ := table.Find(pod.UID)

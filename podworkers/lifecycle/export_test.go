@@ -8,7 +8,7 @@ func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 	for slot := uint32(1); slot <= t.slots.used; slot++ {
 		r := t.slots.at(slot)
 		b = append(b, r.uid...)
-		b = append(b, byte(r.stage), byte(r.activity), byte(r.latches), byte(r.reason), byte(r.origin), byte(r.grace), byte(r.fallback),
+		b = append(b, byte(r.stage), byte(r.activity), byte(r.latches), byte(r.reason), byte(r.source), byte(r.grace), byte(r.fallback),
 			byte(r.next), byte(r.prev), bits(r.pending, r.queued, r.implicit, r.generation > mark, r.generation < t.generation, r.stranded, r.roused), bits(r.failed, r.shown))
 		if x := r.rare; x != nil {
 			f := x.next.facts

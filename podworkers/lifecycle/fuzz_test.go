@@ -10,7 +10,7 @@ import (
 var fuzzInputs = func() []command {
 	var list []command
 	for _, pod := range []string{
-		"a static=web origin=file", "b static=web origin=file", "c static=web origin=http", "d origin=api", "e origin=api",
+		"a static=web source=file", "b static=web source=file", "c static=web source=http", "d source=api", "e source=api",
 	} {
 		for _, s := range []string{
 			"create P grace=30", "create P grace=30 amends", "update P grace=20", "update P", "sync P grace=30",
@@ -75,7 +75,7 @@ func told(history []byte) string {
 	for _, b := range history {
 		c := fuzzInputs[int(b)%len(fuzzInputs)]
 		line := c.verb + " " + strings.Join(c.words, " ")
-		for _, k := range []string{"static", "origin", "grace", "deletion", "override", "asof", "spare", "type"} {
+		for _, k := range []string{"static", "source", "grace", "deletion", "override", "asof", "spare", "type"} {
 			if v, ok := c.args[k]; ok {
 				line += " " + k + "=" + v
 			}

@@ -15,7 +15,7 @@ import (
 //
 // Its commands, one per line, words after the verb in any order:
 //
-//	create|update|sync|kill POD [static=NAME] [origin=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
+//	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
 //	                            [override=N] [evict] [amends]      a config pod
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
 //	start POD        done POD RESULT [late]        due POD
@@ -93,7 +93,7 @@ func (c command) update(mark, now uint64) lifecycle.Update {
 		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", Quiet: c.has("quiet"), AsOf: now,
 		Kill: lifecycle.KillOptions{Evict: c.has("evict"), Amends: c.has("amends"), Grace: c.grace("override")},
 		Facts: lifecycle.Facts{
-			FullName: c.args["static"], Static: c.args["static"] != "", Origin: c.args["origin"],
+			FullName: c.args["static"], Static: c.args["static"] != "", Source: c.args["source"],
 			Deleted: c.has("deleted"), TerminalPhase: c.has("terminal"),
 			SpecGrace: c.grace("grace"), DeletionGrace: c.grace("deletion"),
 		},

@@ -9,7 +9,7 @@ type Known struct {
 	// Generation is Table.Generation as it was before the picture was taken.
 	// Pods updated later are spared.
 	Generation uint64
-	// Spare lists origins whose pods are left alone, because absence from the
+	// Spare lists sources whose pods are left alone, because absence from the
 	// picture does not mean that they are unwanted.
 	Spare []string
 	// AllSources: every source has delivered. From then on, for ever, the
@@ -58,12 +58,12 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 	return states
 }
 
-// spare marks the origins that are to be left alone.
-func (t *Table) spare(origins []string) {
+// spare marks the sources that are to be left alone.
+func (t *Table) spare(sources []string) {
 	t.spared = t.spared[:0]
-	for _, o := range t.origins {
+	for _, o := range t.sources {
 		spared := false
-		for _, s := range origins {
+		for _, s := range sources {
 			spared = spared || s == o
 		}
 		t.spared = append(t.spared, spared)
@@ -74,11 +74,11 @@ func (t *Table) spare(origins []string) {
 // what was said of r last, or can not speak for the source that said it. A pod
 // that only the runtime knows comes from no source.
 func (t *Table) isSpared(r *record, generation uint64) bool {
-	said, origin := r.generation, r.origin
+	said, source := r.generation, r.source
 	if n := r.successor(); n != nil {
-		said, origin = max(said, n.generation), n.origin
+		said, source = max(said, n.generation), n.source
 	}
-	return said > generation || origin != 0 && t.spared[origin-1]
+	return said > generation || source != 0 && t.spared[source-1]
 }
 
 // orphaned ends a pod that is not wanted, and returns false if it is forgotten.

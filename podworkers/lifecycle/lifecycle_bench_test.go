@@ -21,7 +21,7 @@ func uids(n int) []types.UID {
 func plain(uid types.UID) lifecycle.Update {
 	return lifecycle.Update{
 		UID: uid, Type: lifecycle.SyncPodUpdate, Subject: lifecycle.ConfigPod,
-		Facts: lifecycle.Facts{FullName: "web_default", Origin: "api", SpecGrace: lifecycle.Seconds(30)},
+		Facts: lifecycle.Facts{FullName: "web_default", Source: "api", SpecGrace: lifecycle.Seconds(30)},
 	}
 }
 

@@ -24,7 +24,7 @@ type record struct {
 	version     uint32
 	next, prev  uint32 // neighbours in the line of the full name, or the free list
 	seen        uint32 // the last epoch in which the pod was desired
-	origin      uint32 // index+1; 0: only the runtime knows it
+	source      uint32 // index+1; 0: only the runtime knows it
 	stage       stage
 	activity    activity
 	latches     latches

@@ -4,7 +4,7 @@ package lifecycle
 // has to end first. There is one place: the newest content wins.
 type successor struct {
 	generation uint64 // 0: none
-	origin     uint32 // as in record
+	source     uint32 // as in record
 	facts      Facts
 	evicted    bool  // it is to end before it begins
 	amends     bool  // and the eviction has a function for its status
@@ -36,7 +36,7 @@ func (t *Table) succeed(r *record, u *Update, out *Effects) {
 	if was := r.successor(); was != nil && u.Type != SyncPodCreate {
 		next = *was // What is new about it does not undo its eviction.
 	}
-	next.generation, next.origin, next.facts = t.generation, t.origin(u.Facts.Origin), u.Facts
+	next.generation, next.source, next.facts = t.generation, t.source(u.Facts.Source), u.Facts
 	t.rare(r).next = next
 	if r.stage == finished {
 		t.promote(r, out)

@@ -10,8 +10,8 @@ type Table struct {
 	lines map[string]line // by full name: who holds it, who waits
 	rares []*rare         // for re-use
 
-	origins []string // in order of first sight; a record's origin is index+1
-	spared  []bool   // scratch of SyncKnown, by origin
+	sources []string // in order of first sight; a record's source is index+1
+	spared  []bool   // scratch of SyncKnown, by source
 
 	generation uint64 // of the last accepted content
 	tickets    Ticket // the last one given
@@ -33,9 +33,9 @@ func (t *Table) Generation() uint64 { return t.generation }
 // Len is the number of known pods.
 func (t *Table) Len() int { return len(t.byUID) }
 
-// Origins lists every origin seen so far, in order of first sight, for
+// Sources lists every source seen so far, in order of first sight, for
 // Known.Spare. It is only to be read, and valid until the next Update.
-func (t *Table) Origins() []string { return t.origins }
+func (t *Table) Sources() []string { return t.sources }
 
 // Find returns the record of a pod.
 func (t *Table) Find(uid types.UID) (Ref, bool) {
@@ -107,15 +107,15 @@ func (t *Table) forget(r *record, o Outcome, out *Effects) {
 	t.slots.free(r)
 }
 
-// origin numbers a source's name.
-func (t *Table) origin(of string) uint32 {
-	for i, o := range t.origins {
+// source numbers a source's name.
+func (t *Table) source(of string) uint32 {
+	for i, o := range t.sources {
 		if o == of {
 			return uint32(i) + 1
 		}
 	}
-	t.origins = append(t.origins, of)
-	return uint32(len(t.origins))
+	t.sources = append(t.sources, of)
+	return uint32(len(t.sources))
 }
 
 // wake asks for a runner, unless one is there or was asked for.

@@ -57,8 +57,8 @@ type Facts struct {
 	// FullName is name_namespace. It is fixed at first sight. Only static pods
 	// need it.
 	FullName string
-	// Origin names the source that the pod comes from.
-	Origin string
+	// Source names the source that the pod comes from.
+	Source string
 	// Static pods are exclusive: at most one of a full name is started at a
 	// time. Fixed at first sight.
 	Static bool

@@ -49,7 +49,7 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 		UID: "a", Type: lifecycle.SyncPodKill, Subject: lifecycle.RuntimePod, Quiet: true,
 		Kill: lifecycle.KillOptions{Grace: lifecycle.Seconds(9)},
 		Facts: lifecycle.Facts{
-			TerminalPhase: true, Static: true, FullName: "web", Origin: "api",
+			TerminalPhase: true, Static: true, FullName: "web", Source: "api",
 			SpecGrace: lifecycle.Seconds(30), DeletionGrace: lifecycle.Seconds(3),
 		},
 	}, &out)
@@ -58,7 +58,7 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	assert.Equal(t, lifecycle.Terminating, v.Phase())
 	assert.False(t, v.Static())
 	assert.Equal(t, lifecycle.Seconds(9), v.Grace())
-	assert.Empty(t, table.Origins())
+	assert.Empty(t, table.Sources())
 }
 
 // TestSyncPodType_String: the kubelet's names, and "unknown" for the rest.

@@ -39,20 +39,20 @@ func snapshot(names ...string) (s source.Snapshot) {
 // TestHeld_I47_ReleasedBeforeItWasHeard: a host that has said that it is
 // complete has not said that it wants nothing.
 func TestHeld_I47_ReleasedBeforeItWasHeard(t *testing.T) {
-	origin := &says{}
-	h := hold(origin, false)
+	sourceName := &says{}
+	h := hold(sourceName, false)
 	h.release()
-	require.NoError(t, h.Run(t.Context(), origin))
+	require.NoError(t, h.Run(t.Context(), sourceName))
 	h.release()
-	assert.Empty(t, origin.heard)
+	assert.Empty(t, sourceName.heard)
 	h.Set(snapshot("a"))
-	assert.Equal(t, []string{"complete: a"}, origin.heard)
+	assert.Equal(t, []string{"complete: a"}, sourceName.heard)
 
-	origin = &says{}
-	h = hold(origin, false)
-	require.NoError(t, h.Run(t.Context(), origin))
+	sourceName = &says{}
+	h = hold(sourceName, false)
+	require.NoError(t, h.Run(t.Context(), sourceName))
 	h.release()
-	assert.Empty(t, origin.heard, "released between the sink and the first snapshot")
+	assert.Empty(t, sourceName.heard, "released between the sink and the first snapshot")
 }
 
 // sinkFunc is a sink that is its Apply.
@@ -63,16 +63,16 @@ func (f sinkFunc) Set(s source.Snapshot) { f(s) }
 // TestHeld_TheNewestSnapshotIsTheLast, whatever happens while one is handed
 // over.
 func TestHeld_TheNewestSnapshotIsTheLast(t *testing.T) {
-	origin := &says{}
-	h := hold(origin, false)
+	sourceName := &says{}
+	h := hold(sourceName, false)
 	require.NoError(t, h.Run(t.Context(), sinkFunc(func(s source.Snapshot) {
-		if len(origin.heard) == 0 {
+		if len(sourceName.heard) == 0 {
 			h.Set(snapshot("a", "b"))
 			h.release()
 			h.release()
 		}
-		origin.Set(s)
+		sourceName.Set(s)
 	})))
 	h.Set(snapshot("a"))
-	assert.Equal(t, []string{"complete: a b"}, origin.heard[1:], "in order, and the two changes at once")
+	assert.Equal(t, []string{"complete: a b"}, sourceName.heard[1:], "in order, and the two changes at once")
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The local annotations: ours, not the origin's. podmanager has them for
+// The local annotations: ours, not the source's. podmanager has them for
 // everybody; a pure package cannot import it, and a test of package source
 // keeps the two spellings equal.
 const (
@@ -23,7 +23,7 @@ const (
 // Changes is what a consumer must be told, in the order of delivery.
 // The pods are deep copies and the receiver's own.
 type Changes struct {
-	// First: this is the origin's first picture, so that Add is delivered
+	// First: this is the source's first picture, so that Add is delivered
 	// even when empty.
 	First bool
 	// Remove, Add, Update, Delete and Reconcile are in the order of the

@@ -1,17 +1,17 @@
-// Package merge turns the full snapshots of one origin into typed changes. It
+// Package merge turns the full snapshots of one source into typed changes. It
 // is pure: a snapshot becomes a [Picture], and [Diff] compares the picture the
 // consumer has taken with the newest one. Nothing accumulates in between, so
 // nothing can overflow, however slow the consumer is.
 //
 // # Statements kept
 //
-//   - CF-1, CF-5: an origin says only "this is everything"; the kinds of change
+//   - CF-1, CF-5: a source says only "this is everything"; the kinds of change
 //     are worked out here.
 //   - CF-2: a new UID is an ADD and a vanished one a REMOVE. For the same UID a
 //     different spec, label set, deletion timestamp, deletion grace or
 //     non-local annotation is a DELETE if a deletion timestamp is set and an
 //     UPDATE if not; a status that differs alone is a RECONCILE.
-//   - CF-4: the first picture of an origin delivers an empty ADD when it holds
+//   - CF-4: the first picture of a source delivers an empty ADD when it holds
 //     no pod.
 //   - CF-6: of two pods with one full name in one snapshot the first is kept and
 //     the other reported.
@@ -41,5 +41,5 @@
 //   - Comparison is semantic: nil and empty, or 1 and 1000m, do not differ, so
 //     they cause no UPDATE (kubernetes/kubernetes compares with reflection).
 //   - A pod object that is the very same one as before is not compared at all.
-//     An origin therefore hands over a new object for every change.
+//     A source therefore hands over a new object for every change.
 package merge

@@ -126,7 +126,7 @@ func print(c merge.Changes) string {
 }
 
 // TestDiff_CF8_DeepCopies: what the consumer does to its copy reaches neither
-// the origin's object nor the next delivery.
+// the source's object nor the next delivery.
 func TestDiff_CF8_DeepCopies(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
 	var none *merge.Picture

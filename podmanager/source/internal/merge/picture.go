@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Picture is one snapshot of an origin, checked and indexed. It is immutable,
+// Picture is one snapshot of a source, checked and indexed. It is immutable,
 // and so are the pods in it from the moment they are handed over. A nil
-// Picture is that of an origin that has said nothing yet.
+// Picture is that of a source that has said nothing yet.
 type Picture struct {
 	number  uint64 // how many pictures there have been, this one included
 	entries []entry
@@ -24,7 +24,7 @@ type Picture struct {
 // index finds the entry of a UID.
 type index map[types.UID]int
 
-// entry is a pod of a picture and since when the origin has had it without a
+// entry is a pod of a picture and since when the source has had it without a
 // break.
 type entry struct {
 	pod     *v1.Pod
@@ -45,7 +45,7 @@ var ErrDuplicate = errors.New("duplicate pod")
 // ErrNameless is the fault of a pod without name or UID.
 var ErrNameless = errors.New("pod without identity")
 
-// Next is the picture that follows p when the origin says at time now that
+// Next is the picture that follows p when the source says at time now that
 // these pods are all it has. p may be nil. Order counts: of two pods that
 // exclude each other the first is kept.
 func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
