@@ -350,21 +350,21 @@ func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
 	var got []string
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Err: errors.New("busy"), Do: func(_ context.Context, c Call) {
 		status := v1.PodStatus{}
-		if c.Amend != nil {
-			c.Amend(&status)
+		if c.PodStatusFunc != nil {
+			c.PodStatusFunc(&status)
 		}
 		got = append(got, status.Reason)
 	}})
-	amend := func(reason string) *podworkers.KillPodOptions {
+	statusFunc := func(reason string) *podworkers.KillPodOptions {
 		return &podworkers.KillPodOptions{Evict: true, PodStatusFunc: func(s *v1.PodStatus) { s.Reason = reason }}
 	}
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	node.Kill(Pod("a"))
 	node.RunUntilIdle()
-	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("first")})
+	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: statusFunc("first")})
 	node.RunUntilIdle()
-	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: amend("second")})
+	node.KillPod(podworkers.UpdatePodOptions{Pod: Pod("a"), KillPodOptions: statusFunc("second")})
 	node.RunUntilIdle()
 	node.Update(Pod("a"))
 	node.RunUntilIdle()

@@ -52,9 +52,9 @@ func facts(pod *v1.Pod, f *lifecycle.Facts) {
 
 func killOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
-		Evict:  o.Evict,
-		Amends: o.PodStatusFunc != nil,
-		Grace:  grace(o.PodTerminationGracePeriodSecondsOverride),
+		Evict:         o.Evict,
+		PodStatusFunc: o.PodStatusFunc != nil,
+		Grace:         grace(o.PodTerminationGracePeriodSecondsOverride),
 	}
 }
 

@@ -52,7 +52,7 @@ type PodSyncer interface {
 	SyncPod(ctx context.Context, updateType SyncPodType, pod, mirrorPod *v1.Pod, podStatus *runtime.PodStatus) (isTerminal bool, err error)
 	// SyncTerminatingPod stops the pod's containers. It is repeated, with a
 	// grace that never grows, until it returns nil: then none runs, and none
-	// will. A nil gracePeriod is the spec's. podStatusFn, if not nil, amends
+	// will. A nil gracePeriod is the spec's. podStatusFn, if not nil, changes
 	// the status to publish (an eviction's reason, say). ctx ends when the
 	// grace is shortened; the next call follows at once.
 	SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus, gracePeriod *int64, podStatusFn PodStatusFunc) error
@@ -64,7 +64,7 @@ type PodSyncer interface {
 	SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error
 }
 
-// PodStatusFunc amends a status before it is published. It is called by the PodSyncer, on
+// PodStatusFunc changes a status before it is published. It is called by the PodSyncer, on
 // the goroutine of the pod's sync, for each attempt to terminate until what it says is
 // stored. After a panic package podsync publishes the status as it was.
 type PodStatusFunc func(status *v1.PodStatus)
@@ -115,7 +115,7 @@ type UpdatePodOptions struct {
 type KillPodOptions struct {
 	// Evict makes the pod's content removable at once.
 	Evict bool
-	// PodStatusFunc amends the final status; the last one registered counts.
+	// PodStatusFunc changes the final status; the last one registered counts.
 	PodStatusFunc PodStatusFunc
 	// PodTerminationGracePeriodSecondsOverride, in seconds, can only shorten
 	// the grace. nil leaves it alone; less than 1 counts as 1.

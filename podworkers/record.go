@@ -42,7 +42,7 @@ type content struct {
 	since      time.Time // StartTime of the oldest update not yet run
 	// amend changes the final status, if the table says so; the last function that
 	// came counts.
-	amend PodStatusFunc
+	statusFunc PodStatusFunc
 }
 
 // renew takes over the newest update of the same incarnation (B-052,
@@ -88,9 +88,9 @@ func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 		r.transients = 0 // What is desired now may go well at once.
 	}
 	if o.KillPodOptions != nil && o.KillPodOptions.PodStatusFunc != nil {
-		r.amend = o.KillPodOptions.PodStatusFunc
+		r.statusFunc = o.KillPodOptions.PodStatusFunc
 		if r.next != nil { // If it is still there after this, it is evicted as well.
-			r.next.amend = r.amend
+			r.next.statusFunc = r.statusFunc
 		}
 	}
 }

@@ -24,7 +24,7 @@ type job struct {
 	pod        *v1.Pod
 	mirror     *v1.Pod
 	runningPod *runtime.Pod
-	amend      PodStatusFunc
+	statusFunc PodStatusFunc
 	mark       uint64
 	since      time.Time
 	status     *runtime.PodStatus // what the syncer is shown
@@ -81,8 +81,8 @@ func (w *Workers) jobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	if j.mirror == nil && todo.Type == SyncPodSync {
 		j.mirror = r.lastMirror
 	}
-	if todo.Amends != 0 {
-		j.amend = r.amend
+	if todo.PodStatusFunc != 0 {
+		j.statusFunc = r.statusFunc
 	}
 	ctx.incarnation = todo.Incarnation
 	ctx.slot.slots = w.slotsOf(todo.Kind)
@@ -210,7 +210,7 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	case lifecycle.SyncPod:
 		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
 	case lifecycle.SyncTerminatingPod:
-		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.amend)
+		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.statusFunc)
 	case lifecycle.SyncTerminatingRuntimePod:
 		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
 	}

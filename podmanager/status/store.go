@@ -161,7 +161,7 @@ func (s *Store) TerminatePod(pod *v1.Pod) {
 // container that does not run.
 func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
 	s.change(s.translate(uid), func(e *entry) *proposal {
-		return e.amend(func(next *v1.PodStatus) bool {
+		return e.changeStatus(func(next *v1.PodStatus) bool {
 			return reconcile.SetReady(e.pod, next, containerID, ready)
 		})
 	})
@@ -171,7 +171,7 @@ func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready b
 // SetContainerReadiness.
 func (s *Store) SetContainerStartup(uid types.UID, containerID string, started bool) {
 	s.change(s.translate(uid), func(e *entry) *proposal {
-		return e.amend(func(next *v1.PodStatus) bool {
+		return e.changeStatus(func(next *v1.PodStatus) bool {
 			return reconcile.SetStarted(e.pod, next, containerID, started)
 		})
 	})
@@ -386,8 +386,8 @@ func (e *entry) beforeEnd(pod *v1.Pod) said {
 	}
 }
 
-// amend proposes the stored status as f has changed it, if it has.
-func (e *entry) amend(f func(*v1.PodStatus) bool) *proposal {
+// changeStatus proposes the stored status as f has changed it, if it has.
+func (e *entry) changeStatus(f func(*v1.PodStatus) bool) *proposal {
 	if e == nil {
 		return nil
 	}

@@ -128,8 +128,8 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 	c := change{verdict: Current}
 	if r.stage.ending() {
 		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
-		if u.Kill.Amends {
-			t.rare(r).amends = r.generation
+		if u.Kill.PodStatusFunc {
+			t.rare(r).statusFunc = r.generation
 		}
 	}
 	return c

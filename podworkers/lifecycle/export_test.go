@@ -13,7 +13,7 @@ func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 		if x := r.rare; x != nil {
 			f := x.next.facts
 			b = append(b, byte(len(x.tickets)), byte(f.SpecGrace.Seconds), byte(f.DeletionGrace.Seconds),
-				bits(x.amends != 0, x.next.generation != 0, x.next.generation > mark, f.Static))
+				bits(x.statusFunc != 0, x.next.generation != 0, x.next.generation > mark, f.Static))
 		}
 		b = append(b, '|')
 	}

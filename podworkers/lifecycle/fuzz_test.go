@@ -13,10 +13,10 @@ var fuzzInputs = func() []command {
 		"a static=web source=file", "b static=web source=file", "c static=web source=http", "d source=api", "e source=api",
 	} {
 		for _, s := range []string{
-			"create P grace=30", "create P grace=30 amends", "update P grace=20", "update P", "sync P grace=30",
+			"create P grace=30", "create P grace=30 status-func", "update P grace=20", "update P", "sync P grace=30",
 			"create P terminal quiet", "create P terminal", "create P deleted deletion=4",
 			"update P deleted deletion=9", "update P deleted deletion=0", "update P terminal",
-			"kill P grace=30", "kill P grace=30 amends override=5", "kill P evict override=0", "kill P evict override=60",
+			"kill P grace=30", "kill P grace=30 status-func override=5", "kill P evict override=0", "kill P evict override=60",
 		} {
 			list = append(list, parse(strings.ReplaceAll(s, "P", pod)))
 		}

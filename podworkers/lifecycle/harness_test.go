@@ -16,7 +16,7 @@ import (
 // Its commands, one per line, words after the verb in any order:
 //
 //	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
-//	                            [override=N] [evict] [amends]      a config pod
+//	                            [override=N] [evict] [status-func]      a config pod
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
 //	start POD        done POD RESULT [late]        due POD
 //	mark                                         remember Generation for the next two
@@ -91,7 +91,7 @@ var updateTypes = map[string]lifecycle.SyncPodType{
 func (c command) update(mark, now uint64) lifecycle.Update {
 	u := lifecycle.Update{
 		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", Quiet: c.has("quiet"), AsOf: now,
-		Kill: lifecycle.KillOptions{Evict: c.has("evict"), Amends: c.has("amends"), Grace: c.grace("override")},
+		Kill: lifecycle.KillOptions{Evict: c.has("evict"), PodStatusFunc: c.has("status-func"), Grace: c.grace("override")},
 		Facts: lifecycle.Facts{
 			FullName: c.args["static"], Static: c.args["static"] != "", Source: c.args["source"],
 			Deleted: c.has("deleted"), TerminalPhase: c.has("terminal"),
@@ -363,8 +363,8 @@ func workString(w lifecycle.Work) string {
 	if w.Grace.Set {
 		s += " grace=" + w.Grace.String()
 	}
-	if w.Amends != 0 {
-		s += fmt.Sprintf(" amends=%d", w.Amends)
+	if w.PodStatusFunc != 0 {
+		s += fmt.Sprintf(" status-func=%d", w.PodStatusFunc)
 	}
 	if w.Evicted {
 		s += " evicted"

@@ -53,9 +53,9 @@ func (r *record) futile() bool {
 // rare is what few records have: it exists while somebody waits for the end of
 // a pod, or a successor waits behind it.
 type rare struct {
-	tickets []Ticket
-	amends  uint64 // generation of the last update with a status function
-	next    successor
+	tickets    []Ticket
+	statusFunc uint64 // generation of the last update with a status function
+	next       successor
 }
 
 func (x *rare) reset() { *x = rare{tickets: x.tickets[:0]} }

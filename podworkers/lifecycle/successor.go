@@ -7,7 +7,7 @@ type successor struct {
 	source     uint32 // as in record
 	facts      Facts
 	evicted    bool  // it is to end before it begins
-	amends     bool  // and the eviction has a function for its status
+	statusFunc bool  // and the eviction has a function for its status
 	grace      Grace // and says how long that may take
 }
 
@@ -55,7 +55,7 @@ func (r *record) condemn(u *Update) bool {
 	if !next.grace.Set || grace.Set && grace.effective() < next.grace.effective() {
 		next.grace = grace
 	}
-	next.evicted, next.amends = true, next.amends || u.Kill.Amends
+	next.evicted, next.statusFunc = true, next.statusFunc || u.Kill.PodStatusFunc
 	return true
 }
 
@@ -92,7 +92,7 @@ func (t *Table) evict(r *record, s *successor, out *Effects) {
 	r.reason = SyncPodKill
 	t.move(r, asked, out)
 	r.shorten(Grace{}, s.grace)
-	if s.amends {
-		r.rare.amends = r.generation
+	if s.statusFunc {
+		r.rare.statusFunc = r.generation
 	}
 }

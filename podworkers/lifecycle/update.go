@@ -76,9 +76,9 @@ type Facts struct {
 type KillOptions struct {
 	// Evict makes the pod's content removable at once. It counts in kills only.
 	Evict bool
-	// Amends: the update brings a function that amends the final status. The
+	// PodStatusFunc: the update brings a function that changes the final status. The
 	// last one brought counts.
-	Amends bool
+	PodStatusFunc bool
 	// Grace can only shorten the effective grace.
 	Grace Grace
 }

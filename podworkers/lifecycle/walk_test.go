@@ -17,7 +17,7 @@ func inputs() []string {
 		for _, s := range []string{
 			"create P static=web source=file grace=30", "update P static=web source=file grace=30", "create P static=web source=file terminal quiet",
 			"update P static=web source=file deleted deletion=9", "update P static=web source=file terminal",
-			"kill P static=web source=file grace=30 amends", "kill P static=web source=file grace=30 evict override=1",
+			"kill P static=web source=file grace=30 status-func", "kill P static=web source=file grace=30 evict override=1",
 			"orphan P override=1", "orphan P override=1 asof=mark",
 			"start P", "done P succeeded", "done P completed", "done P failed", "done P failed-away", "done P cancelled late", "due P", "silent P", "answered P", "show P", "changed P",
 		} {

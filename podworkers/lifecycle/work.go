@@ -36,9 +36,9 @@ type Work struct {
 	Generation uint64
 	// Grace to pass on; unset is the spec's.
 	Grace Grace
-	// Amends is the generation of the update whose status function is passed
+	// PodStatusFunc is the generation of the update whose status function is passed
 	// on, 0 for none.
-	Amends uint64
+	PodStatusFunc uint64
 	// Evicted: the pod is terminating because, among others, of an eviction.
 	Evicted bool
 	// NeedStatus: the call needs an observation begun after the pod's last
@@ -108,7 +108,7 @@ func (r *record) work() Work {
 		w.Type = r.reason
 	}
 	if r.rare != nil && w.Kind == SyncTerminatingPod {
-		w.Amends = r.rare.amends
+		w.PodStatusFunc = r.rare.statusFunc
 	}
 	return w
 }

@@ -43,15 +43,15 @@ func (e *endings) Drop(uid types.UID) error {
 func TestEndings(t *testing.T) {
 	evict := podworkers.Fail("Evicted", "the disk is full")
 	for name, test := range map[string]struct {
-		amend podworkers.PodStatusFunc
-		err   error
-		want  []string
-		log   string
+		statusFunc podworkers.PodStatusFunc
+		err        error
+		want       []string
+		log        string
 	}{
-		"evicted": {amend: evict, want: []string{"drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"}},
+		"evicted": {statusFunc: evict, want: []string{"drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"}},
 		"stopped": {want: []string{"drop u"}},
 		"a full disk": {
-			amend: evict, err: errors.New("no space left"), want: []string{"drop u", "drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"},
+			statusFunc: evict, err: errors.New("no space left"), want: []string{"drop u", "drop u", "save Failed/Evicted while it runs", "save Failed/Evicted"},
 			log: "how a pod has ended could not be kept: if the agent is started again it may run again",
 		},
 	} {
@@ -67,7 +67,7 @@ func TestEndings(t *testing.T) {
 				_, err := syncer.SyncPod(t.Context(), 0, pod, nil, look(t, mem))
 				require.NoError(t, err)
 			}
-			require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(1)), test.amend))
+			require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(1)), test.statusFunc))
 			require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)))
 			assert.False(t, look(t, mem).MayRun())
 			assert.Equal(t, test.want, ends.said)

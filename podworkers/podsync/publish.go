@@ -12,7 +12,7 @@ import (
 
 // publish says how the pod is, as far as the runtime has shown it, and returns
 // what it said. terminal: nothing of the pod runs, or will.
-func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend podworkers.PodStatusFunc) v1.PodStatus {
+func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
 		Ending: v.ending, Initialized: v.life.initialized, Replaced: v.life.memory.replaced, Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
@@ -22,7 +22,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	s.unstarted(v, &status, func(c *v1.ContainerStatus) { c.Started, c.Ready = new(false), false })
 	plan.Conclude(in, &status)
 	v.dropReasons(&status)
-	s.amend(&status, amend)
+	s.statusFunc(&status, statusFunc)
 	if !s.store(v, status) {
 		return status
 	}
@@ -37,15 +37,15 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, amend pod
 	return status
 }
 
-// amend has a status amended, if somebody wants that. After a panic it is as it was: the
+// statusFunc has a status changed, if somebody wants that. After a panic it is as it was: the
 // pod ends all the same.
-func (s *Syncer) amend(status *v1.PodStatus, amend podworkers.PodStatusFunc) {
-	if amend == nil {
+func (s *Syncer) statusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
+	if statusFunc == nil {
 		return
 	}
-	amended := status.DeepCopy()
-	if s.guard.Do("PodStatusFunc", func() { amend(amended) }) == nil {
-		*status = *amended
+	changed := status.DeepCopy()
+	if s.guard.Do("PodStatusFunc", func() { statusFunc(changed) }) == nil {
+		*status = *changed
 	}
 }
 

@@ -249,7 +249,7 @@ func (st *story) number(text string) *int64 {
 
 // call makes one call of the syncer and writes down what came of it.
 func (st *story) call(d *datadriven.TestData) {
-	life, grace, amend := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
+	life, grace, statusFunc := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
 	var at []due
 	ctx, cancel := executor.WithCancel(context.Background())
 	stale := false
@@ -268,7 +268,7 @@ func (st *story) call(d *datadriven.TestData) {
 		case "stale":
 			stale = true
 		case "reason":
-			amend = func(s *v1.PodStatus) { s.Phase, s.Reason = v1.PodFailed, arg.Vals[0] }
+			statusFunc = func(s *v1.PodStatus) { s.Phase, s.Reason = v1.PodFailed, arg.Vals[0] }
 		default:
 			d.Fatalf(st.t, "%s?", arg.Key)
 		}
@@ -280,7 +280,7 @@ func (st *story) call(d *datadriven.TestData) {
 	began := st.b.s.Now()
 	var terminal bool
 	var err error
-	hangs := st.b.run(func() { terminal, err = st.invoke(ctx, d.Cmd, grace, amend) }, at...)
+	hangs := st.b.run(func() { terminal, err = st.invoke(ctx, d.Cmd, grace, statusFunc) }, at...)
 	cancel()
 	st.b.s.RunUntilIdle()
 	st.finish(terminal, err, hangs, st.b.s.Now().Sub(began))
@@ -298,12 +298,12 @@ func (st *story) observe() {
 	})
 }
 
-func (st *story) invoke(ctx context.Context, verb string, grace *int64, amend podworkers.PodStatusFunc) (bool, error) {
+func (st *story) invoke(ctx context.Context, verb string, grace *int64, statusFunc podworkers.PodStatusFunc) (bool, error) {
 	switch verb {
 	case "sync":
 		return st.syncer.SyncPod(ctx, podworkers.SyncPodSync, st.pod, nil, st.last)
 	case "terminate":
-		return false, st.syncer.SyncTerminatingPod(ctx, st.pod, st.last, grace, amend)
+		return false, st.syncer.SyncTerminatingPod(ctx, st.pod, st.last, grace, statusFunc)
 	case "terminated":
 		return false, st.syncer.SyncTerminatedPod(ctx, st.pod, st.last)
 	}

@@ -22,7 +22,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	v.ending = true
 	said := s.publish(ctx, v, false, podStatusFn)
 	if s.took(v, &said) {
-		podStatusFn = nil // What amended it is kept from now on, like all that was published.
+		podStatusFn = nil // What changed it is kept from now on, like all that was published.
 	}
 	defer s.changed(v)
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)

@@ -39,16 +39,16 @@ type Reply struct {
 
 // Call is one call of a PodSyncer.
 type Call struct {
-	UID         types.UID
-	Incarnation uint64
-	Method      lifecycle.Kind
-	Type        podworkers.SyncPodType   // SyncPod only
-	Pod         *v1.Pod                  // nil for SyncTerminatingRuntimePod
-	Mirror      *v1.Pod                  // SyncPod only
-	Running     *runtime.Pod             // SyncTerminatingRuntimePod only
-	Status      *runtime.PodStatus       // nil for SyncTerminatingRuntimePod
-	Grace       *int64                   // SyncTerminatingPod only
-	Amend       podworkers.PodStatusFunc // SyncTerminatingPod only
+	UID           types.UID
+	Incarnation   uint64
+	Method        lifecycle.Kind
+	Type          podworkers.SyncPodType   // SyncPod only
+	Pod           *v1.Pod                  // nil for SyncTerminatingRuntimePod
+	Mirror        *v1.Pod                  // SyncPod only
+	Running       *runtime.Pod             // SyncTerminatingRuntimePod only
+	Status        *runtime.PodStatus       // nil for SyncTerminatingRuntimePod
+	Grace         *int64                   // SyncTerminatingPod only
+	PodStatusFunc podworkers.PodStatusFunc // SyncTerminatingPod only
 }
 
 // Syncer is a podworkers.PodSyncer that does what scripts say. It is safe for
@@ -111,8 +111,8 @@ func (s *Syncer) SyncPod(ctx context.Context, t podworkers.SyncPodType, pod, mir
 }
 
 // SyncTerminatingPod implements podworkers.PodSyncer.
-func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, amend podworkers.PodStatusFunc) error {
-	_, err := s.reply(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, Amend: amend})
+func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
+	_, err := s.reply(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, PodStatusFunc: statusFunc})
 	return err
 }
 

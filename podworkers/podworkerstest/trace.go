@@ -152,12 +152,12 @@ func (r *recorded) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, m
 	return r.call(ctx, e, func() (bool, error) { return r.next.SyncPod(ctx, u, pod, mirror, status) })
 }
 
-func (r *recorded) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, amend podworkers.PodStatusFunc) error {
+func (r *recorded) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
 	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Version: pod.Generation}
 	if grace != nil {
 		e.Grace = lifecycle.Seconds(*grace)
 	}
-	_, err := r.call(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingPod(ctx, pod, status, grace, amend) })
+	_, err := r.call(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc) })
 	return err
 }
 

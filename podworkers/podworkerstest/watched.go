@@ -91,9 +91,9 @@ func (w watched) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mir
 	return w.next.SyncPod(ctx, u, pod, mirror, status)
 }
 
-func (w watched) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, amend podworkers.PodStatusFunc) error {
+func (w watched) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
 	defer w.panics(lifecycle.SyncTerminatingPod, pod.Namespace+"/"+pod.Name)
-	return w.next.SyncTerminatingPod(ctx, pod, status, grace, amend)
+	return w.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc)
 }
 
 func (w watched) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {

@@ -57,7 +57,7 @@ func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
 	}
 }
 
-// I50: a PodStatusFunc that panics every time amends nothing, and the pod ends all the
+// I50: a PodStatusFunc that panics every time changes nothing, and the pod ends all the
 // same.
 func TestSyncTerminatingPod_I50_PanicOfThePodStatusFunc(t *testing.T) {
 	mem := memory.New(memory.Config{})
