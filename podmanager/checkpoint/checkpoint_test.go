@@ -89,7 +89,7 @@ func TestDir_NextAgent(t *testing.T) {
 // A pod that was replaced under its UID has not ended.
 func TestDir_AnotherPod(t *testing.T) {
 	for name, change := range map[string]func(*v1.Pod){
-		"shape":     func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
+		"hash":      func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"serve", "more"} },
 		"name":      func(p *v1.Pod) { p.Name = "other" },
 		"namespace": func(p *v1.Pod) { p.Namespace = "other" },
 	} {

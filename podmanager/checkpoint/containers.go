@@ -39,7 +39,7 @@ func NewContainers(cfg Config) (*Containers, error) {
 }
 
 // ConsumeContainers implements podsync.ContainerStates: what was kept is handed out
-// once, to the pod that has the UID, the name and the shape.
+// once, to the pod that has the UID, the name and the hash.
 func (c *Containers) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
 	r := c.files.take(pod.UID)
 	if r == nil || !r.isOf(pod) {

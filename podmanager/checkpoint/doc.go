@@ -15,7 +15,7 @@
 // # Contract
 //
 // New reads what is there, and Consume hands each ending out once, to the first pod
-// that has its UID, its name and its shape: what was replaced under its UID while
+// that has its UID, its name and its hash: what was replaced under its UID while
 // nobody was there has not ended. What a source itself says of a pod's end comes
 // before this.
 //

@@ -27,11 +27,11 @@ type header struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	Shape     string    `json:"shape"`
+	PodHash   string    `json:"shape"`
 }
 
 func headerOf(pod *v1.Pod) header {
-	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Shape: podsync.Shape(pod)}
+	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PodHash: podsync.PodHash(pod)}
 }
 
 // check says why a file of a name cannot have this header.
@@ -51,7 +51,7 @@ func (h *header) check(name string) error {
 // isOf reports whether the file is of this pod, and not of another one that had its
 // UID before.
 func (h *header) isOf(pod *v1.Pod) bool {
-	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.HasShape(pod, h.Shape)
+	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.HasPodHash(pod, h.PodHash)
 }
 
 // store has a file for each of some pods, in one directory. What was found in it at

@@ -20,7 +20,7 @@
 // else, and are removed once the new life has its own. The first life that a
 // Syncer sees takes up the newest with records, as an agent does that was
 // started again, unless AnnotationPodHash tells that these were made for a pod
-// of another shape, which was replaced under its UID meanwhile. See Forget for
+// of another hash, which was replaced under its UID meanwhile. See Forget for
 // what is remembered.
 //
 // # Cancellation
@@ -81,7 +81,7 @@
 // long, is handed to Config.Endings as soon as it is published, and so before the
 // pod is killed for it: an agent that is killed in between leaves the next one to go
 // on with it. A pod that is only stopped is not over. A life that is seen to go on
-// drops what was kept of the one before. Shape tells whether a pod can be the one
+// drops what was kept of the one before. PodHash tells whether a pod can be the one
 // that has ended.
 //
 // # What is kept of containers

@@ -116,9 +116,9 @@ func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *li
 }
 
 // takeUp continues the newest life with records, unless it is none of this pod:
-// if this process has seen its end, or if its shape is another (the pod was
+// if this process has seen its end, or if its hash is another (the pod was
 // replaced under its UID while nobody was there). Then its records are nobody's,
-// and neither is what was published of it. An orphan has no shape to compare.
+// and neither is what was published of it. An orphan has no hash to compare.
 func (l *life) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	l.number = max(newest, l.number)
 	if l.later || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {

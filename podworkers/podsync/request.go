@@ -45,12 +45,12 @@ const (
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
 )
 
-// Shape is the versioned hash of what can not change during the life of a pod.
-func Shape(pod *v1.Pod) string { return plan.PodHash(pod) }
+// PodHash is the versioned hash of what can not change during the life of a pod.
+func PodHash(pod *v1.Pod) string { return plan.PodHash(pod) }
 
-// HasShape reports whether a pod may be the one whose Shape that was. A shape of
+// HasPodHash reports whether a pod may be the one whose PodHash that was. A hash of
 // another version says nothing, and so does an empty one.
-func HasShape(pod *v1.Pod, shape string) bool { return plan.HasHash(pod, shape) }
+func HasPodHash(pod *v1.Pod, hash string) bool { return plan.HasHash(pod, hash) }
 
 // sandboxRequest is what the runtime is told of a pod. Its error says what the
 // spec asks for and cannot be.

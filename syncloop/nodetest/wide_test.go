@@ -207,7 +207,7 @@ func (e *endings) reopen() { e.found = maps.Clone(e.kept) }
 
 // Save implements podsync.Endings.
 func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	e.kept[pod.UID] = ending{fmt.Sprint(pod.Name, podsync.Shape(pod)), *status.DeepCopy()}
+	e.kept[pod.UID] = ending{fmt.Sprint(pod.Name, podsync.PodHash(pod)), *status.DeepCopy()}
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (e *endings) Drop(uid types.UID) error {
 func (e *endings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	found, ok := e.found[pod.UID]
 	delete(e.found, pod.UID)
-	if !ok || found.shape != fmt.Sprint(pod.Name, podsync.Shape(pod)) {
+	if !ok || found.shape != fmt.Sprint(pod.Name, podsync.PodHash(pod)) {
 		return v1.PodStatus{}, false
 	}
 	return found.status, true
