@@ -29,7 +29,7 @@ type Hooks struct {
 func (c *Config) contain() runtime.EventSource {
 	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
-	stream := contain.Power[runtime.EventSource](g, c.Runtime) // Of the inner one: what contains it has all powers.
+	stream := contain.Feature[runtime.EventSource](g, c.Runtime) // Of the inner one: what contains it has all features.
 	c.Runtime = contain.NewRuntime(g, c.Runtime)
 	c.Hooks.Relisted = contain.Hook1(g, "Hooks.Relisted", c.Hooks.Relisted)
 	c.Hooks.Inspected = contain.Hook1(g, "Hooks.Inspected", c.Hooks.Inspected)

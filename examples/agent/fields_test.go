@@ -21,7 +21,7 @@ import (
 func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v1.Container{c}} }
 
 // everything is what a node can do that has been given all there is.
-var everything = podsync.Powers{
+var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
 	Hosts: true, Logs: true, Volumes: paper.New(paper.Config{}).Problems, Handlers: map[string]string{"x": "y"},
 }

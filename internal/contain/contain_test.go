@@ -146,13 +146,13 @@ type half struct{ runtime.PodLister }
 
 func (half) ListPods(context.Context) ([]runtime.Pod, error) { panic("boom") }
 
-func TestRuntime_HasThePowersOfTheInnerOne(t *testing.T) {
+func TestRuntime_HasTheFeaturesOfTheInnerOne(t *testing.T) {
 	g := contain.New(contain.Config{})
-	assert.Nil(t, contain.Power[runtime.Execer](g, half{}))
-	assert.Nil(t, contain.Power[runtime.Execer](g, contain.NewRuntime(g, half{})))
-	lister := contain.Power[runtime.PodLister](g, half{})
+	assert.Nil(t, contain.Feature[runtime.Execer](g, half{}))
+	assert.Nil(t, contain.Feature[runtime.Execer](g, contain.NewRuntime(g, half{})))
+	lister := contain.Feature[runtime.PodLister](g, half{})
 	require.NotNil(t, lister)
 	_, err := lister.ListPods(t.Context())
 	assert.EqualError(t, err, "Runtime.ListPods panicked: boom")
-	assert.Same(t, lister, contain.Power[runtime.PodLister](contain.New(contain.Config{}), lister), "it is contained once")
+	assert.Same(t, lister, contain.Feature[runtime.PodLister](contain.New(contain.Config{}), lister), "it is contained once")
 }

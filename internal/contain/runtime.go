@@ -10,8 +10,8 @@ import (
 )
 
 // Runtime is a runtime contained, as far as the inner one is a runtime: it has
-// the methods of all roles and powers, and only those may be called that the
-// inner one has. So it is not asked by a type assertion what it can do; Power
+// the methods of all roles and features, and only those may be called that the
+// inner one has. So it is not asked by a type assertion what it can do; Feature
 // does that.
 type Runtime struct {
 	inner any
@@ -26,17 +26,17 @@ func NewRuntime(g *Guard, rt any) *Runtime {
 	return &Runtime{rt, g}
 }
 
-// Power is a role or an optional power of a runtime, contained; the zero T if it
+// Feature is a role or an optional feature of a runtime, contained; the zero T if it
 // has it not.
-func Power[T any](g *Guard, rt any) (power T) {
+func Feature[T any](g *Guard, rt any) (feature T) {
 	inner := rt
 	if r, ok := rt.(*Runtime); ok {
 		inner = r.inner
 	}
 	if _, ok := inner.(T); ok {
-		power, _ = any(NewRuntime(g, rt)).(T)
+		feature, _ = any(NewRuntime(g, rt)).(T)
 	}
-	return power
+	return feature
 }
 
 // The parts of roles that some need without the rest.

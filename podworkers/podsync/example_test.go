@@ -46,7 +46,7 @@ func ExampleNew() {
 // A pod that asks for what is not run is refused before it gets to a Syncer.
 func ExampleUnsupported() {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", ReadinessProbe: &v1.Probe{}}}}}
-	rejected, _ := podsync.Unsupported(pod, podsync.Powers{})
+	rejected, _ := podsync.Unsupported(pod, podsync.Features{})
 	fmt.Println(rejected)
 	// Output:
 	// [spec.containers[0].readinessProbe: probes are not made]

@@ -25,9 +25,9 @@ type hookScript struct {
 	fail, hang bool
 }
 
-// powers is the tap with what the story's runtime can do.
-func (st *story) powers() runtime.Runtime {
-	switch st.power {
+// features is the tap with what the story's runtime can do.
+func (st *story) features() runtime.Runtime {
+	switch st.feature {
 	case "answer":
 		return answering{st.tap, st}
 	case "exec":

@@ -40,7 +40,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	trouble kill-sandbox|lose a|lose-all|start a|exit a 3|network down|network up|runtime down|pulls IMAGE
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
-//	power exec|answer|none                             what the runtime can do, from the next boot on
+//	|answer|none                             what the runtime can do, from the next boot on
 //	crash                                              the agent dies and starts again, the runtime goes on
 //	forget                                             housekeeping: nobody knows the pod any more
 //	records                                            what the runtime has
@@ -59,23 +59,23 @@ func TestStories(t *testing.T) {
 
 // story is one pod on one machine.
 type story struct {
-	t      *testing.T
-	b      simulation
-	mem    *memory.Runtime
-	faults *faulty.Faults
-	tap    *tap
-	store  *store
-	syncer *podsync.Syncer
-	pod    *v1.Pod
-	last   *runtime.PodStatus
-	out    strings.Builder
-	hooks  map[string]hookScript // by container and purpose
-	power  string
-	noted  map[string]string // annotations for begin, by container and name
+	t       *testing.T
+	b       simulation
+	mem     *memory.Runtime
+	faults  *faulty.Faults
+	tap     *tap
+	store   *store
+	syncer  *podsync.Syncer
+	pod     *v1.Pod
+	last    *runtime.PodStatus
+	out     strings.Builder
+	hooks   map[string]hookScript // by container and purpose
+	feature string
+	noted   map[string]string // annotations for begin, by container and name
 }
 
 func newStory(t *testing.T) *story {
-	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, noted: map[string]string{}, power: "answer"}
+	st := &story{t: t, pod: &v1.Pod{}, hooks: map[string]hookScript{}, noted: map[string]string{}, feature: "answer"}
 	st.b.s = executor.NewScheduler(1, start)
 	st.mem = memory.New(memory.Config{Clock: st.b.s.NewProcess().Clock()})
 	faults, err := faulty.New(faulty.Config{})
@@ -94,7 +94,7 @@ func (st *story) boot() {
 		Runtime: st.faults.Wrap(st.mem.On(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
 	}
 	syncer, err := podsync.New(podsync.Config{
-		Runtime: st.powers(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
+		Runtime: st.features(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
 		HTTP: getter{st},
 	})
 	require.NoError(st.t, err)
@@ -127,8 +127,8 @@ func (st *story) run(d *datadriven.TestData) string {
 			created = append(created, arg.Key)
 		}
 		st.begin(created...)
-	case "power":
-		st.power = d.CmdArgs[0].Key
+	case "feature":
+		st.feature = d.CmdArgs[0].Key
 		st.boot()
 	case "crash":
 		st.b.p.Crash()

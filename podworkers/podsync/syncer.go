@@ -46,10 +46,10 @@ func New(cfg Config) (*Syncer, error) {
 	}
 	g := cfg.guard()
 	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock)}
-	s.reporter = contain.Power[runtime.StatusReporter](g, cfg.Runtime)
-	s.execer = contain.Power[runtime.Execer](g, cfg.Runtime)
-	s.answerer = contain.Power[runtime.Answerer](g, cfg.Runtime)
-	s.logs = contain.Power[runtime.LogReader](g, cfg.Runtime)
+	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
+	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
+	s.answerer = contain.Feature[runtime.Answerer](g, cfg.Runtime)
+	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	cfg.contain(g)
 	s.cfg = cfg
 	s.statuses, _ = cfg.Status.(StatusReader)

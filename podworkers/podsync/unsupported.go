@@ -17,9 +17,9 @@ type Problem struct {
 // String is the problem in one line.
 func (p Problem) String() string { return p.Field + ": " + p.Why }
 
-// Powers is what a pod can ask for beyond containers that run. What is false or
+// Features is what a pod can ask for beyond containers that run. What is false or
 // nil is unsupported.
-type Powers struct {
+type Features struct {
 	// Probes are made, also those by gRPC, and those that run a command.
 	Probes, GRPCProbes, ExecProbes bool
 	// Hooks that run a command are run, and those that make a request.
@@ -36,12 +36,12 @@ type Powers struct {
 	Handlers map[string]string
 }
 
-// Powers is what the Syncer can do, given its Config. GRPCProbes is true if
+// Features is what the Syncer can do, given its Config. GRPCProbes is true if
 // Probes is: whoever has made the prober knows better.
-func (s *Syncer) Powers() Powers {
+func (s *Syncer) Features() Features {
 	answers := s.answerer != nil
 	_, none := s.cfg.Probes.(noProbes)
-	p := Powers{
+	p := Features{
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),
 		ExecHooks: answers || s.execer != nil, HTTPHooks: answers || s.cfg.HTTP != nil,
 		Hosts: s.cfg.Files != nil, Logs: s.logs != nil, Handlers: s.cfg.Handlers,
@@ -52,12 +52,12 @@ func (s *Syncer) Powers() Powers {
 	return p
 }
 
-// Unsupported lists the fields of a pod that a Syncer with these powers does not
+// Unsupported lists the fields of a pod that a Syncer with these features does not
 // honour. Those in rejected change what the pod means: it must not be run without
 // them. Those in ignored are missed by nobody but people, and may be warned
 // about. It is pure, and called when a pod is admitted.
-func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
-	u := unsupported{powers: powers, of: pod}
+func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
+	u := unsupported{features: features, of: pod}
 	u.pod()
 	u.podSecurity(pod.Spec.SecurityContext)
 	for i := range pod.Spec.InitContainers {
@@ -78,7 +78,7 @@ func Unsupported(pod *v1.Pod, powers Powers) (rejected, ignored []Problem) {
 
 // unsupported collects problems.
 type unsupported struct {
-	powers            Powers
+	features          Features
 	of                *v1.Pod
 	rejected, ignored []Problem
 }
@@ -97,19 +97,19 @@ func (u *unsupported) ignore(found bool, field, why string) {
 
 func (u *unsupported) pod() {
 	s := &u.of.Spec
-	if u.powers.Volumes != nil {
-		u.rejected = append(u.rejected, u.powers.Volumes(u.of)...)
+	if u.features.Volumes != nil {
+		u.rejected = append(u.rejected, u.features.Volumes(u.of)...)
 	} else {
 		u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
 	}
-	u.reject(s.ActiveDeadlineSeconds != nil && !u.powers.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
+	u.reject(s.ActiveDeadlineSeconds != nil && !u.features.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
 	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
 	if s.RuntimeClassName != nil {
-		_, known := u.powers.Handlers[*s.RuntimeClassName]
+		_, known := u.features.Handlers[*s.RuntimeClassName]
 		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
 	}
 	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
-	u.reject(len(s.HostAliases) > 0 && !u.powers.Hosts, "spec.hostAliases", "the hosts file is not written")
+	u.reject(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
 }
 
 func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
@@ -120,7 +120,7 @@ func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
 	u.reject(s.SupplementalGroupsPolicy != nil && *s.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyMerge,
 		field+"supplementalGroupsPolicy", "only Merge is known")
 	u.reject(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
-	u.ignore(s.FSGroup != nil && u.powers.Volumes == nil, field+"fsGroup", "there are no volumes")
+	u.ignore(s.FSGroup != nil && u.features.Volumes == nil, field+"fsGroup", "there are no volumes")
 	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
@@ -130,13 +130,13 @@ func (u *unsupported) container(field string, c *v1.Container) {
 	u.probe(field+"readinessProbe", c.ReadinessProbe)
 	u.probe(field+"startupProbe", c.StartupProbe)
 	u.lifecycle(field+"lifecycle.", c.Lifecycle)
-	u.reject(len(c.VolumeMounts) > 0 && u.powers.Volumes == nil, field+"volumeMounts", "volumes are not mounted")
+	u.reject(len(c.VolumeMounts) > 0 && u.features.Volumes == nil, field+"volumeMounts", "volumes are not mounted")
 	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
 	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
 	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
-	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.powers.Hosts,
+	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.features.Hosts,
 		field+"terminationMessagePath", "termination messages are not read")
-	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.powers.Logs,
+	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,
 		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
 	u.environment(field, c)
 	if s := c.SecurityContext; s != nil {
@@ -149,12 +149,12 @@ func (u *unsupported) container(field string, c *v1.Container) {
 func (u *unsupported) probe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
-	case !u.powers.Probes:
+	case !u.features.Probes:
 		u.reject(true, field, "probes are not made")
 	case p.Exec != nil:
-		u.reject(!u.powers.ExecProbes, field+".exec", "the runtime runs no commands in containers")
+		u.reject(!u.features.ExecProbes, field+".exec", "the runtime runs no commands in containers")
 	case p.GRPC != nil:
-		u.reject(!u.powers.GRPCProbes, field+".grpc", "probes by gRPC are not made")
+		u.reject(!u.features.GRPCProbes, field+".grpc", "probes by gRPC are not made")
 	}
 }
 
@@ -170,9 +170,9 @@ func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
 	case h.Exec != nil:
-		u.reject(!u.powers.ExecHooks, field+".exec", "the runtime runs no commands in containers")
+		u.reject(!u.features.ExecHooks, field+".exec", "the runtime runs no commands in containers")
 	case h.HTTPGet != nil:
-		u.reject(!u.powers.HTTPHooks, field+".httpGet", "hooks make no requests")
+		u.reject(!u.features.HTTPHooks, field+".httpGet", "hooks make no requests")
 	case h.TCPSocket != nil:
 		u.reject(true, field+".tcpSocket", "has never had a meaning")
 	}

@@ -23,7 +23,7 @@ func TestUnsupported_PlainPod(t *testing.T) {
 		p.Spec.ServiceAccountName = "default"
 		p.Spec.Containers[0].Command = []string{"sh", "-c", "echo $(date) $HOME ${X} $"}
 		p.Spec.Containers[0].TerminationMessagePath = v1.TerminationMessagePathDefault
-	}), podsync.Powers{})
+	}), podsync.Features{})
 	assert.Empty(t, rejected)
 	assert.Empty(t, ignored)
 }
@@ -57,7 +57,7 @@ func TestUnsupported_Rejected(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			rejected, ignored := podsync.Unsupported(plainPod(change), podsync.Powers{})
+			rejected, ignored := podsync.Unsupported(plainPod(change), podsync.Features{})
 			assert.Equal(t, []string{want}, fields(rejected))
 			assert.Empty(t, ignored)
 		})
@@ -68,7 +68,7 @@ func TestUnsupported_Ignored(t *testing.T) {
 	rejected, ignored := podsync.Unsupported(plainPod(func(p *v1.Pod) {
 		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(1))}
 		p.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
-	}), podsync.Powers{})
+	}), podsync.Features{})
 	assert.Empty(t, rejected)
 	assert.Equal(t, []string{
 		"spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",

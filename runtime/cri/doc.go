@@ -43,7 +43,7 @@
 // an exited record, which the runtime keeps), F58, F59, F60 (PodStatus asks
 // directly), F61 (records come sorted by attempt, whatever their times), F62,
 // F63 (lists longer than a message come as a stream, or in parts), F64 (each
-// power is found missing by its answer, and sought again on the next
+// feature is found missing by its answer, and sought again on the next
 // connection), F65 and F66 (the stream ends with an error and may be opened
 // again at once), F67 (a runtime that was killed is waited for by nobody and
 // found by the next call), F69 (a container whose

@@ -2,14 +2,14 @@ package faulty
 
 import "github.com/podkeel/podkeel/runtime"
 
-// The powers on whose presence decisions hang, as bits.
+// The features on whose presence decisions hang, as bits.
 const (
 	canExec = 1 << iota
 	canLog
 	canAnswer
 )
 
-func powersOf(rt runtime.Runtime) (p int) {
+func featuresOf(rt runtime.Runtime) (p int) {
 	if _, ok := rt.(runtime.Execer); ok {
 		p |= canExec
 	}
@@ -22,18 +22,18 @@ func powersOf(rt runtime.Runtime) (p int) {
 	return p
 }
 
-// Each of these is one such power of a wrapper.
+// Each of these is one such feature of a wrapper.
 type (
 	execs   struct{ b *base }
 	logs    struct{ b *base }
 	answers struct{ b *base }
 )
 
-// with is the wrapper with exactly the given powers. They are found by type
+// with is the wrapper with exactly the given features. They are found by type
 // assertion, so each combination needs a type of its own.
-func (b *base) with(powers int) runtime.Runtime {
+func (b *base) with(features int) runtime.Runtime {
 	x, l, a := execs{b}, logs{b}, answers{b}
-	switch powers {
+	switch features {
 	case canExec:
 		return struct {
 			*base

@@ -15,12 +15,12 @@
 // which ID belongs to whom, some hundred bytes for each ID there ever was: Faults
 // are for tests, which end.
 //
-// # Powers
+// # Features
 //
 // A wrapper is an Execer, a LogReader or an Answerer exactly if what it wraps is
 // one: whether a pod may run, and how it is probed, hangs on that. It is always an
 // EventSource, a StatusReporter, a StatsReader, an Updater, a LogReopener, a Versioner
-// and an ImageFilesystem. Without the power beneath it says that it is ready, that nothing
+// and an ImageFilesystem. Without the feature beneath it says that it is ready, that nothing
 // is known of the disk, and otherwise ErrUnsupported, as a runtime over a socket
 // does that finds out only by asking. It is never an ExecStreamer, an Attacher or a
 // PortForwarder: these serve people, and no test of a driver needs them to fail.

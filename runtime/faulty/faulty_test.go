@@ -332,10 +332,10 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	}
 }
 
-// bare is a runtime without any power.
+// bare is a runtime without any feature.
 type bare struct{ runtime.Runtime }
 
-// able is one with every power.
+// able is one with every feature.
 type able struct {
 	runtime.Runtime
 	runtime.EventSource
@@ -374,9 +374,9 @@ func (p oracle) Answer(context.Context, runtime.AnswerRequest) (runtime.AnswerRe
 	return runtime.AnswerResult{OK: true}, p.err
 }
 
-// Decisions hang on some powers, so a wrapper has them exactly if what it wraps has;
+// Decisions hang on some features, so a wrapper has them exactly if what it wraps has;
 // the others it always has, and finds out by asking.
-func TestWrap_HasThePowersOfWhatItWraps(t *testing.T) {
+func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
 	inner := memory.New(memory.Config{})
 	none := bare{inner}

@@ -42,7 +42,7 @@
 // The purposes are liveness, readiness, startup, post-start and pre-stop. A
 // container that ends while it is asked has not answered: ErrWrongState.
 //
-// # The other powers
+// # The other features
 //
 // Exec does what its command says as far as that is plain, and else ends at
 // once with 0; a command dies with its container. ExecStream does the same line by

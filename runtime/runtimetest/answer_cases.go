@@ -15,7 +15,7 @@ var answerCases = []Case{
 	{"answer/not-running", "asking a container that does not run is ErrWrongState", answerNotRunning},
 }
 
-func answerer(b *bench) (runtime.Answerer, bool) { return power[runtime.Answerer](b, "Answerer") }
+func answerer(b *bench) (runtime.Answerer, bool) { return feature[runtime.Answerer](b, "Answerer") }
 
 func answerRunning(b *bench) {
 	a, ok := answerer(b)

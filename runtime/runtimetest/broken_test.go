@@ -697,7 +697,7 @@ var brokenRuntimes = []broken{
 		}
 	}},
 
-	// Powers.
+	// Features.
 	{"no event comes", []string{"events/changes"}, func(r *tampered) {
 		r.events = func(ctx context.Context, _ func(rt.Event)) error { return r.m.Events(ctx, func(rt.Event) {}) }
 	}},

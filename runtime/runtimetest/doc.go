@@ -33,7 +33,7 @@
 // Not checked, because it cannot be seen from outside or not on every machine:
 // that calls are quick, that resources, mounts, security and DNS of a request
 // are obeyed, and what happens while a runtime is down. Labels are not checked
-// either, as no record shows them. The cases of a power that the runtime lacks are
+// either, as no record shows them. The cases of a feature that the runtime lacks are
 // skipped, and so are those that need what the harness does not have: Answers, or
 // a way to end the agent (Reopen).
 package runtimetest

@@ -15,8 +15,8 @@ var execCases = []Case{
 	{"exec/not-running", "a command in a container that does not run is ErrWrongState", byExec.notRunning},
 }
 
-// power finds an optional power of the runtime, or skips the case.
-func power[P any](b *bench, name string) (P, bool) {
+// feature finds an optional feature of the runtime, or skips the case.
+func feature[P any](b *bench, name string) (P, bool) {
 	var p P
 	if _, ok := b.rt.inner.(P); !ok {
 		b.Skipf("the runtime is no %s", name)
@@ -26,7 +26,7 @@ func power[P any](b *bench, name string) (P, bool) {
 	return p, ok
 }
 
-func execer(b *bench) (runtime.Execer, bool) { return power[runtime.Execer](b, "Execer") }
+func execer(b *bench) (runtime.Execer, bool) { return feature[runtime.Execer](b, "Execer") }
 
 // printed are the lines that the cases have printed, and what that comes to.
 var printed = []string{"one", "two", "three"}

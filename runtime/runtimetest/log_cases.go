@@ -23,7 +23,7 @@ var logCases = []Case{
 }
 
 func logReader(b *bench) (runtime.LogReader, bool) {
-	return power[runtime.LogReader](b, "LogReader")
+	return feature[runtime.LogReader](b, "LogReader")
 }
 
 // text is an io.Writer that can be looked at while it is written.
@@ -166,7 +166,7 @@ func (b *bench) reopen(l runtime.LogReopener, id string) (ok bool, err error) {
 }
 
 func logReopen(b *bench) {
-	o, isOpener := power[runtime.LogReopener](b, "LogReopener")
+	o, isOpener := feature[runtime.LogReopener](b, "LogReopener")
 	l, isReader := logReader(b)
 	if !isOpener || !isReader {
 		return
@@ -188,7 +188,7 @@ func logReopen(b *bench) {
 }
 
 func logReopenUnknown(b *bench) {
-	o, ok := power[runtime.LogReopener](b, "LogReopener")
+	o, ok := feature[runtime.LogReopener](b, "LogReopener")
 	if !ok {
 		return
 	}

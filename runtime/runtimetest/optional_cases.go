@@ -41,7 +41,7 @@ func (w *watching) count(uid types.UID) int {
 
 // watch opens an event stream, or skips the case if there is none to open.
 func (b *bench) watch(ctx context.Context) (*watching, bool) {
-	source, ok := power[runtime.EventSource](b, "EventSource")
+	source, ok := feature[runtime.EventSource](b, "EventSource")
 	if !ok {
 		return nil, false
 	}
@@ -112,7 +112,7 @@ func eventsContext(b *bench) {
 }
 
 func reportReady(b *bench) {
-	reporter, ok := power[runtime.StatusReporter](b, "StatusReporter")
+	reporter, ok := feature[runtime.StatusReporter](b, "StatusReporter")
 	if !ok {
 		return
 	}
@@ -122,7 +122,7 @@ func reportReady(b *bench) {
 }
 
 func reportVersion(b *bench) {
-	versioner, ok := power[runtime.Versioner](b, "Versioner")
+	versioner, ok := feature[runtime.Versioner](b, "Versioner")
 	if !ok {
 		return
 	}

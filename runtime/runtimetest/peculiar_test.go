@@ -127,8 +127,8 @@ func lagging(r *tampered) {
 	}
 }
 
-// powerless are runtimes with less and less powers.
-var powerless = map[string]func(*tampered) rt.Runtime{
+// featureless are runtimes with less and less features.
+var featureless = map[string]func(*tampered) rt.Runtime{
 	"with logs": func(r *tampered) rt.Runtime { return r },
 	"without logs": func(r *tampered) rt.Runtime {
 		return struct {
@@ -142,16 +142,16 @@ var powerless = map[string]func(*tampered) rt.Runtime{
 // A correct runtime passes, however slow it is, and whether or not it can tell
 // when a container has set its traps.
 func TestCases_PassOnASlowRuntime(t *testing.T) {
-	for name, powers := range powerless {
+	for name, features := range featureless {
 		for _, early := range []signal{lost, kills} {
 			for _, c := range runtimetest.Cases() {
 				rec := verdict(t, c, func(r *tampered) runtimetest.Harness {
 					peculiar(r, early)
 					h := reopening(r)
-					h.Runtime, h.Slack = powers(r), 0
+					h.Runtime, h.Slack = features(r), 0
 					h.Reopen = func(meanwhile func()) (rt.Runtime, error) {
 						meanwhile()
-						return powers(r), nil
+						return features(r), nil
 					}
 					return h
 				}, nil)

@@ -17,7 +17,7 @@ var resourceCases = []Case{
 }
 
 func statsRunning(b *bench) {
-	s, ok := power[runtime.StatsReader](b, "StatsReader")
+	s, ok := feature[runtime.StatsReader](b, "StatsReader")
 	if !ok {
 		return
 	}
@@ -41,7 +41,7 @@ func statsRunning(b *bench) {
 }
 
 func statsNone(b *bench) {
-	s, ok := power[runtime.StatsReader](b, "StatsReader")
+	s, ok := feature[runtime.StatsReader](b, "StatsReader")
 	if !ok {
 		return
 	}
@@ -58,7 +58,7 @@ func statsNone(b *bench) {
 }
 
 func diskUsage(b *bench) {
-	f, ok := power[runtime.ImageFilesystem](b, "ImageFilesystem")
+	f, ok := feature[runtime.ImageFilesystem](b, "ImageFilesystem")
 	if !ok {
 		return
 	}
@@ -71,7 +71,7 @@ func diskUsage(b *bench) {
 }
 
 func diskPull(b *bench) {
-	f, ok := power[runtime.ImageFilesystem](b, "ImageFilesystem")
+	f, ok := feature[runtime.ImageFilesystem](b, "ImageFilesystem")
 	if !ok {
 		return
 	}
@@ -95,7 +95,7 @@ func updateNothing(b *bench) { b.updates(runtime.Resources{}) }
 
 func (b *bench) updates(res runtime.Resources) {
 	b.Helper()
-	u, ok := power[runtime.Updater](b, "Updater")
+	u, ok := feature[runtime.Updater](b, "Updater")
 	if !ok {
 		return
 	}
@@ -107,7 +107,7 @@ func (b *bench) updates(res runtime.Resources) {
 }
 
 func updateUnknown(b *bench) {
-	u, ok := power[runtime.Updater](b, "Updater")
+	u, ok := feature[runtime.Updater](b, "Updater")
 	if !ok {
 		return
 	}

@@ -90,7 +90,7 @@ var kinds = []struct {
 	harness func(*tampered) runtimetest.Harness
 	broken  []broken
 }{
-	{"plain", harness, slices.Concat(brokenRuntimes, brokenPowers, brokenStreams)},
+	{"plain", harness, slices.Concat(brokenRuntimes, brokenFeatures, brokenStreams)},
 	{"reopening", reopening, brokenSurvival},
 	{"without images", imageless, brokenImageless},
 }
@@ -153,7 +153,7 @@ func TestCases_AreNamedAndSayWhatTheyPromise(t *testing.T) {
 	}
 }
 
-// A runtime without a power is asked for nothing of it, and told so.
+// A runtime without a feature is asked for nothing of it, and told so.
 func TestCases_SkipWhatTheRuntimeCannotDo(t *testing.T) {
 	optional := []string{"events", "report", "exec", "exec-stream", "log", "stats", "disk", "update", "answer", "reopen"}
 	for _, c := range runtimetest.Cases() {

@@ -15,7 +15,7 @@ var streamCases = []Case{
 }
 
 func streamer(b *bench) (runtime.ExecStreamer, bool) {
-	return power[runtime.ExecStreamer](b, "ExecStreamer")
+	return feature[runtime.ExecStreamer](b, "ExecStreamer")
 }
 
 func streamOutput(b *bench) {

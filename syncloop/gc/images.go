@@ -107,7 +107,7 @@ func NewImages(config ImagesConfig) (*Images, error) {
 	}
 	g := guard(config.Clock, &config.Log, config.Panicked)
 	i := &Images{guard: g, executor: executor.Over(config.Clock)}
-	i.disk = contain.Power[runtime.ImageFilesystem](g, config.Runtime)
+	i.disk = contain.Feature[runtime.ImageFilesystem](g, config.Runtime)
 	config.Runtime = contain.NewRuntime(g, config.Runtime)
 	i.config = config
 	i.wake = i.executor.NewEvent()

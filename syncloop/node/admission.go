@@ -25,7 +25,7 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		syncloop.AdmitNodeName(n.config.Name),
 		syncloop.AdmitHostPorts(),
 		syncloop.AdmitTaints(n.config.Taints),
-		admitPowers(n.powers(), n.config.Recorder),
+		admitFeatures(n.features(), n.config.Recorder),
 	}, n.config.Admit)
 }
 

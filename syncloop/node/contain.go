@@ -24,5 +24,5 @@ func (c *Config) contain() *contain.Guard {
 	return g
 }
 
-// power is an optional power of the node's runtime, contained; nil if it is none.
-func power[T any](n *Node) T { return contain.Power[T](n.guard, n.config.Runtime) }
+// feature is an optional feature of the node's runtime, contained; nil if it is none.
+func feature[T any](n *Node) T { return contain.Feature[T](n.guard, n.config.Runtime) }

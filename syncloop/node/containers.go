@@ -135,7 +135,7 @@ func list(names []string) string {
 // ReadLog implements runtime.LogReader by the node's runtime. If that is none, the
 // error wraps runtime.ErrUnsupported.
 func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	logs := power[runtime.LogReader](n)
+	logs := feature[runtime.LogReader](n)
 	if logs == nil {
 		return fmt.Errorf("node: the runtime keeps no logs: %w", runtime.ErrUnsupported)
 	}
@@ -147,10 +147,10 @@ func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Wri
 // than a mebibyte, and there is no input. Otherwise the error wraps
 // runtime.ErrUnsupported.
 func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
-	if streamer := power[runtime.ExecStreamer](n); streamer != nil {
+	if streamer := feature[runtime.ExecStreamer](n); streamer != nil {
 		return streamer.ExecStream(ctx, req, streams)
 	}
-	execer := power[runtime.Execer](n)
+	execer := feature[runtime.Execer](n)
 	if execer == nil || req.TTY || streams.Stdin != nil {
 		return 0, fmt.Errorf("node: the runtime runs no such commands: %w", runtime.ErrUnsupported)
 	}

@@ -10,7 +10,7 @@ import (
 // that we know, or the runtime cannot be told that one was put away.
 func (n *Node) buildLogs() (err error) {
 	policy := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
-	reopener := power[runtime.LogReopener](n)
+	reopener := feature[runtime.LogReopener](n)
 	if n.logs == nil || reopener == nil || policy.Never() {
 		return nil
 	}

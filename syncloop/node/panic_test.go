@@ -111,7 +111,7 @@ type (
 )
 
 // plain is a runtime that does not answer for its containers, so that commands and
-// connections are used; all other powers that a node makes use of it has.
+// connections are used; all other features that a node makes use of it has.
 type plain struct {
 	runtime.Runtime
 	runtime.EventSource
@@ -655,8 +655,8 @@ func calls(field string, t reflect.Type) (list []string) {
 	return list
 }
 
-// powers lists the methods of the optional interfaces of package runtime.
-func powers(t *testing.T) (list []string) {
+// features lists the methods of the optional interfaces of package runtime.
+func features(t *testing.T) (list []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../runtime/optional.go", nil, 0)
 	require.NoError(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -673,7 +673,7 @@ func powers(t *testing.T) (list []string) {
 // TestPanic_TheTableIsComplete: whoever gives Config a new field, or an interface in it
 // a new method, says here what a panic of it costs.
 func TestPanic_TheTableIsComplete(t *testing.T) {
-	want := powers(t)
+	want := features(t)
 	config := reflect.TypeFor[node.Config]()
 	for i := range config.NumField() {
 		want = append(want, calls(config.Field(i).Name, config.Field(i).Type)...)

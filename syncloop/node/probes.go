@@ -34,19 +34,19 @@ func (n *Node) checker() prober.Checker {
 	if n.config.Check != nil {
 		return n.config.Check
 	}
-	if answerer := power[runtime.Answerer](n); answerer != nil {
+	if answerer := feature[runtime.Answerer](n); answerer != nil {
 		return answered{answerer}
 	}
-	return check.New(check.Config{Exec: power[runtime.Execer](n), GRPC: n.config.GRPCProbes})
+	return check.New(check.Config{Exec: feature[runtime.Execer](n), GRPC: n.config.GRPCProbes})
 }
 
-// powers are those of the syncer, as far as the checks go along.
-func (n *Node) powers() podsync.Powers {
-	powers := n.syncer.Powers()
-	answers := power[runtime.Answerer](n) != nil
-	powers.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
-	powers.Deadlines = true
-	return powers
+// features are those of the syncer, as far as the checks go along.
+func (n *Node) features() podsync.Features {
+	features := n.syncer.Features()
+	answers := feature[runtime.Answerer](n) != nil
+	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+	features.Deadlines = true
+	return features
 }
 
 // believed passes a verdict on to the loop.

@@ -151,7 +151,7 @@ func TestReadLog_IsInOrderOfTime(t *testing.T) {
 
 // Any number wait on one container, without a goroutine of the machine's, and
 // all leave nothing behind.
-func TestPowers_ManyWaitAtOnce(t *testing.T) {
+func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
 		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.readiness": "hang"})

@@ -9,6 +9,6 @@ import (
 // Every line of the table of types is what its case says.
 func TestWith_EveryCombination(t *testing.T) {
 	for p := range 2 * canAnswer {
-		require.Equal(t, p, powersOf(new(base).with(p)))
+		require.Equal(t, p, featuresOf(new(base).with(p)))
 	}
 }

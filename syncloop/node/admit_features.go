@@ -11,12 +11,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// admitPowers refuses a pod that asks for what the node's syncer can not do,
+// admitFeatures refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
 // event, for each admission once.
-func admitPowers(powers podsync.Powers, events runtime.EventRecorder) syncloop.PodAdmitHandler {
+func admitFeatures(features podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		rejected, ignored := podsync.Unsupported(attrs.Pod, powers)
+		rejected, ignored := podsync.Unsupported(attrs.Pod, features)
 		if len(rejected) > 0 {
 			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
 		}

@@ -80,8 +80,8 @@ func deaf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 }
 
-var brokenPowers = []broken{
-	{"to the powers an unknown container is some error", []string{"exec/unknown", "log/unknown", "update/unknown", "answer/unknown"}, func(r *tampered) {
+var brokenFeatures = []broken{
+	{"to the features an unknown container is some error", []string{"exec/unknown", "log/unknown", "update/unknown", "answer/unknown"}, func(r *tampered) {
 		r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
 			res, err := r.m.Exec(ctx, req)
 			return res, instead(err, rt.ErrNotFound, errOther)
