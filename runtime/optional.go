@@ -13,8 +13,8 @@ import (
 // it is asked, as what is beneath it may be another one tomorrow, has the method and
 // returns ErrUnsupported, which costs the caller as little.
 //
-// pleg looks for EventSource; podsync for StatusReporter, Execer, Answerer and
-// LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and Answerer; the
+// pleg looks for EventSource; podsync for StatusReporter, Execer, HandlerRunner and
+// LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and HandlerRunner; the
 // node for people with questions for LogReader, ExecStreamer and Execer. Nothing in
 // this module looks for the others yet: they are the words in which resizes, figures
 // and terminals are spoken of.
@@ -80,17 +80,17 @@ type PortForwarder interface {
 	PortForward(ctx context.Context, req PortForwardRequest, conn io.ReadWriteCloser) error
 }
 
-// Answerer is a runtime that answers probes and hooks itself, of whatever kind
+// HandlerRunner is a runtime that answers probes and hooks itself, of whatever kind
 // they are: one in memory, whose containers run no commands and listen on no
 // network. Where a runtime is one, neither Exec nor a connection is used for
 // probes and hooks.
-type Answerer interface {
-	// Answer asks a running container. It is called concurrently, also for one
+type HandlerRunner interface {
+	// RunHandler asks a running container. It is called concurrently, also for one
 	// container, and returns at the end of ctx at the latest. An error means
 	// that nothing has been found out: ErrNotFound, ErrWrongState if the
 	// container does not run, or that of ctx. A container that refuses is a
 	// result, not an error.
-	Answer(ctx context.Context, req AnswerRequest) (AnswerResult, error)
+	RunHandler(ctx context.Context, req RunHandlerRequest) (RunHandlerResult, error)
 }
 
 // LogReader is a runtime that keeps what containers print.
@@ -212,8 +212,8 @@ type Streams struct {
 // TerminalSize is a terminal's, in characters.
 type TerminalSize struct{ Columns, Rows uint16 }
 
-// AnswerRequest is what a container is asked.
-type AnswerRequest struct {
+// RunHandlerRequest is what a container is asked.
+type RunHandlerRequest struct {
 	ContainerID string
 	Purpose     Purpose
 }
@@ -235,8 +235,8 @@ const (
 	PreStopHook Purpose = "pre-stop"
 )
 
-// AnswerResult is what a container answers.
-type AnswerResult struct {
+// RunHandlerResult is what a container answers.
+type RunHandlerResult struct {
 	OK      bool
 	Message string // a few words for people
 }

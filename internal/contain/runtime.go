@@ -63,7 +63,7 @@ var _ interface {
 	runtime.ExecStreamer
 	runtime.Attacher
 	runtime.PortForwarder
-	runtime.Answerer
+	runtime.HandlerRunner
 	runtime.LogReader
 	runtime.LogReopener
 	runtime.ImageFilesystem
@@ -186,10 +186,10 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return r.inner.(runtime.PortForwarder).PortForward(ctx, req, conn)
 }
 
-// Answer is the inner runtime's.
-func (r *Runtime) Answer(ctx context.Context, req runtime.AnswerRequest) (result runtime.AnswerResult, err error) {
-	defer r.guard.Recover("Runtime.Answer", &err)
-	return r.inner.(runtime.Answerer).Answer(ctx, req)
+// RunHandler is the inner runtime's.
+func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (result runtime.RunHandlerResult, err error) {
+	defer r.guard.Recover("Runtime.RunHandler", &err)
+	return r.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
 }
 
 // ReadLog is the inner runtime's.

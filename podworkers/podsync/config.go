@@ -68,7 +68,7 @@ type Config struct {
 	// Keyring finds the credentials to pull with. Nil: images.PullSecrets.
 	Keyring images.Keyring
 	// HTTP makes the requests of http hooks. Nil: pods with such hooks are
-	// unsupported, unless the runtime is a runtime.Answerer.
+	// unsupported, unless the runtime is a runtime.HandlerRunner.
 	HTTP HTTPGetter
 
 	// Handlers are the runtime handlers by the name of their RuntimeClass. A pod

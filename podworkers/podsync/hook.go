@@ -92,7 +92,7 @@ func (s *Syncer) perform(ctx context.Context, v *visit, h hook) error {
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
 		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.
-	case s.answerer != nil:
+	case s.handlerRunner != nil:
 		return s.answer(ctx, h)
 	case h.handler.Exec != nil:
 		return s.exec(ctx, h)
@@ -102,7 +102,7 @@ func (s *Syncer) perform(ctx context.Context, v *visit, h hook) error {
 
 // answer lets the runtime answer for the container.
 func (s *Syncer) answer(ctx context.Context, h hook) error {
-	answer, err := s.answerer.Answer(ctx, runtime.AnswerRequest{ContainerID: h.id, Purpose: h.purpose})
+	answer, err := s.handlerRunner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
 	case err != nil:
 		return &hookFailure{"it could not be run", err}

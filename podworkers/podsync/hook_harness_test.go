@@ -56,8 +56,8 @@ type answering struct {
 	st *story
 }
 
-func (a answering) Answer(ctx context.Context, req runtime.AnswerRequest) (res runtime.AnswerResult, err error) {
-	err = a.call("Answer", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
+func (a answering) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (res runtime.RunHandlerResult, err error) {
+	err = a.call("RunHandler", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
 		res.OK, err = a.st.play(ctx, a.names[req.ContainerID], req.Purpose)
 		res.Message = "a secret"
 		return err

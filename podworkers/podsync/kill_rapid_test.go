@@ -148,7 +148,7 @@ func (k *killed) keptGrace(calls []tapped) {
 			_, err := fmt.Sscanf(c.what, "%s grace=%s", &name, &grace)
 			require.NoError(k.rt, err)
 			require.Equal(k.rt, max(k.deadline.Sub(c.began), 2*time.Second).String(), grace, c.what)
-		case "Answer":
+		case "RunHandler":
 			require.True(k.rt, c.began.Before(k.deadline) && !c.ended.After(k.deadline), c.what)
 		}
 	}
@@ -177,7 +177,7 @@ func (k *killed) onceEach() {
 	told, stopped := map[string]bool{}, map[string]bool{}
 	for _, c := range k.tap.calls {
 		switch name := containerOf(c); c.verb {
-		case "Answer":
+		case "RunHandler":
 			require.False(k.rt, told[name] || stopped[name], "%s is told twice, or late", name)
 			told[name] = true
 		case "StopContainer":

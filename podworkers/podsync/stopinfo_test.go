@@ -67,6 +67,6 @@ func TestSyncTerminatingRuntimePod_KC15_TooLarge(t *testing.T) {
 		st.noted["a "+podsync.AnnotationPreStopHandler] = `{"exec":{"command":["` + strings.Repeat("x", size) + `"]}}`
 		st.begin()
 		st.b.run(func() { _, _ = st.invoke(t.Context(), "orphan", nil, nil) })
-		assert.Equal(t, want, strings.Contains(st.out.String(), "Answer a/0 pre-stop"), st.out.String())
+		assert.Equal(t, want, strings.Contains(st.out.String(), "RunHandler a/0 pre-stop"), st.out.String())
 	}
 }

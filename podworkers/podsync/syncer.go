@@ -21,15 +21,15 @@ import (
 // Syncer is the reference podworkers.PodSyncer. Its methods may be called
 // concurrently for different pods; for one pod podworkers calls one at a time.
 type Syncer struct {
-	cfg      Config
-	guard    *contain.Guard
-	executor executor.Executor
-	images   *images.Manager
-	reporter runtime.StatusReporter // nil: the runtime is not one, and so on
-	execer   runtime.Execer
-	answerer runtime.Answerer
-	logs     runtime.LogReader
-	statuses StatusReader
+	cfg           Config
+	guard         *contain.Guard
+	executor      executor.Executor
+	images        *images.Manager
+	reporter      runtime.StatusReporter // nil: the runtime is not one, and so on
+	execer        runtime.Execer
+	handlerRunner runtime.HandlerRunner
+	logs          runtime.LogReader
+	statuses      StatusReader
 
 	mu struct {
 		sync.Mutex
@@ -48,7 +48,7 @@ func New(cfg Config) (*Syncer, error) {
 	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock)}
 	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
-	s.answerer = contain.Feature[runtime.Answerer](g, cfg.Runtime)
+	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	cfg.contain(g)
 	s.cfg = cfg

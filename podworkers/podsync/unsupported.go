@@ -39,7 +39,7 @@ type Features struct {
 // Features is what the Syncer can do, given its Config. GRPCProbes is true if
 // Probes is: whoever has made the prober knows better.
 func (s *Syncer) Features() Features {
-	answers := s.answerer != nil
+	answers := s.handlerRunner != nil
 	_, none := s.cfg.Probes.(noProbes)
 	p := Features{
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),

@@ -16,7 +16,7 @@ func featuresOf(rt runtime.Runtime) (p int) {
 	if _, ok := rt.(runtime.LogReader); ok {
 		p |= canLog
 	}
-	if _, ok := rt.(runtime.Answerer); ok {
+	if _, ok := rt.(runtime.HandlerRunner); ok {
 		p |= canAnswer
 	}
 	return p

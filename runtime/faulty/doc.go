@@ -17,7 +17,7 @@
 //
 // # Features
 //
-// A wrapper is an Execer, a LogReader or an Answerer exactly if what it wraps is
+// A wrapper is an Execer, a LogReader or a HandlerRunner exactly if what it wraps is
 // one: whether a pod may run, and how it is probed, hangs on that. It is always an
 // EventSource, a StatusReporter, a StatsReader, an Updater, a LogReopener, a Versioner
 // and an ImageFilesystem. Without the feature beneath it says that it is ready, that nothing

@@ -344,7 +344,7 @@ type able struct {
 	runtime.StatsReader
 	runtime.Updater
 	runtime.LogReopener
-	runtime.Answerer
+	runtime.HandlerRunner
 }
 
 type (
@@ -370,8 +370,8 @@ func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest
 }
 func (p executorSource) ReopenContainerLog(context.Context, string) error { return p.err }
 
-func (p oracle) Answer(context.Context, runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	return runtime.AnswerResult{OK: true}, p.err
+func (p oracle) RunHandler(context.Context, runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return runtime.RunHandlerResult{OK: true}, p.err
 }
 
 // Decisions hang on some features, so a wrapper has them exactly if what it wraps has;
@@ -402,7 +402,7 @@ func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 		{"answers, logs and the rest", struct {
 			runtime.Runtime
 			runtime.LogReader
-			runtime.Answerer
+			runtime.HandlerRunner
 			wrapped
 		}{none, l, a, struct {
 			source
@@ -415,7 +415,7 @@ func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 			rt := newBed(t, faulty.Rule{Verb: faulty.Exec, Do: faulty.Fail}).faults.Wrap(tc.rt, nil)
 			exec, isExec := rt.(runtime.Execer)
 			log, isLog := rt.(runtime.LogReader)
-			ask, isAsk := rt.(runtime.Answerer)
+			ask, isAsk := rt.(runtime.HandlerRunner)
 			assert.Equal(t, []bool{tc.exec, tc.log, tc.ask}, []bool{isExec, isLog, isAsk})
 			if isExec {
 				_, err := exec.Exec(t.Context(), runtime.ExecRequest{})
@@ -425,7 +425,7 @@ func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 				assert.ErrorIs(t, log.ReadLog(t.Context(), runtime.ReadLogRequest{}, io.Discard), mine)
 			}
 			if isAsk {
-				_, err := ask.Answer(t.Context(), runtime.AnswerRequest{})
+				_, err := ask.RunHandler(t.Context(), runtime.RunHandlerRequest{})
 				assert.ErrorIs(t, err, mine)
 			}
 			others := rt.(wrapped)
@@ -443,24 +443,24 @@ func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 func TestAnswer_UnderEachFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t,
-			faulty.Rule{Verb: faulty.Answer, Container: "main", Times: 2, Do: faulty.Lie},
-			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 2, Times: 1, Do: faulty.Fail},
-			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 3, Times: 1, Latency: 3 * time.Second},
-			faulty.Rule{Verb: faulty.Answer, Container: "main", Skip: 4, Times: 1, Do: faulty.HangDone},
+			faulty.Rule{Verb: faulty.RunHandler, Container: "main", Times: 2, Do: faulty.Lie},
+			faulty.Rule{Verb: faulty.RunHandler, Container: "main", Skip: 2, Times: 1, Do: faulty.Fail},
+			faulty.Rule{Verb: faulty.RunHandler, Container: "main", Skip: 3, Times: 1, Latency: 3 * time.Second},
+			faulty.Rule{Verb: faulty.RunHandler, Container: "main", Skip: 4, Times: 1, Do: faulty.HangDone},
 		)
 		_, id := b.runs(b.rt, "a", "main")
 		began := time.Now()
 		answer := func() string {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			res, err := b.rt.(runtime.Answerer).Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+			res, err := b.rt.(runtime.HandlerRunner).RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
 			return fmt.Sprint(time.Since(began), " ", res.OK, " ", err)
 		}
 		no := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
 		require.Equal(t, "0s false <nil>", answer())
 		b.machine.SetAnswers(memory.For{}, runtime.LivenessProbe, no)
 		require.Equal(t, "0s true <nil>", answer())
-		require.Equal(t, "0s false faulty: injected: Answer", answer())
+		require.Equal(t, "0s false faulty: injected: RunHandler", answer())
 		require.Equal(t, "3s false <nil>", answer())
 		require.Equal(t, "1m3s false context deadline exceeded", answer())
 		require.Equal(t, 4, b.machine.Asked(ref("a").UID, "main", runtime.LivenessProbe), "all but the one that failed")
@@ -469,8 +469,8 @@ func TestAnswer_UnderEachFault(t *testing.T) {
 
 // What cannot be asked cannot be lied about.
 func TestAnswer_NoLieAboutWhatDoesNotRun(t *testing.T) {
-	b := newBed(t, faulty.Rule{Verb: faulty.Answer, Do: faulty.Lie})
-	res, err := b.rt.(runtime.Answerer).Answer(t.Context(), runtime.AnswerRequest{ContainerID: "none", Purpose: runtime.LivenessProbe})
+	b := newBed(t, faulty.Rule{Verb: faulty.RunHandler, Do: faulty.Lie})
+	res, err := b.rt.(runtime.HandlerRunner).RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: "none", Purpose: runtime.LivenessProbe})
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 	require.False(t, res.OK)
 }

@@ -114,10 +114,12 @@ func (b *base) UpdateContainer(ctx context.Context, req runtime.UpdateContainerR
 	})
 }
 
-// Answer implements runtime.Answerer. A lie asks too, and says the opposite.
-func (a answers) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	ask := func() (runtime.AnswerResult, error) { return a.b.inner.(runtime.Answerer).Answer(ctx, req) }
-	return callOrLie(ctx, a.b, Answer, a.b.byID(ctx, req.ContainerID), ask, func() (runtime.AnswerResult, error) {
+// RunHandler implements runtime.HandlerRunner. A lie asks too, and says the opposite.
+func (a answers) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	ask := func() (runtime.RunHandlerResult, error) {
+		return a.b.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
+	}
+	return callOrLie(ctx, a.b, RunHandler, a.b.byID(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
 		res, err := ask()
 		res.OK = err == nil && !res.OK
 		return res, err

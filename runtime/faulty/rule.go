@@ -53,8 +53,8 @@ const (
 	PodStats = "PodStats"
 	// UpdateContainer is the verb of runtime.Updater.
 	UpdateContainer = "UpdateContainer"
-	// Answer is the verb of runtime.Answerer.
-	Answer = "Answer"
+	// RunHandler is the verb of runtime.HandlerRunner.
+	RunHandler = "RunHandler"
 	// Version is the verb of runtime.Versioner.
 	Version = "Version"
 )
@@ -124,9 +124,9 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		ImageFilesystem, PodStats, UpdateContainer, Answer, Version, ReopenContainerLog,
+		ImageFilesystem, PodStats, UpdateContainer, RunHandler, Version, ReopenContainerLog,
 	}
-	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, Answer, ReopenContainerLog}
+	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, RunHandler, ReopenContainerLog}
 	showing = []string{"", ListPods, PodStatus, Events}
 	// about no pod: rules for them that name one would never match.
 	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version}

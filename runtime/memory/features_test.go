@@ -160,7 +160,7 @@ func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 		done := make(chan error, 3*n)
 		for range n {
 			go func() {
-				_, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
+				_, err := r.RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
 				done <- err
 			}()
 			go func() {
@@ -203,7 +203,7 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 		r.SetAnswers(to, purpose, a)
 	}
 	ok := func() bool {
-		res, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		res, err := r.RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
 		require.NoError(t, err)
 		return res.OK
 	}
@@ -253,7 +253,7 @@ func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
 	require.Equal(t, uint64(1), res.HugePages["2Mi"], "the request is the caller's")
 	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
 	for purpose, want := range map[runtime.Purpose]string{runtime.LivenessProbe: "container", runtime.ReadinessProbe: "sandbox", runtime.StartupProbe: ""} {
-		res, err := r.Answer(t.Context(), runtime.AnswerRequest{ContainerID: id, Purpose: purpose})
+		res, err := r.RunHandler(t.Context(), runtime.RunHandlerRequest{ContainerID: id, Purpose: purpose})
 		require.NoError(t, err)
 		require.Equal(t, want, res.Message)
 	}
@@ -277,7 +277,7 @@ func TestAnswer_EndsWithItsContext(t *testing.T) {
 		id := start(t, r, ref, sandbox, "main", 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := r.Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		_, err := r.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Zero(t, r.Waiters())
 	})

@@ -29,7 +29,7 @@ var (
 	_ runtime.EventSource    = (*Runtime)(nil)
 	_ runtime.StatusReporter = (*Runtime)(nil)
 	_ runtime.Versioner      = (*Runtime)(nil)
-	_ runtime.Answerer       = (*Runtime)(nil)
+	_ runtime.HandlerRunner  = (*Runtime)(nil)
 	_ runtime.Execer         = (*Runtime)(nil)
 	_ runtime.LogReader      = (*Runtime)(nil)
 	_ runtime.StatsReader    = (*Runtime)(nil)

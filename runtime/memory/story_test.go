@@ -266,7 +266,7 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 		var purpose string
 		d.ScanArgs(t, "purpose", &purpose)
 		return saying(func(ctx context.Context) (string, error) {
-			a, err := w.rt.Answer(ctx, runtime.AnswerRequest{ContainerID: id(key), Purpose: runtime.Purpose(purpose)})
+			a, err := w.rt.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id(key), Purpose: runtime.Purpose(purpose)})
 			if err != nil {
 				return "", err
 			}

@@ -15,10 +15,12 @@ var answerCases = []Case{
 	{"answer/not-running", "asking a container that does not run is ErrWrongState", answerNotRunning},
 }
 
-func answerer(b *bench) (runtime.Answerer, bool) { return feature[runtime.Answerer](b, "Answerer") }
+func handlerRunner(b *bench) (runtime.HandlerRunner, bool) {
+	return feature[runtime.HandlerRunner](b, "HandlerRunner")
+}
 
 func answerRunning(b *bench) {
-	a, ok := answerer(b)
+	a, ok := handlerRunner(b)
 	if !ok {
 		return
 	}
@@ -26,8 +28,8 @@ func answerRunning(b *bench) {
 	for _, purpose := range []runtime.Purpose{
 		runtime.StartupProbe, runtime.LivenessProbe, runtime.ReadinessProbe, runtime.PostStartHook, runtime.PreStopHook,
 	} {
-		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: purpose})
-		b.must(err, "Answer to "+string(purpose))
+		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: purpose})
+		b.must(err, "RunHandler to "+string(purpose))
 	}
 }
 
@@ -48,7 +50,7 @@ func (b *bench) answers() (id string, ok bool) {
 }
 
 func answerRefuses(b *bench) {
-	a, ok := answerer(b)
+	a, ok := handlerRunner(b)
 	if !ok {
 		return
 	}
@@ -57,17 +59,17 @@ func answerRefuses(b *bench) {
 		return
 	}
 	for range 2 {
-		res, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
-		b.must(err, "Answer")
+		res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		b.must(err, "RunHandler")
 		b.check(!res.OK, "the answer to liveness is %+v", res)
 	}
-	res, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
-	b.must(err, "Answer")
+	res, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
+	b.must(err, "RunHandler")
 	b.check(res.OK, "the answer to startup is %+v", res)
 }
 
 func answerContext(b *bench) {
-	a, ok := answerer(b)
+	a, ok := handlerRunner(b)
 	if !ok {
 		return
 	}
@@ -82,38 +84,38 @@ func answerContext(b *bench) {
 	began := b.executor.Now()
 	var took time.Duration
 	b.others.Go(func() {
-		_, err = a.Answer(ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
+		_, err = a.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.ReadinessProbe})
 		took = b.executor.Now().Sub(began)
 		silent.Open()
 	})
 	b.sleep(500 * time.Millisecond)
 	meanwhile := b.timed(func() {
-		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
-		b.must(err, "Answer while another is waited for")
+		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
+		b.must(err, "RunHandler while another is waited for")
 	})
 	b.check(meanwhile <= b.h.Slack, "it took %s", meanwhile)
-	b.until("Answer returns", silent.Opened)
+	b.until("RunHandler returns", silent.Opened)
 	b.check(err != nil, "what was not answered is a result")
 	b.check(took <= 2*time.Second+b.h.Slack, "it returned after %s, its context had ended after two seconds", took)
 }
 
 func answerUnknown(b *bench) {
-	a, ok := answerer(b)
+	a, ok := handlerRunner(b)
 	if !ok {
 		return
 	}
-	_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: b.name + "-no-such-container", Purpose: runtime.LivenessProbe})
-	b.is(err, runtime.ErrNotFound, "Answer")
+	_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: b.name + "-no-such-container", Purpose: runtime.LivenessProbe})
+	b.is(err, runtime.ErrNotFound, "RunHandler")
 }
 
 func answerNotRunning(b *bench) {
-	a, ok := answerer(b)
+	a, ok := handlerRunner(b)
 	if !ok {
 		return
 	}
 	b.notRunning(func(id, state string) {
 		b.Helper()
-		_, err := a.Answer(b.ctx, runtime.AnswerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
-		b.is(err, runtime.ErrWrongState, "Answer of a container that "+state)
+		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})
+		b.is(err, runtime.ErrWrongState, "RunHandler of a container that "+state)
 	})
 }

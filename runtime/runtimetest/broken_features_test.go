@@ -67,9 +67,9 @@ func statsThrough(r *tampered, f func([]rt.ContainerStats) ([]rt.ContainerStats,
 	}
 }
 
-func answerThrough(r *tampered, f func(rt.AnswerRequest, rt.AnswerResult, error) (rt.AnswerResult, error)) {
-	r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
-		res, err := r.m.Answer(ctx, req)
+func answerThrough(r *tampered, f func(rt.RunHandlerRequest, rt.RunHandlerResult, error) (rt.RunHandlerResult, error)) {
+	r.answer = func(ctx context.Context, req rt.RunHandlerRequest) (rt.RunHandlerResult, error) {
+		res, err := r.m.RunHandler(ctx, req)
 		return f(req, res, err)
 	}
 }
@@ -92,7 +92,7 @@ var brokenFeatures = []broken{
 		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
 			return instead(r.m.UpdateContainer(ctx, req), rt.ErrNotFound, errOther)
 		}
-		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(_ rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			return res, instead(err, rt.ErrNotFound, errOther)
 		})
 	}},
@@ -431,7 +431,7 @@ var brokenFeatures = []broken{
 
 	// Answers.
 	{"hooks are not answered", []string{"answer/running"}, func(r *tampered) {
-		answerThrough(r, func(req rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(req rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			if err == nil && req.Purpose == rt.PreStopHook {
 				return res, rt.ErrUnsupported
 			}
@@ -439,7 +439,7 @@ var brokenFeatures = []broken{
 		})
 	}},
 	{"a refusal is an error", []string{"answer/refuses"}, func(r *tampered) {
-		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(_ rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			if err == nil && !res.OK {
 				err = errOther
 			}
@@ -447,38 +447,38 @@ var brokenFeatures = []broken{
 		})
 	}},
 	{"everybody says yes", []string{"answer/refuses"}, func(r *tampered) {
-		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(_ rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			res.OK = err == nil
 			return res, err
 		})
 	}},
 	{"nobody says yes", []string{"answer/refuses"}, func(r *tampered) {
-		answerThrough(r, func(_ rt.AnswerRequest, _ rt.AnswerResult, err error) (rt.AnswerResult, error) {
-			return rt.AnswerResult{}, err
+		answerThrough(r, func(_ rt.RunHandlerRequest, _ rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
+			return rt.RunHandlerResult{}, err
 		})
 	}},
 	{"who asks ignores his context", []string{"answer/context"}, func(r *tampered) {
-		r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+		r.answer = func(ctx context.Context, req rt.RunHandlerRequest) (rt.RunHandlerResult, error) {
 			ctx, cancel := deaf(ctx)
 			defer cancel()
-			return r.m.Answer(ctx, req)
+			return r.m.RunHandler(ctx, req)
 		}
 	}},
 	{"no answer is a no", []string{"answer/context"}, func(r *tampered) {
-		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(_ rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			return res, instead(err, context.DeadlineExceeded, nil)
 		})
 	}},
 	{"one question is answered at a time", []string{"answer/context"}, func(r *tampered) {
 		turn := make(chan struct{}, 1)
-		r.answer = func(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+		r.answer = func(ctx context.Context, req rt.RunHandlerRequest) (rt.RunHandlerResult, error) {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			return r.m.Answer(ctx, req)
+			return r.m.RunHandler(ctx, req)
 		}
 	}},
 	{"what does not run answers", []string{"answer/not-running"}, func(r *tampered) {
-		answerThrough(r, func(_ rt.AnswerRequest, res rt.AnswerResult, err error) (rt.AnswerResult, error) {
+		answerThrough(r, func(_ rt.RunHandlerRequest, res rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			return res, instead(err, rt.ErrWrongState, nil)
 		})
 	}},

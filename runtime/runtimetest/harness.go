@@ -75,7 +75,7 @@ type Harness struct {
 	// one. Empty asks for none.
 	LogDir string
 	// Answers are annotations of a request for a container "main" with which
-	// an Answerer says no to liveness, nothing to readiness, and yes to
+	// a HandlerRunner says no to liveness, nothing to readiness, and yes to
 	// startup. Nil skips the cases that need them.
 	Answers map[string]string
 	// Reopen ends the client that the cases have used so far, as the end of an

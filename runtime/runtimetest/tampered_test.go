@@ -39,7 +39,7 @@ type tampered struct {
 	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
 	reopenLog       func(context.Context, string) error
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
-	answer          func(context.Context, rt.AnswerRequest) (rt.AnswerResult, error)
+	answer          func(context.Context, rt.RunHandlerRequest) (rt.RunHandlerResult, error)
 	imageFilesystem func(context.Context) (rt.FilesystemUsage, error)
 
 	// reopened is called when the agent has ended, before there is another.
@@ -58,7 +58,7 @@ func newTampered(m *memory.Runtime) *tampered {
 		stopContainer: m.StopContainer, removeContainer: m.RemoveContainer,
 		pullImage: m.PullImage, imageStatus: m.ImageStatus, listImages: m.ListImages, removeImage: m.RemoveImage,
 		events: m.Events, runtimeStatus: m.RuntimeStatus, version: m.Version,
-		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.Answer,
+		exec: m.Exec, execStream: m.ExecStream, readLog: m.ReadLog, podStats: m.PodStats, updateContainer: m.UpdateContainer, answer: m.RunHandler,
 		imageFilesystem: m.ImageFilesystem,
 	}
 	r.reopenLog = func(_ context.Context, id string) error {
@@ -131,7 +131,7 @@ func (r *tampered) PodStats(ctx context.Context, uid types.UID) ([]rt.ContainerS
 func (r *tampered) UpdateContainer(ctx context.Context, req rt.UpdateContainerRequest) error {
 	return r.updateContainer(ctx, req)
 }
-func (r *tampered) Answer(ctx context.Context, req rt.AnswerRequest) (rt.AnswerResult, error) {
+func (r *tampered) RunHandler(ctx context.Context, req rt.RunHandlerRequest) (rt.RunHandlerResult, error) {
 	return r.answer(ctx, req)
 }
 func (r *tampered) ImageFilesystem(ctx context.Context) (rt.FilesystemUsage, error) {

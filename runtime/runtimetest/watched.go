@@ -238,9 +238,9 @@ func (w *watched) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 	})
 }
 
-func (w *watched) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	return under(ctx, w, call{method: "Answer", request: req}, func() (runtime.AnswerResult, error) {
-		return w.inner.(runtime.Answerer).Answer(ctx, req)
+func (w *watched) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return under(ctx, w, call{method: "RunHandler", request: req}, func() (runtime.RunHandlerResult, error) {
+		return w.inner.(runtime.HandlerRunner).RunHandler(ctx, req)
 	})
 }
 

@@ -103,7 +103,7 @@ type Config struct {
 	SeccompRoot string
 	// Check makes the checks of probes. Nil: those by exec through the runtime if
 	// it is a runtime.Execer, the others by connections from this process; or all
-	// of them by the runtime if it is a runtime.Answerer, as the one in memory.
+	// of them by the runtime if it is a runtime.HandlerRunner, as the one in memory.
 	Check prober.Checker
 	// GRPCProbes makes the checks of grpc probes where Check is nil; package
 	// grpccheck has one, apart because it brings gRPC along. Nil: pods with such

@@ -131,12 +131,12 @@ func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r} }
 // answering is a runtime that answers for its containers besides.
 type answering struct {
 	plain
-	runtime.Answerer
+	runtime.HandlerRunner
 }
 
-func (r *fusedRuntime) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	r.at("Runtime.Answer", r.owners[req.ContainerID])
-	return r.Runtime.Answer(ctx, req)
+func (r *fusedRuntime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	r.at("Runtime.RunHandler", r.owners[req.ContainerID])
+	return r.Runtime.RunHandler(ctx, req)
 }
 
 func (r *fusedRuntime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
@@ -431,7 +431,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	switch f.call {
 	case "Check.Check":
 		config.Check = fusedChecker{f, f.call}
-	case "Runtime.Answer":
+	case "Runtime.RunHandler":
 		config.Runtime = answering{rt.plain(), rt}
 	}
 	var err error
@@ -558,7 +558,7 @@ var panickings = []panicking{
 	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
 	{call: "Recorder.Event", ready: 10, gone: 10},
-	{call: "Runtime.Answer", ready: 9, gone: 10},
+	{call: "Runtime.RunHandler", ready: 9, gone: 10},
 	{call: "Runtime.CreateContainer", ready: 9, gone: 10},
 	{call: "Runtime.Events", ready: 10, gone: 10},
 	{call: "Runtime.Exec", ready: 9, gone: 10},

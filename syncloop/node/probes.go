@@ -34,8 +34,8 @@ func (n *Node) checker() prober.Checker {
 	if n.config.Check != nil {
 		return n.config.Check
 	}
-	if answerer := feature[runtime.Answerer](n); answerer != nil {
-		return answered{answerer}
+	if handlerRunner := feature[runtime.HandlerRunner](n); handlerRunner != nil {
+		return answered{handlerRunner}
 	}
 	return check.New(check.Config{Exec: feature[runtime.Execer](n), GRPC: n.config.GRPCProbes})
 }
@@ -43,7 +43,7 @@ func (n *Node) checker() prober.Checker {
 // features are those of the syncer, as far as the checks go along.
 func (n *Node) features() podsync.Features {
 	features := n.syncer.Features()
-	answers := feature[runtime.Answerer](n) != nil
+	answers := feature[runtime.HandlerRunner](n) != nil
 	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
 	features.Deadlines = true
 	return features
@@ -63,7 +63,7 @@ func (n *Node) probed(uid types.UID) bool {
 }
 
 // answered is the Checker of a runtime that answers for its containers.
-type answered struct{ runtime.Answerer }
+type answered struct{ runtime.HandlerRunner }
 
 // purposes are the words of the runtime for the kinds of probes.
 var purposes = [...]runtime.Purpose{
@@ -74,7 +74,7 @@ var purposes = [...]runtime.Purpose{
 
 // Check implements prober.Checker.
 func (a answered) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
-	result, err := a.Answer(ctx, runtime.AnswerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
+	result, err := a.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
 	switch {
 	case err != nil:
 		return 0, "", err

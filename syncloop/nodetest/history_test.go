@@ -324,7 +324,7 @@ func (h *history) trouble() {
 	}
 	verbs := []string{faulty.RunSandbox, faulty.StopSandbox, faulty.RemoveSandbox, faulty.CreateContainer, faulty.StartContainer,
 		faulty.StopContainer, faulty.RemoveContainer, faulty.PodStatus, faulty.ListPods, faulty.PullImage, faulty.ImageStatus,
-		faulty.ListImages, faulty.Events, faulty.Answer, faulty.Answer, faulty.RuntimeStatus, faulty.RemoveImage}
+		faulty.ListImages, faulty.Events, faulty.RunHandler, faulty.RunHandler, faulty.RuntimeStatus, faulty.RemoveImage}
 	rule := faulty.Rule{Verb: verbs[h.random.IntN(len(verbs))], Times: 1 + h.random.IntN(3)}
 	switch h.random.IntN(7) {
 	case 0:
@@ -340,7 +340,7 @@ func (h *history) trouble() {
 	case 5:
 		rule.Verb, rule.Do = faulty.StopContainer, faulty.Lie
 	case 6:
-		rule.Verb, rule.Do = faulty.Answer, faulty.Lie
+		rule.Verb, rule.Do = faulty.RunHandler, faulty.Lie
 	}
 	h.note("fault %+v", rule)
 	_, err := h.faults.Add(rule)

@@ -59,7 +59,7 @@ type features interface {
 	runtime.Runtime
 	runtime.StatusReporter
 	runtime.Execer
-	runtime.Answerer
+	runtime.HandlerRunner
 	runtime.LogReader
 	runtime.LogReopener
 	runtime.ImageFilesystem

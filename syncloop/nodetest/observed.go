@@ -28,11 +28,11 @@ func observe(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield fun
 	o := &observed{inner, clk, tr, yield}
 	x, canExec := inner.(runtime.Execer)
 	l, canLog := inner.(runtime.LogReader)
-	a, canAnswer := inner.(runtime.Answerer)
+	a, canAnswer := inner.(runtime.HandlerRunner)
 	type (
-		execer   = observedExecer
-		logs     = observedLogs
-		answerer = observedAnswerer
+		execer        = observedExecer
+		logs          = observedLogs
+		handlerRunner = observedHandlerRunner
 	)
 	switch {
 	case canExec && canLog && canAnswer:
@@ -40,8 +40,8 @@ func observe(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield fun
 			*observed
 			execer
 			logs
-			answerer
-		}{o, execer{o, x}, logs{o, l}, answerer{o, a}}
+			handlerRunner
+		}{o, execer{o, x}, logs{o, l}, handlerRunner{o, a}}
 	case canExec && canLog:
 		return struct {
 			*observed
@@ -52,14 +52,14 @@ func observe(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield fun
 		return struct {
 			*observed
 			execer
-			answerer
-		}{o, execer{o, x}, answerer{o, a}}
+			handlerRunner
+		}{o, execer{o, x}, handlerRunner{o, a}}
 	case canLog && canAnswer:
 		return struct {
 			*observed
 			logs
-			answerer
-		}{o, logs{o, l}, answerer{o, a}}
+			handlerRunner
+		}{o, logs{o, l}, handlerRunner{o, a}}
 	case canExec:
 		return struct {
 			*observed
@@ -73,8 +73,8 @@ func observe(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield fun
 	case canAnswer:
 		return struct {
 			*observed
-			answerer
-		}{o, answerer{o, a}}
+			handlerRunner
+		}{o, handlerRunner{o, a}}
 	}
 	return o
 }
@@ -88,9 +88,9 @@ type (
 		o     *observed
 		inner runtime.LogReader
 	}
-	observedAnswerer struct {
+	observedHandlerRunner struct {
 		o     *observed
-		inner runtime.Answerer
+		inner runtime.HandlerRunner
 	}
 )
 
@@ -224,7 +224,7 @@ func (l observedLogs) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w
 	return act(ctx, l.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error { return l.inner.ReadLog(ctx, req, w) })
 }
 
-// Answer implements runtime.Answerer.
-func (a observedAnswerer) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	return observation(ctx, a.o, "Answer", req, a.inner.Answer)
+// RunHandler implements runtime.HandlerRunner.
+func (a observedHandlerRunner) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return observation(ctx, a.o, "RunHandler", req, a.inner.RunHandler)
 }

@@ -148,7 +148,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 		if c.Err == nil {
 			err = errors.Join(r.started(tr.now(), pod, about, q.ContainerID, seen), r.begun(pod, about, c, q.ContainerID, seen))
 		}
-	case runtime.AnswerRequest:
+	case runtime.RunHandlerRequest:
 		err = r.hooked(q)
 		if r.strict != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
 			err = r.strict.probed(about, c, q.Purpose, record(seen, q.ContainerID))
@@ -196,7 +196,7 @@ func (r *rules) begun(pod *v1.Pod, about object, c memory.Call, id string, seen 
 }
 
 // hooked checks a hook before the stop: once, and before anything else (I32).
-func (r *rules) hooked(req runtime.AnswerRequest) error {
+func (r *rules) hooked(req runtime.RunHandlerRequest) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}

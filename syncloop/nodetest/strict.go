@@ -110,7 +110,7 @@ const patience = 15 * time.Minute
 
 // probed checks a probe: of a container that runs, or did a while ago.
 func (s *strict) probed(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
-	if ok, _ := c.Result.(runtime.AnswerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
+	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
 		s.started[life{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}
 	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > patience {

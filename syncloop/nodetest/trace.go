@@ -223,7 +223,7 @@ func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 // call writes down a call that changed the runtime or failed to, and checks
 // what has become of the pod.
 func (tr *trace) call(c memory.Call) {
-	if r, ok := c.Request.(runtime.AnswerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
+	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
 		about := tr.mu.made[r.ContainerID]
 		tr.mu.Unlock()
@@ -265,7 +265,7 @@ func (tr *trace) describe(c memory.Call) (about object, text string) {
 	case runtime.RemoveContainerRequest:
 		about = tr.mu.made[r.ContainerID]
 		text = "RemoveContainer " + about.name
-	case runtime.AnswerRequest:
+	case runtime.RunHandlerRequest:
 		about = tr.mu.made[r.ContainerID]
 		text = fmt.Sprintf("Hook %s %s", r.Purpose, about.name)
 	case runtime.StopSandboxRequest:

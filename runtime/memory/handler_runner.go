@@ -12,31 +12,31 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Answer implements runtime.Answerer: by the script for the purpose, or else
+// RunHandler implements runtime.HandlerRunner: by the script for the purpose, or else
 // with a yes at once.
-func (r *Runtime) Answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
-	return verb(ctx, r, "Answer", req, (*Runtime).answer)
+func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+	return verb(ctx, r, "RunHandler", req, (*Runtime).answer)
 }
 
-func (r *Runtime) answer(ctx context.Context, req runtime.AnswerRequest) (runtime.AnswerResult, error) {
+func (r *Runtime) answer(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	c, a, until, err := r.m.ask(req)
 	if err != nil {
-		return runtime.AnswerResult{}, err
+		return runtime.RunHandlerResult{}, err
 	}
 	if a.Kind == AnswerHang || !until.IsZero() {
 		running, err := r.awaitUntil(ctx, c, runtime.StateRunning, until)
 		if err != nil {
-			return runtime.AnswerResult{}, err
+			return runtime.RunHandlerResult{}, err
 		}
 		if !running {
-			return runtime.AnswerResult{}, fmt.Errorf("memory: container %s ended before it answered: %w", c.id, runtime.ErrWrongState)
+			return runtime.RunHandlerResult{}, fmt.Errorf("memory: container %s ended before it answered: %w", c.id, runtime.ErrWrongState)
 		}
 	}
-	return runtime.AnswerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
+	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
 // ask counts a question and says how it is answered, and when if not at once.
-func (m *machine) ask(req runtime.AnswerRequest) (*container, Answer, time.Time, error) {
+func (m *machine) ask(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockReady()
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
