@@ -174,7 +174,7 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 	if !endAt.IsZero() {
 		until = endAt.Add(grace)
 	}
-	h.places.told.set(Ending{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
+	h.places.told.set(TerminatingPod{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
 	h.places.ledger.End(e.item, until)
 }
 

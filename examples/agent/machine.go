@@ -108,7 +108,7 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	if err != nil {
 		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
-	c.Endings = ends
+	c.TerminalStatuses = ends
 	states, err := checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(dir, "containers"), Log: c.Log})
 	if err != nil {
 		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)

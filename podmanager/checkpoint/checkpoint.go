@@ -15,23 +15,23 @@ import (
 const (
 	// MaxSize is how many bytes an ending has.
 	MaxSize = 256 << 10
-	// MaxFiles is how many endings are read.
+	// MaxFiles is how many terminal statuses are read.
 	MaxFiles = 4096
 )
 
 // Config is what a Dir is made of. Root is required.
 type Config struct {
-	// Root is the directory of the endings, an absolute path. It is made if need
+	// Root is the directory of the terminal statuses, an absolute path. It is made if need
 	// be; no two agents may share it.
 	Root string
-	// Log is told of files that are no endings; nil discards that.
+	// Log is told of files that are no terminal statuses; nil discards that.
 	Log *slog.Logger
 }
 
-// Dir has the endings of pods on the disk.
+// Dir has the terminal statuses of pods on the disk.
 type Dir struct{ files store[ending] }
 
-var _ podsync.Endings = (*Dir)(nil)
+var _ podsync.TerminalStatuses = (*Dir)(nil)
 
 // New makes a Dir, and reads what an agent before this one has left in it.
 func New(cfg Config) (*Dir, error) {
@@ -57,7 +57,7 @@ func (d *Dir) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	return e.Status, true
 }
 
-// Save implements podsync.Endings.
+// Save implements podsync.TerminalStatuses.
 func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	text, err := encode(pod, status)
 	if err == nil {
@@ -69,7 +69,7 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	return nil
 }
 
-// Drop implements podsync.Endings.
+// Drop implements podsync.TerminalStatuses.
 func (d *Dir) Drop(uid types.UID) error { return d.files.remove(uid, always) }
 
 // Remove is Drop for a pod that nobody is known to want. gone is asked while no Save of

@@ -24,7 +24,7 @@ type running struct {
 }
 
 // NewContainers makes a Containers, and reads what an agent before this one has left
-// in it. Its directory is another one than that of the endings.
+// in it. Its directory is another one than that of the terminal statuses.
 func NewContainers(cfg Config) (*Containers, error) {
 	c := &Containers{}
 	err := c.files.open(cfg, contents[running]{

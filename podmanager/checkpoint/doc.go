@@ -10,7 +10,7 @@
 // form, what has to be known of containers that go on running when the agent ends:
 // what their probes have said, and that one was told to end so that the next attempt
 // can be made. It is written when that changes, and has the bounds and promises of
-// the endings.
+// the terminal statuses.
 //
 // # Contract
 //
@@ -24,7 +24,7 @@
 // new life, and Remove for one that nobody wants any more; package gc finds the latter
 // with Pods. A Save that fails is not repeated here; package node does so.
 //
-// Endings have MaxSize bytes at most: one that would be larger is kept without its
+// TerminalStatuses have MaxSize bytes at most: one that would be larger is kept without its
 // containers. MaxFiles are read. A file that is no ending is told of once, by New,
 // and does not count; it is left where it is. All is done through an os.Root, and
 // links are neither followed nor read; what is no regular file is not opened. Methods

@@ -68,7 +68,7 @@ func decode(name string, text []byte) (types.UID, *ending, error) {
 
 func tooLarge() error { return fmt.Errorf("it has more than %d bytes", MaxSize) }
 
-// list returns the names of all files that should be endings, in order, and removes
+// list returns the names of all files that should be terminal statuses, in order, and removes
 // what was not finished.
 func list(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")

@@ -49,8 +49,8 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to, and the
 	// Secrets to pull images with. Nil: there are none.
 	Objects Objects
-	// Endings keep how pods have ended. Nil: it is forgotten with the process.
-	Endings Endings
+	// TerminalStatuses keep how pods have ended. Nil: it is forgotten with the process.
+	TerminalStatuses TerminalStatuses
 	// ContainerStates keep what probes have said of containers, and which of them
 	// were told to end. Nil: it is forgotten with the process, which makes a container
 	// with a startup probe start again, and one that ends with 0 because this node

@@ -42,8 +42,8 @@ func (c *Config) contain(g *contain.Guard) {
 	if c.Objects != nil {
 		c.Objects = guardedObjects{c.Objects, g}
 	}
-	if c.Endings != nil {
-		c.Endings = guardedEndings{c.Endings, g}
+	if c.TerminalStatuses != nil {
+		c.TerminalStatuses = guardedStatuses{c.TerminalStatuses, g}
 	}
 	if c.ContainerStates != nil {
 		c.ContainerStates = guardedStates{c.ContainerStates, g}
@@ -113,18 +113,18 @@ func (o guardedObjects) Secret(ctx context.Context, namespace, name string) (fou
 	return o.inner.Secret(ctx, namespace, name)
 }
 
-type guardedEndings struct {
-	inner Endings
+type guardedStatuses struct {
+	inner TerminalStatuses
 	guard *contain.Guard
 }
 
-func (e guardedEndings) Save(pod *v1.Pod, status *v1.PodStatus) (err error) {
-	defer e.guard.Recover("Endings.Save", &err)
+func (e guardedStatuses) Save(pod *v1.Pod, status *v1.PodStatus) (err error) {
+	defer e.guard.Recover("TerminalStatuses.Save", &err)
 	return e.inner.Save(pod, status)
 }
 
-func (e guardedEndings) Drop(uid types.UID) (err error) {
-	defer e.guard.Recover("Endings.Drop", &err)
+func (e guardedStatuses) Drop(uid types.UID) (err error) {
+	defer e.guard.Recover("TerminalStatuses.Drop", &err)
 	return e.inner.Drop(uid)
 }
 

@@ -78,7 +78,7 @@
 // # Ends
 //
 // That a pod is over, by itself or because it was evicted or was active for too
-// long, is handed to Config.Endings as soon as it is published, and so before the
+// long, is handed to Config.TerminalStatuses as soon as it is published, and so before the
 // pod is killed for it: an agent that is killed in between leaves the next one to go
 // on with it. A pod that is only stopped is not over. A life that is seen to go on
 // drops what was kept of the one before. PodHash tells whether a pod can be the one

@@ -41,7 +41,7 @@ type life struct {
 	looks      uint64             // how often the pod was looked at
 	probed     bool               // the prober has been told what was published before
 	memory     remembered
-	kept       bool // Config.Endings has how it has ended
+	kept       bool // Config.TerminalStatuses has how it has ended
 	told       bool // or has failed to keep it
 	goesOn     bool // and has nothing of a former life, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.

@@ -28,7 +28,7 @@ func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, statusFun
 	}
 	s.forgetTold(v)
 	if !terminal {
-		s.noteEnding(v, plan.IsTerminal(status.Phase))
+		s.noteTerminalStatus(v, plan.IsTerminal(status.Phase))
 		if !v.ending && !plan.IsTerminal(status.Phase) {
 			s.remember(v)
 		}

@@ -57,9 +57,9 @@ type Files interface {
 	ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error)
 }
 
-// Endings keep how pods have ended, for an agent that comes after this one.
+// TerminalStatuses keep how pods have ended, for an agent that comes after this one.
 // Package checkpoint has them on a disk. Calls for one pod come one after the other.
-type Endings interface {
+type TerminalStatuses interface {
 	// Save is called with the status of a pod that is over: as soon as that is
 	// published, so before the pod is stopped if it was evicted or was active for
 	// too long, and once more when nothing of it runs. The status is only read. nil

@@ -96,7 +96,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	}
 	s.forgetContainers(v)
 	if v.life.told {
-		s.keepEnding(v)
+		s.keepTerminalStatus(v)
 	}
 	s.end(v.life)
 	return nil

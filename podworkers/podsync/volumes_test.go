@@ -82,13 +82,13 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
 }
 
-// endingVolumes are set up just when the pod is told to end.
-type endingVolumes struct {
+// terminalStatusVolumes are set up just when the pod is told to end.
+type terminalStatusVolumes struct {
 	*paper.Volumes
 	end context.CancelFunc
 }
 
-func (v *endingVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+func (v *terminalStatusVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	defer v.end()
 	return v.Volumes.SetUp(ctx, pod)
 }
@@ -98,7 +98,7 @@ func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	ctx, end := context.WithCancel(t.Context())
 	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
-		c.Volumes = &endingVolumes{paper.New(paper.Config{}), end}
+		c.Volumes = &terminalStatusVolumes{paper.New(paper.Config{}), end}
 	})
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}

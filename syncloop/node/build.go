@@ -118,7 +118,7 @@ func (n *Node) buildSyncer() (err error) {
 		config.Logs = n.logs
 	}
 	if n.statuses != nil {
-		config.Endings = unlessDrained{n.statuses, n.draining}
+		config.TerminalStatuses = unlessDrained{n.statuses, n.draining}
 	}
 	n.syncer, err = podsync.New(config)
 	return err
@@ -188,8 +188,8 @@ func (n *Node) buildLoop() (err error) {
 	if n.config.FromAPIServer {
 		handlers.FromAPIServer = func(pod *v1.Pod) bool { return !podmanager.IsStaticPod(pod) }
 	}
-	if n.config.Endings != nil {
-		handlers.Ended = n.config.Endings.Consume
+	if n.config.TerminalStatuses != nil {
+		handlers.Ended = n.config.TerminalStatuses.Consume
 	}
 	if n.handlers, err = syncloop.NewHandlers(handlers); err != nil {
 		return err

@@ -68,10 +68,10 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to; package
 	// objects has one on a directory. Nil: there are none.
 	Objects podsync.Objects
-	// Endings keep how pods have ended, so that they do not run again when a node
+	// TerminalStatuses keep how pods have ended, so that they do not run again when a node
 	// is started anew; package checkpoint has them on a directory. Nil: only what
 	// the runtime has records of, and sources say, is known then.
-	Endings Endings
+	TerminalStatuses TerminalStatuses
 	// ContainerStates keep what probes have said of running containers, and which
 	// of them were told to end, for a node that is started anew; package checkpoint has
 	// them on a directory. Nil: then their probes begin anew.
@@ -172,9 +172,9 @@ type Config struct {
 	Hooks podworkers.Hooks
 }
 
-// Endings keep how pods have ended, and know it when a node is started anew.
-type Endings interface {
-	podsync.Endings
+// TerminalStatuses keep how pods have ended, and know it when a node is started anew.
+type TerminalStatuses interface {
+	podsync.TerminalStatuses
 	// Consume returns how a pod had ended before, and is asked when a source begins
 	// to want the pod. Each ending is for one asking: a pod that comes later under
 	// the same UID has not ended. It must not block.

@@ -26,9 +26,9 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 		_, now := n.manager.GetPodByUID(uid)
 		return now || listed[uid]
 	}
-	endings := n.handlers.Endings()
-	until := make(map[types.UID]time.Time, len(endings))
-	for _, e := range endings {
+	terminalStatuses := n.handlers.TerminatingPods()
+	until := make(map[types.UID]time.Time, len(terminalStatuses))
+	for _, e := range terminalStatuses {
 		until[e.Pod.UID] = e.Until
 	}
 	for _, pod := range n.histories.all() {
@@ -44,7 +44,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(started(a).Compare(started(b)), cmp.Compare(a.UID, b.UID))
 	})
-	for _, e := range endings {
+	for _, e := range terminalStatuses {
 		if e.RuntimeOnly && !isDesired(e.Pod.UID) {
 			pods = append(pods, n.unnamed(e))
 		}
@@ -53,7 +53,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 }
 
 // unnamed is a pod that a former agent has left behind, and that no source has named.
-func (n *Node) unnamed(e syncloop.Ending) *v1.Pod {
+func (n *Node) unnamed(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
 	if view := n.workers.View(pod.UID); view.Known() {
 		return deleted(pod, e.Until, view.Grace())

@@ -74,8 +74,8 @@ func (n *Node) buildDirectories() (err error) {
 	case pods:
 		stores = append(stores, tornDown{volumes})
 	}
-	if n.config.Endings != nil {
-		n.statuses = newEndings(n.config.Endings, n.guard, n.known, n.config.Clock)
+	if n.config.TerminalStatuses != nil {
+		n.statuses = newTerminalStatuses(n.config.TerminalStatuses, n.guard, n.known, n.config.Clock)
 		stores = append(stores, n.statuses)
 	}
 	if n.config.ContainerStates != nil {

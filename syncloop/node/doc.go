@@ -30,7 +30,7 @@
 // grace is over nothing is removed of what pods before this node have left.
 //
 // What had ended stays so if the runtime has records of it, the source says so, or
-// Config.Endings have kept it. A pod that was refused is asked about anew. What Endings
+// Config.TerminalStatuses have kept it. A pod that was refused is asked about anew. What TerminalStatuses
 // could not keep, as the disk is full, is handed to them again after 10 s, doubling to 5
 // minutes, until they keep it or the pod is gone; the pod is not synced for that.
 //
@@ -83,6 +83,6 @@
 // an event StatusRefused, once; there it is a line of the log.
 // A node that drains refuses new pods with reason NodeShutdown, as the kubelet
 // does at shutdown, and kills the ones it has at the same time, without an
-// order by priority. They fail with reason Terminated, as there; but Config.Endings do
+// order by priority. They fail with reason Terminated, as there; but Config.TerminalStatuses do
 // not keep that, since the next agent is to run what a drain has only stopped.
 package node

@@ -26,7 +26,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endWanted(nil), n.endings(nil)))
+	return await(ctx, slices.Concat(n.endWanted(nil), n.terminalStatuses(nil)))
 }
 
 // await waits until all have ended.
@@ -74,9 +74,9 @@ func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	return all
 }
 
-// endings are the pods that run and are wanted no longer. They have been told
+// terminal statuses are the pods that run and are wanted no longer. They have been told
 // to end already, and are told nothing new.
-func (n *Node) endings(graceSeconds *int64) (all []ending) {
+func (n *Node) terminalStatuses(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.pleg.Pods() {
 		_, wanted := n.manager.GetPodByUID(pod.UID)
 		if !wanted && n.workers.View(pod.UID).IsPodTerminationRequested() {
@@ -109,14 +109,14 @@ func (d *draining) hasBegun() bool {
 // unlessDrained keeps no ending of a pod that only the drain has ended: it may be wanted
 // by the next agent.
 type unlessDrained struct {
-	podsync.Endings
+	podsync.TerminalStatuses
 	draining *draining
 }
 
-// Save implements podsync.Endings.
+// Save implements podsync.TerminalStatuses.
 func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	if status.Reason == syncloop.ReasonTerminated && e.draining.hasBegun() {
 		return nil
 	}
-	return e.Endings.Save(pod, status)
+	return e.TerminalStatuses.Save(pod, status)
 }

@@ -55,7 +55,7 @@ func evictable(pod *v1.Pod) bool {
 // can shorten the grace, but the reason that was published first stands, as does
 // that of a pod which ended for another. An event says it once.
 //
-// A node that starts anew knows of evictions before it by Config.Endings, or from a
+// A node that starts anew knows of evictions before it by Config.TerminalStatuses, or from a
 // source that keeps statuses; without either it has to be told to drop the pod.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	pod, ok := n.manager.GetPodByUID(uid)

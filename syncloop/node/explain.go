@@ -29,7 +29,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	if d, ok := n.handlers.Deferred(uid); ok {
 		f.Deferred, f.DeferredUntil = d.Message, d.Until
 	}
-	if e, ok := n.handlers.Ending(uid); ok && !f.Wanted && !f.Worker.Known {
+	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Wanted && !f.Worker.Known {
 		f.EndAt = e.EndAt
 	}
 	if status, ok := n.status.GetPodStatus(uid); ok {

@@ -16,7 +16,7 @@ func (n *Node) Hurry(ctx context.Context, graceSeconds int64) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endWanted(&graceSeconds), n.endings(&graceSeconds)))
+	return await(ctx, slices.Concat(n.endWanted(&graceSeconds), n.terminalStatuses(&graceSeconds)))
 }
 
 // within shortens a kill, if there is a grace.

@@ -57,8 +57,8 @@ type Node struct {
 	// for logs.
 	directories []*gc.Directories
 	logs        *logfiles.Dir
-	statuses    *endings // terminal ones; nil: how pods have ended is not kept
-	rotator     *gc.Logs // nil: no log is rotated
+	statuses    *terminalStatuses // terminal ones; nil: how pods have ended is not kept
+	rotator     *gc.Logs          // nil: no log is rotated
 
 	ready, done executor.Latch
 	mu          struct {

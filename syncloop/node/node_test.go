@@ -529,7 +529,7 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		store, sent := &kept{}, map[string]v1.PodStatus{}
-		n := run(t, node.Config{Endings: store, Sink: sinkFunc(func(u status.Update) {
+		n := run(t, node.Config{TerminalStatuses: store, Sink: sinkFunc(func(u status.Update) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[string(u.UID)] = u.Status
@@ -564,7 +564,7 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 	})
 }
 
-// kept writes down which endings are kept.
+// kept writes down which terminal statuses are kept.
 type kept struct {
 	mu    sync.Mutex
 	names map[string]bool

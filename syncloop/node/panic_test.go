@@ -95,11 +95,11 @@ type (
 		*objects.Map
 		*fuse
 	}
-	fusedEndings struct{ *fuse }
-	fusedStates  struct{ *fuse }
-	fusedHTTP    struct{ *fuse }
-	fusedKeyring struct{ *fuse }
-	fusedChecker struct {
+	fusedStatuses struct{ *fuse }
+	fusedStates   struct{ *fuse }
+	fusedHTTP     struct{ *fuse }
+	fusedKeyring  struct{ *fuse }
+	fusedChecker  struct {
 		*fuse
 		call string
 	}
@@ -294,23 +294,23 @@ func (o fusedObjects) Secret(ctx context.Context, namespace, name string) (*v1.S
 	return o.Map.Secret(ctx, namespace, name)
 }
 
-func (e fusedEndings) Save(pod *v1.Pod, _ *v1.PodStatus) error {
-	e.at("Endings.Save", string(pod.UID))
+func (e fusedStatuses) Save(pod *v1.Pod, _ *v1.PodStatus) error {
+	e.at("TerminalStatuses.Save", string(pod.UID))
 	return nil
 }
 
-func (e fusedEndings) Drop(uid types.UID) error {
-	e.at("Endings.Drop", string(uid))
+func (e fusedStatuses) Drop(uid types.UID) error {
+	e.at("TerminalStatuses.Drop", string(uid))
 	return nil
 }
 
-func (e fusedEndings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
-	e.at("Endings.Consume", string(pod.UID))
+func (e fusedStatuses) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
+	e.at("TerminalStatuses.Consume", string(pod.UID))
 	return v1.PodStatus{}, false
 }
 
-func (e fusedEndings) Pods(func(types.UID) bool, int) ([]types.UID, error) {
-	e.at("Endings.Pods", "")
+func (e fusedStatuses) Pods(func(types.UID) bool, int) ([]types.UID, error) {
+	e.at("TerminalStatuses.Pods", "")
 	return nil, nil
 }
 
@@ -406,7 +406,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	volumes := paper.New(paper.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
-		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Endings: fusedEndings{f}, ContainerStates: fusedStates{f},
+		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},
 		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
 		LogRoot: root, LogMaxBytes: 5, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
 		Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
@@ -537,10 +537,10 @@ var panickings = []panicking{
 	{call: "ContainerStates.SaveContainers", ready: 10, gone: 10},
 	{call: "ContainerStates.ConsumeContainers", ready: 10, gone: 10},
 	{call: "DNS.ReadHost", ready: 0, gone: 10},
-	{call: "Endings.Drop", ready: 10, gone: 10},
-	{call: "Endings.Pods", name: "gc of directories", ready: 10, gone: 10},
-	{call: "Endings.Save", ready: 10, gone: 10},
-	{call: "Endings.Consume", name: "Ended", ready: 9, gone: 10},
+	{call: "TerminalStatuses.Drop", ready: 10, gone: 10},
+	{call: "TerminalStatuses.Pods", name: "gc of directories", ready: 10, gone: 10},
+	{call: "TerminalStatuses.Save", ready: 10, gone: 10},
+	{call: "TerminalStatuses.Consume", name: "Ended", ready: 9, gone: 10},
 	{call: "Evictable", ready: 10, gone: 10},
 	{call: "Files.Hosts", ready: 9, gone: 10},
 	{call: "Files.ReadTerminationLog", ready: 10, gone: 10},

@@ -360,8 +360,8 @@ func (h *history) crash() {
 	if h.random.IntN(3) == 0 {
 		h.drop() // Nobody is there to see it.
 	}
-	if h.wide != nil && h.wide.endings != nil {
-		h.wide.endings.reopen()
+	if h.wide != nil && h.wide.terminalStatuses != nil {
+		h.wide.terminalStatuses.reopen()
 	}
 	h.b.Run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	h.b.Start()
@@ -379,7 +379,7 @@ func (h *history) judge() {
 	}
 	for _, w := range h.wanted {
 		v := verdict{pod: w.pod, evicted: w.evicted, forgot: w.forgot, deleted: w.deleted, crowded: h.crowded}
-		if h.wide != nil && h.wide.endings != nil {
+		if h.wide != nil && h.wide.terminalStatuses != nil {
 			v.before, v.overdue = h.wide.evicted[w.pod.UID], h.wide.overdue[w.pod.UID]
 		}
 		if p := left[w.pod.UID]; p != nil {

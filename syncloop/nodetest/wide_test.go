@@ -23,10 +23,10 @@ import (
 // own, so that the other half stays as it is.
 type wide struct {
 	*rand.Rand
-	endings *endings           // nil: how pods have ended is kept nowhere
-	evicted map[types.UID]bool // at any time, by any agent
-	overdue map[types.UID]bool // some shape had a deadline
-	noPulls map[string]bool    // images that cannot be pulled
+	terminalStatuses *terminalStatuses  // nil: how pods have ended is kept nowhere
+	evicted          map[types.UID]bool // at any time, by any agent
+	overdue          map[types.UID]bool // some shape had a deadline
+	noPulls          map[string]bool    // images that cannot be pulled
 }
 
 func newWide(seed uint64, config *node.Config) *wide {
@@ -34,8 +34,8 @@ func newWide(seed uint64, config *node.Config) *wide {
 		Rand: rand.New(rand.NewPCG(seed, 2)), evicted: map[types.UID]bool{}, overdue: map[types.UID]bool{}, noPulls: map[string]bool{},
 	}
 	if w.IntN(2) == 0 {
-		w.endings = &endings{kept: map[types.UID]ending{}}
-		config.Endings = w.endings
+		w.terminalStatuses = &terminalStatuses{kept: map[types.UID]ending{}}
+		config.TerminalStatuses = w.terminalStatuses
 	}
 	return w
 }
@@ -112,8 +112,8 @@ func (h *history) next(later time.Duration) {
 	for _, wish := range h.wanted {
 		wish.forgot = true
 	}
-	if h.wide.endings != nil {
-		h.wide.endings.reopen()
+	if h.wide.terminalStatuses != nil {
+		h.wide.terminalStatuses.reopen()
 	}
 	if later > 0 {
 		h.b.Run(later)
@@ -192,8 +192,8 @@ func (h *history) pullable() {
 	clear(h.wide.noPulls)
 }
 
-// endings keeps how pods have ended where it outlives an agent, as a disk does.
-type endings struct {
+// terminalStatuses keeps how pods have ended where it outlives an agent, as a disk does.
+type terminalStatuses struct {
 	kept  map[types.UID]ending
 	found map[types.UID]ending // by the agent that runs now, when it was started
 }
@@ -203,22 +203,22 @@ type ending struct {
 	status v1.PodStatus
 }
 
-func (e *endings) reopen() { e.found = maps.Clone(e.kept) }
+func (e *terminalStatuses) reopen() { e.found = maps.Clone(e.kept) }
 
-// Save implements podsync.Endings.
-func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
+// Save implements podsync.TerminalStatuses.
+func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	e.kept[pod.UID] = ending{fmt.Sprint(pod.Name, podsync.PodHash(pod)), *status.DeepCopy()}
 	return nil
 }
 
-// Drop implements podsync.Endings.
-func (e *endings) Drop(uid types.UID) error {
+// Drop implements podsync.TerminalStatuses.
+func (e *terminalStatuses) Drop(uid types.UID) error {
 	delete(e.kept, uid)
 	return nil
 }
 
-// Consume implements node.Endings.
-func (e *endings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
+// Consume implements node.TerminalStatuses.
+func (e *terminalStatuses) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	found, ok := e.found[pod.UID]
 	delete(e.found, pod.UID)
 	if !ok || found.shape != fmt.Sprint(pod.Name, podsync.PodHash(pod)) {
@@ -227,8 +227,8 @@ func (e *endings) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
 	return found.status, true
 }
 
-// Pods implements node.Endings.
-func (e *endings) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+// Pods implements node.TerminalStatuses.
+func (e *terminalStatuses) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	var uids []types.UID
 	for _, uid := range slices.Sorted(maps.Keys(e.kept)) {
 		if of(uid) && len(uids) < limit {

@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// fullDisk keeps endings while there is room.
+// fullDisk keeps terminal statuses while there is room.
 type fullDisk struct {
 	mu     sync.Mutex
 	full   bool
@@ -92,7 +92,7 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 		t.Run(fmt.Sprint("panics=", panics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &fullDisk{full: true, begin: time.Now(), panics: panics}
-				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
 				n := run(t, config)
 				job := pod("job", "sleep", "5")
 				job.Spec.RestartPolicy = v1.RestartPolicyNever
@@ -124,7 +124,7 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
 		job := pod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
@@ -146,7 +146,7 @@ func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
 		require.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "for the test"})
@@ -164,7 +164,7 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now(), never: "job-b"}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Endings: disk})
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
 		var want []string
 		for _, name := range []string{"job-a", "job-b", "job-c", "job-d", "job-e", "job-f"} {
 			job := pod(name, "sleep", "5")

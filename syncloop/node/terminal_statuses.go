@@ -25,17 +25,17 @@ const (
 	lastResave  = 5 * time.Minute
 )
 
-// endings are Config.Endings. One that could not be saved, as the disk is full, is
+// terminal statuses are Config.TerminalStatuses. One that could not be saved, as the disk is full, is
 // tried again with a backoff until it is saved, is dropped, or its pod is gone. No pod
 // is synced for that.
-type endings struct {
-	Endings
+type terminalStatuses struct {
+	TerminalStatuses
 	guard    *contain.Guard
 	known    func(types.UID) bool
 	log      *slog.Logger
 	executor executor.Executor
 	wake     executor.Event
-	// locks are held over each call of Endings that changes something of a pod: these
+	// locks are held over each call of TerminalStatuses that changes something of a pod: these
 	// come one after the other.
 	locks keylock.Locks[types.UID]
 	mu    struct {
@@ -52,15 +52,15 @@ type unsaved struct {
 	status *v1.PodStatus
 }
 
-func newEndings(e Endings, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *endings {
-	kept := &endings{Endings: e, guard: guard, known: known, log: guard.Log(), executor: executor.Over(clk)}
+func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *terminalStatuses {
+	kept := &terminalStatuses{TerminalStatuses: e, guard: guard, known: known, log: guard.Log(), executor: executor.Over(clk)}
 	kept.wake = kept.executor.NewEvent()
 	kept.mu.unsaved = make(map[types.UID]unsaved)
 	return kept
 }
 
-// Save implements podsync.Endings. After an error the ending is tried again later.
-func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
+// Save implements podsync.TerminalStatuses. After an error the ending is tried again later.
+func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	defer e.locks.Lock(pod.UID)()
 	err := e.save(pod, status)
 	if err == nil {
@@ -74,7 +74,7 @@ func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
 }
 
 // remember keeps an ending for the next attempt. first: no attempt was due before.
-func (e *endings) remember(u unsaved) (first bool) {
+func (e *terminalStatuses) remember(u unsaved) (first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.unsaved[u.pod.UID] = u
@@ -85,39 +85,39 @@ func (e *endings) remember(u unsaved) (first bool) {
 }
 
 // save hands an ending over; a panic there is an error, after which it is tried again.
-func (e *endings) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
-	defer e.guard.Recover("Endings.Save", &err)
-	return e.Endings.Save(pod, status)
+func (e *terminalStatuses) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
+	defer e.guard.Recover("TerminalStatuses.Save", &err)
+	return e.TerminalStatuses.Save(pod, status)
 }
 
-// Drop implements podsync.Endings.
-func (e *endings) Drop(uid types.UID) error {
+// Drop implements podsync.TerminalStatuses.
+func (e *terminalStatuses) Drop(uid types.UID) error {
 	defer e.locks.Lock(uid)()
 	e.forget(uid)
-	return e.Endings.Drop(uid)
+	return e.TerminalStatuses.Drop(uid)
 }
 
 // Remove drops the ending of a pod that is gone, for the collector of directories.
-func (e *endings) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	defer e.locks.Lock(uid)()
 	if !gone(uid) {
 		return nil
 	}
 	e.forget(uid)
-	if store, ok := e.Endings.(remover); ok {
+	if store, ok := e.TerminalStatuses.(remover); ok {
 		return store.Remove(ctx, uid, gone)
 	}
-	return e.Endings.Drop(uid)
+	return e.TerminalStatuses.Drop(uid)
 }
 
-func (e *endings) forget(uid types.UID) {
+func (e *terminalStatuses) forget(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.mu.unsaved, uid)
 }
 
 // postponeLocked sets the time of the next attempt.
-func (e *endings) postponeLocked() {
+func (e *terminalStatuses) postponeLocked() {
 	now := e.executor.Now()
 	e.mu.backoff = workqueue.ImagePull{Initial: firstResave, Max: lastResave}.Failed(e.mu.backoff, now)
 	e.mu.due = now.Add(e.mu.backoff.Delay)
@@ -125,7 +125,7 @@ func (e *endings) postponeLocked() {
 
 // Run saves what could not be saved before, until ctx ends, and once more then. While
 // all is saved it waits for the next failure.
-func (e *endings) Run(ctx context.Context) error {
+func (e *terminalStatuses) Run(ctx context.Context) error {
 	for e.pause(ctx) == nil {
 		e.again()
 	}
@@ -136,7 +136,7 @@ func (e *endings) Run(ctx context.Context) error {
 }
 
 // pause waits until the next attempt is due.
-func (e *endings) pause(ctx context.Context) error {
+func (e *terminalStatuses) pause(ctx context.Context) error {
 	for {
 		due, timed := e.next()
 		if timed {
@@ -149,7 +149,7 @@ func (e *endings) pause(ctx context.Context) error {
 }
 
 // next is when the next attempt is due; false if all is saved.
-func (e *endings) next() (due time.Time, timed bool) {
+func (e *terminalStatuses) next() (due time.Time, timed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.due, !e.mu.due.IsZero()
@@ -157,7 +157,7 @@ func (e *endings) next() (due time.Time, timed bool) {
 
 // again tries to save every ending that is not saved. One that fails keeps no other
 // from it.
-func (e *endings) again() {
+func (e *terminalStatuses) again() {
 	failed := false
 	for _, uid := range e.waiting() {
 		failed = e.resave(uid) != nil || failed
@@ -176,7 +176,7 @@ func (e *endings) again() {
 
 // waiting are the pods of which the ending is not saved, in an order that is the same
 // in every simulation with the same seed.
-func (e *endings) waiting() []types.UID {
+func (e *terminalStatuses) waiting() []types.UID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.mu.unsaved))
@@ -184,7 +184,7 @@ func (e *endings) waiting() []types.UID {
 
 // resave tries one ending again, unless it is saved or dropped by now, or of no use: a
 // pod that is not known comes back as a new one.
-func (e *endings) resave(uid types.UID) error {
+func (e *terminalStatuses) resave(uid types.UID) error {
 	defer e.locks.Lock(uid)()
 	e.mu.Lock()
 	u, ok := e.mu.unsaved[uid]

@@ -18,14 +18,14 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// endings write down what they are told, with what runs at that moment.
-type endings struct {
+// terminal statuses write down what they are told, with what runs at that moment.
+type terminalStatuses struct {
 	runtime runtime.Runtime
 	said    []string
 	err     error
 }
 
-func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
+func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	what := "save " + string(status.Phase) + "/" + status.Reason
 	if now, err := e.runtime.PodStatus(context.Background(), pod.UID); err == nil && now.MayRun() {
 		what += " while it runs"
@@ -34,7 +34,7 @@ func (e *endings) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	return e.err
 }
 
-func (e *endings) Drop(uid types.UID) error {
+func (e *terminalStatuses) Drop(uid types.UID) error {
 	e.said = append(e.said, "drop "+string(uid))
 	return e.err
 }
@@ -58,9 +58,9 @@ func TestEndings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			mem := memory.New(memory.Config{})
-			ends := &endings{runtime: mem, err: test.err}
+			ends := &terminalStatuses{runtime: mem, err: test.err}
 			syncer, _ := quiet(t, mem, func(c *podsync.Config) {
-				c.Endings, c.Log = ends, slog.New(slog.NewTextHandler(&log, nil))
+				c.TerminalStatuses, c.Log = ends, slog.New(slog.NewTextHandler(&log, nil))
 			})
 			pod := plainPod()
 			for range 2 {

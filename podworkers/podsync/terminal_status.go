@@ -7,17 +7,17 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// noteEnding keeps how a pod has ended, or drops what an ending of a former life of
+// noteTerminalStatus keeps how a pod has ended, or drops what an ending of a former life of
 // its UID was, once it is seen that this one goes on. What is only stopped, as the
 // node drains or nobody wants the pod any more, has not ended: it may be wanted by
 // the next agent.
-func (s *Syncer) noteEnding(v *visit, over bool) {
+func (s *Syncer) noteTerminalStatus(v *visit, over bool) {
 	switch {
-	case s.cfg.Endings == nil:
+	case s.cfg.TerminalStatuses == nil:
 	case over && !v.life.kept:
-		s.keepEnding(v)
+		s.keepTerminalStatus(v)
 	case !over && !v.life.goesOn:
-		if err := s.cfg.Endings.Drop(v.pod.UID); err != nil {
+		if err := s.cfg.TerminalStatuses.Drop(v.pod.UID); err != nil {
 			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
@@ -26,15 +26,15 @@ func (s *Syncer) noteEnding(v *visit, over bool) {
 	}
 }
 
-// keepEnding keeps what is published of a pod that is over. A disk that is full does
+// keepTerminalStatus keeps what is published of a pod that is over. A disk that is full does
 // not keep a pod from ending.
-func (s *Syncer) keepEnding(v *visit) {
+func (s *Syncer) keepTerminalStatus(v *visit) {
 	s.read(v, func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.
 		}
 		v.life.told = true
-		if err := s.cfg.Endings.Save(v.pod, stored); err != nil {
+		if err := s.cfg.TerminalStatuses.Save(v.pod, stored); err != nil {
 			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return

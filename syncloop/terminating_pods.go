@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ending is a pod whose containers have not stopped and have to.
-type Ending struct {
+// TerminatingPod is a pod whose containers have not stopped and have to.
+type TerminatingPod struct {
 	// Pod is the pod as its worker has it. It is shared, and only read.
 	Pod *v1.Pod
 	// Since is when it has begun to end, as far as the handlers know, and Until when
@@ -29,15 +29,15 @@ type Ending struct {
 type told struct {
 	mu struct {
 		sync.Mutex
-		pods map[types.UID]Ending
+		pods map[types.UID]TerminatingPod
 	}
 }
 
-func (t *told) set(e Ending) {
+func (t *told) set(e TerminatingPod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.pods == nil {
-		t.mu.pods = make(map[types.UID]Ending)
+		t.mu.pods = make(map[types.UID]TerminatingPod)
 	}
 	t.mu.pods[e.Pod.UID] = e
 }
@@ -48,8 +48,8 @@ func (t *told) drop(uid types.UID) {
 	delete(t.mu.pods, uid)
 }
 
-// Ending finds one of Endings. It may be called from anywhere.
-func (h *Handlers) Ending(uid types.UID) (Ending, bool) {
+// TerminatingPod finds one of TerminatingPods. It may be called from anywhere.
+func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
 	t := &h.places.told
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,16 +57,16 @@ func (h *Handlers) Ending(uid types.UID) (Ending, bool) {
 	return e, ok
 }
 
-// Endings lists the pods whose containers have not stopped and have to, by UID. It
+// TerminatingPods lists the pods whose containers have not stopped and have to, by UID. It
 // may be called from anywhere.
-func (h *Handlers) Endings() []Ending {
+func (h *Handlers) TerminatingPods() []TerminatingPod {
 	t := &h.places.told
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]Ending, 0, len(t.mu.pods))
+	all := make([]TerminatingPod, 0, len(t.mu.pods))
 	for _, e := range t.mu.pods {
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b Ending) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
+	slices.SortFunc(all, func(a, b TerminatingPod) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	return all
 }
