@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 )
 
 // oneContainer is a pod as short as can be, with something in it.
@@ -23,7 +23,7 @@ func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v
 // everything is what a node can do that has been given all there is.
 var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
-	Hosts: true, Logs: true, Volumes: paper.New(paper.Config{}).Problems, Handlers: map[string]string{"x": "y"},
+	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, Handlers: map[string]string{"x": "y"},
 }
 
 // particular are the entries of the README's table that stand for a value, or

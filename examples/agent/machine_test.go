@@ -116,7 +116,7 @@ func TestNodeConfig(t *testing.T) {
 	assert.Equal(t, []int{64 << 10, 3}, []int{int(c.LogMaxBytes), c.LogMaxFiles})
 	assert.NotNil(t, c.GRPCProbes)
 	assert.NotNil(t, c.HTTP)
-	assert.Nil(t, c.Volumes, "the node has them on paper")
+	assert.Nil(t, c.Volumes, "the node has them in memory")
 	door, err := c.Objects.Secret(t.Context(), "default", "door")
 	require.NoError(t, err, "the examples have objects")
 	assert.NotEmpty(t, door.StringData)

@@ -33,7 +33,7 @@ type options struct {
 	housekeeping time.Duration
 	orphanGrace  time.Duration // zero: the node's own
 	maxSyncs     int
-	stateDir     string // empty: volumes are on paper
+	stateDir     string // empty: volumes are in memory
 	objects      string // empty: those of the embedded examples, or none
 	capacity     v1.ResourceList
 	labels       map[string]string

@@ -170,7 +170,7 @@ func Podkeel() House {
 			// The outside, and what tests the inside.
 			{"podmanager/source/manifest", Edge, Floor4},
 			{"podmanager/checkpoint", Edge, Floor4},
-			{"podworkers/podsync/volumes/paper", Quiet, Floor4},
+			{"podworkers/podsync/volumes/inmemory", Quiet, Floor4},
 			{"podworkers/podsync/volumes", Edge, Floor4},
 			{"podworkers/podsync/objects", Edge, Floor4},
 			{"syncloop/gc/logfiles", Edge, Floor4},

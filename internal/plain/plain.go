@@ -8,7 +8,7 @@ import (
 // packages are the names by which errors of this module are prefixed.
 var packages = []string{
 	"check", "checkpoint", "contain", "cri", "debug", "faulty", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "logfile", "logfiles",
-	"manifest", "memory", "node", "objects", "osfile", "paper", "pleg", "podmanager", "podsync", "poduid", "podworkers", "prober", "registry", "runtime",
+	"manifest", "memory", "node", "objects", "osfile", "inmemory", "pleg", "podmanager", "podsync", "poduid", "podworkers", "prober", "registry", "runtime",
 	"source", "status", "streaming", "syncloop", "executor", "volumes",
 }
 

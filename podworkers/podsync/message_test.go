@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -43,7 +43,7 @@ func (s *speaker) ReadLog(_ context.Context, req runtime.ReadLogRequest, w io.Wr
 type dying struct {
 	t      *testing.T
 	rt     *speaker
-	files  *paper.Volumes
+	files  *inmemory.Volumes
 	store  *store
 	syncer *podsync.Syncer
 	pod    *v1.Pod
@@ -51,7 +51,7 @@ type dying struct {
 }
 
 func newDying(t *testing.T) *dying {
-	d := &dying{t: t, files: paper.New(paper.Config{}), store: &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}}
+	d := &dying{t: t, files: inmemory.New(inmemory.Config{}), store: &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}}
 	d.rt = &speaker{Runtime: memory.New(memory.Config{})}
 	d.pod = plainPod(func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever })
 	sandbox := runtime.Sandbox{ID: "s", Incarnation: 1, Ready: true}
@@ -168,17 +168,17 @@ func TestMessage_KC8_Mount(t *testing.T) {
 		p.Spec.HostNetwork = true
 		p.Spec.Containers[0].TerminationMessagePath = "dev/last//words"
 	})
-	cfg := podsync.Config{Files: paper.New(paper.Config{}), HostIPs: []string{"192.0.2.1"}}
+	cfg := podsync.Config{Files: inmemory.New(inmemory.Config{}), HostIPs: []string{"192.0.2.1"}}
 	seen, err := requests(t, pod, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Mount{
-		{ContainerPath: "/etc/hosts", HostPath: "/paper/pods/u/etc-hosts"},
-		{ContainerPath: "/dev/last/words", HostPath: "/paper/pods/u/containers/a/0"},
+		{ContainerPath: "/etc/hosts", HostPath: "/inmemory/pods/u/etc-hosts"},
+		{ContainerPath: "/dev/last/words", HostPath: "/inmemory/pods/u/containers/a/0"},
 	}, seen.container.Mounts)
 
 	pod.Spec.Containers[0].TerminationMessagePath = ""
 	pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/etc/hosts/"}, {Name: "v", MountPath: "/x"}}
 	seen, err = requests(t, pod, cfg)
 	require.NoError(t, err)
-	assert.Equal(t, []runtime.Mount{{ContainerPath: "/dev/termination-log", HostPath: "/paper/pods/u/containers/a/0"}}, seen.container.Mounts)
+	assert.Equal(t, []runtime.Mount{{ContainerPath: "/dev/termination-log", HostPath: "/inmemory/pods/u/containers/a/0"}}, seen.container.Mounts)
 }

@@ -13,14 +13,14 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
 // notedVolumes writes down what is asked of volumes, and fails if it is told to.
 type notedVolumes struct {
-	*paper.Volumes
+	*inmemory.Volumes
 	log []string
 	err error
 }
@@ -45,7 +45,7 @@ func (v *notedVolumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
 // the end, which has not come as long as they cannot be.
 func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	mem := memory.New(memory.Config{})
-	volumes := &notedVolumes{Volumes: paper.New(paper.Config{})}
+	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
 	syncer, st := quiet(t, mem, func(c *podsync.Config) { c.Volumes = volumes })
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
@@ -84,7 +84,7 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 
 // terminalStatusVolumes are set up just when the pod is told to end.
 type terminalStatusVolumes struct {
-	*paper.Volumes
+	*inmemory.Volumes
 	end context.CancelFunc
 }
 
@@ -98,7 +98,7 @@ func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	ctx, end := context.WithCancel(t.Context())
 	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
-		c.Volumes = &terminalStatusVolumes{paper.New(paper.Config{}), end}
+		c.Volumes = &terminalStatusVolumes{inmemory.New(inmemory.Config{}), end}
 	})
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
@@ -112,7 +112,7 @@ func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 // If it cannot be looked at nothing is started.
 func TestSyncPod_HostsOfNewSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
-	volumes := &notedVolumes{Volumes: paper.New(paper.Config{})}
+	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
 	blind := &blindTap{Runtime: mem, err: errors.New("cannot see")}
 	syncer, _ := quiet(t, blind, func(c *podsync.Config) { c.Files = volumes })
 	sync := func() error {

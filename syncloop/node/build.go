@@ -13,15 +13,15 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// onPaper gives a runtime without a file system volumes without one.
-func (c *Config) onPaper() {
-	volumes := paper.New(paper.Config{Objects: c.Objects, Allocatable: c.allocatable()})
+// inMemory gives a runtime without a file system volumes without one.
+func (c *Config) inMemory() {
+	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Allocatable: c.allocatable()})
 	if c.Volumes == nil {
 		c.Volumes = volumes
 	}

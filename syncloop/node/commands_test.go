@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -60,7 +60,7 @@ func probed(name, command string) *v1.Pod {
 // holds up Run for the drain timeout and no longer.
 func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		volumes := paper.New(paper.Config{})
+		volumes := inmemory.New(inmemory.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
 		require.NoError(t, r.Apply(probed("cling", "cling")))
 		require.NoError(t, r.Apply(probed("hang", "hang")))
@@ -79,7 +79,7 @@ func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 func TestNode_F96_Commands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := &warnings{}
-		volumes := paper.New(paper.Config{})
+		volumes := inmemory.New(inmemory.Config{})
 		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, Recorder: heard})
 		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
 			assert.NoError(t, r.Apply(probed(command, command)))

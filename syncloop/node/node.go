@@ -93,7 +93,7 @@ func New(config Config) (*Node, error) {
 	t := executor.Over(config.Clock)
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
-		config.onPaper()
+		config.inMemory()
 	}
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}

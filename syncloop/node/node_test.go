@@ -22,7 +22,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -256,7 +256,7 @@ func (n numb) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 // TestNode_I43_RunNamesTheRest: so it does for a part that is not known to be held up.
 func TestNode_I43_RunNamesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		volumes := paper.New(paper.Config{})
+		volumes := inmemory.New(inmemory.Config{})
 		n := run(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: volumes, Files: volumes, DrainTimeout: 10 * time.Second})
 		time.Sleep(time.Second)
 		begun := time.Now()

@@ -36,7 +36,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -84,11 +84,11 @@ type (
 		dirs   map[string]string // of sandboxes
 	}
 	fusedVolumes struct {
-		*paper.Volumes
+		*inmemory.Volumes
 		*fuse
 	}
 	fusedFiles struct {
-		*paper.Volumes
+		*inmemory.Volumes
 		*fuse
 	}
 	fusedObjects struct {
@@ -403,7 +403,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	known.SetSecret(&v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pull"}, Type: v1.SecretTypeDockerConfigJson})
 	root := t.TempDir()
 	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
-	volumes := paper.New(paper.Config{Objects: fusedObjects{known, f}})
+	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
 		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},

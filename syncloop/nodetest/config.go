@@ -3,7 +3,7 @@ package nodetest
 import (
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -18,7 +18,7 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	}
 	n.Recorder = t
 	if n.Volumes == nil {
-		volumes := paper.New(paper.Config{Objects: n.Objects, Allocatable: n.Capacity})
+		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Allocatable: n.Capacity})
 		n.Volumes, n.Files = volumes, volumes
 	}
 	if n.Jitter == nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -62,7 +62,7 @@ func newRich(t *testing.T, end string) *rich {
 	settings := &v1.ConfigMap{}
 	settings.Name, settings.Namespace = "rich", "default"
 	known.SetConfigMap(settings)
-	r := &rich{ledger: newLedger(paper.New(paper.Config{Objects: known})), end: end}
+	r := &rich{ledger: newLedger(inmemory.New(inmemory.Config{Objects: known})), end: end}
 	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.ledger, Files: r.ledger}})
 	p := define(t, everything)
 	r.updated = p.DeepCopy()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -75,7 +75,7 @@ type wish struct {
 func live(t *testing.T, seed uint64) string {
 	t.Helper()
 	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
-	h.ledger = newLedger(paper.New(paper.Config{Objects: h.objects}))
+	h.ledger = newLedger(inmemory.New(inmemory.Config{Objects: h.objects}))
 	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Objects: h.objects, Volumes: h.ledger, Files: h.ledger}}
 	if seed%2 == 0 {
 		faults, err := faulty.New(faulty.Config{})

@@ -8,20 +8,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 )
 
-// ledger are volumes on paper that outlive an agent, as those on a disk do, and
+// ledger are volumes in memory that outlive an agent, as those on a disk do, and
 // know whose they are.
 type ledger struct {
-	*paper.Volumes
+	*inmemory.Volumes
 	mu struct {
 		sync.Mutex
 		up map[types.UID]bool
 	}
 }
 
-func newLedger(volumes *paper.Volumes) *ledger {
+func newLedger(volumes *inmemory.Volumes) *ledger {
 	l := &ledger{Volumes: volumes}
 	l.mu.up = make(map[types.UID]bool)
 	return l

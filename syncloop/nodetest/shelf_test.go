@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
 // shelf has the objects and the volumes of the nodes of stories. The worlds of a
 // story have them one after the other.
 type shelf struct {
-	*paper.Volumes
+	*inmemory.Volumes
 	objects *objects.Map
 	names   map[[2]string]bool // kind and name of what was put there
 	spoke   map[types.UID]bool // pods with last words
@@ -27,7 +27,7 @@ type shelf struct {
 
 func newShelf() *shelf {
 	m := objects.NewMap()
-	return &shelf{Volumes: paper.New(paper.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
+	return &shelf{Volumes: inmemory.New(inmemory.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
 }
 
 // clear takes everything out: a story begins.

@@ -9,7 +9,7 @@
 //	<root>/pods/.trash/<uid>~...                    what is being removed
 //
 // What can be had, and what is wrong with the rest, is decided by the pure
-// package internal/volume; package volumes/paper is for runtimes without a disk.
+// package internal/volume; package volumes/inmemory is for runtimes without a disk.
 //
 // # Contract
 //

@@ -1,6 +1,6 @@
 // Package volume decides about the volumes of pods: which can be had, what
 // files they hold, and where a container sees them. It is pure; the packages
-// volumes and volumes/paper do what it says.
+// volumes and volumes/inmemory do what it says.
 //
 // # What can be had
 //

@@ -1,4 +1,4 @@
-// Package paper has volumes that exist on paper only: paths and rules, and no
+// Package inmemory has volumes that exist in memory only: paths and rules, and no
 // disk. It is for runtimes that have no file system, as that in memory, and for
 // tests of whole nodes, which it leaves as repeatable as they are.
 //
@@ -11,4 +11,4 @@
 // A Volumes is a podsync.Volumes and a podsync.Files. Its methods may be called
 // concurrently. It starts nothing and does no IO. Termination logs are empty but
 // for those that were given to WriteTerminationLog.
-package paper
+package inmemory

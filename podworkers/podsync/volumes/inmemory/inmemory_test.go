@@ -1,4 +1,4 @@
-package paper_test
+package inmemory_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -27,16 +27,16 @@ func configured() *v1.Pod {
 	return pod
 }
 
-// A pod waits for an object on paper as it does on a disk.
+// A pod waits for an object in memory as it does on a disk.
 func TestSetUp_Missing(t *testing.T) {
-	v := paper.New(paper.Config{})
+	v := inmemory.New(inmemory.Config{})
 	err := v.SetUp(context.Background(), configured())
 	assert.ErrorIs(t, err, runtime.ErrNotFound)
-	assert.EqualError(t, err, `paper: volume "cfg": there is no ConfigMap ns/m: runtime: not found`)
+	assert.EqualError(t, err, `inmemory: volume "cfg": there is no ConfigMap ns/m: runtime: not found`)
 }
 
 func TestMounts(t *testing.T) {
-	v, pod := paper.New(paper.Config{Root: "/x"}), configured()
+	v, pod := inmemory.New(inmemory.Config{Root: "/x"}), configured()
 	mounts, err := v.Mounts(context.Background(), pod, &pod.Spec.Containers[0], func(string) (string, error) { return "a/b", nil })
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Mount{
@@ -49,17 +49,17 @@ func TestMounts(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	v, pod := paper.New(paper.Config{}), configured()
+	v, pod := inmemory.New(inmemory.Config{}), configured()
 	path, err := v.Hosts(pod, []string{"10.0.0.9"}, []string{"p"})
 	require.NoError(t, err)
-	assert.Equal(t, "/paper/pods/u/etc-hosts", path)
+	assert.Equal(t, "/inmemory/pods/u/etc-hosts", path)
 	pod.Spec.HostAliases = []v1.HostAlias{{IP: "x"}}
 	_, err = v.Hosts(pod, nil, nil)
-	assert.EqualError(t, err, `paper: spec.hostAliases[0]: "x" is no address`)
+	assert.EqualError(t, err, `inmemory: spec.hostAliases[0]: "x" is no address`)
 
 	path, err = v.TerminationLog(pod, "c", 3)
 	require.NoError(t, err)
-	assert.Equal(t, "/paper/pods/u/containers/c/3", path)
+	assert.Equal(t, "/inmemory/pods/u/containers/c/3", path)
 	text, err := v.ReadTerminationLog("u", "c", 3, 10)
 	require.NoError(t, err)
 	assert.Empty(t, text)

@@ -1,4 +1,4 @@
-package paper_test
+package inmemory_test
 
 import (
 	"testing"

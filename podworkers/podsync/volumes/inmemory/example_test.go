@@ -1,4 +1,4 @@
-package paper_test
+package inmemory_test
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes/paper"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 )
 
 // The volumes of a pod, as a runtime without a disk is told of them.
 func ExampleNew() {
-	volumes := paper.New(paper.Config{})
+	volumes := inmemory.New(inmemory.Config{})
 	pod := &v1.Pod{Spec: v1.PodSpec{
 		Volumes: []v1.Volume{
 			{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
@@ -27,5 +27,5 @@ func ExampleNew() {
 	fmt.Println(mounts[0].HostPath, "at", mounts[0].ContainerPath, err)
 	// Output:
 	// spec.volumes[1]: volume "data" is of the kind csi, which cannot be had here
-	// /paper/pods/u/volumes/scratch/c at /tmp <nil>
+	// /inmemory/pods/u/volumes/scratch/c at /tmp <nil>
 }

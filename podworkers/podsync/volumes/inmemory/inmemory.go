@@ -1,4 +1,4 @@
-package paper
+package inmemory
 
 import (
 	"cmp"
@@ -22,11 +22,11 @@ type Config struct {
 	Objects podsync.Objects
 	// Allocatable is what the node has for pods, for files that tell of it.
 	Allocatable v1.ResourceList
-	// Root is the directory in which paths are said to be. Default "/paper".
+	// Root is the directory in which paths are said to be. Default "/inmemory".
 	Root string
 }
 
-// Volumes are volumes on paper.
+// Volumes are volumes in memory.
 type Volumes struct {
 	cfg Config
 	mu  struct {
@@ -50,9 +50,9 @@ var (
 	_ podsync.Files   = (*Volumes)(nil)
 )
 
-// New makes volumes on paper.
+// New makes volumes in memory.
 func New(cfg Config) *Volumes {
-	cfg.Root = cmp.Or(cfg.Root, "/paper")
+	cfg.Root = cmp.Or(cfg.Root, "/inmemory")
 	v := &Volumes{cfg: cfg}
 	v.mu.logs = make(map[types.UID]map[attempt]lastWords)
 	return v
@@ -72,11 +72,11 @@ func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.Objects(ctx, v.cfg.Objects, pod.Namespace, volume.Needs(pod))
 	if err != nil {
-		return fmt.Errorf("paper: %w", err)
+		return fmt.Errorf("inmemory: %w", err)
 	}
 	for i := range pod.Spec.Volumes {
 		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
-			return fmt.Errorf("paper: volume %q: %w", pod.Spec.Volumes[i].Name, err)
+			return fmt.Errorf("inmemory: volume %q: %w", pod.Spec.Volumes[i].Name, err)
 		}
 	}
 	return ctx.Err()
@@ -86,7 +86,7 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 func (v *Volumes) Mounts(_ context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
 	mounts, err := volume.Mounts(pod, c, expand)
 	if err != nil {
-		return nil, fmt.Errorf("paper: %w", err)
+		return nil, fmt.Errorf("inmemory: %w", err)
 	}
 	var out []runtime.Mount
 	for _, m := range mounts {
@@ -111,7 +111,7 @@ func (v *Volumes) TearDown(_ context.Context, uid types.UID) error {
 // Hosts implements podsync.Files.
 func (v *Volumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
 	if _, err := volume.Hosts(pod, ips, names, nil); err != nil {
-		return "", fmt.Errorf("paper: %w", err)
+		return "", fmt.Errorf("inmemory: %w", err)
 	}
 	return v.path(pod.UID, "etc-hosts"), nil
 }
