@@ -199,7 +199,7 @@
 //   - The reasons why containers wait are kept per pod and go with it, not in a
 //     cache of a thousand (SP-11).
 //   - Old init records are pruned, not purged, when a sandbox is replaced (RS-2).
-//   - What kept the last words of a container from being read is published, and
+//   - What kept the termination message of a container from being read is published, and
 //     they are looked for again; there, the error is the last word (KC-9).
 //   - A termination message path that is not set is the default one (KC-8).
 package podsync

@@ -24,7 +24,7 @@ type life struct {
 	reasons  map[string]plan.Reason // by container: why its last start failed
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
-	messages map[string]string      // by container ID: its last words
+	messages map[string]string      // by container ID: its termination message
 	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
 	kills    map[string]*kill       // by container ID: under way, or failed and to be repeated
 	// unwelcome are containers, by ID, that were started and whose PostStart

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What is read of the last words of a container (KC-9).
+// What is read of the termination message of a container (KC-9).
 const (
 	maxMessage      = 4096 // bytes of its file, from the end
 	maxLogMessage   = 2048 // bytes of its log, from the end
@@ -26,7 +26,7 @@ const (
 // says nothing.
 const cannotRun = "ContainerCannotRun"
 
-// listen is what the runtime shows, with the last words of the containers that
+// listen is what the runtime shows, with the termination message of the containers that
 // have ended. They are read once for each container, and then remembered; what
 // went wrong is said instead, and tried again with the next call. The status is
 // a copy if it has any: others read the one that was observed.
@@ -37,7 +37,7 @@ func (s *Syncer) listen(ctx context.Context, v *visit) *runtime.PodStatus {
 		record := &v.status.Containers[i]
 		words, known := v.life.messages[record.ID]
 		if !known {
-			words, known = s.lastWords(ctx, v, record)
+			words, known = s.terminationMessage(ctx, v, record)
 		}
 		if known {
 			if heard == nil {
@@ -65,9 +65,9 @@ func joined(message, words string) string {
 	return message + ": " + words
 }
 
-// lastWords is what a container of this life wrote down before it ended. Not
+// terminationMessage is what a container of this life wrote down before it ended. Not
 // known: it may be, later.
-func (s *Syncer) lastWords(ctx context.Context, v *visit, record *runtime.ContainerStatus) (words string, known bool) {
+func (s *Syncer) terminationMessage(ctx context.Context, v *visit, record *runtime.ContainerStatus) (words string, known bool) {
 	if record.State != runtime.StateExited || record.Incarnation != v.life.number {
 		return "", false
 	}
@@ -143,12 +143,12 @@ func readable(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// messagePath is where a container finds the file for its last words.
+// messagePath is where a container finds the file for its termination message.
 func messagePath(c *v1.Container) string {
 	return path.Join("/", cmp.Or(c.TerminationMessagePath, v1.TerminationMessagePathDefault))
 }
 
-// messageMount gives an attempt at a container the file for its last words,
+// messageMount gives an attempt at a container the file for its termination message,
 // unless it has something of its own there (KC-8).
 func (s *Syncer) messageMount(v *visit, c *v1.Container, attempt uint32) ([]runtime.Mount, error) {
 	at := messagePath(c)

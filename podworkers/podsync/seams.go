@@ -49,7 +49,7 @@ type Files interface {
 	// and returns its path on the host.
 	Hosts(pod *v1.Pod, ips, names []string) (path string, err error)
 	// TerminationLog makes the file into which an attempt at a container may
-	// write its last words, and returns its path on the host.
+	// write its termination message, and returns its path on the host.
 	TerminationLog(pod *v1.Pod, container string, attempt uint32) (path string, err error)
 	// ReadTerminationLog returns at most the last limit bytes of such a file. A
 	// file that is not there is empty; one that is no regular file any more is an

@@ -24,9 +24,9 @@ const (
 	AnnotationPreStopHandler = "io.kubernetes.container.preStopHandler"
 	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
 	AnnotationPorts = "io.kubernetes.container.ports"
-	// AnnotationTerminationMessagePath is where it leaves its last words. Like the
+	// AnnotationTerminationMessagePath is where it leaves its termination message. Like the
 	// next one it is written for others, who know it from the kubelet, and not read
-	// here: an orphan has nobody to hear its last words, and of any other pod the
+	// here: an orphan has nobody to hear its termination message, and of any other pod the
 	// spec says it.
 	AnnotationTerminationMessagePath = "io.kubernetes.container.terminationMessagePath"
 	// AnnotationTerminationMessagePolicy says what stands in for them, for others.

@@ -347,9 +347,9 @@ func (h *host) link(target string, names ...string) {
 	require.NoError(h.t, os.Symlink(target, at))
 }
 
-// TestVolumes_F31_LastWords: whatever a container has put in the place of the file
-// for its last words is not opened, not waited for, and said.
-func TestVolumes_F31_LastWords(t *testing.T) {
+// TestVolumes_F31_TerminationMessage: whatever a container has put in the place of the file
+// for its termination message is not opened, not waited for, and said.
+func TestVolumes_F31_TerminationMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		put  func(path string) error
 		want string
@@ -388,7 +388,7 @@ func TestVolumes_F31_LastWords(t *testing.T) {
 	}
 }
 
-// unread is what is said of a file for last words that is none.
+// unread is what is said of a file for termination message that is none.
 const unread = "the termination message cannot be read: volumes: termination log of container c: not a regular file: "
 
 func bindSocket(path string) error {

@@ -22,7 +22,7 @@ type shelf struct {
 	*inmemory.Volumes
 	objects *objects.Map
 	names   map[[2]string]bool // kind and name of what was put there
-	spoke   map[types.UID]bool // pods with last words
+	spoke   map[types.UID]bool // pods with termination message
 }
 
 func newShelf() *shelf {
@@ -40,7 +40,7 @@ func (s *shelf) clear() {
 	}
 }
 
-// command is a line of a story, if it is about objects or last words.
+// command is a line of a story, if it is about objects or termination message.
 func (s *shelf) command(t *testing.T, w nodetest.Harness, words []string) bool {
 	t.Helper()
 	switch verb := words[0]; {
@@ -81,7 +81,7 @@ func (s *shelf) drop(kind, name string) {
 	s.objects.DropConfigMap("default", name)
 }
 
-// write has the newest attempt at a container write its last words.
+// write has the newest attempt at a container write its termination message.
 func (s *shelf) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
 	t.Helper()
 	id := newest(t, w, pod, container)

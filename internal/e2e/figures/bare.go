@@ -22,7 +22,7 @@ type bare struct {
 }
 
 // What every container has that a kubelet, or the agent, makes: paths that it must
-// not see or write, a hosts file and a file for its last words.
+// not see or write, a hosts file and a file for its termination message.
 var (
 	masked = []string{
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",

@@ -61,7 +61,7 @@ func TestHostPath_Socket(t *testing.T) {
 	assert.NoError(t, w.dir.SetUp(context.Background(), w.pod))
 }
 
-// A device as a file for last words.
+// A device as a file for termination message.
 func TestReadTerminationLog_F95_Device(t *testing.T) {
 	needsRoot(t)
 	w := newHarness(t)

@@ -12,7 +12,7 @@
 // conditions), so that an explanation and kubectl never disagree.
 //
 // Everything is bounded: texts are cut to MaxText and hold no control
-// characters, as a container's last words may come from anybody; a Ring holds
+// characters, as a container's termination message may come from anybody; a Ring holds
 // RingSize entries.
 //
 // The kubelet has nothing like it.

@@ -31,7 +31,7 @@ type Volumes struct {
 	cfg Config
 	mu  struct {
 		sync.Mutex
-		logs map[types.UID]map[attempt]lastWords
+		logs map[types.UID]map[attempt]terminationMessage
 	}
 }
 
@@ -40,7 +40,7 @@ type attempt struct {
 	number    uint32
 }
 
-type lastWords struct {
+type terminationMessage struct {
 	text []byte
 	err  error
 }
@@ -54,7 +54,7 @@ var (
 func New(cfg Config) *Volumes {
 	cfg.Root = cmp.Or(cfg.Root, "/inmemory")
 	v := &Volumes{cfg: cfg}
-	v.mu.logs = make(map[types.UID]map[attempt]lastWords)
+	v.mu.logs = make(map[types.UID]map[attempt]terminationMessage)
 	return v
 }
 
@@ -132,15 +132,15 @@ func (v *Volumes) ReadTerminationLog(uid types.UID, container string, number uin
 	return last.text, last.err
 }
 
-// WriteTerminationLog plays a container that writes its last words, or, with an
+// WriteTerminationLog plays a container that writes its termination message, or, with an
 // error, one whose file cannot be read.
 func (v *Volumes) WriteTerminationLog(uid types.UID, container string, number uint32, text string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.mu.logs[uid] == nil {
-		v.mu.logs[uid] = make(map[attempt]lastWords)
+		v.mu.logs[uid] = make(map[attempt]terminationMessage)
 	}
-	v.mu.logs[uid][attempt{container, number}] = lastWords{[]byte(text), err}
+	v.mu.logs[uid][attempt{container, number}] = terminationMessage{[]byte(text), err}
 }
 
 func (v *Volumes) path(uid types.UID, names ...string) string {
