@@ -139,7 +139,7 @@ func (m *Module) print(n ast.Node) string {
 
 // hidden finds exported names whose types an importer cannot name, and aliases of
 // what is internal: they show a name and no methods.
-func hidden(r *findings, h House) {
+func hidden(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if !importable(p) {
 			continue
@@ -210,7 +210,7 @@ func exposedBySpec(spec ast.Spec) []exposure {
 }
 
 // mentions reports the types in an exposed expression that an importer cannot name.
-func (r *findings) mentions(h House, p *Package, f *File, types map[string]bool, e exposure) {
+func (r *findings) mentions(h Codebase, p *Package, f *File, types map[string]bool, e exposure) {
 	ast.Inspect(e.expr, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field: // Its names are no types.
@@ -221,7 +221,7 @@ func (r *findings) mentions(h House, p *Package, f *File, types map[string]bool,
 	})
 }
 
-func (r *findings) mention(h House, p *Package, f *File, types map[string]bool, name string, n ast.Node) bool {
+func (r *findings) mention(h Codebase, p *Package, f *File, types map[string]bool, name string, n ast.Node) bool {
 	text := ""
 	switch n := n.(type) {
 	case *ast.Field:

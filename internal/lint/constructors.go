@@ -9,7 +9,7 @@ import (
 
 // constructors wants functions called New… to start nothing. Whatever they
 // return is started by Run.
-func constructors(r *findings, _ House) {
+func constructors(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.sources() {
 			for _, d := range f.Decls {
@@ -53,7 +53,7 @@ func starts(n ast.Node) bool {
 
 // examples wants every exported constructor of a public package to be called
 // by an example that is run, which is to say one with an output.
-func examples(r *findings, _ House) {
+func examples(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "main" || slices.Contains(strings.Split(p.Dir, "/"), "internal") {
 			continue

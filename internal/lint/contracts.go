@@ -10,7 +10,7 @@ const maxDocLines = 80
 
 // contracts holds each doc.go to a length that somebody reads, and keeps ids out of
 // what go doc shows.
-func contracts(r *findings, h House) {
+func contracts(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.sources() {
 			if f.Doc == nil || slices.Contains(h.Uncontracted, p.Dir) {

@@ -1,24 +1,24 @@
-// Package lint holds the house rules as ordinary tests: what the architecture
+// Package lint holds the rules of the codebase as ordinary tests: what the architecture
 // means, and not what is a matter of taste.
 //
-// The rooms, their marks and their floors are the table in floors.go, which is
+// The packages, their marks and their layers are the table in layers.go, which is
 // the architecture document. Run it with
 //
 //	go test ./internal/lint
 //
 // It parses the whole module and prints every finding at once, with the place
-// and what to do about it. Each rule has a small house under testdata that
+// and what to do about it. Each rule has a small module under testdata that
 // breaks it, so the rules are tested themselves.
 //
 // The rules:
 //
 //	toplevel     the top level of the repository is exactly what it should be
-//	room         every package stands in the table, and every row has a package
-//	floor        imports point down; neighbours do not know each other
-//	door         each heavy dependency enters by the doors listed for it
+//	table        every package stands in the table, and every row has a package
+//	layer        imports point down; neighbours do not know each other
+//	importer     each heavy dependency is imported only by the packages listed for it
 //	pure         a pure package computes, and does nothing else
 //	words        a package of words runs nothing
-//	quiet        a quiet package has a mutex and a clock, and starts nothing
+//	passive      a passive package has a mutex and a clock, and starts nothing
 //	seam         a shell waits and forks only through internal/executor
 //	constructor  no function called New… starts anything
 //	example      every exported constructor is called by a runnable example

@@ -9,7 +9,7 @@ import (
 
 // docs wants a doc.go in every package, a doc comment in every program, and
 // for every exported name a comment that begins with it.
-func docs(r *findings, h House) {
+func docs(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "" {
 			continue

@@ -6,10 +6,10 @@ import "go/ast"
 // internal/osfile: os.OpenRoot waits for the other end of a FIFO, and both RemoveAll of
 // the standard library go on into whatever is mounted below, which may be the host's.
 // Tests and kits may do as they like.
-func files(r *findings, h House) {
+func files(r *findings, h Codebase) {
 	const only = "internal/osfile"
 	for _, p := range r.m.Packages {
-		if room, _ := h.room(p.Dir); p.Dir == only || room.Mark == Kit || room.Mark == Tool {
+		if row, _ := h.row(p.Dir); p.Dir == only || row.Mark == Kit || row.Mark == Tool {
 			continue
 		}
 		for _, f := range p.sources() {

@@ -9,7 +9,7 @@ import (
 
 // globals wants no work at import time, no state beside that of values, and
 // nobody but a program to end the program.
-func globals(r *findings, _ House) {
+func globals(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		written := writtenTo(p)
 		for _, f := range p.sources() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// topLevel wants exactly the entries the house has, besides dot files and what
+// topLevel wants exactly the entries the codebase has, besides dot files and what
 // git ignores.
-func topLevel(r *findings, h House) {
+func topLevel(r *findings, h Codebase) {
 	entries, err := os.ReadDir(r.m.Root)
 	if err != nil {
 		r.on(".", "cannot be read: %v", err)
@@ -45,80 +45,80 @@ func ignoredAtTop(root string) func(name string) bool {
 	}
 }
 
-// roomsOfTheTable compares the packages with the table, both ways.
-func roomsOfTheTable(r *findings, h House) {
+// rowsOfTheTable compares the packages with the table, both ways.
+func rowsOfTheTable(r *findings, h Codebase) {
 	var seen []string
 	for _, p := range r.m.Packages {
 		seen = append(seen, p.Dir)
-		room, ok := h.room(p.Dir)
+		row, ok := h.row(p.Dir)
 		switch {
 		case !ok:
-			r.on(p.Dir, "stands in no row of the table: give it a mark and a floor in internal/lint/floors.go")
-		case (p.Name == "main") != (room.Mark == Main):
-			r.on(p.Dir, "is package %s and its mark is %s: exactly the programs are called main", p.Name, room.Mark)
+			r.on(p.Dir, "stands in no row of the table: give it a mark and a layer in internal/lint/layers.go")
+		case (p.Name == "main") != (row.Mark == Main):
+			r.on(p.Dir, "is package %s and its mark is %s: exactly the programs are called main", p.Name, row.Mark)
 		}
 	}
-	for _, room := range h.Rooms {
-		exists := func(dir string) bool { ok, _ := path.Match(room.Dir, dir); return ok }
+	for _, row := range h.Rows {
+		exists := func(dir string) bool { ok, _ := path.Match(row.Dir, dir); return ok }
 		if !slices.ContainsFunc(seen, exists) {
-			r.on(room.Dir, "stands in the table and does not exist: delete its row in internal/lint/floors.go")
+			r.on(row.Dir, "stands in the table and does not exist: delete its row in internal/lint/layers.go")
 		}
 	}
 }
 
-// floors wants imports within the module to point down. Tests may look up.
-func floors(r *findings, h House) {
+// layers wants imports within the module to point down. Tests may look up.
+func layers(r *findings, h Codebase) {
 	used := map[Stair]bool{}
 	for _, p := range r.m.Packages {
-		from, ok := h.room(p.Dir)
+		from, ok := h.row(p.Dir)
 		if !ok {
 			continue // The rule above says so.
 		}
 		for _, f := range p.sources() {
 			for _, spec := range f.Imports {
 				dir, inside := strings.CutPrefix(importPath(spec), h.Module+"/")
-				to, ok := h.room(dir)
-				if !inside || !ok || to.Floor < from.Floor {
+				to, ok := h.row(dir)
+				if !inside || !ok || to.Layer < from.Layer {
 					continue
 				}
 				if i := slices.IndexFunc(h.Stairs, func(s Stair) bool { return s.From == p.Dir && s.To == dir }); i >= 0 {
 					used[h.Stairs[i]] = true
 					continue
 				}
-				if to.Floor == from.Floor {
-					r.at(f, spec, "imports its neighbour %s on floor %s: declare the one or two methods you need as an unexported interface", dir, to.Floor)
+				if to.Layer == from.Layer {
+					r.at(f, spec, "imports its neighbour %s on layer %s: declare the one or two methods you need as an unexported interface", dir, to.Layer)
 				} else {
-					r.at(f, spec, "imports %s, which is up on floor %s, from floor %s", dir, to.Floor, from.Floor)
+					r.at(f, spec, "imports %s, which is up on layer %s, from layer %s", dir, to.Layer, from.Layer)
 				}
 			}
 		}
 	}
 	for _, s := range h.Stairs {
 		if !used[s] {
-			r.on(s.From, "has a stair to %s that it does not use: delete it in internal/lint/floors.go", s.To)
+			r.on(s.From, "has an exception for %s that it does not use: delete it in internal/lint/layers.go", s.To)
 		}
 	}
 }
 
-// doors wants whatever is not of the ground floor to enter by a door.
-func doors(r *findings, h House) {
+// importers wants whatever is not of the base layer to enter by its importers.
+func soleImporters(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		room, _ := h.room(p.Dir)
+		row, _ := h.row(p.Dir)
 		for _, f := range p.Files {
-			test := f.Test || room.Mark == Kit
+			test := f.Test || row.Mark == Kit
 			for _, spec := range f.Imports {
 				imported := importPath(spec)
 				first, _, _ := strings.Cut(imported, "/")
-				if !strings.Contains(first, ".") || beneath(imported, h.Module) || slices.ContainsFunc(h.Ground, func(g string) bool { return beneath(imported, g) }) {
+				if !strings.Contains(first, ".") || beneath(imported, h.Module) || slices.ContainsFunc(h.Base, func(g string) bool { return beneath(imported, g) }) {
 					continue
 				}
-				door := slices.IndexFunc(h.Doors, func(d Door) bool { return beneath(imported, d.Path) })
+				importer := slices.IndexFunc(h.SoleImporters, func(d SoleImporter) bool { return beneath(imported, d.Path) })
 				switch {
-				case door < 0:
-					r.at(f, spec, "imports %s, for which there is no door: do without, or add one in internal/lint/floors.go", imported)
-				case test && slices.Contains(h.Doors[door].Rooms, "test"):
-				case !slices.Contains(h.Doors[door].Rooms, p.Dir):
-					r.at(f, spec, "imports %s, which enters only by %s", imported, strings.Join(h.Doors[door].Rooms, ", "))
+				case importer < 0:
+					r.at(f, spec, "imports %s, which no package may import: do without, or add an importer in internal/lint/layers.go", imported)
+				case test && slices.Contains(h.SoleImporters[importer].Rows, "test"):
+				case !slices.Contains(h.SoleImporters[importer].Rows, p.Dir):
+					r.at(f, spec, "imports %s, which only %s may import", imported, strings.Join(h.SoleImporters[importer].Rows, ", "))
 				}
 			}
 		}

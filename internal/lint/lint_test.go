@@ -15,8 +15,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the findings in testdata anew, to be defended in review")
 
-// TestHouse holds the rules against this repository.
-func TestHouse(t *testing.T) {
+// TestCodebase holds the rules against this repository.
+func TestCodebase(t *testing.T) {
 	h := Podkeel()
 	m, err := Load("../..", h.Module)
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestRules holds each rule against a small house that breaks it.
+// TestRules holds each rule against a small module that breaks it.
 func TestRules(t *testing.T) {
 	for name, rule := range rules() {
 		t.Run(name, func(t *testing.T) {
@@ -49,24 +49,24 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// fixture is the house in which the broken ones of testdata are judged.
-func fixture(rule string) House {
-	h := House{
-		Module: "house.test",
-		Rooms: []Room{
-			{"words", Words, Floor1a},
-			{"core", Pure, Floor1b},
-			{"quiet", Quiet, Floor2},
-			{"shell", Shell, Floor3},
-			{"neighbour", Shell, Floor3},
-			{"syncer", Shell, Floor3},
-			{"edge", Edge, Floor4},
-			{"kit", Kit, Floor4},
-			{"loop", Shell, Floor5a},
-			{"program", Main, Floor6},
+// fixture is the codebase in which the broken ones of testdata are judged.
+func fixture(rule string) Codebase {
+	h := Codebase{
+		Module: "module.test",
+		Rows: []Row{
+			{"words", Words, Layer1a},
+			{"core", Pure, Layer1b},
+			{"passive", Passive, Layer2},
+			{"shell", Shell, Layer3},
+			{"neighbour", Shell, Layer3},
+			{"syncer", Shell, Layer3},
+			{"edge", Edge, Layer4},
+			{"kit", Kit, Layer4},
+			{"loop", Shell, Layer5a},
+			{"program", Main, Layer6},
 		},
-		Ground: []string{"example.com/ground"},
-		Doors: []Door{
+		Base: []string{"example.com/ground"},
+		SoleImporters: []SoleImporter{
 			{"example.com/heavy", []string{"edge"}},
 			{"example.com/testing", []string{"test"}},
 		},
@@ -79,9 +79,9 @@ func fixture(rule string) House {
 		h.Hidden = []string{"core Config.Known queue"}
 	case "toplevel":
 		h.TopLevel = []string{"pleg", "go.mod"}
-	case "room":
-		h.Rooms = []Room{{"core", Pure, Floor1b}, {"cellar", Pure, Floor1b}, {"program", Main, Floor6}, {"shows/*", Main, Floor6}, {"none/*", Main, Floor6}}
-	case "floor":
+	case "table":
+		h.Rows = []Row{{"core", Pure, Layer1b}, {"cellar", Pure, Layer1b}, {"program", Main, Layer6}, {"shows/*", Main, Layer6}, {"none/*", Main, Layer6}}
+	case "layer":
 		h.Stairs = []Stair{{"syncer", "shell", "it may"}, {"loop", "shell", "it might"}}
 	}
 	return h
@@ -91,7 +91,7 @@ func fixture(rule string) House {
 func TestLoad_AFileThatDoesNotParse(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package"), 0o644))
-	_, err := Load(dir, "house.test")
+	_, err := Load(dir, "module.test")
 	assert.Error(t, err)
 }
 
@@ -99,13 +99,13 @@ func TestLoad_AFileThatDoesNotParse(t *testing.T) {
 func TestTable(t *testing.T) {
 	h := Podkeel()
 	var dirs []string
-	for _, r := range h.Rooms {
+	for _, r := range h.Rows {
 		assert.False(t, slices.Contains(dirs, r.Dir), "%s stands there twice", r.Dir)
 		dirs = append(dirs, r.Dir)
 		top, _, _ := strings.Cut(r.Dir, "/")
 		assert.Contains(t, h.TopLevel, top)
 	}
-	assert.Equal(t, "1a 5c 6", fmt.Sprint(Floor1a, " ", Floor5c, " ", Floor6))
+	assert.Equal(t, "1a 5c 6", fmt.Sprint(Layer1a, " ", Layer5c, " ", Layer6))
 }
 
 func lines(found []Finding) string {

@@ -194,15 +194,15 @@ func (r *findings) on(name, format string, args ...any) {
 }
 
 // rules are all rules that need no more than the parsed module.
-func rules() map[string]func(*findings, House) {
-	return map[string]func(*findings, House){
+func rules() map[string]func(*findings, Codebase) {
+	return map[string]func(*findings, Codebase){
 		"toplevel":    topLevel,
-		"room":        roomsOfTheTable,
-		"floor":       floors,
-		"door":        doors,
+		"table":       rowsOfTheTable,
+		"layer":       layers,
+		"importer":    soleImporters,
 		"pure":        pure,
 		"words":       words,
-		"quiet":       quiet,
+		"passive":     passive,
 		"seam":        seam,
 		"constructor": constructors,
 		"example":     examples,
@@ -219,7 +219,7 @@ func rules() map[string]func(*findings, House) {
 }
 
 // Check holds a module against every rule. The findings are in order of place.
-func Check(m *Module, h House) []Finding {
+func Check(m *Module, h Codebase) []Finding {
 	var all []Finding
 	for name, rule := range rules() {
 		r := &findings{m: m, rule: name}

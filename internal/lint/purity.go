@@ -11,7 +11,7 @@ import (
 var clockFuncs = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 // pure forbids everything but computation.
-func pure(r *findings, h House) {
+func pure(r *findings, h Codebase) {
 	eachSource(r, h, []Mark{Pure}, func(f *File, n ast.Node) {
 		r.forks(f, n, "a pure package computes: return what must be done as data")
 		r.channels(f, n, false, "a pure package has no channels: return what must be done as data")
@@ -24,7 +24,7 @@ func pure(r *findings, h House) {
 
 // words forbids whatever runs. Contexts, readers and receive-only channels are
 // words too, and a type may speak of them.
-func words(r *findings, h House) {
+func words(r *findings, h Codebase) {
 	eachSource(r, h, []Mark{Words}, func(f *File, n ast.Node) {
 		r.forks(f, n, "words run nothing: implementations do")
 		r.channels(f, n, true, "words run nothing: a receive-only channel in a signature is the most")
@@ -34,28 +34,28 @@ func words(r *findings, h House) {
 	})
 }
 
-// quiet forbids whatever starts something or needs more than a mutex.
-func quiet(r *findings, h House) {
-	eachSource(r, h, []Mark{Quiet}, func(f *File, n ast.Node) {
-		r.forks(f, n, "a quiet package starts nothing: leave it to a shell")
-		r.channels(f, n, true, "a quiet package has no channels: give its caller a wake func or a method to ask")
-		r.clock(f, n, "a quiet package reads its injected clock")
+// passive forbids whatever starts something or needs more than a mutex.
+func passive(r *findings, h Codebase) {
+	eachSource(r, h, []Mark{Passive}, func(f *File, n ast.Node) {
+		r.forks(f, n, "a passive package starts nothing: leave it to a shell")
+		r.channels(f, n, true, "a passive package has no channels: give its caller a wake func or a method to ask")
+		r.clock(f, n, "a passive package reads its injected clock")
 		r.blockers(f, n)
-		r.imports(f, n, "a quiet package has a mutex and a clock at most", "sync/atomic", "os/...", "net/...", "math/rand/...", "crypto/rand", "syscall")
-		r.prints(f, n, "a quiet package says nothing: use a hook or the slog.Logger of its Config")
+		r.imports(f, n, "a passive package has a mutex and a clock at most", "sync/atomic", "os/...", "net/...", "math/rand/...", "crypto/rand", "syscall")
+		r.prints(f, n, "a passive package says nothing: use a hook or the slog.Logger of its Config")
 		if pkg, name := f.selected(n); pkg == h.Module+"/internal/executor" && slices.Contains([]string{"Each", "NewGroup"}, name) {
-			r.at(f, n, "executor.%s: a quiet package starts nothing: leave it to a shell", name)
+			r.at(f, n, "executor.%s: a passive package starts nothing: leave it to a shell", name)
 		}
 		if call, ok := n.(*ast.CallExpr); ok {
 			if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
-				r.at(f, n, "calls Go: a quiet package starts nothing: leave it to a shell")
+				r.at(f, n, "calls Go: a passive package starts nothing: leave it to a shell")
 			}
 		}
 	})
 }
 
 // seam forbids in a shell every way to wait or fork that a simulation cannot see.
-func seam(r *findings, h House) {
+func seam(r *findings, h Codebase) {
 	eachSource(r, h, []Mark{Shell}, func(f *File, n ast.Node) {
 		r.forks(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a simulation cannot drive it")
 		r.channels(f, n, true, "wait by a executor.Event or executor.Latch, or a simulation cannot drive it; people who select get a Latch's Done")
@@ -69,9 +69,9 @@ func seam(r *findings, h House) {
 }
 
 // eachSource visits every node of the packages with one of the marks.
-func eachSource(r *findings, h House, marks []Mark, visit func(*File, ast.Node)) {
+func eachSource(r *findings, h Codebase, marks []Mark, visit func(*File, ast.Node)) {
 	for _, p := range r.m.Packages {
-		if room, ok := h.room(p.Dir); !ok || !slices.Contains(marks, room.Mark) {
+		if row, ok := h.row(p.Dir); !ok || !slices.Contains(marks, row.Mark) {
 			continue
 		}
 		for _, f := range p.sources() {

@@ -29,7 +29,7 @@ type Rule struct {
 // ruleTables holds RULES.md of each package to the ids that the package cites: each
 // stands in it, with a sentence, and each row is cited by a test or story that is
 // there. A package that cites nothing needs none.
-func ruleTables(r *findings, h House) {
+func ruleTables(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if slices.Contains(h.Unruled, p.Dir) || p.Dir == "internal/lint" { // Its ids are examples.
 			continue

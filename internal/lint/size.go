@@ -28,11 +28,11 @@ func (s Size) Tenth() int { return s.Functions[len(s.Functions)*9/10] }
 
 // Measure counts the production code of a module: no tests, no kits, no programs and
 // tools, and none of the runtimes that only tests and simulations run on.
-func Measure(m *Module, h House) (Size, error) {
+func Measure(m *Module, h Codebase) (Size, error) {
 	var s Size
 	for _, p := range m.Packages {
-		room, _ := h.room(p.Dir)
-		if slices.Contains([]Mark{Kit, Main, Tool}, room.Mark) || slices.Contains(h.Simulated, p.Dir) {
+		row, _ := h.row(p.Dir)
+		if slices.Contains([]Mark{Kit, Main, Tool}, row.Mark) || slices.Contains(h.Simulated, p.Dir) {
 			continue
 		}
 		for _, f := range p.sources() {
@@ -80,7 +80,7 @@ func codeLines(name string) (int, error) {
 }
 
 // sizes wants files that can be read in one go.
-func sizes(r *findings, h House) {
+func sizes(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.sources() {
 			if lines := r.m.line(f.FileEnd); lines > h.Limits.FileLines {

@@ -22,7 +22,7 @@ func TestSize(t *testing.T) {
 	assert.LessOrEqual(t, s.Tenth(), h.Limits.FunctionLines, "lines of 9 in 10 functions")
 }
 
-// TestMeasure counts what the small house of the rule size holds.
+// TestMeasure counts what the small module of the rule size holds.
 func TestMeasure(t *testing.T) {
 	h := fixture("size")
 	m, err := Load("testdata/size", h.Module)

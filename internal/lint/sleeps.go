@@ -9,12 +9,12 @@ import (
 // sleeps wants tests and kits that wait for what happens and not for luck. Time
 // is slept away in bubbles only: in a function literal or named function given
 // to synctest.Test, or in a function whose comment says "in a bubble".
-func sleeps(r *findings, h House) {
+func sleeps(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		room, _ := h.room(p.Dir)
+		row, _ := h.row(p.Dir)
 		bubbled := bubbledFuncs(p)
 		for _, f := range p.Files {
-			if !f.Test && room.Mark != Kit {
+			if !f.Test && row.Mark != Kit {
 				continue
 			}
 			for _, d := range f.Decls {
@@ -79,10 +79,10 @@ func luck(r *findings, f *File, n ast.Node) {
 
 // leaks wants every package that starts something to have its tests fail when
 // something of it is left running.
-func leaks(r *findings, h House) {
+func leaks(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
-		room, _ := h.room(p.Dir)
-		if room.Mark != Shell && room.Mark != Seam && (room.Mark != Edge || !saysGo(p)) {
+		row, _ := h.row(p.Dir)
+		if row.Mark != Shell && row.Mark != Seam && (row.Mark != Edge || !saysGo(p)) {
 			continue
 		}
 		if !slices.ContainsFunc(p.tests(), verifiesLeaks) {

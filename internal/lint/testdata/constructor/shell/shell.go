@@ -1,7 +1,7 @@
 // Package shell starts before it is run.
 package shell
 
-import "house.test/internal/executor"
+import "module.test/internal/executor"
 
 // Shell is one.
 type Shell struct{ seam executor.Executor }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"house.test/shell"
+	"module.test/shell"
 )
 
 func Example() {

@@ -4,7 +4,7 @@ package edge
 import (
 	"os"
 
-	"house.test/internal/osfile"
+	"module.test/internal/osfile"
 )
 
 func bad(dir *os.Root) {

@@ -1,6 +1,6 @@
 package core
 
-import "house.test/core/internal/deep"
+import "module.test/core/internal/deep"
 
 // Config shows types that nobody else can name.
 type Config struct {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"house.test/internal/executor"
+	"module.test/internal/executor"
 	"k8s.io/utils/clock"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"house.test/internal/executor"
+	"module.test/internal/executor"
 )
 
 type shell struct {

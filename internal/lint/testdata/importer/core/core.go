@@ -8,5 +8,5 @@ import (
 	_ "example.com/heavy/part"
 	_ "example.com/heavyweight"
 	_ "example.com/testing/assert"
-	_ "house.test/edge"
+	_ "module.test/edge"
 )

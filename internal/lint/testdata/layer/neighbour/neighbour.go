@@ -1,4 +1,4 @@
 // Package neighbour looks up.
 package neighbour
 
-import _ "house.test/loop"
+import _ "module.test/loop"

@@ -1,5 +1,5 @@
-// Package quiet is loud.
-package quiet
+// Package passive is loud.
+package passive
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"house.test/internal/executor"
+	"module.test/internal/executor"
 )
 
 type store struct {

@@ -1,4 +1,4 @@
-// Package edge is the door.
+// Package edge is the importer.
 package edge
 
 import _ "example.com/heavy"

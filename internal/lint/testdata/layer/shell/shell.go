@@ -2,7 +2,7 @@
 package shell
 
 import (
-	_ "house.test/core"
-	_ "house.test/neighbour"
-	_ "house.test/syncer"
+	_ "module.test/core"
+	_ "module.test/neighbour"
+	_ "module.test/syncer"
 )

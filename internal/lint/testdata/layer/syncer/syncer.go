@@ -1,4 +1,4 @@
 // Package syncer has a stair to its neighbour.
 package syncer
 
-import _ "house.test/shell"
+import _ "module.test/shell"

@@ -1,0 +1,231 @@
+package lint
+
+import "path"
+
+// Mark says what a package may do.
+type Mark string
+
+// The marks of the architecture.
+const (
+	// Words are types and interfaces; they run nothing.
+	Words Mark = "words"
+	// Pure is computation: no goroutine, channel, lock, context, clock,
+	// randomness or IO.
+	Pure Mark = "pure"
+	// Passive has a mutex and an injected clock at most; it starts nothing.
+	Passive Mark = "passive"
+	// Shell has goroutines and timers, under Run, through the seam.
+	Shell Mark = "shell"
+	// Edge talks to the outside, by whatever means that takes.
+	Edge Mark = "edge"
+	// Kit is for tests, ours or a stranger's. It may wait and fork by any means,
+	// since it also drives what is real; it does not sleep for luck.
+	Kit Mark = "kit"
+	// Seam is internal/executor, the one place with goroutines and channels.
+	Seam Mark = "seam"
+	// Main is a program.
+	Main Mark = "main"
+	// Tool is part of the codebase's own machinery.
+	Tool Mark = "tool"
+)
+
+// Layer is how high a package stands. Imports point to strictly lower layers.
+type Layer int
+
+// The layers of the architecture page.
+const (
+	// Layer1a has the words and the seam.
+	Layer1a Layer = iota
+	// Layer1b has what several decisions have to agree on.
+	Layer1b
+	// Layer1c has the pure cores.
+	Layer1c
+	// Layer2 has the passive ones.
+	Layer2
+	// Layer3 has the shells.
+	Layer3
+	// Layer4 has the edges and the test kits.
+	Layer4
+	// Layer5a has the loop.
+	Layer5a
+	// Layer5b has the assembled node and what is attached to it.
+	Layer5b
+	// Layer5c has the simulated node.
+	Layer5c
+	// Layer6 has the programs.
+	Layer6
+)
+
+// String is the layer's name on the architecture page.
+func (f Layer) String() string {
+	return [...]string{"1a", "1b", "1c", "2", "3", "4", "5a", "5b", "5c", "6"}[f]
+}
+
+// Row is a package of the codebase.
+type Row struct {
+	Dir   string // a star stands for one element of the path
+	Mark  Mark
+	Layer Layer
+}
+
+// Stair is an import that does not point down and is right all the same. One
+// that nobody uses is a finding.
+type Stair struct{ From, To, Why string }
+
+// SoleImporter is how a dependency beyond layer 0 gets in.
+type SoleImporter struct {
+	Path string   // the import path, and all beneath it
+	Rows []string // where it may be imported; "test" stands for tests and kits
+}
+
+// Codebase is what the rules are about.
+type Codebase struct {
+	Module        string
+	TopLevel      []string // besides dot files
+	Rows          []Row
+	Stairs        []Stair
+	Base          []string // layer 0 besides the standard library: anybody may import these
+	SoleImporters []SoleImporter
+	Tiers         map[string]Tier // by directory
+	Hidden        []string        // types that exported names show and nobody can name, to be exported
+	Unruled       []string        // packages that cite rules and have no RULES.md yet
+	Uncontracted  []string        // packages whose comments are too long yet, or cite rules
+	Limits        Limits
+	// Simulated are the runtimes that only tests and simulations run on.
+	Simulated []string
+}
+
+// Podkeel is the architecture of this repository.
+func Podkeel() Codebase {
+	return Codebase{
+		Module:       "github.com/podkeel/podkeel",
+		Tiers:        tiers,
+		Hidden:       hiddenTypes,
+		Unruled:      unruled,
+		Uncontracted: uncontracted,
+		Limits:       Limits{FileLines: 490, FunctionLines: 22, ProductionLines: 39_000},
+		Simulated:    []string{"runtime/memory", "runtime/faulty"},
+		TopLevel: []string{
+			"podworkers", "podmanager", "workqueue", "pleg", "syncloop", "runtime", "examples", "internal",
+			"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md",
+		},
+		Rows: []Row{
+			// The words, in which everybody speaks of pods and containers; and
+			// what a shell and a passive package are made of.
+			{"runtime", Words, Layer1a},
+			{"internal/executor", Seam, Layer1a},
+			{"internal/dirty", Passive, Layer1a},
+			{"internal/containers", Pure, Layer1a},
+			{"internal/errtree", Pure, Layer1a},
+			{"internal/poduid", Pure, Layer1a},
+			{"internal/keylock", Passive, Layer1a},
+			{"internal/osfile", Edge, Layer1a},
+			{"internal/plain", Pure, Layer1a},
+
+			// What several decisions have to agree on.
+			{"podworkers/podsync/podstatus", Pure, Layer1b},
+			{"internal/resources", Pure, Layer1b},
+			{"internal/deadline", Pure, Layer1b},
+			{"internal/document", Passive, Layer1b},
+			{"internal/contain", Passive, Layer1b},
+
+			// The decisions. Time comes as an argument, effects go as data.
+			{"podworkers/lifecycle", Pure, Layer1c},
+			{"podworkers/internal/echo", Pure, Layer1c},
+			{"podworkers/podsync/plan", Pure, Layer1c},
+			{"podworkers/podsync/internal/environ", Pure, Layer1c},
+			{"podworkers/podsync/internal/volume", Pure, Layer1c},
+			{"podworkers/prober/verdict", Pure, Layer1c},
+			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},
+			{"syncloop/gc/policy", Pure, Layer1c},
+			{"podmanager/source/internal/merge", Pure, Layer1c},
+			{"podmanager/status/internal/reconcile", Pure, Layer1c},
+			{"podmanager/status/internal/outbox", Pure, Layer1c},
+			{"pleg/internal/diff", Pure, Layer1c},
+			{"runtime/cri/internal/convert", Pure, Layer1c},
+			{"syncloop/node/explain", Pure, Layer1c},
+			{"syncloop/internal/usage", Pure, Layer1c},
+			{"syncloop/internal/waiting", Pure, Layer1c},
+			{"syncloop/internal/orphans", Pure, Layer1c},
+			{"runtime/cri/internal/crilog", Pure, Layer1c},
+
+			// State behind a mutex that starts nothing by itself.
+			{"workqueue", Passive, Layer2},
+			{"podworkers/podsync/internal/find", Passive, Layer2},
+			{"podmanager", Passive, Layer2},
+			{"runtime/memory", Passive, Layer2},
+			{"podworkers/podsync/images", Passive, Layer2},
+			{"runtime/faulty", Passive, Layer2},
+
+			// What runs, under Run(ctx).
+			{"podworkers", Shell, Layer3},
+			{"podworkers/podsync", Shell, Layer3},
+			{"podworkers/prober", Shell, Layer3},
+			{"pleg", Shell, Layer3},
+			{"podmanager/source", Shell, Layer3},
+			{"podmanager/status", Shell, Layer3},
+			{"runtime/cri/internal/logfile", Edge, Layer3},
+			{"runtime/cri/internal/streaming", Edge, Layer3},
+
+			// The outside, and what tests the inside.
+			{"podmanager/source/manifest", Edge, Layer4},
+			{"podmanager/checkpoint", Edge, Layer4},
+			{"podworkers/podsync/volumes/inmemory", Passive, Layer4},
+			{"podworkers/podsync/volumes", Edge, Layer4},
+			{"podworkers/podsync/objects", Edge, Layer4},
+			{"syncloop/gc/logfiles", Edge, Layer4},
+			{"podworkers/prober/check", Edge, Layer4},
+			{"podworkers/prober/grpccheck", Edge, Layer4},
+			{"podworkers/podsync/hookhttp", Edge, Layer4},
+			{"runtime/cri", Edge, Layer4},
+			{"podworkers/podworkerstest", Kit, Layer4},
+			{"runtime/runtimetest", Kit, Layer4},
+
+			// The whole, from its rhythm to its simulation.
+			{"syncloop", Shell, Layer5a},
+			{"syncloop/gc", Shell, Layer5a},
+			{"syncloop/node", Shell, Layer5b},
+			{"syncloop/debug", Edge, Layer5b},
+			{"syncloop/nodetest", Kit, Layer5c},
+
+			{"examples/*", Main, Layer6},
+			{"internal/e2e", Kit, Layer6},
+			{"internal/e2e/figures", Main, Layer6},
+			{"internal/lint", Tool, Layer6},
+		},
+		Stairs: []Stair{
+			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
+			{"syncloop/internal/waiting", "syncloop/internal/usage", "who waits is decided by what pods take together"},
+			{"syncloop/internal/orphans", "syncloop/internal/usage", "whose name or port is needed is told by what pods take together"},
+			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
+			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
+		},
+		Base: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
+		SoleImporters: []SoleImporter{
+			{"k8s.io/client-go", []string{"podmanager/apiserver"}},
+			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
+			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "test"}},
+			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
+			{"github.com/prometheus", []string{"syncloop/metrics"}},
+			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},
+			{"sigs.k8s.io/yaml", []string{"test"}},
+			{"go.yaml.in/yaml/v3", []string{"internal/document"}},
+			{"golang.org/x/term", []string{"examples/agent"}},
+			{"golang.org/x/sys", []string{"internal/osfile"}},
+			{"github.com/stretchr/testify", []string{"test"}},
+			{"github.com/cockroachdb/datadriven", []string{"test"}},
+			{"go.uber.org/goleak", []string{"test"}},
+			{"pgregory.net/rapid", []string{"test"}},
+		},
+	}
+}
+
+// row finds a package in the table.
+func (h Codebase) row(dir string) (Row, bool) {
+	for _, r := range h.Rows {
+		if ok, _ := path.Match(r.Dir, dir); ok {
+			return r, true
+		}
+	}
+	return Row{}, false
+}

@@ -1,3 +1,0 @@
-package neighbour
-
-import _ "house.test/loop" // A test may.

@@ -1,0 +1,3 @@
+package neighbour
+
+import _ "module.test/loop" // A test may.

@@ -1,0 +1,2 @@
+// Package passive starts nothing.
+package passive

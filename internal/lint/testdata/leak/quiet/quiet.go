@@ -1,2 +1,0 @@
-// Package quiet starts nothing.
-package quiet

@@ -1,0 +1,2 @@
+// Package broken is no package of the codebase: test data never is.
+package broken
