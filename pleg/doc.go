@@ -92,7 +92,7 @@
 //   - A container that was seen to exit stays exited, in events and in the
 //     status, whatever an inspection shows later (F61). Sandboxes may become
 //     ready again.
-//   - Addresses of a pod that has ended are kept for one life of its UID only
+//   - Addresses of a pod that has ended are kept for one incarnation of its UID only
 //     (B-189).
 //   - The stream of events is opened again for ever, with a pause that doubles
 //     from 100 ms to 5 s and starts anew after an event or ten seconds of

@@ -151,7 +151,7 @@ func (w *Workers) resolveLocked(act *actions, e *lifecycle.Effect) {
 }
 
 // forgetLocked clears the record. How fresh an observation must be is kept: a
-// UID that comes back must not be shown what was seen of its old life. One
+// UID that comes back must not be shown what was seen of its old incarnation. One
 // number is kept for all UIDs, the newest, or this memory would grow for ever.
 func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
 	r := w.mu.records.at(e.Ref)

@@ -67,7 +67,7 @@ func (h *hammered) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, _ *cri.Po
 }
 
 // TestHammer_F88 does everything at once from 64 goroutines. What is seen of a
-// pod only ever moves forward within one life (I45), a kill's handle is
+// pod only ever moves forward within one incarnation (I45), a kill's handle is
 // resolved whatever happens (I44), and Run ends with nobody left.
 func TestHammer_F88(t *testing.T) {
 	const actors, rounds, pods = 64, 300, 24

@@ -176,7 +176,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	assert.Equal(t, []uint64{4, 4}, m.asked["a"][4:6])
 	require.Equal(t, lifecycle.Finished, w.View("a").Phase())
 
-	// A UID that comes back is not shown its old life.
+	// A UID that comes back is not shown its old incarnation.
 	last := m.Mark()
 	w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true})
 	require.False(t, w.View("a").Known())

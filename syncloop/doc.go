@@ -131,7 +131,7 @@
 //     as its sources are ready, and it takes an empty directory for the last word.
 //   - A removal is acted on at once (B-141 waits for all sources): it is a fact
 //     that its source has stated, not an absence that somebody concluded.
-//   - A pod that comes back under a UID whose former life still ends is asked
+//   - A pod that comes back under a UID whose previous incarnation still ends is asked
 //     for admission like any other new pod (SL-18 lets it pass unasked).
 //   - A rejection is latched here. In the kubelet it is the status Failed, and
 //     an update of the pod starts a worker all the same.

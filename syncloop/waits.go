@@ -141,7 +141,7 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 // waiter is a pod that waits.
 type waiter struct {
 	pod *v1.Pod
-	// published: its status says so. While a former life of the UID ends the status
+	// published: its status says so. While a previous incarnation of the UID ends the status
 	// is that life's.
 	published bool
 	message   string
@@ -242,7 +242,7 @@ func (h *Handlers) wait(pod *v1.Pod, d waiting.Decision) {
 	h.publish(w)
 }
 
-// publish stores the status of a pod that waits, unless a former life of its UID
+// publish stores the status of a pod that waits, unless a previous incarnation of its UID
 // still has one to tell of.
 func (h *Handlers) publish(w *waiter) {
 	if view := h.config.Workers.View(w.pod.UID); view.Known() && !view.ShouldPodBeFinished() {

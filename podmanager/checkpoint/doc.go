@@ -21,7 +21,7 @@
 //
 // Save is over when the file is on the disk, whole and in its place: there is the
 // old one or the new one, whenever the power fails. Drop is for a UID that begins a
-// new life, and Remove for one that nobody wants any more; package gc finds the latter
+// new incarnation, and Remove for one that nobody wants any more; package gc finds the latter
 // with Pods. A Save that fails is not repeated here; package node does so.
 //
 // TerminalStatuses have MaxSize bytes at most: one that would be larger is kept without its

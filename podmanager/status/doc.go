@@ -38,7 +38,7 @@
 //     can tell which of the two is wrong. Hooks.Refused is told each time; a node
 //     has an event for it, and Explain says it first. [ST-6]
 //   - A terminal phase stays, with its first reason, also if that is none. [PH-9]
-//   - A new life of a UID begins with ReplacePodStatus, or after a removal, and
+//   - A new incarnation of a UID begins with ReplacePodStatus, or after a removal, and
 //     is bound to nothing that was said of the last one.
 //   - RemoveOrphanedStatuses drops what nobody knows. [ST-21]
 //   - Who decides reads a status as it is; who shows it to others uses

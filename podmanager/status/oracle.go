@@ -15,7 +15,7 @@ import (
 // it finds, joined, or nil.
 
 // CheckTransition checks that new may be published after old (nil if new is
-// the first of its pod, or of a new life of its UID).
+// the first of its pod, or of a new incarnation of its UID).
 //
 //   - No container disappears from a list, and no restart count falls.
 //   - A container that has ended does not run again under the same ID, and

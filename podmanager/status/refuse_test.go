@@ -16,7 +16,7 @@ import (
 )
 
 // ST-6: a container that comes back from its end costs its status the update as a
-// whole, and somebody is told. A new life is not bound.
+// whole, and somebody is told. A new incarnation is not bound.
 func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	var log bytes.Buffer
 	var refused []error

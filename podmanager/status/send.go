@@ -23,7 +23,7 @@ func (s *Sender) put(updates []Update) {
 
 func (s *Sender) putLocked(u Update) {
 	known := s.mu.told[u.UID]
-	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.life == u.Life {
+	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		return
 	}
 	s.mu.box.Put(u.UID, u, urgent(u, known))
@@ -67,7 +67,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 	stored := u.Status // As it is, if its end is held back.
 	known := s.known(u.UID)
 	held := s.hold(&u, known)
-	if held && known.held && known.version == u.Version && known.life == u.Life {
+	if held && known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
 			u.Status = stored
 			b.Hold(u.UID, u, now.Add(holdPeriod))
@@ -111,7 +111,7 @@ func (s *Sender) hold(u *Update, known told) bool {
 		return false
 	}
 	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
-	if known.version == 0 || known.life != u.Life {
+	if known.version == 0 || known.epoch != u.StatusEpoch {
 		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
 	}
 	switch {
@@ -163,7 +163,7 @@ func (s *Sender) noteLocked(u *Update, held bool) {
 		return
 	}
 	*s.toldLocked(u.UID) = told{
-		version: u.Version, life: u.Life, ready: readiness(&u.Status), held: held,
+		version: u.Version, epoch: u.StatusEpoch, ready: readiness(&u.Status), held: held,
 		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
 	}
 }

@@ -160,7 +160,7 @@ type Sender struct {
 
 // told is what the sink knows of a pod.
 type told struct {
-	version, life   uint64
+	version, epoch  uint64
 	ready           v1.ConditionStatus
 	phase           v1.PodPhase
 	reason, message string

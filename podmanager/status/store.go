@@ -78,9 +78,9 @@ type Store struct {
 		// unlocked.
 		subs []*Subscription
 		// removed is the highest version that a removed status had, and
-		// removedLife is above the highest life: nothing that comes later
+		// removedEpoch is above the highest life: nothing that comes later
 		// can be taken for what was removed.
-		removed, removedLife uint64
+		removed, removedEpoch uint64
 	}
 }
 
@@ -90,7 +90,7 @@ type entry struct {
 	pod      *v1.Pod // as it was last handed in; read only
 	status   *v1.PodStatus
 	version  uint64
-	life     uint64
+	epoch    uint64
 	finished bool
 	// before is what was said of the pod before its end.
 	before said
@@ -128,7 +128,7 @@ func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	})
 }
 
-// ReplacePodStatus hands in the first status of a new life of the pod's UID. It
+// ReplacePodStatus hands in the first status of a new incarnation of the pod's UID. It
 // is stored whatever was said of the life before: its start, transition times
 // and end bind this one to nothing. Versions go on growing. Otherwise it is
 // SetPodStatus.
@@ -233,7 +233,7 @@ func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 }
 
 // PodIsFinished reports whether the newest status is that of a pod that has been
-// terminated: until the UID's next life says something it is not of that one.
+// terminated: until the UID's next incarnation says something it is not of that one.
 func (s *Store) PodIsFinished(uid types.UID) bool {
 	e := s.get(s.translate(uid))
 	return e != nil && e.finished
@@ -261,7 +261,7 @@ func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*Subscription) {
 			orphans = append(orphans, e)
 			delete(s.mu.entries, uid)
 			s.mu.removed = max(s.mu.removed, e.version)
-			s.mu.removedLife = max(s.mu.removedLife, e.life+1)
+			s.mu.removedEpoch = max(s.mu.removedEpoch, e.epoch+1)
 		}
 	}
 	sortByUID(orphans)
@@ -274,7 +274,7 @@ type proposal struct {
 	status   *v1.PodStatus // becomes the store's
 	force    bool          // to be accepted even if it says nothing new
 	finished bool
-	anew     bool // of a new life: what is stored counts as not there
+	anew     bool // of a new incarnation: what is stored counts as not there
 	follows  bool // to be checked against the status before
 }
 
@@ -318,13 +318,13 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 			return s.keepLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
 		}
 	}
-	version, life := s.mu.removed, s.mu.removedLife
+	version, epoch := s.mu.removed, s.mu.removedEpoch
 	if old != nil {
-		version, life = old.version, old.life
+		version, epoch = old.version, old.epoch
 	}
-	next := &entry{pod: p.pod, status: p.status, life: life, finished: p.finished}
+	next := &entry{pod: p.pod, status: p.status, epoch: epoch, finished: p.finished}
 	if p.anew {
-		next.life++
+		next.epoch++
 		old = nil
 	}
 	if old != nil {

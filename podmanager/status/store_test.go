@@ -386,7 +386,7 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 	assert.Greater(t, got[0].Version, uint64(3))
 }
 
-// A subscriber who has missed a removal still sees that this is another life.
+// A subscriber who has missed a removal still sees that this is another incarnation.
 func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
@@ -394,9 +394,9 @@ func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 	lives := []uint64{}
 	for range 3 {
 		w.SetPodStatus(pod, running(true))
-		lives = append(lives, sub.TakeAll(nil)[0].Life)
+		lives = append(lives, sub.TakeAll(nil)[0].StatusEpoch)
 		w.ReplacePodStatus(pod, running(false))
-		lives = append(lives, sub.TakeAll(nil)[0].Life)
+		lives = append(lives, sub.TakeAll(nil)[0].StatusEpoch)
 		w.RemoveOrphanedStatuses(nil)
 	}
 	assert.Equal(t, []uint64{0, 1, 2, 3, 4, 5}, lives)

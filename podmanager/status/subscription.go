@@ -18,11 +18,11 @@ type Update struct {
 	// Version counts the accepted statuses of the pod. It never goes down, and
 	// is zero if the status was removed.
 	Version uint64
-	// Life tells the lives of the UID apart: ReplacePodStatus begins another,
+	// StatusEpoch tells the lives of the UID apart: ReplacePodStatus begins another,
 	// to which what was said of the one before means nothing, and so does the
 	// first status after a removal. It never goes down, and is zero if the
 	// status was removed.
-	Life uint64
+	StatusEpoch uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
 	// Finished: the pod has been terminated; nothing of it runs.
@@ -101,7 +101,7 @@ func (sub *Subscription) TakeAll(buf []Update) []Update {
 		if e := sub.store.get(changed.UID); e == nil {
 			u.Removed = true
 		} else {
-			u.Pod, u.Version, u.Life, u.Finished = e.pod, e.version, e.life, e.finished
+			u.Pod, u.Version, u.StatusEpoch, u.Finished = e.pod, e.version, e.epoch, e.finished
 			u.before = e.before
 			u.Status = *e.status.DeepCopy()
 		}

@@ -21,11 +21,11 @@
 //	   |                                                |    |    nil        ^
 //	   +----- SyncKnown: not desired -------------------+    |               |
 //	   ^                                                     v               |
-//	   +----- runtime only: nil error             next life, if one waits    |
+//	   +----- runtime only: nil error             next incarnation, if one waits    |
 //	                                                                         |
 //	unknown -- Update: terminal phase, and the runtime is quiet -------------+
 //
-// Everything moves to the right, or on to another life; see moves in phase.go.
+// Everything moves to the right, or on to another incarnation; see moves in phase.go.
 // "requested" and "terminating" are one Phase, Terminating: between the two a
 // SyncPod may still be running, and only IsPodTerminationRequested tells. The
 // work of a stage is SyncPod in syncing, SyncTerminatingPod in terminating
@@ -38,7 +38,7 @@
 //
 //	idle -- OpWake --> ready -- StartPodSync --> running -- Done --> idle
 //
-// and latches, which are facts that never become false in one life: started,
+// and latches, which are facts that never become false in one incarnation: started,
 // observed by the runtime, deleted, evicted.
 //
 // # The contract of the caller
@@ -77,7 +77,7 @@
 //     Housekeeping does not replay anything, so it does not defeat the backoff.
 //   - B-021: there is no update that can never start.
 //   - B-022, B-023, B-024, B-027, B-110, B-134 (#104648): a UID that is created
-//     again while its pod ends is remembered as the next life, which begins
+//     again while its pod ends is remembered as the next incarnation, which begins
 //     the moment the present one is finished. The kubelet notes the wish and
 //     waits for housekeeping to forget the pod and for somebody to create it.
 //     A kill, a deletion, a terminal phase or absence from desire while it
@@ -124,7 +124,7 @@
 //     about it (Answered): once per silence, so that a runtime which shows the pod,
 //     and cannot do what it needs, is not asked in a circle. The kubelet waits for ten seconds.
 //
-// A life is numbered by its incarnation: 1, 2, 3 as the lives of one UID follow
+// An incarnation has a number: 1, 2, 3 as the incarnations of one UID follow
 // each other. After a record was forgotten, new ones begin above every number
 // that a forgotten one has had, so a UID never has the same number twice, and
 // nothing has to be remembered of it.

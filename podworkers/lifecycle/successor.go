@@ -68,8 +68,8 @@ func (t *Table) discard(r *record, out *Effects) {
 	emit(out, OpDiscard, r)
 }
 
-// promote turns a record whose life is over into that of its successor. What
-// must not leak from one life to the next does not, because all is made new.
+// promote turns a record whose incarnation is over into that of its successor. What
+// must not leak from one incarnation to the next does not, because all is made new.
 func (t *Table) promote(r *record, out *Effects) {
 	next := *r.successor()
 	t.unqueue(r, out)

@@ -34,7 +34,7 @@ func (v View) Known() bool { return v.known }
 // Phase of a known pod; Syncing for an unknown one.
 func (v View) Phase() Phase { return v.stage.phase() }
 
-// Incarnation counts the lives of the pod's UID; 0 for an unknown pod.
+// Incarnation counts the incarnations of the pod's UID; 0 for an unknown pod.
 func (v View) Incarnation() uint64 { return v.incarnation }
 
 // Generation of the pod's current content; 0 for an unknown pod.

@@ -12,7 +12,7 @@ import (
 )
 
 // note remembers where a container is in its crash loop.
-func (l *life) note(container string, c crash) {
+func (l *incarnation) note(container string, c crash) {
 	if l.crashes == nil {
 		l.crashes = make(map[string]crash)
 	}
@@ -22,11 +22,11 @@ func (l *life) note(container string, c crash) {
 // notBefore are the ends of the crash-loop delays of a pod's containers.
 func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
 	var held map[string]time.Time
-	for _, rec := range plan.LastExits(v.status, v.life.number) {
+	for _, rec := range plan.LastExits(v.status, v.incarnation.number) {
 		v.noteExit(rec, now)
 	}
 	for c := range containers.All(v.pod) {
-		past, ok := v.life.crashes[c.Name]
+		past, ok := v.incarnation.crashes[c.Name]
 		if !ok || past.spec != crashKey(c) {
 			continue
 		}
@@ -63,42 +63,42 @@ func (s *Syncer) noteFailure(v *visit, container string, past *crash) {
 		return
 	}
 	past.backoff = s.cfg.CrashLoop.Next(past.backoff, past.start.failed)
-	v.life.note(container, *past)
+	v.incarnation.note(container, *past)
 }
 
 // restarts notes that a container is to be started, and counts that if it has ended
 // before.
 func (s *Syncer) restarts(v *visit, c *v1.Container) {
-	past, key := v.life.crashes[c.Name], crashKey(c)
+	past, key := v.incarnation.crashes[c.Name], crashKey(c)
 	if past.spec != key {
 		past.spec, past.backoff, past.start = key, workqueue.Backoff{}, attempt{}
 	}
 	if past.exit.id != "" {
 		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())
 	}
-	v.life.note(c.Name, past)
+	v.incarnation.note(c.Name, past)
 }
 
 // startsAgain counts a start of a container that was started before as it is now, and of
 // which no end is known: its start has failed, or the runtime does not show it.
 func (s *Syncer) startsAgain(v *visit, c *v1.Container) {
-	past := v.life.crashes[c.Name]
+	past := v.incarnation.crashes[c.Name]
 	if past.exit.id == "" && past.start.id != "" {
 		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())
-		v.life.note(c.Name, past)
+		v.incarnation.note(c.Name, past)
 	}
 }
 
 // startSent notes that the start of a container is sent to the runtime.
 func (v *visit) startSent(container, id string) {
-	past := v.life.crashes[container]
+	past := v.incarnation.crashes[container]
 	past.start = attempt{id: id}
-	v.life.note(container, past)
+	v.incarnation.note(container, past)
 }
 
 // startFailed notes that it has failed.
 func (v *visit) startFailed(container string, now time.Time) {
-	past := v.life.crashes[container]
+	past := v.incarnation.crashes[container]
 	past.start.failed = now
-	v.life.note(container, past)
+	v.incarnation.note(container, past)
 }

@@ -45,7 +45,7 @@ type kill struct {
 }
 
 // killing finds the kill of a container that is under way, or begins it.
-func (l *life) killing(id string, by time.Time) *kill {
+func (l *incarnation) killing(id string, by time.Time) *kill {
 	k := l.kills[id]
 	if k == nil {
 		k = &kill{by: by}
@@ -63,7 +63,7 @@ func (l *life) killing(id string, by time.Time) *kill {
 // spare forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
 func (v *visit) spare(a *plan.Actions) {
-	if a.KillPod != "" || len(v.life.kills) == 0 {
+	if a.KillPod != "" || len(v.incarnation.kills) == 0 {
 		return
 	}
 	wanted := make(map[string]bool)
@@ -72,9 +72,9 @@ func (v *visit) spare(a *plan.Actions) {
 			wanted[kills[i].ID] = true
 		}
 	}
-	for id := range v.life.kills {
+	for id := range v.incarnation.kills {
 		if !wanted[id] {
-			delete(v.life.kills, id)
+			delete(v.incarnation.kills, id)
 		}
 	}
 }

@@ -16,8 +16,8 @@
 // # Lives
 //
 // A UID may come back. Each life of it has a number, stamped on its sandboxes
-// and containers; records of other lives give attempt numbers and nothing
-// else, and are removed once the new life has its own. The first life that a
+// and containers; records of other incarnations give attempt numbers and nothing
+// else, and are removed once the new incarnation has its own. The first incarnation that a
 // Syncer sees takes up the newest with records, as an agent does that was
 // started again, unless AnnotationPodHash tells that these were made for a pod
 // of another hash, which was replaced under its UID meanwhile. See Forget for
@@ -80,7 +80,7 @@
 // That a pod is over, by itself or because it was evicted or was active for too
 // long, is handed to Config.TerminalStatuses as soon as it is published, and so before the
 // pod is killed for it: an agent that is killed in between leaves the next one to go
-// on with it. A pod that is only stopped is not over. A life that is seen to go on
+// on with it. A pod that is only stopped is not over. An incarnation that is seen to go on
 // drops what was kept of the one before. PodHash tells whether a pod can be the one
 // that has ended.
 //

@@ -48,7 +48,7 @@ func (v *visit) addresses(node []string) []string {
 	var newest *runtime.SandboxStatus
 	for i := range v.status.Sandboxes {
 		b := &v.status.Sandboxes[i]
-		if b.Incarnation == v.life.number && (newest == nil || b.Attempt > newest.Attempt) {
+		if b.Incarnation == v.incarnation.number && (newest == nil || b.Attempt > newest.Attempt) {
 			newest = b
 		}
 	}

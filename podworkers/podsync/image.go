@@ -95,12 +95,12 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 // pull fetches an image, unless the last failure was too recent. It takes as
 // long as it takes, within Config.PullTimeout, and ends with ctx.
 func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
-	past, now := v.life.pulls[name], s.executor.Now()
+	past, now := v.incarnation.pulls[name], s.executor.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.told {
 			s.tell(v, c.Name, eventBackOff, "Back-off pulling image %q", name)
 			past.told = true
-			v.life.pulls[name] = past
+			v.incarnation.pulls[name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
 		return resolvedImage{}, podworkers.RetryAfter(because(ErrImagePullBackOff, err), now.Add(wait))
@@ -115,7 +115,7 @@ func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name strin
 	if err != nil {
 		return resolvedImage{}, s.pullFailed(ctx, v, c.Name, name, err)
 	}
-	delete(v.life.pulls, name)
+	delete(v.incarnation.pulls, name)
 	return s.resolve(ctx, v, c, name, pulled, lease)
 }
 
@@ -126,12 +126,12 @@ func (s *Syncer) pullFailed(ctx context.Context, v *visit, container, name strin
 	}
 	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
 	now := s.executor.Now()
-	backoff := s.cfg.ImagePull.Failed(v.life.pulls[name].backoff, now)
-	v.life.dropPulls(v.pod)
-	if v.life.pulls == nil {
-		v.life.pulls = make(map[string]pull)
+	backoff := s.cfg.ImagePull.Failed(v.incarnation.pulls[name].backoff, now)
+	v.incarnation.dropPulls(v.pod)
+	if v.incarnation.pulls == nil {
+		v.incarnation.pulls = make(map[string]pull)
 	}
-	v.life.pulls[name] = pull{backoff: backoff, err: err}
+	v.incarnation.pulls[name] = pull{backoff: backoff, err: err}
 	again := now.Add(s.cfg.ImagePull.Remaining(backoff, now))
 	return podworkers.RetryAfter(because(pullReason(err), err), again)
 }
@@ -151,7 +151,7 @@ func pullReason(err error) Reason {
 
 // dropPulls forgets the images that the pod does not want any more: it may be
 // given another one for ever.
-func (l *life) dropPulls(pod *v1.Pod) {
+func (l *incarnation) dropPulls(pod *v1.Pod) {
 	if len(l.pulls) == 0 {
 		return
 	}

@@ -28,12 +28,12 @@ func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) t
 	rec := v.record(id)
 	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = v.life.killing(id, s.executor.Now().Add(graceOf(t.stopInfo)))
+	t.kill = v.incarnation.killing(id, s.executor.Now().Add(graceOf(t.stopInfo)))
 	return t
 }
 
 // killPod stops every container of a pod and then its sandboxes, those of
-// former lives too, and sees for itself that nothing runs. It may be repeated.
+// previous incarnations too, and sees for itself that nothing runs. It may be repeated.
 func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why string) error {
 	return s.killAll(ctx, v, why, func(stopInfo) time.Duration { return grace(v.pod, nil, override) })
 }
@@ -128,7 +128,7 @@ func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
 		return err // Those before it in the queue were cut short: it has not had its turn.
 	}
 	left := max(t.kill.by.Sub(s.executor.Now()), minimumGrace)
-	if v.life.stubborn[t.id] {
+	if v.incarnation.stubborn[t.id] {
 		left = 0 // It was stopped before, on the runtime's word, and runs.
 	}
 	err := s.ask(ctx, left+s.cfg.CallTimeout, func(ctx context.Context) error {
@@ -160,7 +160,7 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why 
 
 // confirm looks at the pod again and fails if any of the containers that were
 // stopped runs, or, where nothing must be left, anything of the pod, a sandbox
-// included: two that are ready would cost the next life its containers. What
+// included: two that are ready would cost the next incarnation its containers. What
 // was stopped and runs was stopped on the runtime's word alone; a container gets
 // no grace next time, a sandbox has none to lose.
 func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothingLeft bool) error {
@@ -173,7 +173,7 @@ func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothin
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			delete(v.life.stubborn, c.ID)
+			delete(v.incarnation.stubborn, c.ID)
 		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
@@ -181,7 +181,7 @@ func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothin
 		}
 		running = append(running, c.Name)
 		if lied {
-			v.life.distrust(c.ID)
+			v.incarnation.distrust(c.ID)
 		}
 	}
 	if len(running) > 0 {

@@ -28,7 +28,7 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 	rt := &shows{}
 	s, err := New(Config{Runtime: rt, Status: struct{ StatusStore }{}})
 	require.NoError(t, err)
-	v := &visit{pod: &v1.Pod{}, life: &life{}}
+	v := &visit{pod: &v1.Pod{}, incarnation: &incarnation{}}
 	see := func(states ...runtime.State) error {
 		rt.status.Containers = nil
 		for i, state := range states {
@@ -38,9 +38,9 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 		return s.confirm(context.Background(), v, []target{{id: "a"}, {id: "b"}}, false)
 	}
 	assert.EqualError(t, see(runtime.StateRunning, runtime.StateRunning), "podsync: KillContainerError: still running: a, b")
-	assert.Equal(t, map[string]bool{"a": true, "b": true}, v.life.stubborn)
+	assert.Equal(t, map[string]bool{"a": true, "b": true}, v.incarnation.stubborn)
 	assert.EqualError(t, see(runtime.StateExited, runtime.StateRunning), "podsync: KillContainerError: still running: b")
-	assert.Equal(t, map[string]bool{"b": true}, v.life.stubborn)
+	assert.Equal(t, map[string]bool{"b": true}, v.incarnation.stubborn)
 	assert.NoError(t, see(runtime.StateExited, runtime.StateExited))
-	assert.Empty(t, v.life.stubborn)
+	assert.Empty(t, v.incarnation.stubborn)
 }

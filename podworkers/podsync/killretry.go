@@ -15,14 +15,14 @@ import (
 func (s *Syncer) killed(ctx context.Context, v *visit, err error) error {
 	switch {
 	case err == nil:
-		v.life.stops = workqueue.Backoff{}
+		v.incarnation.stops = workqueue.Backoff{}
 		return nil
 	case cut(ctx, err):
 		return err
 	}
 	now := s.executor.Now()
-	v.life.stops = workqueue.CrashLoop{Max: time.Minute}.Next(v.life.stops, now)
-	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.life.stops.Delay))}
+	v.incarnation.stops = workqueue.CrashLoop{Max: time.Minute}.Next(v.incarnation.stops, now)
+	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.incarnation.stops.Delay))}
 }
 
 // errLater is what a time of a next try is about.

@@ -11,16 +11,16 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// life is what is remembered of one life of a UID. Only the call that is made
+// incarnation is what is remembered of one incarnation of a UID. Only the call that is made
 // for the UID touches it, except for the fields that Forget looks at.
-type life struct {
+type incarnation struct {
 	worker uint64 // its number as podworkers counts
 	number uint64 // its number as stamped on sandboxes and containers
 	ended  bool   // SyncTerminatedPod has returned nil
 	visits uint64 // guarded by Syncer.mu: calls so far
 
-	later    bool                   // not the first life of its UID in this process
-	fresh    bool                   // a former life's status may still be published
+	later    bool                   // not the first incarnation of its UID in this process
+	fresh    bool                   // a previous incarnation's status may still be published
 	reasons  map[string]plan.Reason // by container: why its last start failed
 	crashes  map[string]crash       // by container
 	pulls    map[string]pull        // by image
@@ -43,7 +43,7 @@ type life struct {
 	memory     remembered
 	kept       bool // Config.TerminalStatuses has how it has ended
 	told       bool // or has failed to keep it
-	goesOn     bool // and has nothing of a former life, since this one has not
+	goesOn     bool // and has nothing of a previous incarnation, since this one has not
 	// initialized is the ID of the sandbox in which the pod is initialized.
 	initialized string
 }
@@ -89,37 +89,37 @@ type pull struct {
 	told    bool // people have been told of this back-off
 }
 
-// live finds the life of a UID for which a call is made, or begins it. The
+// live finds the incarnation of a UID for which a call is made, or begins it. The
 // first one that this process sees takes up the newest that has records, as it
 // may be its own from before a restart; a later one gets a higher number than
-// any record, so that records of the lives before it are nobody's.
-func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *life {
-	uid, newest := pod.UID, plan.NewestLife(status)
+// any record, so that records of the incarnations before it are nobody's.
+func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
+	uid, newest := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.mu.lives[uid]
 	switch {
 	case l == nil:
-		l = &life{worker: worker, number: 1}
+		l = &incarnation{worker: worker, number: 1}
 		l.takeUp(newest, pod, status)
 		s.mu.lives[uid] = l
 	case l.worker != worker || l.ended:
-		l = &life{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, visits: l.visits}
+		l = &incarnation{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, visits: l.visits}
 		s.mu.lives[uid] = l
 	case newest > l.number:
 		// Nobody else gives numbers, so these records are from before a restart,
-		// and what this life was begun with did not show them.
+		// and what this incarnation was begun with did not show them.
 		l.takeUp(newest, pod, status)
 	}
 	l.visits++
 	return l
 }
 
-// takeUp continues the newest life with records, unless it is none of this pod:
+// takeUp continues the newest incarnation with records, unless it is none of this pod:
 // if this process has seen its end, or if its hash is another (the pod was
 // replaced under its UID while nobody was there). Then its records are nobody's,
 // and neither is what was published of it. An orphan has no hash to compare.
-func (l *life) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
+func (l *incarnation) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	l.number = max(newest, l.number)
 	if l.later || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {
 		l.number, l.fresh = newest+1, true
@@ -128,7 +128,7 @@ func (l *life) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 
 // end is called when nothing is left to do for a life. Its number is kept: a
 // life to come must not be mistaken for it.
-func (s *Syncer) end(l *life) {
+func (s *Syncer) end(l *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.ended = true
@@ -164,7 +164,7 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 }
 
 // distrust notes a container that runs although it was said to be stopped.
-func (l *life) distrust(id string) {
+func (l *incarnation) distrust(id string) {
 	if l.stubborn == nil {
 		l.stubborn = make(map[string]bool)
 	}
@@ -173,7 +173,7 @@ func (l *life) distrust(id string) {
 
 // refuse notes that the runtime would not start a container, for good or for now. Of
 // those that are noted no more than a few are ever there at once.
-func (l *life) refuse(id string, now time.Time, final bool) {
+func (l *incarnation) refuse(id string, now time.Time, final bool) {
 	if l.refusals == nil || len(l.refusals) > 100 {
 		l.refusals = make(map[string]refusal)
 	}
@@ -186,7 +186,7 @@ func (l *life) refuse(id string, now time.Time, final bool) {
 }
 
 // refused reports whether a start is not tried any more.
-func (l *life) refused(id string, now time.Time) bool {
+func (l *incarnation) refused(id string, now time.Time) bool {
 	r, known := l.refusals[id]
 	return known && (r.final || now.Sub(r.since) >= patience)
 }
@@ -194,7 +194,7 @@ func (l *life) refused(id string, now time.Time) bool {
 // noteExit remembers the last end of a container, if the record of that is seen
 // for the first time.
 func (v *visit) noteExit(rec *runtime.ContainerStatus, now time.Time) {
-	past := v.life.crashes[rec.Name]
+	past := v.incarnation.crashes[rec.Name]
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
 	}
@@ -203,5 +203,5 @@ func (v *visit) noteExit(rec *runtime.ContainerStatus, now time.Time) {
 		age = max(now.Sub(rec.FinishedAt), 0)
 	}
 	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: now.Add(-age)}
-	v.life.note(rec.Name, past)
+	v.incarnation.note(rec.Name, past)
 }

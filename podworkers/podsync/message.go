@@ -35,7 +35,7 @@ func (s *Syncer) listen(ctx context.Context, v *visit) *runtime.PodStatus {
 	var heard map[string]string
 	for i := range v.status.Containers {
 		record := &v.status.Containers[i]
-		words, known := v.life.messages[record.ID]
+		words, known := v.incarnation.messages[record.ID]
 		if !known {
 			words, known = s.terminationMessage(ctx, v, record)
 		}
@@ -54,7 +54,7 @@ func (s *Syncer) listen(ctx context.Context, v *visit) *runtime.PodStatus {
 		}
 		said.Containers[i].Message = joined(record.Message, words)
 	}
-	v.life.messages = heard // Without those whose records are gone.
+	v.incarnation.messages = heard // Without those whose records are gone.
 	return cmp.Or(said, v.status)
 }
 
@@ -65,10 +65,10 @@ func joined(message, words string) string {
 	return message + ": " + words
 }
 
-// terminationMessage is what a container of this life wrote down before it ended. Not
+// terminationMessage is what a container of this incarnation wrote down before it ended. Not
 // known: it may be, later.
 func (s *Syncer) terminationMessage(ctx context.Context, v *visit, record *runtime.ContainerStatus) (words string, known bool) {
-	if record.State != runtime.StateExited || record.Incarnation != v.life.number {
+	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
 		return "", false
 	}
 	c := containers.Named(containers.WithEphemeral(v.pod), record.Name)

@@ -23,10 +23,10 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	if v.life.unwelcome == nil {
-		v.life.unwelcome = make(map[string]bool)
+	if v.incarnation.unwelcome == nil {
+		v.incarnation.unwelcome = make(map[string]bool)
 	}
-	v.life.unwelcome[id] = true // Until we know better.
+	v.incarnation.unwelcome[id] = true // Until we know better.
 	s.showRunning(ctx, v)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
@@ -38,7 +38,7 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 	failed, ok := errtree.As[*hookFailure](err)
 	switch {
 	case err == nil:
-		delete(v.life.unwelcome, id)
+		delete(v.incarnation.unwelcome, id)
 		return nil
 	case !ok:
 		return err
@@ -66,13 +66,13 @@ func (s *Syncer) showRunning(ctx context.Context, v *visit) {
 // unstarted changes what a status says of the containers whose PostStart hook is
 // not known to have been a success: they run, and have not started.
 func (s *Syncer) unstarted(v *visit, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
-	if len(v.life.unwelcome) == 0 {
+	if len(v.incarnation.unwelcome) == 0 {
 		return
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.life.unwelcome[id] {
+			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.unwelcome[id] {
 				change(c)
 			}
 		}
@@ -88,8 +88,8 @@ func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
 		c := &v.status.Containers[i]
 		switch {
 		case c.State == runtime.StateExited:
-			delete(v.life.unwelcome, c.ID)
-		case v.life.unwelcome[c.ID]:
+			delete(v.incarnation.unwelcome, c.ID)
+		case v.incarnation.unwelcome[c.ID]:
 			targets = append(targets, s.unwelcome(v, c.ID, c.Name))
 		}
 	}

@@ -15,8 +15,8 @@ func (s *Syncer) addProbes(v *visit) {
 	if !hasProbes(v.pod) {
 		return
 	}
-	if !v.life.probed {
-		v.life.probed = true
+	if !v.incarnation.probed {
+		v.incarnation.probed = true
 		known := false
 		s.read(v, func(old *v1.PodStatus) {
 			known = true
@@ -37,7 +37,7 @@ func (s *Syncer) probed(v *visit) map[string]plan.Probed {
 	verdicts := make(map[string]plan.Probed, len(v.status.Containers))
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
-		if c.State != runtime.StateRunning || c.Incarnation != v.life.number {
+		if c.State != runtime.StateRunning || c.Incarnation != v.incarnation.number {
 			continue
 		}
 		id := s.cfg.RuntimeName + "://" + c.ID

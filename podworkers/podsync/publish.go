@@ -14,8 +14,8 @@ import (
 // what it said. terminal: nothing of the pod runs, or will.
 func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.life.number, Old: s.published(v), Terminal: terminal,
-		Ending: v.ending, Initialized: v.life.initialized, Replaced: v.life.memory.replaced, Static: podmanager.IsStaticPod(v.pod), Reasons: v.life.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
+		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
+		Ending: v.ending, Initialized: v.incarnation.initialized, Replaced: v.incarnation.memory.replaced, Static: podmanager.IsStaticPod(v.pod), Reasons: v.incarnation.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
 	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
@@ -54,7 +54,7 @@ func (s *Syncer) observed(v *visit) {
 	if !hasProbes(v.pod) {
 		return
 	}
-	if len(v.life.unwelcome) == 0 {
+	if len(v.incarnation.unwelcome) == 0 {
 		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
 		return
 	}
@@ -67,13 +67,13 @@ func (s *Syncer) observed(v *visit) {
 // dropReasons forgets why a container waited that runs by now, though its start
 // seemed to have failed: how it ends later is another matter.
 func (v *visit) dropReasons(status *v1.PodStatus) {
-	if len(v.life.reasons) == 0 {
+	if len(v.incarnation.reasons) == 0 {
 		return
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].State.Running != nil {
-				delete(v.life.reasons, statuses[i].Name)
+				delete(v.incarnation.reasons, statuses[i].Name)
 			}
 		}
 	}
@@ -83,22 +83,22 @@ func (v *visit) dropReasons(status *v1.PodStatus) {
 // its start failed last: people are told of what lasts once.
 func (v *visit) isNews(container string, err error) bool {
 	reason, ok := waiting(err)
-	return !ok || v.life.reasons[container] != reason
+	return !ok || v.incarnation.reasons[container] != reason
 }
 
 // explain notes why a container could not be started, or that it could.
 func (v *visit) explain(container string, err error) {
 	if err == nil {
-		delete(v.life.reasons, container)
+		delete(v.incarnation.reasons, container)
 		return
 	}
 	reason, ok := waiting(err)
-	if !ok || v.life.reasons[container] == reason {
+	if !ok || v.incarnation.reasons[container] == reason {
 		return
 	}
-	if v.life.reasons == nil {
-		v.life.reasons = make(map[string]plan.Reason)
+	if v.incarnation.reasons == nil {
+		v.incarnation.reasons = make(map[string]plan.Reason)
 	}
-	v.life.reasons[container] = reason
+	v.incarnation.reasons[container] = reason
 	v.explained = true
 }

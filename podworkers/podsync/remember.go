@@ -54,7 +54,7 @@ type ContainerStates interface {
 // become better: a probe that wavers is not to wear a disk down.
 const betterInterval = 10 * time.Second
 
-// remembered is what is known of the containers of one life beyond their records.
+// remembered is what is known of the containers of one incarnation beyond their records.
 type remembered struct {
 	recalled bool             // a process before this one has been asked
 	before   []ContainerState // what that one has kept
@@ -66,12 +66,12 @@ type remembered struct {
 
 // recall asks what a process before this one has kept of the pod's containers.
 func (s *Syncer) recall(v *visit) {
-	m := &v.life.memory
+	m := &v.incarnation.memory
 	if m.recalled || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
 		return
 	}
 	m.recalled = true
-	if v.life.later {
+	if v.incarnation.later {
 		return // What there is was kept in this process.
 	}
 	m.before = s.cfg.ContainerStates.ConsumeContainers(v.pod)
@@ -94,10 +94,10 @@ func (m *remembered) replace(name, id string) {
 // before this one: probes go on from there, and say themselves how it is now (PR-5).
 func (s *Syncer) asBefore(v *visit) *v1.PodStatus {
 	var status v1.PodStatus
-	for i := range v.life.memory.before {
-		b := &v.life.memory.before[i]
+	for i := range v.incarnation.memory.before {
+		b := &v.incarnation.memory.before[i]
 		rec := v.record(b.ID)
-		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.life.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
+		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
 			continue
 		}
 		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{
@@ -111,7 +111,7 @@ func (s *Syncer) asBefore(v *visit) *v1.PodStatus {
 // toReplace notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
 func (s *Syncer) toReplace(v *visit, name, id string) {
-	m := &v.life.memory
+	m := &v.incarnation.memory
 	if m.replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
 		return
 	}
@@ -122,7 +122,7 @@ func (s *Syncer) toReplace(v *visit, name, id string) {
 // toReplaceAll is toReplace for all that runs of a pod, whose sandbox is replaced.
 func (s *Syncer) toReplaceAll(v *visit) {
 	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.Incarnation == v.life.number && c.State == runtime.StateRunning {
+		if c := &v.status.Containers[i]; c.Incarnation == v.incarnation.number && c.State == runtime.StateRunning {
 			s.toReplace(v, c.Name, c.ID)
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Syncer) remember(v *visit) {
 	if s.cfg.ContainerStates == nil {
 		return
 	}
-	m := &v.life.memory
+	m := &v.incarnation.memory
 	states, now := s.states(v), s.executor.Now()
 	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
 		return
@@ -187,9 +187,9 @@ func (s *Syncer) states(v *visit) []ContainerState {
 			}
 		}
 	})
-	for name, id := range v.life.memory.replaced {
-		if v.life.succeeded(v.status, name, id) {
-			delete(v.life.memory.replaced, name)
+	for name, id := range v.incarnation.memory.replaced {
+		if v.incarnation.succeeded(v.status, name, id) {
+			delete(v.incarnation.memory.replaced, name)
 			continue
 		}
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })
@@ -225,7 +225,7 @@ func isProbed(pod *v1.Pod, name string) bool {
 
 // succeeded reports whether a later attempt than that of a container has run, or
 // runs.
-func (l *life) succeeded(status *runtime.PodStatus, name, id string) bool {
+func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool {
 	var told, newest *runtime.ContainerStatus
 	for i := range status.Containers {
 		c := &status.Containers[i]
@@ -244,7 +244,7 @@ func (l *life) succeeded(status *runtime.PodStatus, name, id string) bool {
 
 // forgetContainers drops what was kept of the containers of a pod that has ended.
 func (s *Syncer) forgetContainers(v *visit) {
-	if s.cfg.ContainerStates == nil || len(v.life.memory.saved) == 0 {
+	if s.cfg.ContainerStates == nil || len(v.incarnation.memory.saved) == 0 {
 		return
 	}
 	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {
@@ -252,5 +252,5 @@ func (s *Syncer) forgetContainers(v *visit) {
 			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 		return
 	}
-	v.life.memory.saved = nil
+	v.incarnation.memory.saved = nil
 }

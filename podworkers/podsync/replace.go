@@ -33,7 +33,7 @@ func (b *sandboxes) news(attempt uint32) bool {
 
 // sandboxNotBefore is when the next sandbox may be made. Zero: at once.
 func (s *Syncer) sandboxNotBefore(v *visit, now time.Time) time.Time {
-	b := &v.life.sandbox
+	b := &v.incarnation.sandbox
 	if b.id == "" || b.counted {
 		return time.Time{}
 	}
@@ -76,12 +76,12 @@ func (s *Syncer) contradictions(v *visit, a *plan.Actions) {
 	if why == "" {
 		why = a.CreateSandbox
 	}
-	if d, ok := plan.SandboxDiffers(why, v.pod, v.life.number, v.madeSandbox(why)); ok && v.isContradiction(why) {
+	if d, ok := plan.SandboxDiffers(why, v.pod, v.incarnation.number, v.madeSandbox(why)); ok && v.isContradiction(why) {
 		s.contradicts(v, "", d)
 	}
 	for i := range a.Kill {
 		k := &a.Kill[i]
-		for name, past := range v.life.crashes {
+		for name, past := range v.incarnation.crashes {
 			rec := v.record(k.ID)
 			if rec == nil || past.start.id != k.ID || k.Why == plan.WhySpecChanged && !v.stillWants(name, past.made.Hash) {
 				continue
@@ -100,7 +100,7 @@ func (v *visit) isContradiction(why plan.Why) bool {
 	case plan.WhyNetworkMode, plan.WhyNoAddress:
 		return true
 	case plan.WhyNoSandbox, plan.WhySandboxNotReady:
-		return v.life.sandbox.id != "" && (v.life.sandbox.backoff.Delay > 0 || why == plan.WhyNoSandbox && v.madeSandbox(why) != nil)
+		return v.incarnation.sandbox.id != "" && (v.incarnation.sandbox.backoff.Delay > 0 || why == plan.WhyNoSandbox && v.madeSandbox(why) != nil)
 	}
 	return false
 }
@@ -109,7 +109,7 @@ func (v *visit) isContradiction(why plan.Why) bool {
 // does not.
 func (v *visit) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 	for i := range v.status.Sandboxes {
-		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == v.life.sandbox.id {
+		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == v.incarnation.sandbox.id {
 			return sandbox
 		}
 	}
@@ -127,11 +127,11 @@ func (v *visit) stillWants(container, hash string) bool {
 
 // contradicts tells people of one field.
 func (s *Syncer) contradicts(v *visit, container string, d plan.Difference) {
-	if key := container + "/" + d.Field; !v.life.mismatches[key] {
-		if v.life.mismatches == nil {
-			v.life.mismatches = make(map[string]bool)
+	if key := container + "/" + d.Field; !v.incarnation.mismatches[key] {
+		if v.incarnation.mismatches == nil {
+			v.incarnation.mismatches = make(map[string]bool)
 		}
-		v.life.mismatches[key] = true
+		v.incarnation.mismatches[key] = true
 		what := "sandbox"
 		if container != "" {
 			what = "container " + container

@@ -19,7 +19,7 @@ const (
 	KillPodSandbox Action = "KillPodSandbox"
 	// CreatePodSandbox makes and starts a sandbox.
 	CreatePodSandbox Action = "CreatePodSandbox"
-	// RemovePodSandbox drops a sandbox that came late, or is of a former life.
+	// RemovePodSandbox drops a sandbox that came late, or is of a previous incarnation.
 	RemovePodSandbox Action = "RemovePodSandbox"
 	// RemoveContainer drops the record of a container that does not run.
 	RemoveContainer Action = "RemoveContainer"

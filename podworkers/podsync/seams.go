@@ -68,7 +68,7 @@ type TerminalStatuses interface {
 	// himself, as package node does.
 	Save(pod *v1.Pod, status *v1.PodStatus) error
 	// Drop is called when a pod is seen that is not over, before anything of it is
-	// started: what was saved of a former life of its UID must not count for it.
+	// started: what was saved of a previous incarnation of its UID must not count for it.
 	// Mostly there is nothing to drop, which is no error.
 	Drop(uid types.UID) error
 }

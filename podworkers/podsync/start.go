@@ -39,11 +39,11 @@ func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox st
 // held is the error of a container that must wait for its next restart.
 func (s *Syncer) held(v *visit, st *plan.Start) error {
 	name := st.Container.Name
-	past := v.life.crashes[name]
+	past := v.incarnation.crashes[name]
 	if !past.told.Equal(st.HeldUntil) { // Once for each wait, however often the pod is looked at.
 		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
 		past.told = st.HeldUntil
-		v.life.crashes[name] = past
+		v.incarnation.crashes[name] = past
 	}
 	if s.cfg.Hooks.Held != nil {
 		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.HeldUntil})
@@ -122,7 +122,7 @@ func (v *visit) found(st *plan.Start, sandbox string, now time.Time) string {
 	id := st.Remove[0]
 	rec := v.record(id)
 	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
-		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.life.refused(id, now) {
+		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.incarnation.refused(id, now) {
 		return ""
 	}
 	return id
@@ -213,11 +213,11 @@ func (s *Syncer) perhapsDone(ctx context.Context, v *visit, err error, container
 
 // madeContainer notes what a container was made with.
 func (v *visit) madeContainer(req *runtime.CreateContainerRequest) {
-	past := v.life.crashes[req.Name]
+	past := v.incarnation.crashes[req.Name]
 	past.made = plan.Made{
 		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
 	}
-	v.life.note(req.Name, past)
+	v.incarnation.note(req.Name, past)
 }
 
 // run has the runtime start a container.
@@ -230,11 +230,11 @@ func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
-		v.life.refuse(id, s.executor.Now(), false)
+		v.incarnation.refuse(id, s.executor.Now(), false)
 		return podworkers.RetryAfter(because(ErrRunContainer, err), s.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			v.life.refuse(id, s.executor.Now(), true)
+			v.incarnation.refuse(id, s.executor.Now(), true)
 			v.startFailed(name, s.executor.Now())
 		}
 		s.failed(v, name, err)

@@ -25,10 +25,10 @@ type started struct {
 
 // noteStart remembers that the runtime is asked for a start.
 func (v *visit) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
-	if v.life.started == nil {
-		v.life.started = make(map[string]started)
+	if v.incarnation.started == nil {
+		v.incarnation.started = make(map[string]started)
 	}
-	v.life.started[c.Name] = started{id: id, attempt: attempt, at: now, look: v.life.looks, resources: *c.Resources.DeepCopy()}
+	v.incarnation.started[c.Name] = started{id: id, attempt: attempt, at: now, look: v.incarnation.looks, resources: *c.Resources.DeepCopy()}
 }
 
 // forgetStart drops the start of a container, if that is the last one: it has not
@@ -36,9 +36,9 @@ func (v *visit) noteStart(c *v1.Container, id string, attempt uint32, now time.T
 func (s *Syncer) forgetStart(v *visit, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, begun := range v.life.started {
+	for name, begun := range v.incarnation.started {
 		if begun.id == id {
-			delete(v.life.started, name)
+			delete(v.incarnation.started, name)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func neverRan(err error) bool {
 // see takes the pod as it was just looked at.
 func (v *visit) see(status *runtime.PodStatus) {
 	v.status = status
-	v.life.looks++
+	v.incarnation.looks++
 }
 
 // addStarted adds to a published status the starts that it does not tell of, as far as
@@ -79,7 +79,7 @@ func (s *Syncer) forgetTold(v *visit) {
 	if stored, ok := s.stored(v); ok {
 		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
 			if s.tells(c, begun) {
-				delete(v.life.started, c.Name)
+				delete(v.incarnation.started, c.Name)
 			}
 		})
 	}
@@ -88,14 +88,14 @@ func (s *Syncer) forgetTold(v *visit) {
 // eachUntold calls do with the status of each container that was started and that was
 // looked at since.
 func (s *Syncer) eachUntold(v *visit, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
-	if len(v.life.started) == 0 {
+	if len(v.incarnation.started) == 0 {
 		return
 	}
 	for _, list := range [...][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
 		for i := range list {
-			if begun, ok := v.life.started[list[i].Name]; ok && begun.look < v.life.looks {
+			if begun, ok := v.incarnation.started[list[i].Name]; ok && begun.look < v.incarnation.looks {
 				do(&list[i], &begun)
 			}
 		}
@@ -119,8 +119,8 @@ func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
 
 // untold reports whether there may be starts that the published status does not tell of.
 func (v *visit) untold() bool {
-	for _, begun := range v.life.started {
-		if begun.look < v.life.looks {
+	for _, begun := range v.incarnation.started {
+		if begun.look < v.incarnation.looks {
 			return true
 		}
 	}

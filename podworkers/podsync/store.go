@@ -40,9 +40,9 @@ type StatusReader interface {
 func (s *Syncer) store(v *visit, status v1.PodStatus) bool {
 	switch {
 	case v.storeErr != nil:
-	case v.life.fresh:
+	case v.incarnation.fresh:
 		v.storeErr = s.guard.Do("Status.ReplacePodStatus", func() { s.cfg.Status.ReplacePodStatus(v.pod, status) })
-		v.life.fresh = v.storeErr != nil
+		v.incarnation.fresh = v.storeErr != nil
 	default:
 		v.storeErr = s.guard.Do("Status.SetPodStatus", func() { s.cfg.Status.SetPodStatus(v.pod, status) })
 	}
@@ -54,7 +54,7 @@ func (s *Syncer) finish(pod *v1.Pod) error {
 	return s.guard.Do("Status.TerminatePod", func() { s.cfg.Status.TerminatePod(pod) })
 }
 
-// stored is what was published last, of whatever life. None is known if the store
+// stored is what was published last, of whatever incarnation. None is known if the store
 // panics, which ends the visit with an error.
 func (s *Syncer) stored(v *visit) (status v1.PodStatus, ok bool) {
 	err := s.guard.Do("Status.GetPodStatus", func() { status, ok = s.cfg.Status.GetPodStatus(v.pod.UID) })
@@ -64,11 +64,11 @@ func (s *Syncer) stored(v *visit) (status v1.PodStatus, ok bool) {
 	return status, ok
 }
 
-// published is the newest status of this life, to be changed at will. Nil: there
-// is none yet, and if a former life left one it is not this pod's. What was started
+// published is the newest status of this incarnation, to be changed at will. Nil: there
+// is none yet, and if a previous incarnation left one it is not this pod's. What was started
 // since is added.
 func (s *Syncer) published(v *visit) *v1.PodStatus {
-	if v.life.fresh {
+	if v.incarnation.fresh {
 		return nil
 	}
 	status, ok := s.stored(v)
@@ -82,7 +82,7 @@ func (s *Syncer) published(v *visit) *v1.PodStatus {
 // read is published for those who change nothing of it: look is called with it if
 // there is one.
 func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
-	if s.statuses != nil && !v.life.fresh && !v.untold() {
+	if s.statuses != nil && !v.incarnation.fresh && !v.untold() {
 		err := s.guard.Do("Status.ReadPodStatus", func() { s.statuses.ReadPodStatus(v.pod.UID, look) })
 		if err != nil {
 			v.storeErr = err

@@ -34,7 +34,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT,
 //	    side=s,t ephemeral=e deletion=5 deadline=5     all-restart NAME CODE; side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
-//	     [life=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
+//	     [incarnation=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
 //	fault verb=StopContainer do=Lie [container=a] [times=1] [skip=1] [latency=3s] [err=exists]
 //	trouble kill-sandbox|lose a|lose-all|start a|exit a 3|network down|network up|runtime down|pulls IMAGE
@@ -249,14 +249,14 @@ func (st *story) number(text string) *int64 {
 
 // call makes one call of the syncer and writes down what came of it.
 func (st *story) call(d *datadriven.TestData) {
-	life, grace, statusFunc := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
+	incarnation, grace, statusFunc := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
 	var at []due
 	ctx, cancel := executor.WithCancel(context.Background())
 	stale := false
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
-		case "life":
-			life = uint64(*st.number(arg.Vals[0]))
+		case "incarnation":
+			incarnation = uint64(*st.number(arg.Vals[0]))
 		case "grace":
 			grace = st.number(arg.Vals[0])
 		case "cancel":
@@ -276,7 +276,7 @@ func (st *story) call(d *datadriven.TestData) {
 	if !stale {
 		st.observe()
 	}
-	ctx = podworkers.WithIncarnation(ctx, life)
+	ctx = podworkers.WithIncarnation(ctx, incarnation)
 	began := st.b.s.Now()
 	var terminal bool
 	var err error
@@ -402,10 +402,10 @@ func (st *story) newest(name string) string {
 func (st *story) records() {
 	st.observe()
 	for _, s := range st.last.Sandboxes {
-		st.line(fmt.Sprintf("%s life=%d ready=%t", st.tap.names[s.ID], s.Incarnation, s.Ready))
+		st.line(fmt.Sprintf("%s incarnation=%d ready=%t", st.tap.names[s.ID], s.Incarnation, s.Ready))
 	}
 	for _, c := range st.last.Containers {
-		st.line(fmt.Sprintf("%s life=%d in %s %s", st.tap.names[c.ID], c.Incarnation, st.tap.names[c.SandboxID], c.State))
+		st.line(fmt.Sprintf("%s incarnation=%d in %s %s", st.tap.names[c.ID], c.Incarnation, st.tap.names[c.SandboxID], c.State))
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	v := s.visit(ctx, pod, podStatus)
-	v.life.looks++ // It was looked at after the last call.
+	v.incarnation.looks++ // It was looked at after the last call.
 	if err := s.lookTwice(ctx, v); err != nil {
 		return false, err
 	}
@@ -65,14 +65,14 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 	now := s.executor.Now()
 	actions := plan.Decide(plan.Input{
-		Pod: v.pod, Status: v.status, Incarnation: v.life.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
-		Published: published, Probed: s.probed(v), Initialized: v.life.initialized,
-		Replaced: v.life.memory.replaced,
+		Pod: v.pod, Status: v.status, Incarnation: v.incarnation.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
+		Published: published, Probed: s.probed(v), Initialized: v.incarnation.initialized,
+		Replaced: v.incarnation.memory.replaced,
 	})
 	v.spare(&actions)
-	v.life.initialized = ""
+	v.incarnation.initialized = ""
 	if actions.Initialized {
-		v.life.initialized = actions.SandboxID
+		v.incarnation.initialized = actions.SandboxID
 	}
 	return actions
 }
@@ -100,7 +100,7 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 // gone: one observation without it is not enough to start it a second time.
 func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 	vanished := false
-	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.life.number, old) })
+	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.incarnation.number, old) })
 	if !vanished || v.storeErr != nil {
 		return v.storeErr
 	}
@@ -188,7 +188,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
 // started; a record that cannot be removed is in nobody's way.
 func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 	if a.KillPod != "" {
-		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.life.sandbox.news(a.SandboxAttempt) {
+		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.incarnation.sandbox.news(a.SandboxAttempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
 		}
 		if a.CreateSandbox != "" {
@@ -251,7 +251,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	v.life.sandbox.replaces(s.cfg.CrashLoop, s.executor.Now())
+	v.incarnation.sandbox.replaces(s.cfg.CrashLoop, s.executor.Now())
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
 		req, err := s.sandboxRequest(v, a.SandboxAttempt)
 		if err != nil {
@@ -263,7 +263,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 		}))
 	})
 	if err == nil {
-		v.life.sandbox.made(id)
+		v.incarnation.sandbox.made(id)
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {
@@ -271,6 +271,6 @@ func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (
 	}
 	s.warn(v, "", eventCreateSandbox, "Failed to create the sandbox: %v", err)
 	return "", s.perhapsDone(ctx, v, err, nil, func(sandbox *runtime.SandboxStatus) bool {
-		return sandbox.Incarnation == v.life.number && sandbox.Attempt == a.SandboxAttempt && sandbox.Ready
+		return sandbox.Incarnation == v.incarnation.number && sandbox.Attempt == a.SandboxAttempt && sandbox.Ready
 	})
 }

@@ -33,7 +33,7 @@ type Syncer struct {
 
 	mu struct {
 		sync.Mutex
-		lives map[types.UID]*life
+		lives map[types.UID]*incarnation
 	}
 }
 
@@ -53,7 +53,7 @@ func New(cfg Config) (*Syncer, error) {
 	cfg.contain(g)
 	s.cfg = cfg
 	s.statuses, _ = cfg.Status.(StatusReader)
-	s.mu.lives = make(map[types.UID]*life)
+	s.mu.lives = make(map[types.UID]*incarnation)
 	if s.images = cfg.Images; s.images == nil {
 		var err error
 		s.images, err = images.New(images.Config{Images: cfg.Runtime, PullTimeout: cfg.PullTimeout, CallTimeout: cfg.CallTimeout, Clock: cfg.Clock, Log: cfg.Log})
@@ -66,11 +66,11 @@ func New(cfg Config) (*Syncer, error) {
 
 // visit is one call for one pod.
 type visit struct {
-	pod    *v1.Pod
-	life   *life
-	status *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
-	after  *runtime.PodStatus // what it showed after a kill
-	ending bool               // the pod is being ended, or has been
+	pod         *v1.Pod
+	incarnation *incarnation
+	status      *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
+	after       *runtime.PodStatus // what it showed after a kill
+	ending      bool               // the pod is being ended, or has been
 	// explained says that a container waits for another reason than published.
 	explained bool
 	storeErr  error        // a panic of Config.Status: the call fails
@@ -83,14 +83,14 @@ func (s *Syncer) visit(ctx context.Context, pod *v1.Pod, status *runtime.PodStat
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
 	}
-	v := &visit{pod: pod, life: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
+	v := &visit{pod: pod, incarnation: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 	s.recall(v)
 	return v
 }
 
 // ref names the pod to the runtime.
 func (v *visit) ref() runtime.PodRef {
-	return runtime.PodRef{UID: v.pod.UID, Name: v.pod.Name, Namespace: v.pod.Namespace, Incarnation: v.life.number}
+	return runtime.PodRef{UID: v.pod.UID, Name: v.pod.Name, Namespace: v.pod.Namespace, Incarnation: v.incarnation.number}
 }
 
 // ask bounds a call of the runtime that may be given up at any time.

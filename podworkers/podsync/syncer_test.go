@@ -176,12 +176,12 @@ func TestLife_I35_SeenLate(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	pod := plainPod()
 	before, _ := quiet(t, mem)
-	for life := range uint64(2) {
-		ctx := podworkers.WithIncarnation(t.Context(), life+1)
-		if life > 0 {
+	for incarnation := range uint64(2) {
+		ctx := podworkers.WithIncarnation(t.Context(), incarnation+1)
+		if incarnation > 0 {
 			require.NoError(t, before.SyncTerminatedPod(ctx, pod, look(t, mem)))
 		}
-		for range 2 { // The second time it drops what is left of the life before.
+		for range 2 { // The second time it drops what is left of the incarnation before.
 			_, err := before.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
 			require.NoError(t, err)
 		}
@@ -206,7 +206,7 @@ func TestForget_KeepsWhatIsInUse(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	syncer, st := quiet(t, mem)
 	pod := plainPod()
-	life := func(n uint64) uint64 {
+	incarnation := func(n uint64) uint64 {
 		ctx := podworkers.WithIncarnation(t.Context(), n)
 		_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
 		require.NoError(t, err)
@@ -215,16 +215,16 @@ func TestForget_KeepsWhatIsInUse(t *testing.T) {
 		require.NoError(t, syncer.SyncTerminatedPod(ctx, pod, look(t, mem)))
 		return newest
 	}
-	assert.Equal(t, uint64(1), life(1))
+	assert.Equal(t, uint64(1), incarnation(1))
 	syncer.Forget(func(uid types.UID) bool { return uid == "u" })
-	assert.Equal(t, uint64(2), life(2))
-	assert.Equal(t, uint64(3), life(2), "the same number after its end is another life")
+	assert.Equal(t, uint64(2), incarnation(2))
+	assert.Equal(t, uint64(3), incarnation(2), "the same number after its end is another life")
 	mem.LoseAll()
-	assert.Equal(t, uint64(4), life(7), "nothing left of it, but we remember")
+	assert.Equal(t, uint64(4), incarnation(7), "nothing left of it, but we remember")
 	mem.LoseAll()
 	syncer.Forget(func(types.UID) bool { return false })
 	clear(st.statuses)
-	assert.Equal(t, uint64(1), life(8))
+	assert.Equal(t, uint64(1), incarnation(8))
 }
 
 // Forget asks with no lock held, and keeps a pod that comes back meanwhile: this

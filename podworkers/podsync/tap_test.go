@@ -83,7 +83,7 @@ func (t *tap) PodStatus(ctx context.Context, uid types.UID) (st *runtime.PodStat
 func (t *tap) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (id string, err error) {
 	t.sandbox = req
 	name := fmt.Sprintf("sandbox/%d", req.Attempt)
-	err = t.call("RunSandbox", fmt.Sprintf("%s life=%d", name, req.Pod.Incarnation), func() error {
+	err = t.call("RunSandbox", fmt.Sprintf("%s incarnation=%d", name, req.Pod.Incarnation), func() error {
 		id, err = t.Runtime.RunSandbox(ctx, req)
 		return err
 	})

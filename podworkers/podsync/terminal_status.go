@@ -7,22 +7,22 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// noteTerminalStatus keeps how a pod has ended, or drops what an ending of a former life of
+// noteTerminalStatus keeps how a pod has ended, or drops what an ending of a previous incarnation of
 // its UID was, once it is seen that this one goes on. What is only stopped, as the
 // node drains or nobody wants the pod any more, has not ended: it may be wanted by
 // the next agent.
 func (s *Syncer) noteTerminalStatus(v *visit, over bool) {
 	switch {
 	case s.cfg.TerminalStatuses == nil:
-	case over && !v.life.kept:
+	case over && !v.incarnation.kept:
 		s.keepTerminalStatus(v)
-	case !over && !v.life.goesOn:
+	case !over && !v.incarnation.goesOn:
 		if err := s.cfg.TerminalStatuses.Drop(v.pod.UID); err != nil {
 			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.life.goesOn = true
+		v.incarnation.goesOn = true
 	}
 }
 
@@ -33,12 +33,12 @@ func (s *Syncer) keepTerminalStatus(v *visit) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.
 		}
-		v.life.told = true
+		v.incarnation.told = true
 		if err := s.cfg.TerminalStatuses.Save(v.pod, stored); err != nil {
 			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.life.kept = true
+		v.incarnation.kept = true
 	})
 }

@@ -59,7 +59,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		// It would be found, and killed, by the next housekeeping, without end.
 		return s.killed(ctx, v, errors.New("podsync: the pod was stopped, and the runtime cannot tell whether it runs"))
 	}
-	s.end(v.life)
+	s.end(v.incarnation)
 	return nil
 }
 
@@ -95,9 +95,9 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.forgetContainers(v)
-	if v.life.told {
+	if v.incarnation.told {
 		s.keepTerminalStatus(v)
 	}
-	s.end(v.life)
+	s.end(v.incarnation)
 	return nil
 }

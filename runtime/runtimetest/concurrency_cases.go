@@ -92,14 +92,14 @@ func (b *bench) life(ref runtime.PodRef) error {
 		return fmt.Errorf("waiting: %w", err)
 	}
 	for attempt := range uint32(3) {
-		if err := b.lifeOfContainer(ref, sandbox, attempt); err != nil {
+		if err := b.incarnationOf(ref, sandbox, attempt); err != nil {
 			return fmt.Errorf("attempt %d: %w", attempt, err)
 		}
 	}
 	return errors.Join(b.stopSandbox(sandbox), b.removeSandbox(sandbox))
 }
 
-func (b *bench) lifeOfContainer(ref runtime.PodRef, sandbox string, attempt uint32) error {
+func (b *bench) incarnationOf(ref runtime.PodRef, sandbox string, attempt uint32) error {
 	id, err := b.rt.CreateContainer(b.ctx, runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Attempt: attempt, Image: b.h.Image, Command: b.h.Forever,
 	})

@@ -47,7 +47,7 @@ func evictable(pod *v1.Pod) bool {
 // Evict ends a pod that the node can not afford any more: it has Failed, with
 // the reason of the eviction and the condition DisruptionTarget, and does not run
 // again, though it stays wanted until it is dropped. One that waits for the end of
-// a former life of its UID, or of others before it can be admitted, never starts. The
+// a previous incarnation of its UID, or of others before it can be admitted, never starts. The
 // handle is resolved exactly once, when the pod has ended or it is certain that nothing
 // of it runs.
 //

@@ -72,7 +72,7 @@ func (n *Node) outlook(uid types.UID) explain.Worker {
 	w := explain.Worker{
 		Known: view.Known(), Phase: view.Phase().String(), Life: view.Incarnation(),
 		Deleted: view.Deleted(), Evicted: view.Evicted(),
-		AwaitsName: view.AwaitsFullName(), FormerLife: view.RestartRequested(),
+		AwaitsName: view.AwaitsFullName(), PreviousIncarnation: view.RestartRequested(),
 		Step: outlook.Step.String(), NextAt: outlook.NextAt,
 	}
 	if grace := view.Grace(); grace.Set && view.IsPodTerminationRequested() {

@@ -147,7 +147,7 @@ func (h *histories) probed(uid types.UID, p probed) {
 	one.probes = append(one.probes, p)
 }
 
-// over drops what has no meaning for the next life of the UID.
+// over drops what has no meaning for the next incarnation of the UID.
 func (h *histories) over(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

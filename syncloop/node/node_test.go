@@ -415,7 +415,7 @@ func TestNode_Replace(t *testing.T) {
 }
 
 // TestNode_I28_FormerLife: whoever waits for a pod to be ready is not shown
-// that its former life was.
+// that its previous incarnation was.
 func TestNode_I28_FormerLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{})
@@ -458,9 +458,9 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		var seen []string
 		life := uint64(0)
 		note := func(state node.PodState) {
-			assert.GreaterOrEqual(t, state.Life, life, "it never goes down")
-			life = state.Life
-			if line := fmt.Sprintf("life %d %s gone=%t", state.Life, state.Summary(), state.Gone); len(seen) == 0 || seen[len(seen)-1] != line {
+			assert.GreaterOrEqual(t, state.StatusEpoch, life, "it never goes down")
+			life = state.StatusEpoch
+			if line := fmt.Sprintf("life %d %s gone=%t", state.StatusEpoch, state.Summary(), state.Gone); len(seen) == 0 || seen[len(seen)-1] != line {
 				seen = append(seen, line)
 			}
 		}
@@ -483,7 +483,7 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		for state := range n.Watch(t.Context()) {
 			if state.Pod.Name == "web" {
 				assert.Equal(t, "0/1 Pending", state.Summary().String())
-				assert.Equal(t, uint64(1), state.Life, "the next one's")
+				assert.Equal(t, uint64(1), state.StatusEpoch, "the next one's")
 				break
 			}
 		}

@@ -26,16 +26,16 @@ type PodState struct {
 	// two states that Watch yields are more than one apart, others came
 	// between.
 	Version uint64
-	// Life tells the lives of the pod's UID apart, as far as its status has
+	// StatusEpoch tells the lives of the pod's UID apart, as far as its status has
 	// begun them: statuses of different lives have nothing to do with each
 	// other. It never goes down.
-	Life uint64
+	StatusEpoch uint64
 	// Gone: the pod is neither wanted nor there any more. This is the last
 	// that is said of it.
 	Gone bool
 
 	from *v1.Pod // what Pod is a copy of: an object that is never changed
-	// unsaid: this life has no status yet; what there is was said of the one before.
+	// unsaid: this incarnation has no status yet; what there is was said of the one before.
 	unsaid bool
 	held   bool // the status tells of the end, which is not shown yet
 }
@@ -79,7 +79,7 @@ func (n *Node) Pods() []*v1.Pod {
 }
 
 // withStatus is a copy of the pod with the newest status. One that waits for
-// the end of a former life of its UID has none yet: what is stored is said of
+// the end of a previous incarnation of its UID has none yet: what is stored is said of
 // that life.
 func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
@@ -214,19 +214,19 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 }
 
 // number says which status is shown, and whether it is one of the pod's own life. The
-// next life's number is the one that its first status will have. Neither number goes
+// next incarnation's number is the one that its first status will have. Neither number goes
 // down when the status is forgotten.
 func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Update, shown *PodState) {
-	s.Version, s.Life = max(newest.Version, shown.Version), max(newest.Life, shown.Life)
+	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
 	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
 	switch {
 	case view.IsPodTerminationRequested() || !wanted || !begun(view):
 	case newest.Version > 0 && newest.Finished:
-		s.unsaid, s.Life = true, max(newest.Life+1, shown.Life)
+		s.unsaid, s.StatusEpoch = true, max(newest.StatusEpoch+1, shown.StatusEpoch)
 	case forgotten && shown.unsaid:
 		s.unsaid = true
 	case forgotten:
-		s.unsaid, s.Life = true, shown.Life+1
+		s.unsaid, s.StatusEpoch = true, shown.StatusEpoch+1
 	}
 }
 
@@ -237,7 +237,7 @@ func (n *Node) holdBack(uid types.UID, newest *status.Update, shown *PodState) b
 	if !podstatus.IsTerminal(phase) || !n.couldRun(uid) {
 		return false
 	}
-	if shown.Pod != nil && shown.Life == newest.Life && podstatus.IsTerminal(shown.Pod.Status.Phase) {
+	if shown.Pod != nil && shown.StatusEpoch == newest.StatusEpoch && podstatus.IsTerminal(shown.Pod.Status.Phase) {
 		return false
 	}
 	newest.Status = *newest.Status.DeepCopy()

@@ -59,7 +59,7 @@ func shallow(st *runtime.PodStatus) runtime.Pod {
 }
 
 // checkStatusLocked runs the status oracle over every status that a watcher
-// sees of one life of a pod, and over every step from one to the next that it
+// sees of one incarnation of a pod, and over every step from one to the next that it
 // has not missed anything between.
 func (tr *trace) checkStatusLocked(state node.PodState) {
 	old, new := tr.mu.last[state.Pod.UID], tr.mu.rules.remembering(state)
@@ -75,7 +75,7 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 			err = status.CheckGone(&old.Pod.Status)
 		}
 	case new.Version == 0:
-	case old.Pod != nil && old.Version+1 == new.Version && old.Life == new.Life:
+	case old.Pod != nil && old.Version+1 == new.Version && old.StatusEpoch == new.StatusEpoch:
 		err = errors.Join(status.CheckTransition(&old.Pod.Status, &new.Pod.Status), tr.checkOne(new))
 	default:
 		err = tr.checkOne(new)

@@ -67,7 +67,7 @@ func TestTrace_FailsTheTestForABrokenStatus(t *testing.T) {
 			Name: "c", RestartCount: restarts, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}},
 		}}}
 		failed.failures = nil
-		tr.row(node.PodState{Pod: p, Version: version, Life: life}, "")
+		tr.row(node.PodState{Pod: p, Version: version, StatusEpoch: life}, "")
 		return strings.Join(failed.failures, "\n")
 	}
 	assert.Empty(t, show(1, 0, 3))

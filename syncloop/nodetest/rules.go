@@ -37,7 +37,7 @@ func newRules() rules {
 	}
 }
 
-// life is a container in one life of its pod.
+// life is a container in one incarnation of its pod.
 type life struct {
 	uid         types.UID
 	incarnation uint64

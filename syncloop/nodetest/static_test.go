@@ -83,7 +83,7 @@ func TestStatic_I12_HandOver(t *testing.T) {
 }
 
 // TestStatic_SameUID: a manifest with a UID of its own that leaves and comes
-// back is a new life under the old UID (F15).
+// back is a new incarnation under the old UID (F15).
 func TestStatic_SameUID(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Sources: map[string]source.Source{"file": files}}})

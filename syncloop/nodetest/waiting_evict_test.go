@@ -18,7 +18,7 @@ import (
 )
 
 // TestWaiting_EvictedItNeverStarts: a pod that waits for another to end is evicted. The
-// other may be a former life of its own UID, of which a worker still knows: that is not
+// other may be a previous incarnation of its own UID, of which a worker still knows: that is not
 // who is meant.
 func TestWaiting_EvictedItNeverStarts(t *testing.T) {
 	for _, uid := range []types.UID{"uid-old", "uid-new"} {

@@ -196,7 +196,7 @@ func TestWaiting_TheSameUIDWaitsBehindItself(t *testing.T) {
 	b.Apply(large)
 	b.Run(time.Second)
 	assert.Equal(t, "Pending "+syncloop.ReasonAdmissionDeferred, state(b, "uid-again"))
-	b.Run(30 * time.Second) // Its own former life is over.
+	b.Run(30 * time.Second) // Its own previous incarnation is over.
 	assert.Equal(t, "Pending "+syncloop.ReasonAdmissionDeferred, state(b, "uid-again"))
 	assert.Equal(t, 1, runningNow(b))
 	b.Run(30 * time.Second)

@@ -11,9 +11,9 @@ import (
 // Input is everything that decides what to do with a pod.
 type Input struct {
 	Pod *v1.Pod
-	// Status is what the runtime shows of the pod, all lives included.
+	// Status is what the runtime shows of the pod, all incarnations included.
 	Status *runtime.PodStatus
-	// Incarnation is the life that counts. Records of other lives are used
+	// Incarnation is the incarnation that counts. Records of other incarnations are used
 	// for attempt numbers only.
 	Incarnation uint64
 	// Now is compared with NotBefore and used for nothing else.
@@ -25,7 +25,7 @@ type Input struct {
 	// SandboxNotBefore is the same for the next sandbox. Until then what there is
 	// stays as it is. Zero: it is not delayed.
 	SandboxNotBefore time.Time
-	// Published is the newest status of this life, or nil. It is looked at for
+	// Published is the newest status of this incarnation, or nil. It is looked at for
 	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
 	// Probed are the verdicts of probes, by the runtime's ID of a container that
@@ -73,7 +73,7 @@ type Actions struct {
 	StopSandboxes []string
 	// RemoveSandboxes are sandboxes left behind by calls whose reply was lost.
 	RemoveSandboxes []string
-	// PruneSandboxes are sandboxes of former lives that nobody needs any more.
+	// PruneSandboxes are sandboxes of previous incarnations that nobody needs any more.
 	PruneSandboxes []string
 	// CreateSandbox says why a sandbox is to be made, of SandboxAttempt. Empty:
 	// containers are started in SandboxID.

@@ -67,7 +67,7 @@ func (d *decision) killStrays() {
 		e := d.of(c.Name)
 		switch {
 		case c.Incarnation != d.Incarnation:
-			d.kill(c, WhyFormerLife)
+			d.kill(c, WhyPreviousIncarnation)
 		case c.SandboxID != d.SandboxID:
 			d.kill(c, WhyOtherSandbox)
 		case e == nil:

@@ -32,7 +32,7 @@ func Differs(why Why, made Made, rec *runtime.ContainerStatus) (Difference, bool
 		d = Difference{"SandboxID", made.SandboxID, rec.SandboxID}
 	case WhyOlderAttempt:
 		d = Difference{"Attempt", fmt.Sprint(made.Attempt), fmt.Sprint(rec.Attempt)}
-	case WhyFormerLife:
+	case WhyPreviousIncarnation:
 		d = Difference{"Incarnation", fmt.Sprint(made.Incarnation), fmt.Sprint(rec.Incarnation)}
 	case WhyNotInSpec:
 		d = Difference{"Name", made.Name, rec.Name}
@@ -42,14 +42,14 @@ func Differs(why Why, made Made, rec *runtime.ContainerStatus) (Difference, bool
 
 // SandboxDiffers is Differs for the newest sandbox of a life: the one that was made
 // last, or nil if the runtime does not show that.
-func SandboxDiffers(why Why, pod *v1.Pod, life uint64, made *runtime.SandboxStatus) (Difference, bool) {
+func SandboxDiffers(why Why, pod *v1.Pod, incarnation uint64, made *runtime.SandboxStatus) (Difference, bool) {
 	var d Difference
 	switch {
 	case made == nil && why == WhyNoSandbox:
 		d = Difference{"Sandboxes", "the sandbox", "none"}
 	case made == nil:
 	case why == WhyNoSandbox:
-		d = Difference{"Incarnation", fmt.Sprint(life), fmt.Sprint(made.Incarnation)}
+		d = Difference{"Incarnation", fmt.Sprint(incarnation), fmt.Sprint(made.Incarnation)}
 	case why == WhyNetworkMode:
 		d = Difference{"HostNetwork", fmt.Sprint(pod.Spec.HostNetwork), fmt.Sprint(made.HostNetwork)}
 	case why == WhyNoAddress:

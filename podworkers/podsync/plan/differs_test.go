@@ -34,7 +34,7 @@ func TestDiffers(t *testing.T) {
 			plan.Difference{Field: "SandboxID", Wanted: "s1", Seen: "s2"}},
 		plan.WhyOlderAttempt: {func(c *runtime.ContainerStatus) { c.Attempt = 1 },
 			plan.Difference{Field: "Attempt", Wanted: "2", Seen: "1"}},
-		plan.WhyFormerLife: {func(c *runtime.ContainerStatus) { c.Incarnation = 0 },
+		plan.WhyPreviousIncarnation: {func(c *runtime.ContainerStatus) { c.Incarnation = 0 },
 			plan.Difference{Field: "Incarnation", Wanted: "3", Seen: "0"}},
 		plan.WhyNotInSpec: {func(c *runtime.ContainerStatus) { c.Name = "b" },
 			plan.Difference{Field: "Name", Wanted: "a", Seen: "b"}},

@@ -3,7 +3,7 @@
 //
 // Records count for the life (incarnation) and the sandbox they belong to.
 // Within a name they are ordered by attempt and only then by time. Records of
-// other lives are looked at for one thing: a new attempt gets a number that
+// other incarnations are looked at for one thing: a new attempt gets a number that
 // none of them has.
 //
 // # Statements kept
@@ -59,7 +59,7 @@
 //   - An older sandbox that is ready costs the pod its containers only if it is
 //     of the same life and something in it may run (CA-1). One that became ready
 //     late, with nothing in it, is removed alone; any other is stopped alone.
-//   - The sandboxes of former lives are removed once the pod has one of its own
+//   - The sandboxes of previous incarnations are removed once the pod has one of its own
 //     and its containers have higher numbers than they had in those. The kubelet,
 //     to which a UID does not come back, leaves them to garbage collection.
 //   - Whatever runs outside the current sandbox, the current life or the spec

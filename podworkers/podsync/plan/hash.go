@@ -51,8 +51,8 @@ func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 // IsAnothers reports whether the newest sandbox of a life was made for a pod
 // of the same UID but of another hash: one that was replaced while nobody was
 // there to see it.
-func IsAnothers(status *runtime.PodStatus, life uint64, pod *v1.Pod) bool {
-	newest := newestSandbox(status, life)
+func IsAnothers(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
+	newest := newestSandbox(status, incarnation)
 	return newest != nil && !HasHash(pod, newest.Annotations[PodHashAnnotation])
 }
 

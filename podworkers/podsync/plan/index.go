@@ -23,7 +23,7 @@ type index struct {
 	followMany []int32 // for more records
 	records    []runtime.ContainerStatus
 	replaced   Replaced
-	// strange says that something has run in this life that is not in the spec.
+	// strange says that something has run in this incarnation that is not in the spec.
 	strange bool
 	// reset says that all containers were being made to begin anew, by what was
 	// published: the ends of those without a record count for nothing.
@@ -36,8 +36,8 @@ type entry struct {
 	spec        *v1.Container
 	running     *runtime.ContainerStatus // the newest that runs in the sandbox; it is what the container is
 	here        *runtime.ContainerStatus // the newest in the sandbox
-	newest      *runtime.ContainerStatus // the newest of this life
-	ran         *runtime.ContainerStatus // the newest of this life that was more than created
+	newest      *runtime.ContainerStatus // the newest of this incarnation
+	ran         *runtime.ContainerStatus // the newest of this incarnation that was more than created
 	next        uint32                   // one more than the highest attempt, whatever the life
 	first, last int32                    // the records, as positions plus one
 	created     bool                     // one of them was only created
@@ -47,9 +47,9 @@ type entry struct {
 	gone bool
 }
 
-// read goes through the records of a pod, once. Those of one life and sandbox
+// read goes through the records of a pod, once. Those of one incarnation and sandbox
 // are what its containers are; that may be anySandbox.
-func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox string) {
+func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, sandbox string) {
 	x.records = st.Containers
 	if len(x.records) > len(x.follow) {
 		x.followMany = make([]int32, len(x.records))
@@ -59,11 +59,11 @@ func (x *index) read(pod *v1.Pod, st *runtime.PodStatus, life uint64, sandbox st
 		rec := &x.records[i]
 		e := x.of(rec.Name)
 		if e == nil {
-			x.strange = x.strange || rec.Incarnation == life && rec.State != runtime.StateCreated
+			x.strange = x.strange || rec.Incarnation == incarnation && rec.State != runtime.StateCreated
 			continue
 		}
 		x.link(e, i)
-		e.note(rec, life, sandbox)
+		e.note(rec, incarnation, sandbox)
 	}
 }
 
@@ -125,7 +125,7 @@ func (x *index) next(at int32) *int32 {
 	return &x.follow[at-1]
 }
 
-// all are the records of a container, of whatever life.
+// all are the records of a container, of whatever incarnation.
 func (x *index) all(e *entry) iter.Seq[*runtime.ContainerStatus] {
 	return func(yield func(*runtime.ContainerStatus) bool) {
 		for at := e.first; at != 0; at = *x.next(at) {
@@ -137,12 +137,12 @@ func (x *index) all(e *entry) iter.Seq[*runtime.ContainerStatus] {
 }
 
 // note takes one record into account.
-func (e *entry) note(rec *runtime.ContainerStatus, life uint64, sandbox string) {
+func (e *entry) note(rec *runtime.ContainerStatus, incarnation uint64, sandbox string) {
 	if rec.Attempt >= e.next {
 		e.next = rec.Attempt + 1
 	}
 	e.created = e.created || rec.State == runtime.StateCreated
-	if rec.Incarnation != life {
+	if rec.Incarnation != incarnation {
 		return
 	}
 	later(&e.newest, rec)
@@ -182,7 +182,7 @@ func (x *index) anySpent(pod *v1.Pod) bool {
 	return false
 }
 
-// record is the newest of this life. Nil: there is none, or only of older attempts
+// record is the newest of this incarnation. Nil: there is none, or only of older attempts
 // than was published.
 func (e *entry) record() *runtime.ContainerStatus {
 	if e.gone {

@@ -86,7 +86,7 @@ func TestPodHash(t *testing.T) {
 // IsAnothers looks at the newest sandbox of the life, and concludes nothing
 // from what is not written there.
 func TestIsAnothers(t *testing.T) {
-	w := newHarness(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready life=2")
+	w := newHarness(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready incarnation=2")
 	mine := plan.PodHash(w.pod)
 	for name, tc := range map[string]struct {
 		hashes [3]string
@@ -271,7 +271,7 @@ func TestVanished(t *testing.T) {
 		"it is a later one":     {"old a running restarts=1 id=a1\na 1 running", false},
 		"it is counted higher":  {"old a running restarts=2 id=a1\na 1 running", false},
 		"one that had ended":    {"old a exited=0", false},
-		"of a former life":      {"old a running\na 0 running life=1\nsandbox 1 ready life=2", true},
+		"of a former life":      {"old a running\na 0 running incarnation=1\nsandbox 1 ready incarnation=2", true},
 		"an init container":     {"pod init=i\nold i running", true},
 		"an ephemeral one":      {"pod ephemeral=e\nold e running", true},
 		"an ephemeral one runs": {"pod ephemeral=e\nold e running\ne 0 running", false},

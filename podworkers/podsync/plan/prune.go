@@ -4,7 +4,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pruneFormer lists the sandboxes of former lives, once the pod has its own. One
+// pruneFormer lists the sandboxes of previous incarnations, once the pod has its own. One
 // is kept as long as something in it may run, or as it has the newest number of
 // a container: attempts are counted by records, and never begin anew.
 func (d *decision) pruneFormer() {
@@ -15,7 +15,7 @@ func (d *decision) pruneFormer() {
 	}
 }
 
-// needed reports whether a sandbox of a former life has to stay for now.
+// needed reports whether a sandbox of a previous incarnation has to stay for now.
 func (d *decision) needed(sandbox string) bool {
 	if mayRun(d.Status, sandbox) {
 		return true

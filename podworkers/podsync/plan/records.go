@@ -23,13 +23,13 @@ func newer(a, b *runtime.ContainerStatus) bool {
 	return a.ID > b.ID
 }
 
-// newest finds the newest record of a name in one life of the pod, and in one
+// newest finds the newest record of a name in one incarnation of the pod, and in one
 // sandbox unless that is anySandbox. Nil: there is none.
-func newest(st *runtime.PodStatus, life uint64, sandbox, name string) *runtime.ContainerStatus {
+func newest(st *runtime.PodStatus, incarnation uint64, sandbox, name string) *runtime.ContainerStatus {
 	var found *runtime.ContainerStatus
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		if c.Name != name || c.Incarnation != life || (sandbox != anySandbox && c.SandboxID != sandbox) {
+		if c.Name != name || c.Incarnation != incarnation || (sandbox != anySandbox && c.SandboxID != sandbox) {
 			continue
 		}
 		if found == nil || newer(c, found) {
@@ -64,13 +64,13 @@ func (e *entry) wasMade() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
-// LastExits are the newest exited records of one life of the pod, by name: from
+// LastExits are the newest exited records of one incarnation of the pod, by name: from
 // their ends crash-loop delays count. Nil: there are none.
-func LastExits(st *runtime.PodStatus, life uint64) map[string]*runtime.ContainerStatus {
+func LastExits(st *runtime.PodStatus, incarnation uint64) map[string]*runtime.ContainerStatus {
 	var found map[string]*runtime.ContainerStatus
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		if c.Incarnation != life || c.State != runtime.StateExited {
+		if c.Incarnation != incarnation || c.State != runtime.StateExited {
 			continue
 		}
 		if found == nil {
@@ -86,13 +86,13 @@ func LastExits(st *runtime.PodStatus, life uint64) map[string]*runtime.Container
 // Vanished reports whether a container that was published as running has no
 // record: reason enough to look twice before it is started again. An older
 // attempt is no record of it.
-func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool {
+func Vanished(st *runtime.PodStatus, incarnation uint64, published *v1.PodStatus) bool {
 	var newests map[string]*runtime.ContainerStatus // of many records
 	if len(st.Containers) > 2*few {
 		newests = make(map[string]*runtime.ContainerStatus, len(st.Containers))
 		for i := range st.Containers {
 			c := &st.Containers[i]
-			if last := newests[c.Name]; c.Incarnation == life && (last == nil || newer(c, last)) {
+			if last := newests[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
 				newests[c.Name] = c
 			}
 		}
@@ -100,7 +100,7 @@ func Vanished(st *runtime.PodStatus, life uint64, published *v1.PodStatus) bool 
 	known := func(s *v1.ContainerStatus) bool {
 		rec := newests[s.Name]
 		if newests == nil {
-			rec = newest(st, life, anySandbox, s.Name)
+			rec = newest(st, incarnation, anySandbox, s.Name)
 		}
 		return rec != nil && !outrun(rec, s)
 	}
@@ -134,15 +134,15 @@ func isLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool
 	return published.State.Waiting == nil || published.ContainerID == "" || currentEnd(published) != nil
 }
 
-// NewestLife is the highest incarnation that any record of the pod carries; 0
+// NewestIncarnation is the highest incarnation that any record of the pod carries; 0
 // if there are none.
-func NewestLife(st *runtime.PodStatus) uint64 {
-	var life uint64
+func NewestIncarnation(st *runtime.PodStatus) uint64 {
+	var incarnation uint64
 	for i := range st.Sandboxes {
-		life = max(life, st.Sandboxes[i].Incarnation)
+		incarnation = max(incarnation, st.Sandboxes[i].Incarnation)
 	}
 	for i := range st.Containers {
-		life = max(life, st.Containers[i].Incarnation)
+		incarnation = max(incarnation, st.Containers[i].Incarnation)
 	}
-	return life
+	return incarnation
 }

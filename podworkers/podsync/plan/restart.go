@@ -49,7 +49,7 @@ func restartsAll(c *v1.Container, rec *runtime.ContainerStatus) bool {
 }
 
 // shouldStart reports whether a container that does not run is to be started,
-// given its newest record of this life.
+// given its newest record of this incarnation.
 func shouldStart(pod *v1.Pod, c *v1.Container, rec *runtime.ContainerStatus) bool {
 	if pod.DeletionTimestamp != nil {
 		return false

@@ -6,12 +6,12 @@ import (
 
 // place is where the containers of a pod are, or would be, if it has one.
 type place struct {
-	current *runtime.SandboxStatus // newest of this life; nil: none
+	current *runtime.SandboxStatus // newest of this incarnation; nil: none
 	replace Why                    // not empty: a new one is needed
-	several bool                   // another of this life is ready and in use
+	several bool                   // another of this incarnation is ready and in use
 	late    []string               // ready, older and empty: to be removed alone
 	idle    []string               // ready, older and of no use: to be stopped alone
-	former  []string               // of a former life, and not ready
+	former  []string               // of a previous incarnation, and not ready
 }
 
 // findPlace looks at the sandboxes of a pod.
@@ -35,11 +35,11 @@ func findPlace(in *Input) place {
 	return p
 }
 
-// others sorts the sandboxes beside the current one. Two of this life with
+// others sorts the sandboxes beside the current one. Two of this incarnation with
 // something alive in each cost the pod its containers. Any other that is ready
-// is noted and goes alone, and the pod is left in peace: one of this life that
+// is noted and goes alone, and the pod is left in peace: one of this incarnation that
 // is empty is what a call whose reply was lost left behind; one with records of
-// what has ended, or of a former life, was stopped on the runtime's word.
+// what has ended, or of a previous incarnation, was stopped on the runtime's word.
 func (p *place) others(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
@@ -80,12 +80,12 @@ func recorded(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
-// newestSandbox finds the newest sandbox of one life of the pod. Nil: it has none.
-func newestSandbox(st *runtime.PodStatus, life uint64) *runtime.SandboxStatus {
+// newestSandbox finds the newest sandbox of one incarnation of the pod. Nil: it has none.
+func newestSandbox(st *runtime.PodStatus, incarnation uint64) *runtime.SandboxStatus {
 	var found *runtime.SandboxStatus
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
-		if s.Incarnation == life && (found == nil || newerSandbox(s, found)) {
+		if s.Incarnation == incarnation && (found == nil || newerSandbox(s, found)) {
 			found = s
 		}
 	}

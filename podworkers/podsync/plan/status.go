@@ -16,11 +16,11 @@ import (
 // StatusInput is everything that decides what to say of a pod.
 type StatusInput struct {
 	Pod *v1.Pod
-	// Runtime is what the runtime shows of the pod, all lives included.
+	// Runtime is what the runtime shows of the pod, all incarnations included.
 	Runtime *runtime.PodStatus
-	// Incarnation is the life that counts. Records of others are not shown.
+	// Incarnation is the incarnation that counts. Records of others are not shown.
 	Incarnation uint64
-	// Old is the newest status published for this life. Nil: none yet, the one
+	// Old is the newest status published for this incarnation. Nil: none yet, the one
 	// that came with the pod counts. It is given away: its lists are those of the
 	// status that is made, as far as they say the same.
 	Old *v1.PodStatus

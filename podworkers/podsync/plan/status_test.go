@@ -53,7 +53,7 @@ func TestContainers_StartTime(t *testing.T) {
 	}
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: epoch.Add(d)} }
 	assert.Nil(t, start(""), "whoever stores it knows")
-	assert.Equal(t, at(3*time.Second), start("sandbox 1 ready at=5s\nsandbox 0 lost at=3s\nsandbox 0 lost life=0 at=1s"))
+	assert.Equal(t, at(3*time.Second), start("sandbox 1 ready at=5s\nsandbox 0 lost at=3s\nsandbox 0 lost incarnation=0 at=1s"))
 	published := func(w *harness) { w.old = &v1.PodStatus{StartTime: at(time.Hour)} }
 	assert.Equal(t, at(time.Hour), start("sandbox 0 ready at=5s", published))
 	came := func(w *harness) { w.pod.Status.StartTime = at(time.Minute) }

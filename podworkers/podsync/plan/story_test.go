@@ -29,8 +29,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	spec a policy=Never rule=Restart/In/1,2 rule=Restart startup=5 liveness readiness
 //	                              its own policy, rules and probes; 5 is a grace
 //	    [gate=ready] a readiness gate        [open=ready] its condition is True
-//	sandbox 0 ready|lost [life=1] [host] [noip]     a lost one has no address
-//	a 0 running|created|unknown|exited=1 [in=0] [life=1] [hash=other] [at=30s]
+//	sandbox 0 ready|lost [incarnation=1] [host] [noip]     a lost one has no address
+//	a 0 running|created|unknown|exited=1 [in=0] [incarnation=1] [hash=other] [at=30s]
 //	held a 40s                    a crash-loop delay ends then (now is 60s); of "sandbox", that
 //	                              of its replacements
 //	reason a ErrImagePull         why the last start failed
@@ -270,7 +270,7 @@ func (w *harness) sandbox(args []string) {
 	for _, arg := range args[2:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
-		case "life":
+		case "incarnation":
 			s.Incarnation = uint64(w.number(value))
 			s.ID += "/" + value
 		case "host":
@@ -305,7 +305,7 @@ func (w *harness) container(name string, args []string) {
 		switch key {
 		case "in":
 			c.SandboxID = "s" + value
-		case "life":
+		case "incarnation":
 			c.Incarnation = uint64(w.number(value))
 			c.ID += "/" + value
 		case "hash":
@@ -435,12 +435,12 @@ func oldState(w *harness, state string) v1.ContainerState {
 }
 
 func (w *harness) input() plan.Input {
-	life := uint64(1)
+	incarnation := uint64(1)
 	for i := range w.st.Sandboxes {
-		life = max(life, w.st.Sandboxes[i].Incarnation)
+		incarnation = max(incarnation, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Pod: w.pod, Status: w.st, Incarnation: life, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
+		Pod: w.pod, Status: w.st, Incarnation: incarnation, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
 		Probed: w.probed, Initialized: w.initialized, Replaced: w.replaced,
 	}
 }

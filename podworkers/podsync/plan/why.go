@@ -9,7 +9,7 @@ func (w Why) Replaces() bool { return w == WhyLiveness || w == WhyStartup || w =
 
 // Why a sandbox is made, and why what was there before it is killed.
 const (
-	// WhyNoSandbox: this life of the pod has none.
+	// WhyNoSandbox: this incarnation of the pod has none.
 	WhyNoSandbox Why = "no sandbox"
 	// WhySandboxNotReady: the newest is not ready, as after a reboot.
 	WhySandboxNotReady Why = "sandbox is not ready"
@@ -40,8 +40,8 @@ const (
 	WhyOtherSandbox Why = "runs in another sandbox"
 	// WhyOlderAttempt: a newer attempt at the same container runs too.
 	WhyOlderAttempt Why = "a newer attempt runs too"
-	// WhyFormerLife: its incarnation is over.
-	WhyFormerLife Why = "belongs to a former pod of this UID"
+	// WhyPreviousIncarnation: its incarnation is over.
+	WhyPreviousIncarnation Why = "belongs to a former pod of this UID"
 	// WhyNotInSpec: the pod has no container of that name.
 	WhyNotInSpec Why = "is not in the spec"
 	// WhyLiveness: it is started again, unless its policy is Never.

@@ -106,7 +106,7 @@ func (l *Ledger) Leave(uid types.UID) {
 }
 
 // End counts a pod that still runs and has to end, by until if all goes well. What
-// stays under its UID, if anything, is its next life.
+// stays under its UID, if anything, is its next incarnation.
 func (l *Ledger) End(item usage.Item, until time.Time) {
 	if l.until == nil {
 		l.until = make(map[types.UID]time.Time)
@@ -218,7 +218,7 @@ func (l *Ledger) enter(w *waiter) {
 // decide finds the verdict on a pod that is not in the ledger, and enters it
 // unless it is refused.
 func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
-	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own former life.
+	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own previous incarnation.
 	defer func() {
 		if restore {
 			l.ending.Put(own)

@@ -46,7 +46,7 @@ func (f *Facts) ending(all []Container) []string {
 	return []string{f.andLast(what)}
 }
 
-// over: the pod will not run again, or not in this life.
+// over: the pod will not run again, or not in this incarnation.
 func (f *Facts) over() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
 		podstatus.IsTerminal(f.phase())

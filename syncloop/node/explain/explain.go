@@ -20,7 +20,7 @@ func Explain(f Facts) Explanation {
 		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
 	}
 	e.Probes = f.probes(e.Containers)
-	if f.Worker.FormerLife || f.Deferred != "" {
+	if f.Worker.PreviousIncarnation || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
 	if !f.EndAt.IsZero() {
@@ -53,8 +53,8 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	case f.Deferred != "":
 		waits = append([]string{f.deferred()}, f.outside()...)
 		return "Pending: " + waits[0], waits
-	case f.Worker.FormerLife:
-		waits = append(f.formerLife(), f.ending(all)...)
+	case f.Worker.PreviousIncarnation:
+		waits = append(f.previousIncarnation(), f.ending(all)...)
 		return "Pending: " + waits[0], waits
 	case f.Refused != "":
 		waits = append([]string{f.refused()}, f.outside()...)

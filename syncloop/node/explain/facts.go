@@ -53,9 +53,9 @@ type Worker struct {
 	Grace *int64
 	// AwaitsName: another pod of its full name has to end first.
 	AwaitsName bool
-	// FormerLife: this worker is that of a former pod of the UID, after whose
+	// PreviousIncarnation: this worker is that of a former pod of the UID, after whose
 	// end the wanted one begins.
-	FormerLife bool
+	PreviousIncarnation bool
 	// Step is what the worker is doing: Resting and so on.
 	Step string
 	// NextAt is when it wakes by itself; zero: it does not.

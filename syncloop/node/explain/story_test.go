@@ -260,7 +260,7 @@ func (w *harness) worker(phase string, flags map[string]string) {
 		return
 	}
 	k.Phase, k.Deleted, k.Evicted = phase, flags["deleted"] != "", flags["evicted"] != ""
-	k.AwaitsName, k.FormerLife = flags["name"] != "", flags["former"] != ""
+	k.AwaitsName, k.PreviousIncarnation = flags["name"] != "", flags["former"] != ""
 	if n, err := strconv.ParseInt(flags["grace"], 10, 64); err == nil {
 		k.Grace = &n
 	}

@@ -38,7 +38,7 @@ func (f *Facts) deferred() string {
 	return s + ", and is refused " + in(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
 }
 
-// refused: what is said of the pod is not how it is. Only another life is not bound
+// refused: what is said of the pod is not how it is. Only another incarnation is not bound
 // by what was said of this one.
 func (f *Facts) refused() string {
 	return "its status stays as it was, since what the runtime shows cannot follow it: " + line(f.Refused) +
@@ -84,8 +84,8 @@ func (f *Facts) unheard() string {
 	return "nobody has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources
 }
 
-// formerLife: the pod's turn comes after that of another one with its UID.
-func (f *Facts) formerLife() []string {
+// previousIncarnation: the pod's turn comes after that of another one with its UID.
+func (f *Facts) previousIncarnation() []string {
 	return []string{"the former pod of its UID has to end first, and is " + f.Worker.Phase}
 }
 
