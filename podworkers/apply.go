@@ -167,8 +167,8 @@ func failure(o lifecycle.Outcome) error {
 	switch {
 	case o.Down():
 		return nil
-	case o == lifecycle.Spared:
-		return ErrSpared
+	case o == lifecycle.PodDesired:
+		return ErrPodDesired
 	}
 	return ErrStopped
 }

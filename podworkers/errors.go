@@ -18,9 +18,9 @@ var (
 	ErrStopped = errors.New("podworkers: the workers have been stopped")
 	// ErrRunning: Run was called a second time.
 	ErrRunning = errors.New("podworkers: Run is called once")
-	// ErrSpared: the kill of a running pod was refused, because the pod is
+	// ErrPodDesired: the kill of a running pod was refused, because the pod is
 	// wanted, or none that could be killed.
-	ErrSpared = errors.New("podworkers: the pod is wanted and was not killed")
+	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")
 	// ErrNotDrained: Run gave up waiting for syncs that ignore their context.
 	ErrNotDrained = errors.New("podworkers: syncs ignore that their context has ended")
 )

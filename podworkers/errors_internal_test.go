@@ -69,7 +69,7 @@ func wrappings() map[string]func(error) error {
 func TestSentinels_Aggregates(t *testing.T) {
 	for _, sentinel := range []error{
 		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported,
-		ErrInvalid, ErrStopped, ErrRunning, ErrSpared, ErrNotDrained,
+		ErrInvalid, ErrStopped, ErrRunning, ErrPodDesired, ErrNotDrained,
 	} {
 		for how, wrap := range wrappings() {
 			assert.ErrorIs(t, wrap(sentinel), sentinel, how)

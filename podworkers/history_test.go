@@ -187,7 +187,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 		assertResolved(t, h.handles...)
 		for i, c := range h.handles {
 			if err := c.Err(); err != nil {
-				require.ErrorIs(t, err, podworkers.ErrSpared, "seed %d: kill %d", seed, i)
+				require.ErrorIs(t, err, podworkers.ErrPodDesired, "seed %d: kill %d", seed, i)
 			}
 		}
 		if t.Failed() {

@@ -123,7 +123,7 @@ func TestKill_AWantedPodIsSpared(t *testing.T) {
 	node.RunUntilIdle()
 	killed := node.KillPod(podworkers.UpdatePodOptions{RunningPod: Running("a"), Generation: before})
 	node.RunUntilIdle()
-	require.ErrorIs(t, killed.Err(), podworkers.ErrSpared)
+	require.ErrorIs(t, killed.Err(), podworkers.ErrPodDesired)
 	assert.False(t, node.Workers.View("a").IsPodTerminationRequested())
 }
 

@@ -82,10 +82,10 @@ func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
 // SyncKnownPods implements PodWorkers.
 func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	picture := lifecycle.Known{
-		Desired:    uids(known.Desired),
-		Generation: known.Generation,
-		Spare:      w.spare(known.Authoritative),
-		AllSources: known.AllSources,
+		Desired:         uids(known.Desired),
+		Generation:      known.Generation,
+		ExcludedSources: w.excludedSources(known.Authoritative),
+		AllSources:      known.AllSources,
 	}
 	var act actions
 	w.mu.Lock()
@@ -100,21 +100,21 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	return syncs
 }
 
-// spare lists the sources that can not be believed about what they lack.
-func (w *Workers) spare(authoritative func(string) bool) []string {
+// excludedSources lists the sources that can not be believed about what they lack.
+func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	if authoritative == nil {
 		return nil
 	}
 	w.mu.Lock()
 	sources := w.mu.table.Sources()
 	w.mu.Unlock()
-	var spared []string
+	var excluded []string
 	for _, source := range sources {
 		if !authoritative(source) {
-			spared = append(spared, source)
+			excluded = append(excluded, source)
 		}
 	}
-	return spared
+	return excluded
 }
 
 func uids(pods []*v1.Pod) []types.UID {

@@ -178,17 +178,17 @@ func (w *workers) Kill(podworkers.UpdatePodOptions) *podworkers.Completion {
 }
 
 func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podworkers.PodWorkerSync {
-	var spare []string
+	var excluded []string
 	for _, source := range w.table.Sources() {
 		if !known.Authoritative(source) {
-			spare = append(spare, source)
+			excluded = append(excluded, source)
 		}
 	}
-	picture := lifecycle.Known{Generation: known.Generation, Spare: spare, AllSources: known.AllSources}
+	picture := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, AllSources: known.AllSources}
 	for _, pod := range known.Desired {
 		picture.Desired = append(picture.Desired, pod.UID)
 	}
-	w.note("SyncKnownPods %s as of %d, all sources %t, sparing %v", uids(known.Desired), known.Generation, known.AllSources, spare)
+	w.note("SyncKnownPods %s as of %d, all sources %t, excluding %v", uids(known.Desired), known.Generation, known.AllSources, excluded)
 	result := map[types.UID]podworkers.PodWorkerSync{}
 	for _, s := range w.table.SyncKnown(picture, nil, &w.out) {
 		result[s.UID] = podworkers.PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}

@@ -57,9 +57,9 @@ func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
 
 // change is what an update has done to its record.
 type change struct {
-	verdict Verdict
-	cut     bool // work that is running must not go on as it is
-	spared  bool // it wanted the end of a pod and was not heard
+	verdict    Verdict
+	cut        bool // work that is running must not go on as it is
+	podDesired bool // it wanted the end of a pod and was not heard
 }
 
 func (t *Table) check(u *Update) error {
@@ -180,7 +180,7 @@ func (t *Table) orphan(r *record, u *Update, out *Effects) change {
 		return change{}
 	}
 	if u.AsOf < r.generation {
-		return change{spared: r.stage == syncing}
+		return change{podDesired: r.stage == syncing}
 	}
 	r.latches |= observed | deleted
 	if r.stage != syncing {
@@ -196,8 +196,8 @@ func (t *Table) orphan(r *record, u *Update, out *Effects) change {
 func (t *Table) ticket(r *record, c change, out *Effects) Ticket {
 	t.tickets++
 	switch {
-	case c.spared:
-		resolveTicket(out, r, t.tickets, Spared)
+	case c.podDesired:
+		resolveTicket(out, r, t.tickets, PodDesired)
 	case r.stage >= terminated:
 		resolveTicket(out, r, t.tickets, AlreadyStopped)
 	default:

@@ -68,7 +68,7 @@
 //   - B-009, B-032: deleted and evicted are latched whenever they are said, in
 //     any order, of a finished pod too. The kubelet keeps only the first.
 //   - B-013, B-014: the kill of a running pod that is known by then, and was
-//     updated after the runtime was observed (Update.AsOf), is Spared; of one
+//     updated after the runtime was observed (Update.AsOf), is PodDesired; of one
 //     that is ending it changes no grace and begins no work. The kubelet asks
 //     whether the pod is known, and kills later, and may kill what was wanted
 //     in between. If it counts, it counts as a deletion too, ending or not, so
@@ -109,7 +109,7 @@
 //   - B-116: a forgotten pod has no place in line to come back to.
 //   - B-117: there is no window between waking and taking: the activity is
 //     the lock, and records, lives and work carry numbers.
-//   - Known.Spare: pods of a source that is not heard, or not complete, are not
+//   - Known.ExcludedSources: pods of a source that is not heard, or not complete, are not
 //     ended because they are missing (#105543).
 //   - B-065, B-111: a pod that the runtime shows running when it is first seen
 //     (Update.Running) counts as started as far as its end is concerned. It was

@@ -78,15 +78,15 @@ const (
 	// NeverStarted: the pod ended before its first sync, and the runtime has
 	// shown nothing of it.
 	NeverStarted
-	// Spared: the kill of a RuntimePod was refused, because the pod was wanted
+	// PodDesired: the kill of a RuntimePod was refused, because the pod was wanted
 	// after the observation, or is none that could be killed.
-	Spared
+	PodDesired
 	// Abandoned: the table was shut down first.
 	Abandoned
 )
 
 var outcomeNames = [...]string{
-	Stopped: "stopped", AlreadyStopped: "already-stopped", NeverStarted: "never-started", Spared: "spared", Abandoned: "abandoned",
+	Stopped: "stopped", AlreadyStopped: "already-stopped", NeverStarted: "never-started", PodDesired: "pod-desired", Abandoned: "abandoned",
 }
 
 // String returns the outcome's name.

@@ -29,7 +29,7 @@ var fuzzInputs = func() []command {
 		}
 	}
 	for _, s := range []string{
-		"mark", "known", "known a c e", "known b d asof=mark", "known a b c d e", "known spare=file", "known d spare=http partial", "known asof=mark",
+		"mark", "known", "known a c e", "known b d asof=mark", "known a b c d e", "known exclude=file", "known d exclude=http partial", "known asof=mark",
 	} {
 		list = append(list, parse(s))
 	}
@@ -75,7 +75,7 @@ func told(history []byte) string {
 	for _, b := range history {
 		c := fuzzInputs[int(b)%len(fuzzInputs)]
 		line := c.verb + " " + strings.Join(c.words, " ")
-		for _, k := range []string{"static", "source", "grace", "deletion", "override", "asof", "spare", "type"} {
+		for _, k := range []string{"static", "source", "grace", "deletion", "override", "asof", "exclude", "type"} {
 			if v, ok := c.args[k]; ok {
 				line += " " + k + "=" + v
 			}

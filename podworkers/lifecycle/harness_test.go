@@ -20,7 +20,7 @@ import (
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
 //	start POD        done POD RESULT [late]        due POD
 //	mark                                         remember Generation for the next two
-//	known [POD...] [asof=mark] [spare=O] [partial]
+//	known [POD...] [asof=mark] [exclude=O] [partial]
 //	silent POD      answered POD                 the runtime was asked about it
 //	show POD        changed POD                  it shows a change, and that is no echo
 //	view POD        owner NAME        shutdown        drain
@@ -279,8 +279,8 @@ func (w *harness) known(c command) (string, error) {
 			k.Desired = append(k.Desired, types.UID(p))
 		}
 	}
-	if s, ok := c.args["spare"]; ok {
-		k.Spare = []string{s}
+	if s, ok := c.args["exclude"]; ok {
+		k.ExcludedSources = []string{s}
 	}
 	if c.args["asof"] == "mark" {
 		k.Generation = w.mark

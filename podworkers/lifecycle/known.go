@@ -9,9 +9,9 @@ type Known struct {
 	// Generation is Table.Generation as it was before the picture was taken.
 	// Pods updated later are spared.
 	Generation uint64
-	// Spare lists sources whose pods are left alone, because absence from the
+	// ExcludedSources lists sources whose pods are left alone, because absence from the
 	// picture does not mean that they are unwanted.
-	Spare []string
+	ExcludedSources []string
 	// AllSources: every source has delivered. From then on, for ever, the
 	// answers about unknown pods are the later ones.
 	AllSources bool
@@ -40,13 +40,13 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 			r.seen = t.epoch
 		}
 	}
-	t.spare(known.Spare)
+	t.exclude(known.ExcludedSources)
 	for slot := uint32(1); slot <= t.slots.used; slot++ {
 		r := t.slots.at(slot)
 		if !r.used() {
 			continue
 		}
-		orphan := r.seen != t.epoch && !t.isSpared(r, known.Generation)
+		orphan := r.seen != t.epoch && !t.isExcluded(r, known.Generation)
 		if orphan && !t.orphaned(r, out) {
 			continue
 		}
@@ -58,27 +58,27 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 	return states
 }
 
-// spare marks the sources that are to be left alone.
-func (t *Table) spare(sources []string) {
-	t.spared = t.spared[:0]
+// exclude marks the sources that are to be left alone.
+func (t *Table) exclude(sources []string) {
+	t.excluded = t.excluded[:0]
 	for _, o := range t.sources {
-		spared := false
+		excluded := false
 		for _, s := range sources {
-			spared = spared || s == o
+			excluded = excluded || s == o
 		}
-		t.spared = append(t.spared, spared)
+		t.excluded = append(t.excluded, excluded)
 	}
 }
 
-// isSpared is true if the picture proves nothing against r: it is older than
+// isExcluded is true if the picture proves nothing against r: it is older than
 // what was said of r last, or can not speak for the source that said it. A pod
 // that only the runtime knows comes from no source.
-func (t *Table) isSpared(r *record, generation uint64) bool {
+func (t *Table) isExcluded(r *record, generation uint64) bool {
 	said, source := r.generation, r.source
 	if n := r.successor(); n != nil {
 		said, source = max(said, n.generation), n.source
 	}
-	return said > generation || source != 0 && t.spared[source-1]
+	return said > generation || source != 0 && t.excluded[source-1]
 }
 
 // orphaned ends a pod that is not wanted, and returns false if it is forgotten.

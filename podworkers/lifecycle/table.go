@@ -10,8 +10,8 @@ type Table struct {
 	lines map[string]line // by full name: who holds it, who waits
 	rares []*rare         // for re-use
 
-	sources []string // in order of first sight; a record's source is index+1
-	spared  []bool   // scratch of SyncKnown, by source
+	sources  []string // in order of first sight; a record's source is index+1
+	excluded []bool   // scratch of SyncKnown, by source
 
 	generation uint64 // of the last accepted content
 	tickets    Ticket // the last one given
@@ -34,7 +34,7 @@ func (t *Table) Generation() uint64 { return t.generation }
 func (t *Table) Len() int { return len(t.byUID) }
 
 // Sources lists every source seen so far, in order of first sight, for
-// Known.Spare. It is only to be read, and valid until the next Update.
+// Known.ExcludedSources. It is only to be read, and valid until the next Update.
 func (t *Table) Sources() []string { return t.sources }
 
 // Find returns the record of a pod.

@@ -131,7 +131,7 @@ func TestAllocs(t *testing.T) {
 	table, list := lifecycle.New(), uids(200)
 	var out lifecycle.Effects
 	var states []lifecycle.PodState
-	known := lifecycle.Known{Desired: list, AllSources: true, Spare: []string{"file"}}
+	known := lifecycle.Known{Desired: list, AllSources: true, ExcludedSources: []string{"file"}}
 	round := func() {
 		for i, uid := range list {
 			out = out[:0]

@@ -24,7 +24,7 @@ func inputs() []string {
 			list = append(list, strings.ReplaceAll(s, "P", uid))
 		}
 	}
-	return append(list, "mark", "known", "known a", "known b", "known a asof=mark", "known b asof=mark", "known spare=file partial", "shutdown")
+	return append(list, "mark", "known", "known a", "known b", "known a asof=mark", "known b asof=mark", "known exclude=file partial", "shutdown")
 }
 
 // TestWalk says everything, in every order, to the given depth. Histories that

@@ -60,9 +60,9 @@ func (l *incarnation) killing(id string, by time.Time) *kill {
 	return k
 }
 
-// spare forgets the kills of containers that are not to be stopped any more, or
+// forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
-func (v *visit) spare(a *plan.Actions) {
+func (v *visit) forgetKills(a *plan.Actions) {
 	if a.KillPod != "" || len(v.incarnation.kills) == 0 {
 		return
 	}

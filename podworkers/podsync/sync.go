@@ -69,7 +69,7 @@ func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 		Published: published, Probed: s.probed(v), Initialized: v.incarnation.initialized,
 		Replaced: v.incarnation.memory.replaced,
 	})
-	v.spare(&actions)
+	v.forgetKills(&actions)
 	v.incarnation.initialized = ""
 	if actions.Initialized {
 		v.incarnation.initialized = actions.SandboxID
