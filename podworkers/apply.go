@@ -110,18 +110,18 @@ func (w *Workers) wakeLocked(act *actions, run func()) {
 
 // outcomes translates the table's classes into the queue's.
 var outcomes = [...]workqueue.Outcome{
-	lifecycle.Resync:    workqueue.Succeeded,
-	lifecycle.Backoff:   workqueue.Failed,
-	lifecycle.Transient: workqueue.FailedTransiently,
-	lifecycle.Asked:     workqueue.BackedOff,
-	lifecycle.Away:      workqueue.Failed,
+	lifecycle.Resync:             workqueue.Succeeded,
+	lifecycle.Backoff:            workqueue.Failed,
+	lifecycle.Transient:          workqueue.FailedTransiently,
+	lifecycle.Asked:              workqueue.BackedOff,
+	lifecycle.RuntimeUnavailable: workqueue.Failed,
 }
 
 // requeueLocked puts the pod's one entry into the queue. Run is disturbed only
 // if it sleeps for longer than that.
 func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
 	how := outcomes[e.Class]
-	if e.Class == lifecycle.Away && !v.at.IsZero() {
+	if e.Class == lifecycle.RuntimeUnavailable && !v.at.IsZero() {
 		how = workqueue.BackedOff
 	}
 	retry := w.config.Retry.Rising(w.recordLocked(e.Ref).transients - 1)

@@ -33,7 +33,7 @@ func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
 		"it goes on, and one asks":     {errors.Join(podworkers.RetryAfter(boom, at(7*time.Second)), runtime.ErrExists), time.Second},
 		"it goes on, asked for that":   {podworkers.RetryAfter(fmt.Errorf("a: %w", runtime.ErrExists), at(7*time.Second)), 7 * time.Second},
 		"it goes on, for good":         {podworkers.Terminal(runtime.ErrExists), time.Minute},
-		"the runtime is away":          {fmt.Errorf("a: %w", errors.Join(boom, runtime.ErrNotReady)), 10 * time.Second},
+		"the runtime is unavailable":   {fmt.Errorf("a: %w", errors.Join(boom, runtime.ErrNotReady)), 10 * time.Second},
 		"it is away, and one asks":     {errors.Join(podworkers.RetryAfter(boom, at(7*time.Second)), runtime.ErrNotReady), 7 * time.Second},
 		"it is away, asked for now":    {errors.Join(podworkers.RetryAfter(boom, at(0)), runtime.ErrNotReady), time.Second},
 		"it is away, for good":         {podworkers.Terminal(runtime.ErrNotReady), time.Minute},

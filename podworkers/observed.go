@@ -20,9 +20,9 @@ func (w *Workers) Observed(uid types.UID, err error) {
 	var act actions
 	w.mu.Lock()
 	if err != nil {
-		w.mu.table.Silent(uid)
+		w.mu.table.RuntimeSilent(uid)
 	} else {
-		w.mu.table.Answered(uid, &w.mu.effects)
+		w.mu.table.RuntimeAnswered(uid, &w.mu.effects)
 	}
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()

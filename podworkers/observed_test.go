@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// stumbler fails as long as the runtime is away, and notes when it was called.
+// stumbler fails as long as the runtime is unavailable, and notes when it was called.
 type stumbler struct {
 	podworkers.PodSyncer
 	failures int

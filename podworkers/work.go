@@ -109,7 +109,7 @@ func (w *Workers) slotsOf(kind lifecycle.Kind) *slots {
 // outcome is how a call ended.
 type outcome struct {
 	result lifecycle.Result
-	retry  time.Time // with FailedAsked; with FailedAway zero if none was asked for
+	retry  time.Time // with FailedAsked; with FailedRuntimeUnavailable zero if none was asked for
 }
 
 // sync waits for a fresh status, then for a slot, then calls the syncer.
@@ -257,7 +257,7 @@ func judge(j *job, terminal bool, err error) outcome {
 	case errors.Is(err, runtime.ErrNetworkNotReady) || passes(err):
 		return outcome{result: lifecycle.FailedTransient}
 	case errors.Is(err, runtime.ErrNotReady) && !isTerminal(err):
-		return outcome{result: lifecycle.FailedAway, retry: at}
+		return outcome{result: lifecycle.FailedRuntimeUnavailable, retry: at}
 	case asked:
 		return outcome{result: lifecycle.FailedAsked, retry: at}
 	case isTerminal(err):
@@ -288,7 +288,7 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 	last := !more && w.leaveLocked()
 	w.mu.Unlock()
 	w.do(&j.act)
-	if o.result == lifecycle.FailedAway && w.look != nil {
+	if o.result == lifecycle.FailedRuntimeUnavailable && w.look != nil {
 		w.look.RequestRelist(j.UID)
 	}
 	*j = job{}

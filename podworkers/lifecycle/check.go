@@ -44,7 +44,7 @@ func (t *Table) fault(r *record, inLine bool) string {
 		return "numbers"
 	case r.stage == finished && (r.activity != idle || r.pending || r.queued):
 		return "I3: work is left after the end"
-	case r.stranded && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
+	case r.waitsForRuntime && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
 		return "it waits for the runtime and does not wait"
 	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
 		return "it waits after a failure and does not wait"

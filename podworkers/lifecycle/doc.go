@@ -119,9 +119,9 @@
 //   - B-104: an observation (Update.Observation) of a pod whose work has failed, or fails
 //     after it, does not end the backoff: OpCompare asks whether it is more than the
 //     echo of that work, and Changed says that it is. The kubelet syncs at once.
-//   - B-102: a pod that failed because the runtime could not be asked (FailedAway)
+//   - B-102: a pod that failed because the runtime could not be asked (FailedRuntimeUnavailable)
 //     has the backoff of any failure, but is woken as soon as the runtime answers
-//     about it (Answered): once per silence, so that a runtime which shows the pod,
+//     about it (RuntimeAnswered): once per silence, so that a runtime which shows the pod,
 //     and cannot do what it needs, is not asked in a circle. The kubelet waits for ten seconds.
 //
 // An incarnation has a number: 1, 2, 3 as the incarnations of one UID follow

@@ -13,8 +13,8 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	}
 	kind := r.activity.kind()
 	r.activity = idle
-	if result != FailedAway {
-		r.roused = false
+	if result != FailedRuntimeUnavailable {
+		r.wokenByRuntime = false
 	}
 	before := r.stage
 	if result.ok() && t.advance(r, kind, result, out) {
@@ -25,7 +25,7 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 		return true
 	}
 	t.requeue(r, result.class(kind), out)
-	r.stranded, r.failed = result == FailedAway, result.failed()
+	r.waitsForRuntime, r.failed = result == FailedRuntimeUnavailable, result.failed()
 	t.compare(r, out)
 	return true
 }
@@ -44,8 +44,8 @@ func (r Result) class(k Kind) Class {
 		return Transient
 	case r == FailedAsked:
 		return Asked
-	case r == FailedAway:
-		return Away
+	case r == FailedRuntimeUnavailable:
+		return RuntimeUnavailable
 	case r == FailedFinally && k == SyncPod:
 		return Resync
 	default:

@@ -54,12 +54,12 @@ const (
 	Transient
 	// Asked: it failed and named the time to try again.
 	Asked
-	// Away: the runtime could not be asked; try again after the backoff, or as the
+	// RuntimeUnavailable: the runtime could not be asked; try again after the backoff, or as the
 	// failure asks. It is sooner if the runtime answers before that.
-	Away
+	RuntimeUnavailable
 )
 
-var classNames = [...]string{Resync: "resync", Backoff: "backoff", Transient: "transient", Asked: "asked", Away: "away"}
+var classNames = [...]string{Resync: "resync", Backoff: "backoff", Transient: "transient", Asked: "asked", RuntimeUnavailable: "runtime-unavailable"}
 
 // String returns the name of the class.
 func (c Class) String() string { return name(classNames[:], int(c)) }

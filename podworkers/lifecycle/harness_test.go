@@ -115,7 +115,7 @@ func (c command) update(mark, now uint64) lifecycle.Update {
 
 var results = func() map[string]lifecycle.Result {
 	m := map[string]lifecycle.Result{}
-	for r := lifecycle.Succeeded; r <= lifecycle.FailedAway; r++ {
+	for r := lifecycle.Succeeded; r <= lifecycle.FailedRuntimeUnavailable; r++ {
 		m[r.String()] = r
 	}
 	return m
@@ -171,10 +171,10 @@ func (w *harness) dispatch(c command) (string, error) {
 		w.t.Due(c.uid(), &w.out)
 		return "", w.h.effects(nil, w.out)
 	case "silent":
-		w.t.Silent(c.uid())
+		w.t.RuntimeSilent(c.uid())
 		return "", nil
 	case "answered":
-		w.t.Answered(c.uid(), &w.out)
+		w.t.RuntimeAnswered(c.uid(), &w.out)
 		return "", w.h.effects(nil, w.out)
 	case "changed":
 		if p := w.h.pod(c.uid()); p.ref != (lifecycle.Ref{}) {

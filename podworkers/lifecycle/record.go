@@ -13,29 +13,29 @@ func (r Ref) Index() int { return int(r.slot) }
 // record is one pod. It holds values only, no content and no time. About 100
 // bytes: there may be a hundred thousand of them, nearly all idle.
 type record struct {
-	uid         types.UID
-	fullName    string // static pods only
-	generation  uint64 // of the current content
-	incarnation uint64
-	grace       int64 // effective, in seconds; 0: not settled
-	fallback    int64 // what the content says about grace; 0: there is no content
-	rare        *rare // nil for nearly all
-	slot        uint32
-	version     uint32
-	next, prev  uint32 // neighbours in the line of the full name, or the free list
-	seen        uint32 // the last epoch in which the pod was desired
-	source      uint32 // index+1; 0: only the runtime knows it
-	stage       stage
-	activity    activity
-	latches     latches
-	reason      SyncPodType // of the pending update
-	pending     bool        // an update has not been taken yet
-	queued      bool        // it has an entry in the work queue
-	implicit    bool        // grace is what the content says anyway: pass none
-	failed      bool        // its last work has failed, and it waits until that is tried again
-	shown       bool        // the runtime has shown a change since, or while it works: perhaps an echo
-	stranded    bool        // it waits because the runtime could not be asked
-	roused      bool        // an answer has cut its wait short, and nothing else has come of it since
+	uid             types.UID
+	fullName        string // static pods only
+	generation      uint64 // of the current content
+	incarnation     uint64
+	grace           int64 // effective, in seconds; 0: not settled
+	fallback        int64 // what the content says about grace; 0: there is no content
+	rare            *rare // nil for nearly all
+	slot            uint32
+	version         uint32
+	next, prev      uint32 // neighbours in the line of the full name, or the free list
+	seen            uint32 // the last epoch in which the pod was desired
+	source          uint32 // index+1; 0: only the runtime knows it
+	stage           stage
+	activity        activity
+	latches         latches
+	reason          SyncPodType // of the pending update
+	pending         bool        // an update has not been taken yet
+	queued          bool        // it has an entry in the work queue
+	implicit        bool        // grace is what the content says anyway: pass none
+	failed          bool        // its last work has failed, and it waits until that is tried again
+	shown           bool        // the runtime has shown a change since, or while it works: perhaps an echo
+	waitsForRuntime bool        // it waits because the runtime could not be asked
+	wokenByRuntime  bool        // an answer has cut its wait short, and nothing else has come of it since
 }
 
 func (r *record) ref() Ref   { return Ref{r.slot, r.version} }

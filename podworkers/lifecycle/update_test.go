@@ -75,10 +75,10 @@ func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
 	distinct(t, lifecycle.Ignored, lifecycle.Queued+1)
 	distinct(t, lifecycle.OpWake, lifecycle.OpCompare+1)
-	distinct(t, lifecycle.Resync, lifecycle.Away+1)
+	distinct(t, lifecycle.Resync, lifecycle.RuntimeUnavailable+1)
 	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
 	distinct(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)
-	distinct(t, lifecycle.Succeeded, lifecycle.FailedAway+1)
+	distinct(t, lifecycle.Succeeded, lifecycle.FailedRuntimeUnavailable+1)
 }
 
 func distinct[E interface {

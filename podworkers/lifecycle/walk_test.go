@@ -19,7 +19,7 @@ func inputs() []string {
 			"update P static=web source=file deleted deletion=9", "update P static=web source=file terminal",
 			"kill P static=web source=file grace=30 status-func", "kill P static=web source=file grace=30 evict override=1",
 			"orphan P override=1", "orphan P override=1 asof=mark",
-			"start P", "done P succeeded", "done P completed", "done P failed", "done P failed-away", "done P cancelled late", "due P", "silent P", "answered P", "show P", "changed P",
+			"start P", "done P succeeded", "done P completed", "done P failed", "done P failed-runtime-unavailable", "done P cancelled late", "due P", "silent P", "answered P", "show P", "changed P",
 		} {
 			list = append(list, strings.ReplaceAll(s, "P", uid))
 		}

@@ -67,15 +67,15 @@ const (
 	// called again with the next update or resync; a termination goes on as
 	// after any error, for it has to end.
 	FailedFinally
-	// FailedAway: the runtime could not be asked. Once it answers about the pod,
+	// FailedRuntimeUnavailable: the runtime could not be asked. Once it answers about the pod,
 	// that is looked at without waiting any longer.
-	FailedAway
+	FailedRuntimeUnavailable
 )
 
 var resultNames = [...]string{
 	Succeeded: "succeeded", Completed: "completed", Cancelled: "cancelled", Failed: "failed",
 	FailedTransient: "failed-transient", FailedAsked: "failed-asked", FailedFinally: "failed-finally",
-	FailedAway: "failed-away",
+	FailedRuntimeUnavailable: "failed-runtime-unavailable",
 }
 
 // String returns the result's name.
@@ -93,7 +93,7 @@ func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	r.stage = moves[begun][r.stage]
 	r.latches |= started
 	w := r.work()
-	r.activity, r.pending, r.stranded = runs(w.Kind), false, false
+	r.activity, r.pending, r.waitsForRuntime = runs(w.Kind), false, false
 	return w, true
 }
 

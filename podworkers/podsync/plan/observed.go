@@ -12,7 +12,7 @@ import (
 func (in *StatusInput) observed(s *v1.PodStatus) podstatus.Observed {
 	o := podstatus.Observed{
 		SandboxReady: in.place.replace == "",
-		SandboxLost:  in.place.replace != "" && !in.isEnding() && stranded(in),
+		SandboxLost:  in.place.replace != "" && !in.isEnding() && sandboxLost(in),
 		Ending:       in.Ending, Terminated: in.Terminal, Static: in.Static,
 		RestartingAll: in.anew,
 	}

@@ -140,9 +140,9 @@ func (in *StatusInput) isEnding() bool {
 // IsTerminal reports whether a phase is an end.
 func IsTerminal(p v1.PodPhase) bool { return podstatus.IsTerminal(p) }
 
-// stranded reports whether a pod with containers that never ran can never run
+// sandboxLost reports whether a pod with containers that never ran can never run
 // them: Decide makes no sandbox for it, and nothing runs.
-func stranded(in *StatusInput) bool {
+func sandboxLost(in *StatusInput) bool {
 	if in.place.replace == "" {
 		return false
 	}

@@ -27,7 +27,7 @@ var (
 
 const place = "logs/ns_web_u1/c/"
 
-var errReopen = errors.New("the runtime is away")
+var errReopen = errors.New("the runtime is unavailable")
 
 // rotation is a log with who writes it.
 type rotation struct {
