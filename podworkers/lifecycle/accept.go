@@ -4,7 +4,7 @@ import "fmt"
 
 // Update takes in what is wanted of a pod now. It is called for every change
 // of desire, and for anything else that is a reason to look at the pod. The
-// newest content wins; what can not be undone is latched and survives any
+// newest content wins; what can not be undone is sticky and survives any
 // later update, in any order of arrival. An error is ErrInvalid or ErrShutdown.
 func (t *Table) Update(u Update, out *Effects) (Accepted, error) {
 	return t.accept(&u, false, out)
@@ -113,7 +113,7 @@ func (t *Table) enter(r *record, f *Facts) {
 
 // apply makes u the current content of r's incarnation.
 func (t *Table) apply(r *record, u *Update, out *Effects) change {
-	if u.ends() && u.Subject == ConfigPod && !r.condemn(u) {
+	if u.ends() && u.Subject == ConfigPod && !r.evictSuccessor(u) {
 		t.discard(r, out)
 	}
 	r.latch(u)
@@ -129,13 +129,13 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 	if r.stage.ending() {
 		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
 		if u.Kill.PodStatusFunc {
-			t.rare(r).statusFunc = r.generation
+			t.coldFields(r).statusFunc = r.generation
 		}
 	}
 	return c
 }
 
-// latch keeps what can not be taken back. It does not ask for the stage, so
+// sticky flag keeps what can not be taken back. It does not ask for the stage, so
 // that the order in which such facts arrive makes no difference.
 func (r *record) latch(u *Update) {
 	if u.Facts.Deleted {
@@ -209,7 +209,7 @@ func (t *Table) ticket(r *record, c change, out *Effects) Ticket {
 // schedule draws the consequence of a change for the work on a pod.
 func (t *Table) schedule(r *record, cut bool, out *Effects) {
 	switch {
-	case r.futile():
+	case r.neverStarted():
 		t.finish(r, skipped, out)
 	case r.activity.isRunning():
 		if cut {

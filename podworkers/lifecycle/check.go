@@ -7,9 +7,9 @@ import "fmt"
 // suspect a fault, not for every day.
 func (t *Table) CheckInvariants() error {
 	n := 0
-	inLine := map[uint32]bool{}
-	for name, l := range t.lines {
-		if err := t.checkLine(name, l, inLine); err != nil {
+	awaitsName := map[uint32]bool{}
+	for name, l := range t.nameQueues {
+		if err := t.checkNameQueue(name, l, awaitsName); err != nil {
 			return err
 		}
 	}
@@ -22,7 +22,7 @@ func (t *Table) CheckInvariants() error {
 		if t.byUID[r.uid] != slot {
 			return fmt.Errorf("lifecycle: %s#%d is not indexed", r.uid, r.incarnation)
 		}
-		if fault := t.fault(r, inLine[slot]); fault != "" {
+		if fault := t.fault(r, awaitsName[slot]); fault != "" {
 			return fmt.Errorf("lifecycle: %s#%d: %s (%s)", r.uid, r.incarnation, fault, r.stage)
 		}
 	}
@@ -33,11 +33,11 @@ func (t *Table) CheckInvariants() error {
 }
 
 // fault names what is wrong with one record.
-func (t *Table) fault(r *record, inLine bool) string {
+func (t *Table) fault(r *record, awaitsName bool) string {
 	has := r.latches.has
 	tickets := 0
-	if r.rare != nil {
-		tickets = len(r.rare.tickets)
+	if r.coldFields != nil {
+		tickets = len(r.coldFields.tickets)
 	}
 	switch {
 	case r.slot == 0 || r.incarnation == 0 || r.generation > t.generation:
@@ -70,10 +70,10 @@ func (t *Table) fault(r *record, inLine bool) string {
 		return "I14: the runtime alone does not keep it"
 	case r.successor() != nil && (r.stage == syncing || r.stage == finished):
 		return "I13: its successor waits for nothing"
-	case r.futile() && r.stage != finished:
+	case r.neverStarted() && r.stage != finished:
 		return "B-065: it can never start"
-	case inLine && (!has(static) || r.stage >= terminated), r.fullName != "" && r.stage < terminated && !inLine:
-		return "I11: its place in line"
+	case awaitsName && (!has(static) || r.stage >= terminated), r.fullName != "" && r.stage < terminated && !awaitsName:
+		return "I11: its place in the name queue"
 	}
 	return ""
 }
@@ -91,13 +91,13 @@ func (s stage) allows(k Kind) bool {
 	}
 }
 
-// checkLine walks the line of a full name.
-func (t *Table) checkLine(name string, l line, seen map[uint32]bool) error {
+// checkNameQueue walks the queue of a full name.
+func (t *Table) checkNameQueue(name string, l nameQueue, seen map[uint32]bool) error {
 	before := uint32(0)
 	for slot := l.head; slot != 0; slot = t.slots.at(slot).next {
 		r := t.slots.at(slot)
 		if seen[slot] || r.prev != before || r.fullName != name || !r.used() {
-			return fmt.Errorf("lifecycle: the line for %s is broken at %s", name, r.uid)
+			return fmt.Errorf("lifecycle: the name queue for %s is broken at %s", name, r.uid)
 		}
 		if before != 0 && r.stage == syncing && r.latches.has(started) {
 			return fmt.Errorf("lifecycle: I11: %s has started out of turn", r.uid)
@@ -105,7 +105,7 @@ func (t *Table) checkLine(name string, l line, seen map[uint32]bool) error {
 		seen[slot], before = true, slot
 	}
 	if before == 0 || before != l.tail {
-		return fmt.Errorf("lifecycle: the line for %s ends at the wrong place", name)
+		return fmt.Errorf("lifecycle: the name queue for %s ends at the wrong place", name)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@
 //
 //	idle -- OpWake --> ready -- StartPodSync --> running -- Done --> idle
 //
-// and latches, which are facts that never become false in one incarnation: started,
+// and sticky flags, which are facts that never become false in one incarnation: started,
 // observed by the runtime, deleted, evicted.
 //
 // # The contract of the caller
@@ -65,7 +65,7 @@
 // # Differences from the kubelet
 //
 //   - B-003: an update of nothing is ErrInvalid, not a panic.
-//   - B-009, B-032: deleted and evicted are latched whenever they are said, in
+//   - B-009, B-032: deleted and evicted are sticky whenever they are said, in
 //     any order, of a finished pod too. The kubelet keeps only the first.
 //   - B-013, B-014: the kill of a running pod that is known by then, and was
 //     updated after the runtime was observed (Update.AsOf), is PodDesired; of one
@@ -94,7 +94,7 @@
 //   - B-065: a static pod that must end before it ever started does so in the
 //     update itself; and if the runtime has shown it, it is stopped first.
 //   - B-066: the grace computed for an orphan is passed on.
-//   - B-067, B-071, B-074: nobody polls for a full name, and who asks is in line. It is handed over, in order of
+//   - B-067, B-071, B-074: nobody polls for a full name, and who asks is in the name queue. It is handed over, in order of
 //     arrival, to the next one, which is woken.
 //   - B-073 (#113091, #112998, #107483): a full name is free when the containers
 //     of its pod are stopped, not after the cleanup. For a pod with host ports,
@@ -106,7 +106,7 @@
 //   - B-109: a finished pod never waits for its restart to be forgotten.
 //   - B-112: the sync of an orphan is cancelled.
 //   - B-115: HasConfig and Static are true of a pod that never started as well.
-//   - B-116: a forgotten pod has no place in line to come back to.
+//   - B-116: a forgotten pod has no place in the name queue to come back to.
 //   - B-117: there is no window between waking and taking: the activity is
 //     the lock, and records, lives and work carry numbers.
 //   - Known.ExcludedSources: pods of a source that is not heard, or not complete, are not

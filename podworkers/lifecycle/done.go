@@ -88,7 +88,7 @@ func (t *Table) complete(r *record, out *Effects) {
 }
 
 // stop is reached when nothing of a pod runs any more: whoever waits for that
-// is told, and the full name goes to the next in line. Cleanup keeps neither.
+// is told, and the full name goes to the next in the name queue. Cleanup keeps neither.
 func (t *Table) stop(r *record, out *Effects) {
 	t.move(r, stopped, out)
 	t.resolve(r, Stopped, out)

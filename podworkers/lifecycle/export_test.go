@@ -10,7 +10,7 @@ func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 		b = append(b, r.uid...)
 		b = append(b, byte(r.stage), byte(r.activity), byte(r.latches), byte(r.reason), byte(r.source), byte(r.grace), byte(r.fallback),
 			byte(r.next), byte(r.prev), bits(r.pending, r.queued, r.implicit, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.shown))
-		if x := r.rare; x != nil {
+		if x := r.coldFields; x != nil {
 			f := x.next.facts
 			b = append(b, byte(len(x.tickets)), byte(f.SpecGrace.Seconds), byte(f.DeletionGrace.Seconds),
 				bits(x.statusFunc != 0, x.next.generation != 0, x.next.generation > mark, f.Static))

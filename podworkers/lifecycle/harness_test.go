@@ -412,7 +412,7 @@ func viewString(v lifecycle.View) string {
 			name string
 		}{
 			{!v.Started(), "unstarted"}, {v.Working(), "working"}, {v.Deleted(), "deleted"}, {v.Evicted(), "evicted"},
-			{!v.HasConfig(), "runtime-only"}, {v.RestartRequested(), "restart-requested"}, {v.RestartEvicted(), "restart-evicted"}, {v.AwaitsFullName(), "in-line"},
+			{!v.HasConfig(), "runtime-only"}, {v.RestartRequested(), "restart-requested"}, {v.RestartEvicted(), "restart-evicted"}, {v.AwaitsFullName(), "awaits-name"},
 		} {
 			if f.on {
 				s += " " + f.name

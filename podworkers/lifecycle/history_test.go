@@ -14,7 +14,7 @@ import (
 type history struct {
 	pods    map[types.UID]*trace
 	order   []types.UID            // of first mention
-	lines   map[string][]types.UID // I11: who is in line for a full name
+	lines   map[string][]types.UID // I11: who is in the name queue for a full name
 	tickets []lifecycle.Outcome    // I44: by ticket-1, 0 while open
 	newest  uint64                 // the last generation
 	down    bool

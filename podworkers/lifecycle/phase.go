@@ -87,7 +87,7 @@ func runs(k Kind) activity         { return running + activity(k) }
 func (a activity) isRunning() bool { return a > running }
 func (a activity) kind() Kind      { return Kind(a - running) }
 
-// latches are facts that, once true of an incarnation, stay true.
+// sticky flags are facts that, once true of an incarnation, stay true.
 type latches uint8
 
 const (

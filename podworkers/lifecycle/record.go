@@ -17,12 +17,12 @@ type record struct {
 	fullName        string // static pods only
 	generation      uint64 // of the current content
 	incarnation     uint64
-	grace           int64 // effective, in seconds; 0: not settled
-	fallback        int64 // what the content says about grace; 0: there is no content
-	rare            *rare // nil for nearly all
+	grace           int64       // effective, in seconds; 0: not settled
+	fallback        int64       // what the content says about grace; 0: there is no content
+	coldFields      *coldFields // nil for nearly all
 	slot            uint32
 	version         uint32
-	next, prev      uint32 // neighbours in the line of the full name, or the free list
+	next, prev      uint32 // neighbours in the queue of the full name, or the free list
 	seen            uint32 // the last epoch in which the pod was desired
 	source          uint32 // index+1; 0: only the runtime knows it
 	stage           stage
@@ -44,32 +44,32 @@ func (r *record) used() bool { return r.uid != "" }
 // runtimeOnly is true while nothing but the runtime has spoken of the pod.
 func (r *record) runtimeOnly() bool { return !r.latches.has(config) }
 
-// futile is true for a static pod that has to end before it ever started: no
+// neverStarted is true for a static pod that has to end before it ever started: no
 // container of it exists, so no method of the syncer needs to be called.
-func (r *record) futile() bool {
+func (r *record) neverStarted() bool {
 	return r.stage != syncing && r.latches.has(static) && !r.latches.has(started|observed)
 }
 
-// rare is what few records have: it exists while somebody waits for the end of
+// coldFields are the fields that few records need: they exist while somebody waits for the end of
 // a pod, or a successor waits behind it.
-type rare struct {
+type coldFields struct {
 	tickets    []Ticket
 	statusFunc uint64 // generation of the last update with a status function
 	next       successor
 }
 
-func (x *rare) reset() { *x = rare{tickets: x.tickets[:0]} }
+func (x *coldFields) reset() { *x = coldFields{tickets: x.tickets[:0]} }
 
-// rare returns r's rare part and makes it if need be.
-func (t *Table) rare(r *record) *rare {
-	if r.rare == nil {
-		if n := len(t.rares); n > 0 {
-			r.rare, t.rares = t.rares[n-1], t.rares[:n-1]
+// coldFields returns r's cold fields and makes them if need be.
+func (t *Table) coldFields(r *record) *coldFields {
+	if r.coldFields == nil {
+		if n := len(t.freeColdFields); n > 0 {
+			r.coldFields, t.freeColdFields = t.freeColdFields[n-1], t.freeColdFields[:n-1]
 		} else {
-			r.rare = new(rare)
+			r.coldFields = new(coldFields)
 		}
 	}
-	return r.rare
+	return r.coldFields
 }
 
 // slab keeps records at fixed addresses and re-uses them. Slot 0 is no slot.

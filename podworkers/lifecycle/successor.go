@@ -12,10 +12,10 @@ type successor struct {
 }
 
 func (r *record) successor() *successor {
-	if r.rare == nil || r.rare.next.generation == 0 {
+	if r.coldFields == nil || r.coldFields.next.generation == 0 {
 		return nil
 	}
-	return &r.rare.next
+	return &r.coldFields.next
 }
 
 // follows is true if the update is about the incarnation after the present
@@ -37,16 +37,16 @@ func (t *Table) succeed(r *record, u *Update, out *Effects) {
 		next = *was // What is new about it does not undo its eviction.
 	}
 	next.generation, next.source, next.facts = t.generation, t.source(u.Facts.Source), u.Facts
-	t.rare(r).next = next
+	t.coldFields(r).next = next
 	if r.stage == finished {
 		t.promote(r, out)
 	}
 }
 
-// condemn tells r's successor that it is evicted: it is still wanted, so it has
+// evictSuccessor marks r's successor as evicted: it is still desired, so it has
 // its turn, to say so, but starts nothing. It reports whether there is one of
 // which that is what the update says.
-func (r *record) condemn(u *Update) bool {
+func (r *record) evictSuccessor(u *Update) bool {
 	next := r.successor()
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
 		return false
@@ -64,7 +64,7 @@ func (t *Table) discard(r *record, out *Effects) {
 	if r.successor() == nil {
 		return
 	}
-	r.rare.next = successor{}
+	r.coldFields.next = successor{}
 	emit(out, OpDiscard, r)
 }
 
@@ -73,9 +73,9 @@ func (t *Table) discard(r *record, out *Effects) {
 func (t *Table) promote(r *record, out *Effects) {
 	next := *r.successor()
 	t.unqueue(r, out)
-	x := r.rare
+	x := r.coldFields
 	x.reset()
-	*r = record{uid: r.uid, slot: r.slot, version: r.version, rare: x, seen: r.seen, incarnation: r.incarnation + 1}
+	*r = record{uid: r.uid, slot: r.slot, version: r.version, coldFields: x, seen: r.seen, incarnation: r.incarnation + 1}
 	emit(out, OpPromote, r)
 	t.enter(r, &next.facts)
 	t.learn(r, &next.facts)
@@ -93,6 +93,6 @@ func (t *Table) evict(r *record, s *successor, out *Effects) {
 	t.move(r, asked, out)
 	r.shorten(Grace{}, s.grace)
 	if s.statusFunc {
-		r.rare.statusFunc = r.generation
+		r.coldFields.statusFunc = r.generation
 	}
 }

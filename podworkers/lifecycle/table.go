@@ -5,10 +5,10 @@ import "k8s.io/apimachinery/pkg/types"
 // Table holds the pods of a node. It must not be used concurrently. The zero
 // Table is not ready for use; see New.
 type Table struct {
-	byUID map[types.UID]uint32
-	slots slab
-	lines map[string]line // by full name: who holds it, who waits
-	rares []*rare         // for re-use
+	byUID          map[types.UID]uint32
+	slots          slab
+	nameQueues     map[string]nameQueue // by full name: who holds it, who waits
+	freeColdFields []*coldFields        // for re-use
 
 	sources  []string // in order of first sight; a record's source is index+1
 	excluded []bool   // scratch of SyncKnown, by source
@@ -23,7 +23,7 @@ type Table struct {
 
 // New returns an empty table.
 func New() *Table {
-	return &Table{byUID: make(map[types.UID]uint32), lines: make(map[string]line)}
+	return &Table{byUID: make(map[types.UID]uint32), nameQueues: make(map[string]nameQueue)}
 }
 
 // Generation is the number of the last accepted content. Read it before taking
@@ -53,7 +53,7 @@ func (t *Table) View(uid types.UID) View { return t.view(t.find(uid)) }
 // and whose containers have not been stopped yet. There is at most one; with
 // none the view is that of an unknown pod.
 func (t *Table) Owner(fullName string) View {
-	l, ok := t.lines[fullName]
+	l, ok := t.nameQueues[fullName]
 	if !ok {
 		return t.view(nil)
 	}
@@ -99,9 +99,9 @@ func (t *Table) forget(r *record, o Outcome, out *Effects) {
 	t.unqueue(r, out)
 	emit(out, OpForget, r)
 	t.floor = max(t.floor, r.incarnation)
-	if r.rare != nil {
-		t.rares = append(t.rares, r.rare)
-		r.rare.reset()
+	if r.coldFields != nil {
+		t.freeColdFields = append(t.freeColdFields, r.coldFields)
+		r.coldFields.reset()
 	}
 	delete(t.byUID, r.uid)
 	t.slots.free(r)

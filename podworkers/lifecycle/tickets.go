@@ -2,20 +2,20 @@ package lifecycle
 
 // hold keeps a ticket until the containers of the pod are stopped.
 func (t *Table) hold(r *record, k Ticket) {
-	x := t.rare(r)
+	x := t.coldFields(r)
 	x.tickets = append(x.tickets, k)
 }
 
 // resolve settles all open tickets of a pod. Every way out of Terminating
 // comes through here, which is why none is left behind or settled twice.
 func (t *Table) resolve(r *record, o Outcome, out *Effects) {
-	if r.rare == nil {
+	if r.coldFields == nil {
 		return
 	}
-	for _, k := range r.rare.tickets {
+	for _, k := range r.coldFields.tickets {
 		resolveTicket(out, r, k, o)
 	}
-	r.rare.tickets = r.rare.tickets[:0]
+	r.coldFields.tickets = r.coldFields.tickets[:0]
 }
 
 // resolveTicket says how one kill ended.

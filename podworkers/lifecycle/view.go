@@ -5,17 +5,17 @@ package lifecycle
 // change once every source has delivered: before that a pod that is not known
 // may well be running. The zero View is that of an unknown pod before.
 type View struct {
-	incarnation uint64
-	generation  uint64
-	stage       stage
-	activity    activity
-	latches     latches
-	known       bool
-	synced      bool
-	restart     bool
-	doomed      bool
-	inLine      bool
-	grace       Grace
+	incarnation      uint64
+	generation       uint64
+	stage            stage
+	activity         activity
+	latches          latches
+	known            bool
+	synced           bool
+	restart          bool
+	successorEvicted bool
+	awaitsName       bool
+	grace            Grace
 }
 
 func (t *Table) view(r *record) View {
@@ -24,7 +24,7 @@ func (t *Table) view(r *record) View {
 	}
 	return View{
 		incarnation: r.incarnation, generation: r.generation, stage: r.stage, activity: r.activity, latches: r.latches,
-		known: true, synced: t.synced, restart: r.successor() != nil, doomed: r.successor() != nil && r.rare.next.evicted, inLine: !t.mayRun(r), grace: Grace{r.grace, r.grace != 0},
+		known: true, synced: t.synced, restart: r.successor() != nil, successorEvicted: r.successor() != nil && r.coldFields.next.evicted, awaitsName: !t.mayRun(r), grace: Grace{r.grace, r.grace != 0},
 	}
 }
 
@@ -67,11 +67,11 @@ func (v View) RestartRequested() bool { return v.restart }
 
 // RestartEvicted is true if that incarnation has been evicted while it waits: it
 // begins with its end, and starts nothing.
-func (v View) RestartEvicted() bool { return v.doomed }
+func (v View) RestartEvicted() bool { return v.successorEvicted }
 
 // AwaitsFullName is true for a static pod that must not start yet, because
 // another one holds its full name, or came before it.
-func (v View) AwaitsFullName() bool { return v.inLine }
+func (v View) AwaitsFullName() bool { return v.awaitsName }
 
 // IsPodKnownTerminated is true if the pod is known and none of its containers
 // runs. For admission: an unknown pod was never admitted.

@@ -107,8 +107,8 @@ func (r *record) work() Work {
 	if r.pending {
 		w.Type = r.reason
 	}
-	if r.rare != nil && w.Kind == SyncTerminatingPod {
-		w.PodStatusFunc = r.rare.statusFunc
+	if r.coldFields != nil && w.Kind == SyncTerminatingPod {
+		w.PodStatusFunc = r.coldFields.statusFunc
 	}
 	return w
 }
