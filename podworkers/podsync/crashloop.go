@@ -20,7 +20,7 @@ func (l *incarnation) note(container string, c crash) {
 }
 
 // notBefore are the ends of the crash-loop delays of a pod's containers.
-func (s *Syncer) notBefore(v *visit, now time.Time) map[string]time.Time {
+func (s *Syncer) notBefore(v *syncPass, now time.Time) map[string]time.Time {
 	var held map[string]time.Time
 	for _, rec := range plan.LastExits(v.status, v.incarnation.number) {
 		v.noteExit(rec, now)
@@ -55,7 +55,7 @@ func (c *crash) end() time.Time {
 
 // noteFailure counts a start that has failed and has left the record created: what exits
 // counts by its end.
-func (s *Syncer) noteFailure(v *visit, container string, past *crash) {
+func (s *Syncer) noteFailure(v *syncPass, container string, past *crash) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (s *Syncer) noteFailure(v *visit, container string, past *crash) {
 
 // restarts notes that a container is to be started, and counts that if it has ended
 // before.
-func (s *Syncer) restarts(v *visit, c *v1.Container) {
+func (s *Syncer) restarts(v *syncPass, c *v1.Container) {
 	past, key := v.incarnation.crashes[c.Name], crashKey(c)
 	if past.spec != key {
 		past.spec, past.backoff, past.start = key, workqueue.Backoff{}, attempt{}
@@ -81,7 +81,7 @@ func (s *Syncer) restarts(v *visit, c *v1.Container) {
 
 // startsAgain counts a start of a container that was started before as it is now, and of
 // which no end is known: its start has failed, or the runtime does not show it.
-func (s *Syncer) startsAgain(v *visit, c *v1.Container) {
+func (s *Syncer) startsAgain(v *syncPass, c *v1.Container) {
 	past := v.incarnation.crashes[c.Name]
 	if past.exit.id == "" && past.start.id != "" {
 		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())
@@ -90,14 +90,14 @@ func (s *Syncer) startsAgain(v *visit, c *v1.Container) {
 }
 
 // startSent notes that the start of a container is sent to the runtime.
-func (v *visit) startSent(container, id string) {
+func (v *syncPass) startSent(container, id string) {
 	past := v.incarnation.crashes[container]
 	past.start = attempt{id: id}
 	v.incarnation.note(container, past)
 }
 
 // startFailed notes that it has failed.
-func (v *visit) startFailed(container string, now time.Time) {
+func (v *syncPass) startFailed(container string, now time.Time) {
 	past := v.incarnation.crashes[container]
 	past.start.failed = now
 	v.incarnation.note(container, past)

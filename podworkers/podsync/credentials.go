@@ -13,7 +13,7 @@ import (
 
 // credentials are what the pod may pull an image with. A Secret that cannot be
 // had is no reason not to try: the image may be public.
-func (s *Syncer) credentials(ctx context.Context, v *visit, image string) (auths []runtime.Auth) {
+func (s *Syncer) credentials(ctx context.Context, v *syncPass, image string) (auths []runtime.Auth) {
 	var missing []string
 	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		var secrets []v1.Secret

@@ -62,7 +62,7 @@ func (l *incarnation) killing(id string, by time.Time) *kill {
 
 // forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
-func (v *visit) forgetKills(a *plan.Actions) {
+func (v *syncPass) forgetKills(a *plan.Actions) {
 	if a.KillPod != "" || len(v.incarnation.kills) == 0 {
 		return
 	}
@@ -79,9 +79,9 @@ func (v *visit) forgetKills(a *plan.Actions) {
 	}
 }
 
-// record is the runtime's record of a container, as the visit knows it. Nil:
+// record is the runtime's record of a container, as the sync pass knows it. Nil:
 // there is none.
-func (v *visit) record(id string) *runtime.ContainerStatus {
+func (v *syncPass) record(id string) *runtime.ContainerStatus {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.ID == id {
 			return c

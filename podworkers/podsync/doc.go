@@ -88,7 +88,7 @@
 //
 // What probes have said of a container that runs, and that one was told to end for
 // the sake of the next attempt, is handed to Config.ContainerStates: neither is in the
-// records of a runtime. The first visit of an agent that was started again gives
+// records of a runtime. The first sync pass of an agent that was started again gives
 // probes the former, so that what is ready stays so until its probe says otherwise;
 // another container, by its ID or its start, inherits nothing. The latter is kept
 // before the container is told, so that a success which this node has brought about

@@ -14,7 +14,7 @@ import (
 
 // environment is what a container is told at its start. Its error says what the
 // spec asks for and cannot be had.
-func (s *Syncer) environment(ctx context.Context, v *visit, c *v1.Container) (environ.Environment, error) {
+func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) (environ.Environment, error) {
 	objects, err := s.objects(ctx, v, environ.Needs(c))
 	if err != nil {
 		return environ.Environment{}, err
@@ -31,7 +31,7 @@ func (s *Syncer) environment(ctx context.Context, v *visit, c *v1.Container) (en
 
 // objects finds what a container refers to. What does not exist is left out: it
 // may be optional.
-func (s *Syncer) objects(ctx context.Context, v *visit, needs []environ.Need) (found environ.Objects, err error) {
+func (s *Syncer) objects(ctx context.Context, v *syncPass, needs []environ.Need) (found environ.Objects, err error) {
 	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		found, err = find.Objects(ctx, s.cfg.Objects, v.pod.Namespace, needs)
 		return err
@@ -41,7 +41,7 @@ func (s *Syncer) objects(ctx context.Context, v *visit, needs []environ.Need) (f
 
 // addresses are those of the pod, primary first: of its newest sandbox of this
 // life, or of the node.
-func (v *visit) addresses(node []string) []string {
+func (v *syncPass) addresses(node []string) []string {
 	if v.pod.Spec.HostNetwork {
 		return node
 	}

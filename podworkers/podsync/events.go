@@ -35,12 +35,12 @@ const (
 
 // tell tells people what is as it should be with a pod, or with one of its
 // containers.
-func (s *Syncer) tell(v *visit, container, reason, format string, args ...any) {
+func (s *Syncer) tell(v *syncPass, container, reason, format string, args ...any) {
 	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeNormal, reason, sentence(format, args))
 }
 
 // warn tells people what is not.
-func (s *Syncer) warn(v *visit, container, reason, format string, args ...any) {
+func (s *Syncer) warn(v *syncPass, container, reason, format string, args ...any) {
 	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
 }
 

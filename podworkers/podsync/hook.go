@@ -40,7 +40,7 @@ type hook struct {
 // hook runs a hook. Nil: it was run and succeeded. A *hookFailure, which may be
 // an ErrHookTimeout: it was not. Any other error says that the call was told to
 // stop, and nothing of the hook.
-func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) error {
+func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) error {
 	return s.do(ctx, v, Result{Action: action, Target: h.name}, func() error {
 		began := s.executor.Now()
 		err := s.within(ctx, v, h)
@@ -55,7 +55,7 @@ func (s *Syncer) hook(ctx context.Context, v *visit, action Action, h hook) erro
 }
 
 // within runs a hook until its time is over.
-func (s *Syncer) within(ctx context.Context, v *visit, h hook) error {
+func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 	if h.handler.Sleep != nil {
 		return s.sleep(ctx, deadline.Seconds(h.handler.Sleep.Seconds), h.by)
 	}
@@ -88,7 +88,7 @@ func (s *Syncer) sleep(ctx context.Context, d time.Duration, by time.Time) error
 }
 
 // perform runs a hook that the container takes part in. It ends with ctx.
-func (s *Syncer) perform(ctx context.Context, v *visit, h hook) error {
+func (s *Syncer) perform(ctx context.Context, v *syncPass, h hook) error {
 	switch {
 	case h.handler.Exec == nil && h.handler.HTTPGet == nil:
 		return &hookFailure{text: "its handler is of no kind that is run"} // A tcpSocket fails everywhere.

@@ -17,7 +17,7 @@ import (
 )
 
 // get makes the request of a hook.
-func (s *Syncer) get(ctx context.Context, v *visit, h hook) error {
+func (s *Syncer) get(ctx context.Context, v *syncPass, h hook) error {
 	if s.cfg.HTTP == nil {
 		return &hookFailure{"nobody makes requests here", runtime.ErrUnsupported}
 	}
@@ -37,7 +37,7 @@ func (s *Syncer) get(ctx context.Context, v *visit, h hook) error {
 
 // hookURL is where a hook knocks: the host that it names, or the pod. Its error
 // is for everybody.
-func (s *Syncer) hookURL(v *visit, h hook) (string, error) {
+func (s *Syncer) hookURL(v *syncPass, h hook) (string, error) {
 	get := h.handler.HTTPGet
 	host := get.Host
 	if host == "" {
@@ -75,7 +75,7 @@ func hookPort(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
 }
 
 // podIP is the address of a container's sandbox, or empty.
-func (s *Syncer) podIP(v *visit, containerID string) string {
+func (s *Syncer) podIP(v *syncPass, containerID string) string {
 	rec := v.record(containerID)
 	for i := range v.status.Sandboxes {
 		sandbox := &v.status.Sandboxes[i]

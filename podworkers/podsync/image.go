@@ -19,7 +19,7 @@ import (
 // ensureImage sees to it that a container's image is present, as far as its
 // pull policy allows, and describes it. If it returns no error the image is
 // leased: it stays until release is called.
-func (s *Syncer) ensureImage(ctx context.Context, v *visit, c *v1.Container) (image resolvedImage, err error) {
+func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) (image resolvedImage, err error) {
 	name, err := images.Normalize(c.Image)
 	if err != nil {
 		wrong := because(ErrInvalidImageName, err)
@@ -69,7 +69,7 @@ type resolvedImage struct {
 
 // present looks an image up, and holds it by what the runtime calls it. If it
 // is just being removed under another name, that is waited for.
-func (s *Syncer) present(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) present(ctx context.Context, v *syncPass, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
 	for {
 		image, err := s.inspect(ctx, v, c, name)
 		if err != nil {
@@ -83,7 +83,7 @@ func (s *Syncer) present(ctx context.Context, v *visit, c *v1.Container, name st
 }
 
 // inspect looks an image up.
-func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name string) (resolvedImage, error) {
+func (s *Syncer) inspect(ctx context.Context, v *syncPass, c *v1.Container, name string) (resolvedImage, error) {
 	var image runtime.Image
 	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.Name})
@@ -94,7 +94,7 @@ func (s *Syncer) inspect(ctx context.Context, v *visit, c *v1.Container, name st
 
 // pull fetches an image, unless the last failure was too recent. It takes as
 // long as it takes, within Config.PullTimeout, and ends with ctx.
-func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) pull(ctx context.Context, v *syncPass, c *v1.Container, name string, lease *images.Lease) (resolvedImage, error) {
 	past, now := v.incarnation.pulls[name], s.executor.Now()
 	if wait := s.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
 		if !past.told {
@@ -120,7 +120,7 @@ func (s *Syncer) pull(ctx context.Context, v *visit, c *v1.Container, name strin
 }
 
 // pullFailed notes a failed pull, unless it was we who ended it.
-func (s *Syncer) pullFailed(ctx context.Context, v *visit, container, name string, err error) error {
+func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -166,7 +166,7 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 
 // resolve describes an image that was just pulled. What it wants to run as
 // matters only to those who have to know; its size is for people.
-func (s *Syncer) resolve(ctx context.Context, v *visit, c *v1.Container, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
+func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name string, pulled images.Pulled, lease *images.Lease) (resolvedImage, error) {
 	waited, err := lease.Hold(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err

@@ -23,8 +23,8 @@ type target struct {
 }
 
 // target prepares the kill of a container, or takes it up again. The record is
-// nil if the visit has none.
-func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) time.Duration) target {
+// nil if the sync pass has none.
+func (s *Syncer) target(v *syncPass, id, name, why string, graceOf func(stopInfo) time.Duration) target {
 	rec := v.record(id)
 	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
@@ -34,16 +34,16 @@ func (s *Syncer) target(v *visit, id, name, why string, graceOf func(stopInfo) t
 
 // killPod stops every container of a pod and then its sandboxes, those of
 // previous incarnations too, and sees for itself that nothing runs. It may be repeated.
-func (s *Syncer) killPod(ctx context.Context, v *visit, override *int64, why string) error {
+func (s *Syncer) killPod(ctx context.Context, v *syncPass, override *int64, why string) error {
 	return s.killAll(ctx, v, why, func(stopInfo) time.Duration { return grace(v.pod, nil, override) })
 }
 
 // killAll is killPod, with a grace for each container.
-func (s *Syncer) killAll(ctx context.Context, v *visit, why string, graceOf func(stopInfo) time.Duration) error {
+func (s *Syncer) killAll(ctx context.Context, v *syncPass, why string, graceOf func(stopInfo) time.Duration) error {
 	return s.killed(ctx, v, s.tryKillAll(ctx, v, why, graceOf))
 }
 
-func (s *Syncer) tryKillAll(ctx context.Context, v *visit, why string, graceOf func(stopInfo) time.Duration) error {
+func (s *Syncer) tryKillAll(ctx context.Context, v *syncPass, why string, graceOf func(stopInfo) time.Duration) error {
 	var targets []target
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.State != runtime.StateExited {
@@ -66,7 +66,7 @@ func (s *Syncer) tryKillAll(ctx context.Context, v *visit, why string, graceOf f
 }
 
 // killSome stops single containers, as they are given, in no order (TO-8).
-func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) error {
+func (s *Syncer) killSome(ctx context.Context, v *syncPass, kills []plan.Kill) error {
 	if len(kills) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s *Syncer) killSome(ctx context.Context, v *visit, kills []plan.Kill) erro
 // stopAll stops containers at the same time (TO-1), each within its grace, and
 // those of a whole pod in their order. One that fails does not keep the others
 // (TO-2).
-func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole bool) error {
+func (s *Syncer) stopAll(ctx context.Context, v *syncPass, targets []target, whole bool) error {
 	errs := make([]error, len(targets))
 	q := newQueue(s.executor, targets, whole)
 	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
@@ -101,7 +101,7 @@ func (s *Syncer) stopAll(ctx context.Context, v *visit, targets []target, whole 
 
 // stop stops one container: its hook, its turn, its signal. A call that is cut
 // short has done no harm: the next one takes over, with the grace that is left.
-func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() error) error {
+func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() error) error {
 	if t.created {
 		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
 			return because(ErrKillContainer, err)
@@ -123,7 +123,7 @@ func (s *Syncer) stop(ctx context.Context, v *visit, t *target, await func() err
 
 // signal sends the stop signal, and the kill when the grace that is left is
 // over. A container that is gone has stopped (KC-14).
-func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
+func (s *Syncer) signal(ctx context.Context, v *syncPass, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err // Those before it in the queue were cut short: it has not had its turn.
 	}
@@ -141,7 +141,7 @@ func (s *Syncer) signal(ctx context.Context, v *visit, t *target) error {
 }
 
 // stopSandboxes stops sandboxes of a pod.
-func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why string) error {
+func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	executor.Each(s.executor, 0, len(ids), func(i int) {
 		errs[i] = s.do(ctx, v, Result{Action: KillPodSandbox, Target: ids[i], Why: why}, func() error {
@@ -163,7 +163,7 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *visit, ids []string, why 
 // included: two that are ready would cost the next incarnation its containers. What
 // was stopped and runs was stopped on the runtime's word alone; a container gets
 // no grace next time, a sandbox has none to lose.
-func (s *Syncer) confirm(ctx context.Context, v *visit, stopped []target, nothingLeft bool) error {
+func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, nothingLeft bool) error {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot see whether the pod has stopped: %w", err)

@@ -28,7 +28,7 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 	rt := &shows{}
 	s, err := New(Config{Runtime: rt, Status: struct{ StatusStore }{}})
 	require.NoError(t, err)
-	v := &visit{pod: &v1.Pod{}, incarnation: &incarnation{}}
+	v := &syncPass{pod: &v1.Pod{}, incarnation: &incarnation{}}
 	see := func(states ...runtime.State) error {
 		rt.status.Containers = nil
 		for i, state := range states {

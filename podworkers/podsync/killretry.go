@@ -12,7 +12,7 @@ import (
 // killed notes how a kill has ended, and gives its error the time of the next try: 10,
 // 20, 40 and 60 seconds after failures in a row. A kill that was cut short has not
 // failed.
-func (s *Syncer) killed(ctx context.Context, v *visit, err error) error {
+func (s *Syncer) killed(ctx context.Context, v *syncPass, err error) error {
 	switch {
 	case err == nil:
 		v.incarnation.stops = workqueue.Backoff{}

@@ -14,10 +14,10 @@ import (
 // incarnation is what is remembered of one incarnation of a UID. Only the call that is made
 // for the UID touches it, except for the fields that Forget looks at.
 type incarnation struct {
-	worker uint64 // its number as podworkers counts
-	number uint64 // its number as stamped on sandboxes and containers
-	ended  bool   // SyncTerminatedPod has returned nil
-	visits uint64 // guarded by Syncer.mu: calls so far
+	worker     uint64 // its number as podworkers counts
+	number     uint64 // its number as stamped on sandboxes and containers
+	ended      bool   // SyncTerminatedPod has returned nil
+	syncPasses uint64 // guarded by Syncer.mu: calls so far
 
 	later    bool                   // not the first incarnation of its UID in this process
 	fresh    bool                   // a previous incarnation's status may still be published
@@ -104,14 +104,14 @@ func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *in
 		l.takeUp(newest, pod, status)
 		s.mu.lives[uid] = l
 	case l.worker != worker || l.ended:
-		l = &incarnation{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, visits: l.visits}
+		l = &incarnation{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, syncPasses: l.syncPasses}
 		s.mu.lives[uid] = l
 	case newest > l.number:
 		// Nobody else gives numbers, so these records are from before a restart,
 		// and what this incarnation was begun with did not show them.
 		l.takeUp(newest, pod, status)
 	}
-	l.visits++
+	l.syncPasses++
 	return l
 }
 
@@ -146,7 +146,7 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 	s.mu.Lock()
 	seen := make(map[types.UID]uint64, len(s.mu.lives))
 	for uid, l := range s.mu.lives {
-		seen[uid] = l.visits
+		seen[uid] = l.syncPasses
 	}
 	s.mu.Unlock()
 	for uid := range seen {
@@ -156,8 +156,8 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for uid, visits := range seen {
-		if l := s.mu.lives[uid]; l != nil && l.visits == visits {
+	for uid, syncPasses := range seen {
+		if l := s.mu.lives[uid]; l != nil && l.syncPasses == syncPasses {
 			delete(s.mu.lives, uid)
 		}
 	}
@@ -193,7 +193,7 @@ func (l *incarnation) refused(id string, now time.Time) bool {
 
 // noteExit remembers the last end of a container, if the record of that is seen
 // for the first time.
-func (v *visit) noteExit(rec *runtime.ContainerStatus, now time.Time) {
+func (v *syncPass) noteExit(rec *runtime.ContainerStatus, now time.Time) {
 	past := v.incarnation.crashes[rec.Name]
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return

@@ -30,7 +30,7 @@ const cannotRun = "ContainerCannotRun"
 // have ended. They are read once for each container, and then remembered; what
 // went wrong is said instead, and tried again with the next call. The status is
 // a copy if it has any: others read the one that was observed.
-func (s *Syncer) listen(ctx context.Context, v *visit) *runtime.PodStatus {
+func (s *Syncer) listen(ctx context.Context, v *syncPass) *runtime.PodStatus {
 	var said *runtime.PodStatus
 	var heard map[string]string
 	for i := range v.status.Containers {
@@ -67,7 +67,7 @@ func joined(message, words string) string {
 
 // terminationMessage is what a container of this incarnation wrote down before it ended. Not
 // known: it may be, later.
-func (s *Syncer) terminationMessage(ctx context.Context, v *visit, record *runtime.ContainerStatus) (words string, known bool) {
+func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *runtime.ContainerStatus) (words string, known bool) {
 	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
 		return "", false
 	}
@@ -89,7 +89,7 @@ func (s *Syncer) terminationMessage(ctx context.Context, v *visit, record *runti
 }
 
 // fileWords is what it wrote into its file.
-func (s *Syncer) fileWords(v *visit, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
+func (s *Syncer) fileWords(v *syncPass, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	if s.cfg.Files == nil || isMounted(c, messagePath(c)) {
 		return "", nil
 	}
@@ -150,7 +150,7 @@ func messagePath(c *v1.Container) string {
 
 // messageMount gives an attempt at a container the file for its termination message,
 // unless it has something of its own there (KC-8).
-func (s *Syncer) messageMount(v *visit, c *v1.Container, attempt uint32) ([]runtime.Mount, error) {
+func (s *Syncer) messageMount(v *syncPass, c *v1.Container, attempt uint32) ([]runtime.Mount, error) {
 	at := messagePath(c)
 	if s.cfg.Files == nil || isMounted(c, at) {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 
 // setUp brings the pod's volumes up to date. What runs goes on if that fails,
 // and nothing is started.
-func (s *Syncer) setUp(ctx context.Context, v *visit) error {
+func (s *Syncer) setUp(ctx context.Context, v *syncPass) error {
 	if s.cfg.Volumes == nil || len(v.pod.Spec.Volumes) == 0 {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (s *Syncer) setUp(ctx context.Context, v *visit) error {
 }
 
 // tearDown removes what setUp has made. Nothing of the pod runs any more.
-func (s *Syncer) tearDown(ctx context.Context, v *visit) error {
+func (s *Syncer) tearDown(ctx context.Context, v *syncPass) error {
 	if s.cfg.Volumes == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *Syncer) tearDown(ctx context.Context, v *visit) error {
 }
 
 // mounts are all that a container sees of the host's files.
-func (s *Syncer) mounts(ctx context.Context, v *visit, c *v1.Container, env *environ.Environment, attempt uint32) (mounts []runtime.Mount, err error) {
+func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *environ.Environment, attempt uint32) (mounts []runtime.Mount, err error) {
 	if s.cfg.Volumes != nil && len(c.VolumeMounts) > 0 {
 		if mounts, err = s.cfg.Volumes.Mounts(ctx, v.pod, c, env.Expand); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (s *Syncer) mounts(ctx context.Context, v *visit, c *v1.Container, env *env
 
 // hostsMount gives a container the hosts file of its pod, unless it has one of
 // its own, or the pod has no address to write down.
-func (s *Syncer) hostsMount(v *visit, c *v1.Container) ([]runtime.Mount, error) {
+func (s *Syncer) hostsMount(v *syncPass, c *v1.Container) ([]runtime.Mount, error) {
 	const at = "/etc/hosts"
 	ips := v.addresses(s.cfg.HostIPs)
 	if isMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {

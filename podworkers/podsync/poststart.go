@@ -19,7 +19,7 @@ const postStartFailed = "its PostStart hook was no success"
 // postStart tells a container that it has been started, if it wants to be told.
 // That it runs is published before (outer 4.19). A container whose hook fails
 // is killed within its normal grace (KC-5).
-func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id string) error {
+func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id string) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s *Syncer) postStart(ctx context.Context, v *visit, c *v1.Container, id st
 // showRunning publishes a pod as it is in the middle of a sync, as far as the
 // runtime shows it: a hook may take long. The hook of a pod that was made in this
 // sync learns its address here.
-func (s *Syncer) showRunning(ctx context.Context, v *visit) {
+func (s *Syncer) showRunning(ctx context.Context, v *syncPass) {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
 		return // It is shown later, then.
@@ -65,7 +65,7 @@ func (s *Syncer) showRunning(ctx context.Context, v *visit) {
 
 // unstarted changes what a status says of the containers whose PostStart hook is
 // not known to have been a success: they run, and have not started.
-func (s *Syncer) unstarted(v *visit, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
+func (s *Syncer) unstarted(v *syncPass, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
 	if len(v.incarnation.unwelcome) == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func (s *Syncer) unstarted(v *visit, status *v1.PodStatus, change func(*v1.Conta
 // finishHooks ends the containers that run although their PostStart hook was no
 // success: it was cut short, or the kill after it has failed. An agent that is
 // started again does not know of them any more, and lets them run (KC-6).
-func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
+func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
 	var targets []target
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
@@ -100,13 +100,13 @@ func (s *Syncer) finishHooks(ctx context.Context, v *visit) error {
 }
 
 // unwelcome is a container as a target, within its normal grace.
-func (s *Syncer) unwelcome(v *visit, id, name string) target {
+func (s *Syncer) unwelcome(v *syncPass, id, name string) target {
 	return s.target(v, id, name, postStartFailed, func(stopInfo) time.Duration { return grace(v.pod, nil, nil) })
 }
 
 // stopRejected stops containers whose hook was no success, and shows that they have
 // stopped.
-func (s *Syncer) stopRejected(ctx context.Context, v *visit, targets []target) error {
+func (s *Syncer) stopRejected(ctx context.Context, v *syncPass, targets []target) error {
 	if len(targets) == 0 {
 		return nil
 	}

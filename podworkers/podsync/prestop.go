@@ -10,7 +10,7 @@ import (
 // preStop tells a container that it is about to be stopped, if it wants to be
 // told, has not been told in this kill, and has time for it (KC-12). A hook that
 // fails changes nothing; its error says that the call was told to stop.
-func (s *Syncer) preStop(ctx context.Context, v *visit, t *target) error {
+func (s *Syncer) preStop(ctx context.Context, v *syncPass, t *target) error {
 	if t.preStop == nil || t.kill.told || !s.executor.Now().Before(t.kill.by) {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addProbes tells the prober of a pod. On the first visit of a life it is told
+// addProbes tells the prober of a pod. On the first sync pass of a life it is told
 // first what was published of it, if something was, by an agent before this one
 // too: what was ready before the agent was started again is ready still (PR-5).
-func (s *Syncer) addProbes(v *visit) {
+func (s *Syncer) addProbes(v *syncPass) {
 	if !hasProbes(v.pod) {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *Syncer) addProbes(v *visit) {
 }
 
 // probed are the verdicts on the containers of a pod that run.
-func (s *Syncer) probed(v *visit) map[string]plan.Probed {
+func (s *Syncer) probed(v *syncPass) map[string]plan.Probed {
 	if !hasProbes(v.pod) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // publish says how the pod is, as far as the runtime has shown it, and returns
 // what it said. terminal: nothing of the pod runs, or will.
-func (s *Syncer) publish(ctx context.Context, v *visit, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
+func (s *Syncer) publish(ctx context.Context, v *syncPass, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
 		Ending: v.ending, Initialized: v.incarnation.initialized, Replaced: v.incarnation.memory.replaced, Static: podmanager.IsStaticPod(v.pod), Reasons: v.incarnation.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
@@ -50,7 +50,7 @@ func (s *Syncer) statusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatu
 }
 
 // observed tells the prober what has been stored of the pod (PR-4).
-func (s *Syncer) observed(v *visit) {
+func (s *Syncer) observed(v *syncPass) {
 	if !hasProbes(v.pod) {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *Syncer) observed(v *visit) {
 
 // dropReasons forgets why a container waited that runs by now, though its start
 // seemed to have failed: how it ends later is another matter.
-func (v *visit) dropReasons(status *v1.PodStatus) {
+func (v *syncPass) dropReasons(status *v1.PodStatus) {
 	if len(v.incarnation.reasons) == 0 {
 		return
 	}
@@ -81,13 +81,13 @@ func (v *visit) dropReasons(status *v1.PodStatus) {
 
 // isNews reports whether a container waits for another reason than it did when
 // its start failed last: people are told of what lasts once.
-func (v *visit) isNews(container string, err error) bool {
+func (v *syncPass) isNews(container string, err error) bool {
 	reason, ok := waiting(err)
 	return !ok || v.incarnation.reasons[container] != reason
 }
 
 // explain notes why a container could not be started, or that it could.
-func (v *visit) explain(container string, err error) {
+func (v *syncPass) explain(container string, err error) {
 	if err == nil {
 		delete(v.incarnation.reasons, container)
 		return

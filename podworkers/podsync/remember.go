@@ -43,7 +43,7 @@ type ContainerStates interface {
 	// later finds them. The states are only read, and not kept.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
 	// ConsumeContainers returns what a process before this one has kept of a pod, at
-	// the first visit of it. It is asked once, and returns nothing for a pod that was
+	// the first sync pass of it. It is asked once, and returns nothing for a pod that was
 	// replaced under its UID.
 	ConsumeContainers(pod *v1.Pod) []ContainerState
 	// DropContainers forgets what was kept of a pod, if anything was.
@@ -65,7 +65,7 @@ type remembered struct {
 }
 
 // recall asks what a process before this one has kept of the pod's containers.
-func (s *Syncer) recall(v *visit) {
+func (s *Syncer) recall(v *syncPass) {
 	m := &v.incarnation.memory
 	if m.recalled || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
 		return
@@ -92,7 +92,7 @@ func (m *remembered) replace(name, id string) {
 
 // asBefore is what was published of the containers that still run, by a process
 // before this one: probes go on from there, and say themselves how it is now (PR-5).
-func (s *Syncer) asBefore(v *visit) *v1.PodStatus {
+func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
 	var status v1.PodStatus
 	for i := range v.incarnation.memory.before {
 		b := &v.incarnation.memory.before[i]
@@ -110,7 +110,7 @@ func (s *Syncer) asBefore(v *visit) *v1.PodStatus {
 
 // toReplace notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
-func (s *Syncer) toReplace(v *visit, name, id string) {
+func (s *Syncer) toReplace(v *syncPass, name, id string) {
 	m := &v.incarnation.memory
 	if m.replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
 		return
@@ -120,7 +120,7 @@ func (s *Syncer) toReplace(v *visit, name, id string) {
 }
 
 // toReplaceAll is toReplace for all that runs of a pod, whose sandbox is replaced.
-func (s *Syncer) toReplaceAll(v *visit) {
+func (s *Syncer) toReplaceAll(v *syncPass) {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Incarnation == v.incarnation.number && c.State == runtime.StateRunning {
 			s.toReplace(v, c.Name, c.ID)
@@ -129,7 +129,7 @@ func (s *Syncer) toReplaceAll(v *visit) {
 }
 
 // remember keeps what is known of the containers of a pod that goes on.
-func (s *Syncer) remember(v *visit) {
+func (s *Syncer) remember(v *syncPass) {
 	if s.cfg.ContainerStates == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func onlyBetter(saved, states []ContainerState) bool {
 
 // states are those to be kept: of what has been probed with success and runs, and
 // of what was told to end and has no successor yet, in the order of their names.
-func (s *Syncer) states(v *visit) []ContainerState {
+func (s *Syncer) states(v *syncPass) []ContainerState {
 	var states []ContainerState
 	s.read(v, func(stored *v1.PodStatus) {
 		for _, list := range [...][]v1.ContainerStatus{stored.InitContainerStatuses, stored.ContainerStatuses} {
@@ -204,7 +204,7 @@ func (s *Syncer) states(v *visit) []ContainerState {
 
 // stateOf is what is to be kept of a container by its status, if anything is:
 // without a probe it is as it is seen.
-func (s *Syncer) stateOf(v *visit, c *v1.ContainerStatus) (ContainerState, bool) {
+func (s *Syncer) stateOf(v *syncPass, c *v1.ContainerStatus) (ContainerState, bool) {
 	id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
 	if !ours || c.State.Running == nil || !started && !c.Ready || !isProbed(v.pod, c.Name) {
@@ -243,7 +243,7 @@ func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool
 }
 
 // forgetContainers drops what was kept of the containers of a pod that has ended.
-func (s *Syncer) forgetContainers(v *visit) {
+func (s *Syncer) forgetContainers(v *syncPass) {
 	if s.cfg.ContainerStates == nil || len(v.incarnation.memory.saved) == 0 {
 		return
 	}

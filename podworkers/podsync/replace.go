@@ -32,7 +32,7 @@ func (b *sandboxes) news(attempt uint32) bool {
 }
 
 // sandboxNotBefore is when the next sandbox may be made. Zero: at once.
-func (s *Syncer) sandboxNotBefore(v *visit, now time.Time) time.Time {
+func (s *Syncer) sandboxNotBefore(v *syncPass, now time.Time) time.Time {
 	b := &v.incarnation.sandbox
 	if b.id == "" || b.counted {
 		return time.Time{}
@@ -56,7 +56,7 @@ func (b *sandboxes) made(id string) { b.id, b.counted = id, false }
 
 // heldBack is the error of a pod of which something is to be replaced and waits. Nil:
 // nothing is.
-func (s *Syncer) heldBack(v *visit, a *plan.Actions) error {
+func (s *Syncer) heldBack(v *syncPass, a *plan.Actions) error {
 	var errs []error
 	for _, h := range a.Held {
 		what := "sandbox"
@@ -71,7 +71,7 @@ func (s *Syncer) heldBack(v *visit, a *plan.Actions) error {
 
 // contradictions tells people of what is replaced because the runtime reports
 // otherwise than it was asked for: of each field once.
-func (s *Syncer) contradictions(v *visit, a *plan.Actions) {
+func (s *Syncer) contradictions(v *syncPass, a *plan.Actions) {
 	why := a.KillPod
 	if why == "" {
 		why = a.CreateSandbox
@@ -95,7 +95,7 @@ func (s *Syncer) contradictions(v *visit, a *plan.Actions) {
 
 // isContradiction reports whether a sandbox is replaced for what the runtime reports
 // of it, and not because it died: one that is not ready may have, once.
-func (v *visit) isContradiction(why plan.Why) bool {
+func (v *syncPass) isContradiction(why plan.Why) bool {
 	switch why {
 	case plan.WhyNetworkMode, plan.WhyNoAddress:
 		return true
@@ -107,7 +107,7 @@ func (v *visit) isContradiction(why plan.Why) bool {
 
 // madeSandbox is the sandbox that is replaced, as the runtime reports it; nil if it
 // does not.
-func (v *visit) madeSandbox(why plan.Why) *runtime.SandboxStatus {
+func (v *syncPass) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 	for i := range v.status.Sandboxes {
 		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == v.incarnation.sandbox.id {
 			return sandbox
@@ -120,13 +120,13 @@ func (v *visit) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 }
 
 // stillWants reports whether a container is wanted as it was made.
-func (v *visit) stillWants(container, hash string) bool {
+func (v *syncPass) stillWants(container, hash string) bool {
 	c := containers.Named(containers.All(v.pod), container)
 	return c != nil && plan.SpecHash(c) == hash
 }
 
 // contradicts tells people of one field.
-func (s *Syncer) contradicts(v *visit, container string, d plan.Difference) {
+func (s *Syncer) contradicts(v *syncPass, container string, d plan.Difference) {
 	if key := container + "/" + d.Field; !v.incarnation.mismatches[key] {
 		if v.incarnation.mismatches == nil {
 			v.incarnation.mismatches = make(map[string]bool)

@@ -54,7 +54,7 @@ func HasPodHash(pod *v1.Pod, hash string) bool { return plan.HasHash(pod, hash) 
 
 // sandboxRequest is what the runtime is told of a pod. Its error says what the
 // spec asks for and cannot be.
-func (s *Syncer) sandboxRequest(v *visit, attempt uint32) (runtime.RunSandboxRequest, error) {
+func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandboxRequest, error) {
 	spec := &v.pod.Spec
 	names, err := s.cfg.DNS.names(v.pod)
 	if err != nil {
@@ -112,7 +112,7 @@ func claim(pod *v1.Pod) string {
 
 // containerRequest is what the runtime is told of a container. Its error says
 // what the spec asks for and cannot be.
-func (s *Syncer) containerRequest(ctx context.Context, v *visit, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
+func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	security, err := security(v.pod, c, image)
 	if err == nil {

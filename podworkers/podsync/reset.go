@@ -11,7 +11,7 @@ import (
 // them begin anew in the same sandbox. The records go in the order given: those
 // that are the reason go last, and a crash in the middle leaves it to the next
 // sync (CA-21).
-func (s *Syncer) reset(ctx context.Context, v *visit, all []plan.Kill) error {
+func (s *Syncer) reset(ctx context.Context, v *syncPass, all []plan.Kill) error {
 	var alive []plan.Kill
 	for _, k := range all {
 		if v.state(k.ID).MayRun() {
@@ -29,8 +29,8 @@ func (s *Syncer) reset(ctx context.Context, v *visit, all []plan.Kill) error {
 	return nil
 }
 
-// state is what a container of the visit was seen in; unknown if there is none.
-func (v *visit) state(id string) runtime.State {
+// state is what a container of the sync pass was seen in; unknown if there is none.
+func (v *syncPass) state(id string) runtime.State {
 	if rec := v.record(id); rec != nil {
 		return rec.State
 	}

@@ -44,15 +44,15 @@ type Result struct {
 // changed tells that something was done for a pod, if something was: with
 // whatever result, as a call that failed may have had an effect. A pod that
 // only waits has not changed, or it would be looked at again and again.
-func (s *Syncer) changed(v *visit) {
+func (s *Syncer) changed(v *syncPass) {
 	if s.cfg.Changed != nil && v.touched.Load() {
 		s.cfg.Changed(v.pod.UID)
 	}
 }
 
 // do does one thing of a sync, and tells of it. It returns what f returns. It
-// may be called concurrently for one visit.
-func (s *Syncer) do(ctx context.Context, v *visit, r Result, f func() error) error {
+// may be called concurrently for one sync pass.
+func (s *Syncer) do(ctx context.Context, v *syncPass, r Result, f func() error) error {
 	r.UID = v.pod.UID
 	began := s.executor.Now()
 	r.Err = f()

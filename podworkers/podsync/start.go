@@ -17,7 +17,7 @@ import (
 
 // start brings one container up in a sandbox, unless it is held by its crash
 // loop. Its error says why it waits, and when to come back.
-func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
+func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Start, sandbox string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Syncer) start(ctx context.Context, v *visit, st *plan.Start, sandbox st
 }
 
 // held is the error of a container that must wait for its next restart.
-func (s *Syncer) held(v *visit, st *plan.Start) error {
+func (s *Syncer) held(v *syncPass, st *plan.Start) error {
 	name := st.Container.Name
 	past := v.incarnation.crashes[name]
 	if !past.told.Equal(st.HeldUntil) { // Once for each wait, however often the pod is looked at.
@@ -54,7 +54,7 @@ func (s *Syncer) held(v *visit, st *plan.Start) error {
 }
 
 // bringUp goes the way of a container: image, record, run.
-func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox string) error {
+func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Start, sandbox string) error {
 	c := st.Container
 	if id := v.found(st, sandbox, s.executor.Now()); id != "" {
 		s.restarts(v, c)
@@ -99,7 +99,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *visit, st *plan.Start, sandbox 
 }
 
 // launch starts a container that has a record.
-func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id string, attempt uint32) error {
+func (s *Syncer) launch(ctx context.Context, v *syncPass, c *v1.Container, id string, attempt uint32) error {
 	v.noteStart(c, id, attempt, s.executor.Now())
 	if err := s.run(ctx, v, c.Name, id); err != nil {
 		if neverRan(err) {
@@ -115,7 +115,7 @@ func (s *Syncer) launch(ctx context.Context, v *visit, c *v1.Container, id strin
 // started, and not replaced: the runtime refuses that if a call of that agent
 // has started it, or is about to, while a record that was seen unstarted a moment
 // ago may go with all that has been since. One that does not start is replaced.
-func (v *visit) found(st *plan.Start, sandbox string, now time.Time) string {
+func (v *syncPass) found(st *plan.Start, sandbox string, now time.Time) string {
 	if len(st.Remove) != 1 {
 		return ""
 	}
@@ -135,7 +135,7 @@ const patience = 2 * time.Minute
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number
 // is not to be used again (KC-2).
-func (s *Syncer) recount(v *visit, st *plan.Start) {
+func (s *Syncer) recount(v *syncPass, st *plan.Start) {
 	if s.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}
@@ -149,7 +149,7 @@ func (s *Syncer) recount(v *visit, st *plan.Start) {
 
 // removeCreated drops records that never ran, and sees for itself that they are
 // gone: if the start of one is under way it must not be followed by another.
-func (s *Syncer) removeCreated(ctx context.Context, v *visit, ids []string) error {
+func (s *Syncer) removeCreated(ctx context.Context, v *syncPass, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (s *Syncer) removeCreated(ctx context.Context, v *visit, ids []string) erro
 }
 
 // create makes the container's record.
-func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContainerRequest) (id string, err error) {
+func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateContainerRequest) (id string, err error) {
 	err = s.commit(ctx, v, func(ctx context.Context) (err error) {
 		id, err = s.cfg.Runtime.CreateContainer(ctx, req)
 		return err
@@ -190,7 +190,7 @@ func (s *Syncer) create(ctx context.Context, v *visit, req runtime.CreateContain
 // perhapsDone is the error of a call that was to make something. Its reply may have been
 // lost: if there is what it was to make, that is seen, and used, soon. Otherwise the
 // error stands as it is.
-func (s *Syncer) perhapsDone(ctx context.Context, v *visit, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
+func (s *Syncer) perhapsDone(ctx context.Context, v *syncPass, err error, container func(*runtime.ContainerStatus) bool, sandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // Each has its own way.
 	}
@@ -212,7 +212,7 @@ func (s *Syncer) perhapsDone(ctx context.Context, v *visit, err error, container
 }
 
 // madeContainer notes what a container was made with.
-func (v *visit) madeContainer(req *runtime.CreateContainerRequest) {
+func (v *syncPass) madeContainer(req *runtime.CreateContainerRequest) {
 	past := v.incarnation.crashes[req.Name]
 	past.made = plan.Made{
 		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
@@ -221,7 +221,7 @@ func (v *visit) madeContainer(req *runtime.CreateContainerRequest) {
 }
 
 // run has the runtime start a container.
-func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
+func (s *Syncer) run(ctx context.Context, v *syncPass, name, id string) error {
 	v.startSent(name, id)
 	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
@@ -245,19 +245,19 @@ func (s *Syncer) run(ctx context.Context, v *visit, name, id string) error {
 }
 
 // failed tells people why a container did not come up.
-func (s *Syncer) failed(v *visit, container string, err error) {
+func (s *Syncer) failed(v *syncPass, container string, err error) {
 	s.warn(v, container, eventFailed, "Error: %v", err)
 }
 
 // removeContainer drops the record of a container that does not run.
-func (s *Syncer) removeContainer(ctx context.Context, v *visit, id, why string) error {
+func (s *Syncer) removeContainer(ctx context.Context, v *syncPass, id, why string) error {
 	return s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id}, why)
 }
 
 // removeUnstarted drops the record of a container that was only created when it
 // was looked at. A start that an agent sent before it died may have come since:
 // then its record stays, as what has run is not to run again for want of one.
-func (s *Syncer) removeUnstarted(ctx context.Context, v *visit, id string) error {
+func (s *Syncer) removeUnstarted(ctx context.Context, v *syncPass, id string) error {
 	err := s.drop(ctx, v, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
 	if err == nil {
 		s.forgetStart(v, id)
@@ -265,14 +265,14 @@ func (s *Syncer) removeUnstarted(ctx context.Context, v *visit, id string) error
 	return err
 }
 
-func (s *Syncer) drop(ctx context.Context, v *visit, req runtime.RemoveContainerRequest, why string) error {
+func (s *Syncer) drop(ctx context.Context, v *syncPass, req runtime.RemoveContainerRequest, why string) error {
 	return s.do(ctx, v, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
 		return s.commit(ctx, v, func(ctx context.Context) error { return s.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 
 // removeSandbox drops a sandbox that nobody uses.
-func (s *Syncer) removeSandbox(ctx context.Context, v *visit, id, why string) error {
+func (s *Syncer) removeSandbox(ctx context.Context, v *syncPass, id, why string) error {
 	return s.do(ctx, v, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
 		return s.commit(ctx, v, func(ctx context.Context) error {
 			return s.cfg.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})

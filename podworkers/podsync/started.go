@@ -24,7 +24,7 @@ type started struct {
 }
 
 // noteStart remembers that the runtime is asked for a start.
-func (v *visit) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
+func (v *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
 	if v.incarnation.started == nil {
 		v.incarnation.started = make(map[string]started)
 	}
@@ -33,7 +33,7 @@ func (v *visit) noteStart(c *v1.Container, id string, attempt uint32, now time.T
 
 // forgetStart drops the start of a container, if that is the last one: it has not
 // taken place. Kills that are made in parallel may call it at once.
-func (s *Syncer) forgetStart(v *visit, id string) {
+func (s *Syncer) forgetStart(v *syncPass, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, begun := range v.incarnation.started {
@@ -51,7 +51,7 @@ func neverRan(err error) bool {
 }
 
 // see takes the pod as it was just looked at.
-func (v *visit) see(status *runtime.PodStatus) {
+func (v *syncPass) see(status *runtime.PodStatus) {
 	v.status = status
 	v.incarnation.looks++
 }
@@ -59,7 +59,7 @@ func (v *visit) see(status *runtime.PodStatus) {
 // addStarted adds to a published status the starts that it does not tell of, as far as
 // the runtime was looked at since: a container with a record is what that says, and one
 // without has vanished.
-func (s *Syncer) addStarted(v *visit, status *v1.PodStatus) {
+func (s *Syncer) addStarted(v *syncPass, status *v1.PodStatus) {
 	s.eachUntold(v, status, func(c *v1.ContainerStatus, begun *started) {
 		if !s.tells(c, begun) {
 			s.addStart(c, begun)
@@ -72,7 +72,7 @@ func (s *Syncer) addStarted(v *visit, status *v1.PodStatus) {
 }
 
 // forgetTold drops the starts that what is stored of a pod tells of.
-func (s *Syncer) forgetTold(v *visit) {
+func (s *Syncer) forgetTold(v *syncPass) {
 	if !v.untold() {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *Syncer) forgetTold(v *visit) {
 
 // eachUntold calls do with the status of each container that was started and that was
 // looked at since.
-func (s *Syncer) eachUntold(v *visit, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
+func (s *Syncer) eachUntold(v *syncPass, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
 	if len(v.incarnation.started) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
 }
 
 // untold reports whether there may be starts that the published status does not tell of.
-func (v *visit) untold() bool {
+func (v *syncPass) untold() bool {
 	for _, begun := range v.incarnation.started {
 		if begun.look < v.incarnation.looks {
 			return true

@@ -96,7 +96,7 @@ func asJSON(v any) string {
 
 // stopInfo is what the pod says of one of its containers, or else what its
 // record does: it is of a previous incarnation, or the pod is not known any more.
-func (v *visit) stopInfo(name string, rec *runtime.ContainerStatus) stopInfo {
+func (v *syncPass) stopInfo(name string, rec *runtime.ContainerStatus) stopInfo {
 	if rec == nil || rec.Incarnation == v.incarnation.number {
 		if c := containers.Named(containers.All(v.pod), name); c != nil {
 			info := stopInfo{ports: c.Ports, order: stopOrder(v.pod, name)}

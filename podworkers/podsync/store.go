@@ -37,7 +37,7 @@ type StatusReader interface {
 
 // store publishes a status and reports whether it did: a status that was made without
 // knowing the one before is not published.
-func (s *Syncer) store(v *visit, status v1.PodStatus) bool {
+func (s *Syncer) store(v *syncPass, status v1.PodStatus) bool {
 	switch {
 	case v.storeErr != nil:
 	case v.incarnation.fresh:
@@ -55,8 +55,8 @@ func (s *Syncer) finish(pod *v1.Pod) error {
 }
 
 // stored is what was published last, of whatever incarnation. None is known if the store
-// panics, which ends the visit with an error.
-func (s *Syncer) stored(v *visit) (status v1.PodStatus, ok bool) {
+// panics, which ends the sync pass with an error.
+func (s *Syncer) stored(v *syncPass) (status v1.PodStatus, ok bool) {
 	err := s.guard.Do("Status.GetPodStatus", func() { status, ok = s.cfg.Status.GetPodStatus(v.pod.UID) })
 	if err != nil {
 		v.storeErr = err
@@ -67,7 +67,7 @@ func (s *Syncer) stored(v *visit) (status v1.PodStatus, ok bool) {
 // published is the newest status of this incarnation, to be changed at will. Nil: there
 // is none yet, and if a previous incarnation left one it is not this pod's. What was started
 // since is added.
-func (s *Syncer) published(v *visit) *v1.PodStatus {
+func (s *Syncer) published(v *syncPass) *v1.PodStatus {
 	if v.incarnation.fresh {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *Syncer) published(v *visit) *v1.PodStatus {
 
 // read is published for those who change nothing of it: look is called with it if
 // there is one.
-func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
+func (s *Syncer) read(v *syncPass, look func(*v1.PodStatus)) {
 	if s.statuses != nil && !v.incarnation.fresh && !v.untold() {
 		err := s.guard.Do("Status.ReadPodStatus", func() { s.statuses.ReadPodStatus(v.pod.UID, look) })
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *Syncer) read(v *visit, look func(*v1.PodStatus)) {
 
 // took reports whether what was published of a pod is what is stored of it. A status
 // that the runtime shows and that cannot follow the one before is refused.
-func (s *Syncer) took(v *visit, said *v1.PodStatus) (is bool) {
+func (s *Syncer) took(v *syncPass, said *v1.PodStatus) (is bool) {
 	s.read(v, func(stored *v1.PodStatus) {
 		is = stored.Phase == said.Phase && stored.Reason == said.Reason && stored.Message == said.Message
 	})

@@ -19,7 +19,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	v := s.visit(ctx, pod, podStatus)
+	v := s.syncPass(ctx, pod, podStatus)
 	v.incarnation.looks++ // It was looked at after the last call.
 	if err := s.lookTwice(ctx, v); err != nil {
 		return false, err
@@ -62,7 +62,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 }
 
 // decide asks plan what to do, and remembers what it has found out.
-func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
+func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Actions {
 	now := s.executor.Now()
 	actions := plan.Decide(plan.Input{
 		Pod: v.pod, Status: v.status, Incarnation: v.incarnation.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
@@ -79,7 +79,7 @@ func (s *Syncer) decide(v *visit, published *v1.PodStatus) plan.Actions {
 
 // beginAnew starts what was reset, as far as it goes now: nothing else would
 // make the pod look changed (SP-14).
-func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
+func (s *Syncer) beginAnew(ctx context.Context, v *syncPass) error {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
@@ -98,7 +98,7 @@ func (s *Syncer) beginAnew(ctx context.Context, v *visit) error {
 
 // lookTwice asks the runtime itself before a container that has run counts as
 // gone: one observation without it is not enough to start it a second time.
-func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
+func (s *Syncer) lookTwice(ctx context.Context, v *syncPass) error {
 	vanished := false
 	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.incarnation.number, old) })
 	if !vanished || v.storeErr != nil {
@@ -115,7 +115,7 @@ func (s *Syncer) lookTwice(ctx context.Context, v *visit) error {
 // act does what was decided: ends what must end, then starts. Where nothing
 // runs, ending is only tidying up before a new sandbox, and waits until that can
 // be made: otherwise each retry would tidy up again.
-func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
+func (s *Syncer) act(ctx context.Context, v *syncPass, a *plan.Actions) error {
 	v.starting = a.Containers
 	s.contradictions(v, a)
 	tidies := a.CreateSandbox != "" && !v.status.MayRun()
@@ -142,7 +142,7 @@ func (s *Syncer) act(ctx context.Context, v *visit, a *plan.Actions) error {
 }
 
 // begin starts what is to be started, in a new sandbox if need be.
-func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err error) {
+func (s *Syncer) begin(ctx context.Context, v *syncPass, a *plan.Actions) (err error) {
 	if s.cfg.Logs != nil {
 		if err := s.cfg.Logs.SetUp(v.ref()); err != nil {
 			return fmt.Errorf("podsync: the directory for the logs: %w", err)
@@ -172,7 +172,7 @@ func (s *Syncer) begin(ctx context.Context, v *visit, a *plan.Actions) (err erro
 
 // lookAtSandbox finds out the addresses of a new sandbox, where a container is
 // told of them.
-func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
+func (s *Syncer) lookAtSandbox(ctx context.Context, v *syncPass) error {
 	if v.pod.Spec.HostNetwork || s.cfg.Files == nil && !tellsAddresses(v.pod) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *visit) error {
 
 // clear ends and removes what is in the way. If a kill fails nothing may be
 // started; a record that cannot be removed is in nobody's way.
-func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
+func (s *Syncer) clear(ctx context.Context, v *syncPass, a *plan.Actions) error {
 	if a.KillPod != "" {
 		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.incarnation.sandbox.news(a.SandboxAttempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
@@ -225,7 +225,7 @@ func (s *Syncer) clear(ctx context.Context, v *visit, a *plan.Actions) error {
 
 // ready asks whether anything can be started now. It is asked only before a
 // start: a network that is down is no reason to touch what runs.
-func (s *Syncer) ready(ctx context.Context, v *visit) error {
+func (s *Syncer) ready(ctx context.Context, v *syncPass) error {
 	if s.reporter == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (s *Syncer) ready(ctx context.Context, v *visit) error {
 }
 
 // createSandbox makes the pod's next sandbox.
-func (s *Syncer) createSandbox(ctx context.Context, v *visit, a *plan.Actions) (id string, err error) {
+func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, a *plan.Actions) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

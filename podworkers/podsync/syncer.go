@@ -64,8 +64,8 @@ func New(cfg Config) (*Syncer, error) {
 	return s, nil
 }
 
-// visit is one call for one pod.
-type visit struct {
+// syncPass is one call for one pod.
+type syncPass struct {
 	pod         *v1.Pod
 	incarnation *incarnation
 	status      *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
@@ -78,18 +78,18 @@ type visit struct {
 	touched   atomic.Bool  // a call was sent that may have changed the pod's records
 }
 
-// visit begins a call. status may be nil.
-func (s *Syncer) visit(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *visit {
+// sync pass begins a call. status may be nil.
+func (s *Syncer) syncPass(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *syncPass {
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
 	}
-	v := &visit{pod: pod, incarnation: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
+	v := &syncPass{pod: pod, incarnation: s.live(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 	s.recall(v)
 	return v
 }
 
 // ref names the pod to the runtime.
-func (v *visit) ref() runtime.PodRef {
+func (v *syncPass) ref() runtime.PodRef {
 	return runtime.PodRef{UID: v.pod.UID, Name: v.pod.Name, Namespace: v.pod.Namespace, Incarnation: v.incarnation.number}
 }
 
@@ -103,7 +103,7 @@ func (s *Syncer) ask(ctx context.Context, within time.Duration, call func(contex
 // commit bounds a call of the runtime that, once sent, must not be given up
 // for a cancelled sync: half-done it would have to be looked for, and some
 // runtimes turn a cancelled start into a container that failed.
-func (s *Syncer) commit(ctx context.Context, v *visit, call func(context.Context) error) error {
+func (s *Syncer) commit(ctx context.Context, v *syncPass, call func(context.Context) error) error {
 	v.touched.Store(true)
 	return s.ask(executor.Detach(ctx), s.cfg.CallTimeout, call)
 }

@@ -229,7 +229,7 @@ func TestForget_KeepsWhatIsInUse(t *testing.T) {
 
 // Forget asks with no lock held, and keeps a pod that comes back meanwhile: this
 // one has no records yet, and would be taken for the one before it.
-func TestForget_VisitMeanwhile(t *testing.T) {
+func TestForget_SyncPassMeanwhile(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	syncer, _ := quiet(t, mem)
 	sync := func(n uint64) error {

@@ -11,7 +11,7 @@ import (
 // its UID was, once it is seen that this one goes on. What is only stopped, as the
 // node drains or nobody wants the pod any more, has not ended: it may be wanted by
 // the next agent.
-func (s *Syncer) noteTerminalStatus(v *visit, over bool) {
+func (s *Syncer) noteTerminalStatus(v *syncPass, over bool) {
 	switch {
 	case s.cfg.TerminalStatuses == nil:
 	case over && !v.incarnation.kept:
@@ -28,7 +28,7 @@ func (s *Syncer) noteTerminalStatus(v *visit, over bool) {
 
 // keepTerminalStatus keeps what is published of a pod that is over. A disk that is full does
 // not keep a pod from ending.
-func (s *Syncer) keepTerminalStatus(v *visit) {
+func (s *Syncer) keepTerminalStatus(v *syncPass) {
 	s.read(v, func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.

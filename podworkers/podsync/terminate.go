@@ -18,7 +18,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v := s.visit(ctx, pod, podStatus)
+	v := s.syncPass(ctx, pod, podStatus)
 	v.ending = true
 	said := s.publish(ctx, v, false, podStatusFn)
 	if s.took(v, &said) {
@@ -50,7 +50,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	if err != nil {
 		return err
 	}
-	v := s.visit(ctx, orphan(runningPod), status)
+	v := s.syncPass(ctx, orphan(runningPod), status)
 	defer s.changed(v)
 	if err := s.killAll(ctx, v, "nobody wants the pod", ownGrace); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v := s.visit(ctx, pod, podStatus)
+	v := s.syncPass(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
 	s.publish(ctx, v, true, nil)
 	if err := s.tearDown(ctx, v); err != nil {
