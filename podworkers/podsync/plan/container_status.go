@@ -43,7 +43,7 @@ const (
 // setContainers describes all containers of a pod: init and ephemeral ones in
 // the order of the spec, regular ones by name.
 func setContainers(s *v1.PodStatus, in *StatusInput) {
-	var x sightings
+	var x containerRecords
 	x.read(in)
 	spec := &in.Pod.Spec
 	s.InitContainerStatuses = describeAll(in, &x, 0, len(spec.InitContainers), in.Old.InitContainerStatuses)
@@ -54,7 +54,7 @@ func setContainers(s *v1.PodStatus, in *StatusInput) {
 // describeAll describes the n containers from a place of the spec on, which are
 // of one list. If all that was published of them is still so, that list serves
 // again: in most syncs nothing has changed, and nothing is made.
-func describeAll(in *StatusInput, x *sightings, first, n int, old []v1.ContainerStatus) []v1.ContainerStatus {
+func describeAll(in *StatusInput, x *containerRecords, first, n int, old []v1.ContainerStatus) []v1.ContainerStatus {
 	if n == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func describeAll(in *StatusInput, x *sightings, first, n int, old []v1.Container
 		return old[:n:n]
 	}
 	list, room := make([]v1.ContainerStatus, n), make([]parts, n)
-	var d described
+	var d statusBuilder
 	for i := range list {
 		d.describe(in, x, first+i, findAt(old, x.name(first+i), i))
 		d.write(&list[i], &room[i])
@@ -74,11 +74,11 @@ func describeAll(in *StatusInput, x *sightings, first, n int, old []v1.Container
 }
 
 // serves reports whether a published list is what would be made anew.
-func (in *StatusInput) serves(x *sightings, first, n int, old []v1.ContainerStatus) bool {
+func (in *StatusInput) serves(x *containerRecords, first, n int, old []v1.ContainerStatus) bool {
 	if !in.given || x.doubled || len(old) != n {
 		return false
 	}
-	var d described
+	var d statusBuilder
 	for i := range n {
 		if first == x.regular && i > 0 && old[i-1].Name >= old[i].Name {
 			return false
@@ -103,7 +103,7 @@ func findAt(list []v1.ContainerStatus, name string, place int) *v1.ContainerStat
 
 // describe finds out all there is to say of the container at a place of the spec,
 // of which old was published, or nothing.
-func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.ContainerStatus) {
+func (s *statusBuilder) describe(in *StatusInput, x *containerRecords, place int, old *v1.ContainerStatus) {
 	s.said = said{old: old}
 	s.specified(&in.Pod.Spec, x, place)
 	is, before := x.at(place)
@@ -126,7 +126,7 @@ func (s *described) describe(in *StatusInput, x *sightings, place int, old *v1.C
 }
 
 // specified begins with what the spec says of the container.
-func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
+func (s *statusBuilder) specified(spec *v1.PodSpec, x *containerRecords, place int) {
 	switch {
 	case place >= x.ephemeral:
 		s.spec, s.role = (*v1.Container)(&spec.EphemeralContainers[place-x.ephemeral].EphemeralContainerCommon), ephemeral
@@ -142,7 +142,7 @@ func (s *described) specified(spec *v1.PodSpec, x *sightings, place int) {
 }
 
 // observed describes a container from its record and from the one before it.
-func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStatus) {
+func (s *statusBuilder) observed(in *StatusInput, rec, before *runtime.ContainerStatus) {
 	s.id, s.imageID = s.idOf(in, rec), rec.ImageRef
 	s.away = in.place.replace == "" && rec.SandboxID != in.place.current.ID
 	if rec.Image != "" {
@@ -169,14 +169,14 @@ func (s *described) observed(in *StatusInput, rec, before *runtime.ContainerStat
 }
 
 // justEnded reports whether a record is of what was published as running.
-func (s *described) justEnded(in *StatusInput, rec *runtime.ContainerStatus) bool {
+func (s *statusBuilder) justEnded(in *StatusInput, rec *runtime.ContainerStatus) bool {
 	return rec != nil && s.old != nil && s.old.State.Running != nil && in.isID(s.old.ContainerID, rec.ID)
 }
 
 // mustHaveSucceeded describes an ordinary init container of which no record says
 // that it has succeeded, though what comes after it was created. If there is one, it
 // is that of an attempt before.
-func (s *described) mustHaveSucceeded(in *StatusInput, before *runtime.ContainerStatus) {
+func (s *statusBuilder) mustHaveSucceeded(in *StatusInput, before *runtime.ContainerStatus) {
 	s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
 	if before != nil {
 		s.restarts = oneMore(count(before.Attempt))
@@ -187,7 +187,7 @@ func (s *described) mustHaveSucceeded(in *StatusInput, before *runtime.Container
 
 // laterEnd is the end of the attempt before, or the published end of an attempt
 // that was later than that and has no record any more.
-func (s *described) laterEnd(before *runtime.ContainerStatus, end v1.ContainerStateTerminated) v1.ContainerStateTerminated {
+func (s *statusBuilder) laterEnd(before *runtime.ContainerStatus, end v1.ContainerStateTerminated) v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || !outrun(before, old) {
 		return end
@@ -209,7 +209,7 @@ func (s *described) laterEnd(before *runtime.ContainerStatus, end v1.ContainerSt
 func count(attempt uint32) int32 { return int32(min(attempt, math.MaxInt32)) }
 
 // idOf is the name of a record in statuses. One that was published serves again.
-func (s *described) idOf(in *StatusInput, rec *runtime.ContainerStatus) string {
+func (s *statusBuilder) idOf(in *StatusInput, rec *runtime.ContainerStatus) string {
 	if s.old != nil {
 		if in.isID(s.old.ContainerID, rec.ID) {
 			return s.old.ContainerID
@@ -228,19 +228,19 @@ func (in *StatusInput) isID(published, id string) bool {
 }
 
 // end says that the container has ended.
-func (s *described) end(t v1.ContainerStateTerminated) { s.state, s.ended = isOver, t }
+func (s *statusBuilder) end(t v1.ContainerStateTerminated) { s.state, s.ended = isOver, t }
 
 // lastEnd says how it ended before.
-func (s *described) lastEnd(t v1.ContainerStateTerminated) { s.wasOver, s.last = true, t }
+func (s *statusBuilder) lastEnd(t v1.ContainerStateTerminated) { s.wasOver, s.last = true, t }
 
 // wait says that it does not run, and why.
-func (s *described) wait(reason, message string) {
+func (s *statusBuilder) wait(reason, message string) {
 	s.state, s.waiting = isWaiting, v1.ContainerStateWaiting{Reason: reason, Message: message}
 }
 
 // unknown describes a container of which the runtime does not know how it is:
 // if it ran before, that is over, and not as a success.
-func (s *described) unknown() {
+func (s *statusBuilder) unknown() {
 	switch old := s.old; {
 	case old != nil && old.State.Running != nil:
 		s.end(v1.ContainerStateTerminated{
@@ -255,13 +255,13 @@ func (s *described) unknown() {
 }
 
 // ran reports whether it was published that the container ran.
-func (s *described) ran() bool {
+func (s *statusBuilder) ran() bool {
 	return s.old != nil && (s.old.State.Waiting == nil || s.old.LastTerminationState.Terminated != nil)
 }
 
 // beginsAnew describes a container whose record was removed because all of the
 // pod begin anew. How it had ended before does not keep it from that. [CS-14]
-func (s *described) beginsAnew() {
+func (s *statusBuilder) beginsAnew() {
 	s.restarts = s.old.RestartCount
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
 		s.restarts = oneMore(s.restarts)
@@ -272,7 +272,7 @@ func (s *described) beginsAnew() {
 
 // missing describes a container without a record. One that was published as
 // ended is still that, also if it waited to be started again.
-func (s *described) missing(in *StatusInput) {
+func (s *statusBuilder) missing(in *StatusInput) {
 	old := s.old
 	if end := currentEnd(old); end != nil {
 		s.keep(*end)
@@ -297,7 +297,7 @@ func (s *described) missing(in *StatusInput) {
 
 // keep describes a container as it was published, except for what is said of all:
 // this is how it ended.
-func (s *described) keep(end v1.ContainerStateTerminated) {
+func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
 	old := s.old
 	s.kept, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
 	s.end(end)
@@ -331,7 +331,7 @@ func oneMore(count int32) int32 { return count + int32(min(math.MaxInt32-count, 
 // restart count never falls, and the last end is not forgotten. The end that
 // is current again (it was last while its container waited) is not also last;
 // one that was current and whose record is gone is, and was followed by a restart.
-func (s *described) carry() {
+func (s *statusBuilder) carry() {
 	old := s.old
 	if old == nil {
 		return
@@ -351,7 +351,7 @@ func (s *described) carry() {
 // waits, where its policy takes that as its end: it would be back from there. So
 // does one that was told to end for that and whose next attempt is held.
 // What runs in init or beside has other reasons to run again. [ST-6]
-func (s *described) begun(in *StatusInput, rec *runtime.ContainerStatus) {
+func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != isOver || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
 		return
 	}
@@ -376,7 +376,7 @@ func (s *described) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 // explain turns a container that is to be started again, and whose last start
 // failed, into one that waits for a reason. When all is over nothing waits, nor
 // does an ordinary init container that has succeeded. [CS-7, CS-8]
-func (s *described) explain(in *StatusInput, rec *runtime.ContainerStatus) {
+func (s *statusBuilder) explain(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason, ok := in.Reasons[s.spec.Name]
 	if !ok || in.Terminal || !s.starts(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.succeeded() {
 		return
@@ -389,7 +389,7 @@ func (s *described) explain(in *StatusInput, rec *runtime.ContainerStatus) {
 
 // starts reports whether the container is to be started, given its record. An
 // ephemeral one is once. [CA-6]
-func (s *described) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
+func (s *statusBuilder) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 	if s.role == ephemeral && (s.state == isOver || rec != nil && rec.State != runtime.StateCreated) {
 		return false
 	}
@@ -402,7 +402,7 @@ func (s *described) starts(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 // lastOfGone is how a container ended last whose record is gone, as far as was
 // published: that decides whether it starts again, as if it had the record. Nil: its
 // record tells, or it never ran.
-func (s *described) lastOfGone(rec *runtime.ContainerStatus) *v1.ContainerStateTerminated {
+func (s *statusBuilder) lastOfGone(rec *runtime.ContainerStatus) *v1.ContainerStateTerminated {
 	switch {
 	case rec != nil && (s.old == nil || !isLost(rec, s.old)):
 	case s.state == isOver:
@@ -420,7 +420,7 @@ func (s *described) lastOfGone(rec *runtime.ContainerStatus) *v1.ContainerStateT
 // ordinary init container is ready when it is done; an ephemeral one is never
 // asked. One that runs in an older sandbox than the pod's is not reached by the
 // pod's address, so it is not ready.
-func (s *described) readiness() {
+func (s *statusBuilder) readiness() {
 	if s.role == ephemeral {
 		return
 	}
@@ -433,12 +433,12 @@ func (s *described) readiness() {
 }
 
 // succeeded reports whether it has ended well.
-func (s *described) succeeded() bool { return s.state == isOver && s.ended.ExitCode == 0 }
+func (s *statusBuilder) succeeded() bool { return s.state == isOver && s.ended.ExitCode == 0 }
 
 // resources are those of the spec, which are allocated and in force as long as
 // nothing is resized. A container that was made before they changed has those that
 // were published of it. [CS-11]
-func (s *described) resources() {
+func (s *statusBuilder) resources() {
 	if s.old != nil && s.id != "" && s.old.ContainerID == s.id {
 		s.allocated, s.inForce = s.old.AllocatedResources, s.old.Resources
 		return

@@ -34,7 +34,7 @@ type whereabouts struct {
 	in *StatusInput
 	// x has the records if some of them are not in the current sandbox of the pod.
 	// Nil: all are, or there is no sandbox.
-	x *sightings
+	x *containerRecords
 	// reached is the last place of the spec that has a record in the current
 	// sandbox, or -1; of all containers before it initialization is past.
 	reached int
@@ -57,7 +57,7 @@ func (w *whereabouts) locate() {
 	if w.in.place.current == nil || !w.in.scattered() {
 		return
 	}
-	w.x, w.reached = new(sightings), -1
+	w.x, w.reached = new(containerRecords), -1
 	w.x.read(w.in)
 	for i := range w.x.ephemeral {
 		if w.here(i) {

@@ -14,7 +14,7 @@ func restartingAll(in *StatusInput) bool {
 	if in.Terminal || in.Pod.DeletionTimestamp != nil || !podstatus.MayRestartAll(in.Pod) {
 		return false
 	}
-	var x sightings
+	var x containerRecords
 	x.read(in)
 	any := false
 	for i := range x.ephemeral {

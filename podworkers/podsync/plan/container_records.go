@@ -4,30 +4,30 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sightings has, for each container of a pod, the records that tell of it.
-type sightings struct {
+// containerRecords has, for each container of a pod, the records that tell of it.
+type containerRecords struct {
 	names
 	// With few containers they are in room, else in many.
-	room [few]sighting
-	many []sighting
+	room [few]recordPair
+	many []recordPair
 	// regular and ephemeral are where those containers begin, in the order of the
 	// spec: init, regular, ephemeral.
 	regular, ephemeral int
 }
 
-// sighting is the record that a container is, and the one that tells how it
+// recordPair is the record that a container is, and the one that tells how it
 // ended before. It is what runs in the pod's sandbox, as for Decide, or else the
 // newest. Nil: there is none. [CS-1]
-type sighting struct{ is, before *runtime.ContainerStatus }
+type recordPair struct{ is, before *runtime.ContainerStatus }
 
 // read goes through the records of a pod, once.
-func (x *sightings) read(in *StatusInput) {
+func (x *containerRecords) read(in *StatusInput) {
 	spec := &in.Pod.Spec
 	x.regular = len(spec.InitContainers)
 	x.ephemeral = x.regular + len(spec.Containers)
 	x.names.read(spec)
 	if x.count > few {
-		x.many = make([]sighting, x.count)
+		x.many = make([]recordPair, x.count)
 	}
 	for i := range in.Runtime.Containers {
 		rec := &in.Runtime.Containers[i]
@@ -40,7 +40,7 @@ func (x *sightings) read(in *StatusInput) {
 	}
 }
 
-func (x *sightings) place(i int) *sighting {
+func (x *containerRecords) place(i int) *recordPair {
 	if x.many != nil {
 		return &x.many[i]
 	}
@@ -48,7 +48,7 @@ func (x *sightings) place(i int) *sighting {
 }
 
 // note takes one record into account.
-func (s *sighting) note(in *StatusInput, rec *runtime.ContainerStatus) {
+func (s *recordPair) note(in *StatusInput, rec *runtime.ContainerStatus) {
 	switch {
 	case s.is == nil || in.before(s.is, rec):
 		s.is, s.before = rec, s.is
@@ -76,7 +76,7 @@ func (in *StatusInput) isHere(c *runtime.ContainerStatus) bool {
 
 // at are the records of the container at a place of the spec. Of several with one
 // name the first has them.
-func (x *sightings) at(i int) (is, before *runtime.ContainerStatus) {
+func (x *containerRecords) at(i int) (is, before *runtime.ContainerStatus) {
 	s := x.place(i)
 	if s.is == nil && x.doubled {
 		s = x.place(x.find(x.name(i)))
@@ -90,7 +90,7 @@ func (x *sightings) at(i int) (is, before *runtime.ContainerStatus) {
 // the current one. If nothing was published of it but that it failed, and no record
 // tells in which sandbox that was, only the current one counts: that of a sandbox
 // before was passed then, and did not help the attempt that failed.
-func (x *sightings) passed(in *StatusInput, init int, failed bool) bool {
+func (x *containerRecords) passed(in *StatusInput, init int, failed bool) bool {
 	is, _ := x.at(init)
 	if is != nil && (is.State != runtime.StateExited || is.ExitCode == 0) {
 		return false

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// described is what is said of a container. It has all of it in itself, so that
+// statusBuilder builds one container status. It has all of it in itself, so that
 // it can be thrown away if it says nothing new.
-type described struct {
+type statusBuilder struct {
 	said
 	// What state and wasOver point out. The rest is of another container.
 	running     v1.ContainerStateRunning
@@ -52,7 +52,7 @@ type parts struct {
 }
 
 // write makes the status of a container, in a place where there is none.
-func (s *described) write(to *v1.ContainerStatus, room *parts) {
+func (s *statusBuilder) write(to *v1.ContainerStatus, room *parts) {
 	if s.kept {
 		s.old.DeepCopyInto(to)
 	}
@@ -82,7 +82,7 @@ func (s *described) write(to *v1.ContainerStatus, room *parts) {
 }
 
 // repeats reports whether write would make again what was published.
-func (s *described) repeats() bool {
+func (s *statusBuilder) repeats() bool {
 	old := s.old
 	return !s.kept && isPlain(old) &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
@@ -97,7 +97,7 @@ func isPlain(s *v1.ContainerStatus) bool {
 	return s.VolumeMounts == nil && s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
-func (s *described) sameState(old *v1.ContainerState) bool {
+func (s *statusBuilder) sameState(old *v1.ContainerState) bool {
 	switch s.state {
 	case isRunning:
 		return old.Running != nil && old.Waiting == nil && old.Terminated == nil && old.Running.StartedAt.Time.Equal(s.running.StartedAt.Time)
@@ -109,7 +109,7 @@ func (s *described) sameState(old *v1.ContainerState) bool {
 	return *old == v1.ContainerState{}
 }
 
-func (s *described) sameLast(old *v1.ContainerState) bool {
+func (s *statusBuilder) sameLast(old *v1.ContainerState) bool {
 	if !s.wasOver || old.Terminated == nil {
 		return !s.wasOver && *old == v1.ContainerState{}
 	}
@@ -121,7 +121,7 @@ func sameEnd(a, b *v1.ContainerStateTerminated) bool {
 		a.ContainerID == b.ContainerID && a.StartedAt.Time.Equal(b.StartedAt.Time) && a.FinishedAt.Time.Equal(b.FinishedAt.Time)
 }
 
-func (s *described) sameResources(old *v1.ContainerStatus) bool {
+func (s *statusBuilder) sameResources(old *v1.ContainerStatus) bool {
 	if !sameList(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
 		return false
 	}
