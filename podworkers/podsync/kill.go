@@ -128,7 +128,7 @@ func (s *Syncer) signal(ctx context.Context, v *syncPass, t *target) error {
 		return err // Those before it in the queue were cut short: it has not had its turn.
 	}
 	left := max(t.kill.by.Sub(s.executor.Now()), minimumGrace)
-	if v.incarnation.stubborn[t.id] {
+	if v.incarnation.stopNotConfirmed[t.id] {
 		left = 0 // It was stopped before, on the runtime's word, and runs.
 	}
 	err := s.ask(ctx, left+s.cfg.CallTimeout, func(ctx context.Context) error {
@@ -173,7 +173,7 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			delete(v.incarnation.stubborn, c.ID)
+			delete(v.incarnation.stopNotConfirmed, c.ID)
 		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
@@ -181,7 +181,7 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 		}
 		running = append(running, c.Name)
 		if lied {
-			v.incarnation.distrust(c.ID)
+			v.incarnation.markStopNotConfirmed(c.ID)
 		}
 	}
 	if len(running) > 0 {

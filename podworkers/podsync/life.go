@@ -19,17 +19,17 @@ type incarnation struct {
 	ended      bool   // SyncTerminatedPod has returned nil
 	syncPasses uint64 // guarded by Syncer.mu: calls so far
 
-	later    bool                   // not the first incarnation of its UID in this process
-	fresh    bool                   // a previous incarnation's status may still be published
-	reasons  map[string]plan.Reason // by container: why its last start failed
-	crashes  map[string]crash       // by container
-	pulls    map[string]pull        // by image
-	messages map[string]string      // by container ID: its termination message
-	stubborn map[string]bool        // by container ID: runs although it was said to be stopped
-	kills    map[string]*kill       // by container ID: under way, or failed and to be repeated
-	// unwelcome are containers, by ID, that were started and whose PostStart
+	later            bool                   // not the first incarnation of its UID in this process
+	fresh            bool                   // a previous incarnation's status may still be published
+	reasons          map[string]plan.Reason // by container: why its last start failed
+	crashes          map[string]crash       // by container
+	pulls            map[string]pull        // by image
+	messages         map[string]string      // by container ID: its termination message
+	stopNotConfirmed map[string]bool        // by container ID: runs although it was said to be stopped
+	kills            map[string]*kill       // by container ID: under way, or failed and to be repeated
+	// postStartPending are containers, by ID, that were started and whose PostStart
 	// hook is not known to have been a success.
-	unwelcome map[string]bool
+	postStartPending map[string]bool
 	// refusals are, by container ID, those that the runtime would not start.
 	refusals map[string]refusal
 	sandbox  sandboxes         // how often the sandbox was replaced
@@ -132,7 +132,7 @@ func (s *Syncer) end(l *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.ended = true
-	l.reasons, l.crashes, l.pulls, l.stubborn, l.kills, l.unwelcome = nil, nil, nil, nil, nil, nil
+	l.reasons, l.crashes, l.pulls, l.stopNotConfirmed, l.kills, l.postStartPending = nil, nil, nil, nil, nil, nil
 	l.messages, l.refusals, l.mismatches, l.started = nil, nil, nil, nil
 	l.memory = remembered{}
 }
@@ -163,12 +163,12 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 	}
 }
 
-// distrust notes a container that runs although it was said to be stopped.
-func (l *incarnation) distrust(id string) {
-	if l.stubborn == nil {
-		l.stubborn = make(map[string]bool)
+// markStopNotConfirmed notes a container that runs although it was said to be stopped.
+func (l *incarnation) markStopNotConfirmed(id string) {
+	if l.stopNotConfirmed == nil {
+		l.stopNotConfirmed = make(map[string]bool)
 	}
-	l.stubborn[id] = true
+	l.stopNotConfirmed[id] = true
 }
 
 // refuse notes that the runtime would not start a container, for good or for now. Of

@@ -23,10 +23,10 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	if v.incarnation.unwelcome == nil {
-		v.incarnation.unwelcome = make(map[string]bool)
+	if v.incarnation.postStartPending == nil {
+		v.incarnation.postStartPending = make(map[string]bool)
 	}
-	v.incarnation.unwelcome[id] = true // Until we know better.
+	v.incarnation.postStartPending[id] = true // Until we know better.
 	s.showRunning(ctx, v)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
@@ -38,13 +38,13 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 	failed, ok := errtree.As[*hookFailure](err)
 	switch {
 	case err == nil:
-		delete(v.incarnation.unwelcome, id)
+		delete(v.incarnation.postStartPending, id)
 		return nil
 	case !ok:
 		return err
 	}
 	s.warn(v, c.Name, eventPostStart, "The PostStart hook of container %s failed: %s", c.Name, failed)
-	targets := []target{s.unwelcome(v, id, c.Name)}
+	targets := []target{s.postStartPending(v, id, c.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise it has ended by itself.
 		s.toReplace(v, c.Name, id)
 	}
@@ -66,13 +66,13 @@ func (s *Syncer) showRunning(ctx context.Context, v *syncPass) {
 // unstarted changes what a status says of the containers whose PostStart hook is
 // not known to have been a success: they run, and have not started.
 func (s *Syncer) unstarted(v *syncPass, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
-	if len(v.incarnation.unwelcome) == 0 {
+	if len(v.incarnation.postStartPending) == 0 {
 		return
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.unwelcome[id] {
+			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.postStartPending[id] {
 				change(c)
 			}
 		}
@@ -88,9 +88,9 @@ func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
 		c := &v.status.Containers[i]
 		switch {
 		case c.State == runtime.StateExited:
-			delete(v.incarnation.unwelcome, c.ID)
-		case v.incarnation.unwelcome[c.ID]:
-			targets = append(targets, s.unwelcome(v, c.ID, c.Name))
+			delete(v.incarnation.postStartPending, c.ID)
+		case v.incarnation.postStartPending[c.ID]:
+			targets = append(targets, s.postStartPending(v, c.ID, c.Name))
 		}
 	}
 	for i := range targets {
@@ -99,8 +99,8 @@ func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
 	return s.stopRejected(ctx, v, targets)
 }
 
-// unwelcome is a container as a target, within its normal grace.
-func (s *Syncer) unwelcome(v *syncPass, id, name string) target {
+// postStartPending is a container as a target, within its normal grace.
+func (s *Syncer) postStartPending(v *syncPass, id, name string) target {
 	return s.target(v, id, name, postStartFailed, func(stopInfo) time.Duration { return grace(v.pod, nil, nil) })
 }
 

@@ -54,7 +54,7 @@ func (s *Syncer) observed(v *syncPass) {
 	if !hasProbes(v.pod) {
 		return
 	}
-	if len(v.incarnation.unwelcome) == 0 {
+	if len(v.incarnation.postStartPending) == 0 {
 		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
 		return
 	}
