@@ -276,13 +276,13 @@ func TestSyncKnown_I47_OnlyWhoKnowsMayEnd(t *testing.T) {
 	assert.True(t, node.Workers.View("unknown").CouldHaveRunningContainers(), "not every source was heard")
 }
 
-// What came after the picture was taken is not in it, and lives.
+// What came after the snapshot was taken is not in it, and lives.
 func TestSyncKnown_SparesWhatIsNewer(t *testing.T) {
 	node := simulation(t, Config{})
-	picture := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}
+	snapshot := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
-	assert.Equal(t, lifecycle.Syncing, node.Workers.SyncKnownPods(picture)["a"].State)
+	assert.Equal(t, lifecycle.Syncing, node.Workers.SyncKnownPods(snapshot)["a"].State)
 }
 
 func assertResolved(t *testing.T, handles ...*podworkers.Completion) {

@@ -24,12 +24,12 @@ type PodWorkers interface {
 	// the end of the pod. The handle is resolved exactly once, whatever
 	// happens, with an error if the kill was refused.
 	Kill(options UpdatePodOptions) *Completion
-	// SyncKnownPods compares the workers with a whole picture of desire, ends
+	// SyncKnownPods compares the workers with a whole snapshot of desire, ends
 	// those that are not wanted, forgets those that are done, and returns the
 	// rest. It is called by housekeeping, by one caller at a time.
 	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
 	// Generation numbers the updates accepted so far. Read it before taking
-	// the picture for SyncKnownPods: what came later is spared.
+	// the snapshot for SyncKnownPods: what came later is spared.
 	Generation() uint64
 	// View answers every question about one pod at once, for unknown ones too.
 	View(uid types.UID) lifecycle.View
@@ -122,11 +122,11 @@ type KillPodOptions struct {
 	PodTerminationGracePeriodSecondsOverride *int64
 }
 
-// KnownPods is a whole picture of desire, as SyncKnownPods takes it.
+// KnownPods is a whole snapshot of desire, as SyncKnownPods takes it.
 type KnownPods struct {
 	// Desired is every pod that the node is told to run.
 	Desired []*v1.Pod
-	// Generation is PodWorkers.Generation as it was before the picture was
+	// Generation is PodWorkers.Generation as it was before the snapshot was
 	// taken.
 	Generation uint64
 	// Authoritative says whether pods of a source may be ended because they

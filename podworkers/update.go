@@ -81,7 +81,7 @@ func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
 
 // SyncKnownPods implements PodWorkers.
 func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
-	picture := lifecycle.Known{
+	snapshot := lifecycle.Known{
 		Desired:         uids(known.Desired),
 		Generation:      known.Generation,
 		ExcludedSources: w.excludedSources(known.Authoritative),
@@ -89,7 +89,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	}
 	var act actions
 	w.mu.Lock()
-	states := w.mu.table.SyncKnown(picture, nil, &w.mu.effects)
+	states := w.mu.table.SyncKnown(snapshot, nil, &w.mu.effects)
 	w.applyLocked(&act, nil)
 	w.mu.Unlock()
 	w.do(&act)

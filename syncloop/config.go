@@ -17,7 +17,7 @@ import (
 const (
 	// DefaultHousekeepingPeriod is the least time between two cleanups.
 	DefaultHousekeepingPeriod = 2 * time.Second
-	// DefaultStartTimeout is how long the loop waits for first pictures.
+	// DefaultStartTimeout is how long the loop waits for first snapshots.
 	DefaultStartTimeout = 3 * time.Second
 	// DefaultStuckAfter is how long a single step of the loop may take before
 	// the loop counts as unhealthy.
@@ -46,7 +46,7 @@ type Config struct {
 	// DefaultHousekeepingPeriod.
 	HousekeepingPeriod time.Duration
 	// ReadyToStart is asked at the beginning of Run, again after every wake-up,
-	// whether the first pictures of desire and of the runtime are there; nil
+	// whether the first snapshots of desire and of the runtime are there; nil
 	// begins at once.
 	ReadyToStart func() bool
 	// StartTimeout is how long Run waits for that; zero is

@@ -20,11 +20,11 @@
 //
 // # Housekeeping
 //
-// HandlePodCleanups compares three pictures: what is desired (podmanager), what
+// HandlePodCleanups compares three snapshots: what is desired (podmanager), what
 // is worked on (podworkers), what runs (pleg). The last was gathered off the
 // loop, by the PLEG; the decisions are taken here, against desire as it is now;
 // what they destroy is destroyed off the loop again (package gc), which asks
-// once more under each UID. The order is the kubelet's: the workers' picture,
+// once more under each UID. The order is the kubelet's: the workers' snapshot,
 // statuses, mirrors, restarts, deleted pods, orphans. Restarts come before
 // orphans, or the pod of a re-used UID would be taken for an orphan
 // (kubernetes/kubernetes#113145).
@@ -101,7 +101,7 @@
 //
 //   - What runs when the agent starts was admitted in its time and is not asked
 //     again (SL-22, HC-9; kubernetes/kubernetes#123859, 117955). The loop first
-//     waits, for three seconds at most, for the first picture of each source and
+//     waits, for three seconds at most, for the first snapshot of each source and
 //     of the runtime, and additions of all sources are one batch in which what
 //     runs comes first, so that no newcomer takes its place.
 //   - A static pod gets no worker while its full name is in use by a pod that the

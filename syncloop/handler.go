@@ -23,7 +23,7 @@ type SyncHandler interface {
 	// HandlePodSyncs is called with pods that should be looked at again: the
 	// runtime shows a change, a probe has a result, somebody asked.
 	HandlePodSyncs(ctx context.Context, pods []*v1.Pod)
-	// HandlePodCleanups compares the whole picture: what is desired, what is
+	// HandlePodCleanups compares the whole snapshot: what is desired, what is
 	// being worked on, what runs. It is called after something changed, and
 	// at most once per housekeeping period; again after a period if it fails.
 	HandlePodCleanups(ctx context.Context) error

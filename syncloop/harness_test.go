@@ -184,13 +184,13 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 			excluded = append(excluded, source)
 		}
 	}
-	picture := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, AllSources: known.AllSources}
+	snapshot := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, AllSources: known.AllSources}
 	for _, pod := range known.Desired {
-		picture.Desired = append(picture.Desired, pod.UID)
+		snapshot.Desired = append(snapshot.Desired, pod.UID)
 	}
 	w.note("SyncKnownPods %s as of %d, all sources %t, excluding %v", uids(known.Desired), known.Generation, known.AllSources, excluded)
 	result := map[types.UID]podworkers.PodWorkerSync{}
-	for _, s := range w.table.SyncKnown(picture, nil, &w.out) {
+	for _, s := range w.table.SyncKnown(snapshot, nil, &w.out) {
 		result[s.UID] = podworkers.PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}
 	}
 	return result

@@ -243,7 +243,7 @@ func (l *Loop) end() {
 	}
 }
 
-// waitUntilReady waits until the first pictures are there: of desire from each source,
+// waitUntilReady waits until the first snapshots are there: of desire from each source,
 // and of the runtime. Who decides on half of them refuses what has run for
 // days, because it heard of a newcomer first.
 func (l *Loop) waitUntilReady(ctx context.Context) {
@@ -296,7 +296,7 @@ func (l *Loop) deadlines(updates []source.PodUpdate) {
 }
 
 // handle calls a handler. If that panics the call is lost, and housekeeping,
-// which compares the whole picture, is asked to make it good.
+// which compares the whole snapshot, is asked to make it good.
 func (l *Loop) handle(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return // A source has spoken, and that is all.

@@ -30,7 +30,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // bench is a loop with all that it is connected to. The handler writes down
 // what it is called for, and when, and does what the test says meanwhile.
 type bench struct {
-	settled  func() bool // nil: the first pictures are there
+	settled  func() bool // nil: the first snapshots are there
 	executor executor.Executor
 	begun    time.Time
 	loop     *syncloop.Loop
@@ -617,9 +617,9 @@ func TestFlush_WaitsForAWholeStep(t *testing.T) {
 	assert.ErrorIs(t, err, syncloop.ErrStopped)
 }
 
-// TestRun_I35_WaitsForFirstPictures: the loop does not decide on half of them,
+// TestRun_I35_WaitsForFirstSnapshots: the loop does not decide on half of them,
 // and not for ever either.
-func TestRun_I35_WaitsForFirstPictures(t *testing.T) {
+func TestRun_I35_WaitsForFirstSnapshots(t *testing.T) {
 	for name, wait := range map[string]struct {
 		until float64
 		begun float64

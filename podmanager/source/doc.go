@@ -3,7 +3,7 @@
 // only "this is everything I want"; the [Mux] works out what that means for the
 // consumer: [ADD], [UPDATE], [DELETE], [REMOVE], [RECONCILE].
 //
-// Nothing is queued. The Mux keeps, per source, the picture the consumer has
+// Nothing is queued. The Mux keeps, per source, the snapshot the consumer has
 // taken and the newest one, and [Mux.TakeAll] is their difference. So the consumer
 // may be as slow as it likes: memory is bounded by the number of pods, no source
 // ever waits, and no change can be lost.

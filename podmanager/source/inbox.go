@@ -19,10 +19,10 @@ type inbox struct {
 	}
 }
 
-// view is a picture and whether it is all there is. The picture is nil before
+// view is a snapshot and whether it is all there is. The snapshot is nil before
 // the first snapshot.
 type view struct {
-	picture    *merge.Picture
+	snapshot   *merge.Snapshot
 	incomplete bool
 }
 
@@ -30,7 +30,7 @@ type view struct {
 func (in *inbox) Set(s Snapshot) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
-	in.mu.latest = view{in.mu.latest.picture.Next(s.Pods, now), s.Incomplete}
+	in.mu.latest = view{in.mu.latest.snapshot.Next(s.Pods, now), s.Incomplete}
 	in.mu.Unlock()
 	in.mux.wake()
 }
@@ -38,7 +38,7 @@ func (in *inbox) Set(s Snapshot) {
 // take gives what is new, and counts it as seen by the consumer.
 func (in *inbox) take() merge.Changes {
 	in.mu.Lock()
-	taken, latest := in.mu.taken.picture, in.mu.latest.picture
+	taken, latest := in.mu.taken.snapshot, in.mu.latest.snapshot
 	in.mu.taken = in.mu.latest
 	in.mu.Unlock()
 	return merge.Diff(taken, latest, in.name)
@@ -48,20 +48,20 @@ func (in *inbox) take() merge.Changes {
 func (in *inbox) seen() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.taken.picture != nil
+	return in.mu.taken.snapshot != nil
 }
 
-// delivered reports whether the source has handed over a picture.
+// delivered reports whether the source has handed over a snapshot.
 func (in *inbox) delivered() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.latest.picture != nil
+	return in.mu.latest.snapshot != nil
 }
 
-// complete reports whether the consumer's picture is whole, and the source has
+// complete reports whether the consumer's snapshot is whole, and the source has
 // not said since that it cannot vouch for it.
 func (in *inbox) complete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.taken.picture != nil && !in.mu.taken.incomplete && !in.mu.latest.incomplete
+	return in.mu.taken.snapshot != nil && !in.mu.taken.incomplete && !in.mu.latest.incomplete
 }

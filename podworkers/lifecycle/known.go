@@ -2,15 +2,15 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Known is a whole picture of desire.
+// Known is a whole snapshot of desire.
 type Known struct {
 	// Desired is every pod that the node is told to run, in any order.
 	Desired []types.UID
-	// Generation is Table.Generation as it was before the picture was taken.
+	// Generation is Table.Generation as it was before the snapshot was taken.
 	// Pods updated later are spared.
 	Generation uint64
 	// ExcludedSources lists sources whose pods are left alone, because absence from the
-	// picture does not mean that they are unwanted.
+	// snapshot does not mean that they are unwanted.
 	ExcludedSources []string
 	// AllSources: every source has delivered. From then on, for ever, the
 	// answers about unknown pods are the later ones.
@@ -26,9 +26,9 @@ type PodState struct {
 	Static    bool
 }
 
-// SyncKnown compares the table with a picture of desire, appends to states
+// SyncKnown compares the table with a snapshot of desire, appends to states
 // every pod that it still knows afterwards, in the order of Ref.Index, and
-// returns that. Pods that are not in the picture are told to end, and
+// returns that. Pods that are not in the snapshot are told to end, and
 // forgotten once they are finished. It is called by housekeeping, every few
 // seconds, and costs one look-up per desired pod and one step for each of the
 // pods that were ever known at the same time.
@@ -70,7 +70,7 @@ func (t *Table) exclude(sources []string) {
 	}
 }
 
-// isExcluded is true if the picture proves nothing against r: it is older than
+// isExcluded is true if the snapshot proves nothing against r: it is older than
 // what was said of r last, or can not speak for the source that said it. A pod
 // that only the runtime knows comes from no source.
 func (t *Table) isExcluded(r *record, generation uint64) bool {

@@ -22,7 +22,7 @@ import (
 type ContainersConfig struct {
 	// Runtime is asked what there is and told to remove it.
 	Runtime ContainerRemover
-	// Seen is the newest picture of what there is: a pleg.PLEG. It costs
+	// Seen is the newest snapshot of what there is: a pleg.PLEG. It costs
 	// nothing to look at, and decides whether the runtime is asked at all.
 	Seen Observed
 	// Logs has the logs of containers: a logfiles.Dir. Those of an attempt go
@@ -132,7 +132,7 @@ func (c *Containers) Run(ctx context.Context) error {
 // removed.
 func (c *Containers) Step(ctx context.Context) { c.tries.step(ctx, c.config.MaxRemovals, c.try) }
 
-// try removes what is dead of one pod. The picture that others have says
+// try removes what is dead of one pod. The snapshot that others have says
 // whether there is anything; what it is, is asked of the runtime.
 func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 	if !c.config.Living(uid) {

@@ -23,15 +23,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// picture is what a PLEG would show: the machine as it is, or as it was.
-type picture struct {
+// snapshot is what a PLEG would show: the machine as it is, or as it was.
+type snapshot struct {
 	*bench
 	frozen map[types.UID]*runtime.PodStatus
 }
 
-func (p picture) Pods() []runtime.Pod { return p.machine.Look() }
+func (p snapshot) Pods() []runtime.Pod { return p.machine.Look() }
 
-func (p picture) Get(uid types.UID) (*runtime.PodStatus, error) {
+func (p snapshot) Get(uid types.UID) (*runtime.PodStatus, error) {
 	if old, ok := p.frozen[uid]; ok {
 		return old, nil
 	}
@@ -42,7 +42,7 @@ func (p picture) Get(uid types.UID) (*runtime.PodStatus, error) {
 type collector struct {
 	*simulation
 	containers *gc.Containers
-	picture    picture
+	snapshot   snapshot
 }
 
 func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.ContainersConfig)) *collector {
@@ -50,9 +50,9 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 	b.process = b.NewProcess()
 	own := b.process.Clock()
 	b.bench = newBench(b.NewProcess().Clock(), own)
-	c := &collector{simulation: b, picture: picture{b.bench, map[types.UID]*runtime.PodStatus{}}}
+	c := &collector{simulation: b, snapshot: snapshot{b.bench, map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
-		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.picture, Policy: limits, Clock: own,
+		Runtime: spy{b.faults.Wrap(b.machine.On(own), own), b.bench}, Seen: c.snapshot, Policy: limits, Clock: own,
 		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
 	}
@@ -168,11 +168,11 @@ func TestContainers_GC4_AllPods(t *testing.T) {
 	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("b"))
 }
 
-// The picture is old: what is removed is what the runtime shows.
-func TestContainers_OldPicture(t *testing.T) {
+// The snapshot is old: what is removed is what the runtime shows.
+func TestContainers_OldSnapshot(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
-	c.picture.frozen["a"], _ = c.picture.Get("a")
+	c.snapshot.frozen["a"], _ = c.snapshot.Get("a")
 	c.containers.Changed("a")
 	c.at(1)
 	assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
@@ -256,10 +256,10 @@ func TestContainers_KC17_Logs(t *testing.T) {
 func TestContainers_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{}, clock.RealClock{})
-		c := &collector{simulation: &simulation{bench: b}, picture: picture{b, nil}}
+		c := &collector{simulation: &simulation{bench: b}, snapshot: snapshot{b, nil}}
 		var err error
 		c.containers, err = gc.NewContainers(gc.ContainersConfig{
-			Runtime: b.machine, Seen: c.picture, Living: func(types.UID) bool { return true }, Policy: policy.Containers{MinAge: time.Second},
+			Runtime: b.machine, Seen: c.snapshot, Living: func(types.UID) bool { return true }, Policy: policy.Containers{MinAge: time.Second},
 		})
 		require.NoError(t, err)
 		for i := range 20 {

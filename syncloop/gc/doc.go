@@ -17,7 +17,7 @@
 //     waits keeps its place and its backoff. One that is handed over while it
 //     is being removed is looked at once more, so that nothing can fall between.
 //   - Whether a pod runs is asked of the runtime right before: one that does is
-//     not touched, whatever the picture was that housekeeping had, and is looked at
+//     not touched, whatever the snapshot was that housekeeping had, and is looked at
 //     again after a while.
 //   - Removable is asked before each sandbox. A pod that is to be kept after
 //     all is kept from that point on.
@@ -26,7 +26,7 @@
 //
 // Containers cuts them to what its Policy keeps, and removes sandboxes that
 // nobody uses. A moment after each sync of a pod, and so after each end of a
-// container, it looks at the picture that others have, which costs no call; only if there
+// container, it looks at the snapshot that others have, which costs no call; only if there
 // is something to remove is the runtime asked what it is. The decision is that
 // of the pure package internal/policy, which lists what is never removed.
 // Nothing polls: what Policy.MinAge or MaxAge keeps for a time has a due time.
@@ -59,7 +59,7 @@
 // # Logs
 //
 // Logs rotates the logs of running containers: every ten seconds, as long as the
-// picture that others have shows any, it looks at the size of each, which costs no
+// snapshot that others have shows any, it looks at the size of each, which costs no
 // call, and tells the runtime of those it has put away. What a log has become is
 // logfiles' business. A rotation that fails is tried at every look, as the log goes on
 // growing.

@@ -51,7 +51,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	s.manager, err = images.New(images.Config{Images: rt, Clock: own})
 	require.NoError(t, err)
 	s.images, err = gc.NewImages(gc.ImagesConfig{
-		Runtime: rt, Images: s.manager, Seen: picture{b.bench, nil}, Policy: limits, Recorder: s, Clock: own, Delay: 1,
+		Runtime: rt, Images: s.manager, Seen: snapshot{b.bench, nil}, Policy: limits, Recorder: s, Clock: own, Delay: 1,
 	})
 	require.NoError(t, err)
 	var ctx context.Context
@@ -225,7 +225,7 @@ func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	rt := pinning{s.machine, "pause:1"}
 	manager, err := images.New(images.Config{Images: rt})
 	require.NoError(t, err)
-	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: rt, Images: manager, Seen: picture{s.bench, nil}})
+	collector, err := gc.NewImages(gc.ImagesConfig{Runtime: rt, Images: manager, Seen: snapshot{s.bench, nil}})
 	require.NoError(t, err)
 	lease, err := manager.Lease(t.Context(), "leased:1")
 	require.NoError(t, err)

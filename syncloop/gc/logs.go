@@ -29,7 +29,7 @@ type LogsConfig struct {
 	Store LogStore
 	// Runtime is told that a log has been put away.
 	Runtime runtime.LogReopener
-	// Seen is the newest picture of what there is: a pleg.PLEG. It says which
+	// Seen is the newest snapshot of what there is: a pleg.PLEG. It says which
 	// containers run, and costs nothing to look at.
 	Seen Observed
 	// Policy says how large a log may get, and how many files there are of it. The
@@ -100,7 +100,7 @@ func NewLogs(config LogsConfig) (*Logs, error) {
 	return l, nil
 }
 
-// Changed says that the picture is another one, and may show a container that runs. It
+// Changed says that the snapshot is another one, and may show a container that runs. It
 // never blocks.
 func (l *Logs) Changed() { l.wake.Signal() }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// printer is logs in memory, a picture of who writes them, and the runtime that does.
+// printer is logs in memory, a snapshot of who writes them, and the runtime that does.
 type printer struct {
 	mu    sync.Mutex
 	began time.Time

@@ -299,7 +299,7 @@ func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 	assert.False(t, armed)
 }
 
-// Whoever handed it over had an old picture: a pod that runs is not for this
+// Whoever handed it over had an old snapshot: a pod that runs is not for this
 // package to end.
 func TestPods_APodThatRunsIsKept(t *testing.T) {
 	b := newSimulation(t)

@@ -23,20 +23,20 @@ const (
 // Changes is what a consumer must be told, in the order of delivery.
 // The pods are deep copies and the receiver's own.
 type Changes struct {
-	// First: this is the source's first picture, so that Add is delivered
+	// First: this is the source's first snapshot, so that Add is delivered
 	// even when empty.
 	First bool
 	// Remove, Add, Update, Delete and Reconcile are in the order of the
 	// snapshot: the old one for Remove, the new one for the others.
 	Remove, Add, Update, Delete, Reconcile []*v1.Pod
-	// Rejected is what the new picture rejects and the old one did not, so
+	// Rejected is what the new snapshot rejects and the old one did not, so
 	// that each fault is told once.
 	Rejected []Rejected
 }
 
-// Diff is what changed from the picture the consumer took last, nil if none,
+// Diff is what changed from the snapshot the consumer took last, nil if none,
 // to the newest one of the source with this name.
-func Diff(old, latest *Picture, source string) Changes {
+func Diff(old, latest *Snapshot, source string) Changes {
 	if latest == nil || old == latest {
 		return Changes{}
 	}
@@ -65,7 +65,7 @@ func Diff(old, latest *Picture, source string) Changes {
 	return c
 }
 
-// compare files a pod that is in both pictures under what changed in it.
+// compare files a pod that is in both snapshots under what changed in it.
 func (c *Changes) compare(before *v1.Pod, e entry, source string) {
 	switch {
 	case before == e.pod:
@@ -121,8 +121,8 @@ func (e entry) deliver(source string) *v1.Pod {
 	return pod
 }
 
-// newlyRejected leaves out what the old picture rejected for the same reason.
-func newlyRejected(old, latest *Picture) []Rejected {
+// newlyRejected leaves out what the old snapshot rejected for the same reason.
+func newlyRejected(old, latest *Snapshot) []Rejected {
 	if len(latest.rejected) == 0 {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package merge turns the full snapshots of one source into typed changes. It
-// is pure: a snapshot becomes a [Picture], and [Diff] compares the picture the
+// is pure: what a source hands over becomes a [Snapshot], and [Diff] compares the snapshot the
 // consumer has taken with the newest one. Nothing accumulates in between, so
 // nothing can overflow, however slow the consumer is.
 //
@@ -11,7 +11,7 @@
 //     different spec, label set, deletion timestamp, deletion grace or
 //     non-local annotation is a DELETE if a deletion timestamp is set and an
 //     UPDATE if not; a status that differs alone is a RECONCILE.
-//   - CF-4: the first picture of a source delivers an empty ADD when it holds
+//   - CF-4: the first snapshot of a source delivers an empty ADD when it holds
 //     no pod.
 //   - CF-6: of two pods with one full name in one snapshot the first is kept and
 //     the other reported.
@@ -24,7 +24,7 @@
 //
 //   - A pod that was gone from a snapshot nobody took, and is back, is a REMOVE
 //     and an ADD of one UID, as it would have been for a faster consumer. The
-//     picture numbers each pod's arrival for this. Thus the number of
+//     snapshot numbers each pod's arrival for this. Thus the number of
 //     incarnations does not depend on timing.
 //   - A UID whose name or namespace changes is removed and added: the full name
 //     is the identity that locks, mirrors and directories are keyed by, and no

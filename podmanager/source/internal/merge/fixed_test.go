@@ -65,7 +65,7 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			now := before.DeepCopy()
 			tc.change(&now.Spec)
 			untouched := now.DeepCopy()
-			var none *merge.Picture
+			var none *merge.Snapshot
 			first := none.Next([]*v1.Pod{before}, epoch)
 			c := merge.Diff(first, first.Next([]*v1.Pod{now}, epoch), "file")
 			got := "nothing"

@@ -24,7 +24,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // a line; `take` prints what the consumer is told.
 func TestStories_CF1toCF8(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		var taken, latest *merge.Picture
+		var taken, latest *merge.Snapshot
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "set":
@@ -129,7 +129,7 @@ func print(c merge.Changes) string {
 // the source's object nor the next delivery.
 func TestDiff_CF8_DeepCopies(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
-	var none *merge.Picture
+	var none *merge.Snapshot
 	first := none.Next([]*v1.Pod{pod}, epoch)
 	got := merge.Diff(nil, first, "file").Add[0]
 	got.Labels["l"] = "spoilt"
@@ -144,7 +144,7 @@ func TestDiff_CF8_DeepCopies(t *testing.T) {
 // allocation, which is what makes a small change among many pods cheap.
 func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
-	var none *merge.Picture
+	var none *merge.Snapshot
 	first := none.Next(pods, epoch)
 	second := first.Next(pods, epoch)
 	assert.Zero(t, testing.AllocsPerRun(10, func() { merge.Diff(first, second, "file") }))
@@ -156,7 +156,7 @@ func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 // in between is removed and added.
 func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var taken, latest *merge.Picture
+		var taken, latest *merge.Snapshot
 		has := map[types.UID]string{}  // what the consumer believes
 		broken := map[types.UID]bool{} // what was away since the last take
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Picture is one snapshot of a source, checked and indexed. It is immutable,
+// Snapshot is one snapshot of a source, checked and indexed. It is immutable,
 // and so are the pods in it from the moment they are handed over. A nil
-// Picture is that of a source that has said nothing yet.
-type Picture struct {
-	number  uint64 // how many pictures there have been, this one included
+// Snapshot is that of a source that has said nothing yet.
+type Snapshot struct {
+	number  uint64 // how many snapshots there have been, this one included
 	entries []entry
-	// index is shared by pictures of the same pods in the same order, however
-	// they have changed: most pictures differ from the last in one pod.
+	// index is shared by snapshots of the same pods in the same order, however
+	// they have changed: most snapshots differ from the last in one pod.
 	index    *index
 	rejected []Rejected
 }
@@ -24,11 +24,11 @@ type Picture struct {
 // index finds the entry of a UID.
 type index map[types.UID]int
 
-// entry is a pod of a picture and since when the source has had it without a
+// entry is a pod of a snapshot and since when the source has had it without a
 // break.
 type entry struct {
 	pod     *v1.Pod
-	arrived uint64    // number of the picture it arrived in
+	arrived uint64    // number of the snapshot it arrived in
 	seen    time.Time // when that was
 }
 
@@ -45,15 +45,15 @@ var ErrDuplicate = errors.New("duplicate pod")
 // ErrNameless is the fault of a pod without name or UID.
 var ErrNameless = errors.New("pod without identity")
 
-// Next is the picture that follows p when the source says at time now that
+// Next is the snapshot that follows p when the source says at time now that
 // these pods are all it has. p may be nil. Order counts: of two pods that
 // exclude each other the first is kept.
-func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
+func (p *Snapshot) Next(pods []*v1.Pod, now time.Time) *Snapshot {
 	if p.same(pods) {
 		return p.refreshed(pods)
 	}
 	ix := make(index, len(pods))
-	n := &Picture{number: 1, entries: make([]entry, 0, len(pods)), index: &ix}
+	n := &Snapshot{number: 1, entries: make([]entry, 0, len(pods)), index: &ix}
 	if p != nil {
 		n.number = p.number + 1
 	}
@@ -70,9 +70,9 @@ func (p *Picture) Next(pods []*v1.Pod, now time.Time) *Picture {
 	return n
 }
 
-// same reports whether these are the picture's pods in the picture's order: none
+// same reports whether these are the snapshot's pods in the snapshot's order: none
 // came, went, or became another. Then none can be a duplicate either.
-func (p *Picture) same(pods []*v1.Pod) bool {
+func (p *Snapshot) same(pods []*v1.Pod) bool {
 	if p == nil || len(p.rejected) > 0 || len(pods) != len(p.entries) {
 		return false
 	}
@@ -87,25 +87,25 @@ func (p *Picture) same(pods []*v1.Pod) bool {
 	return true
 }
 
-// refreshed is the picture with newer objects of the same pods.
-func (p *Picture) refreshed(pods []*v1.Pod) *Picture {
-	n := &Picture{number: p.number + 1, entries: make([]entry, len(pods)), index: p.index}
+// refreshed is the snapshot with newer objects of the same pods.
+func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
+	n := &Snapshot{number: p.number + 1, entries: make([]entry, len(pods)), index: p.index}
 	for i, e := range p.entries {
 		n.entries[i] = entry{pods[i], e.arrived, e.seen}
 	}
 	return n
 }
 
-// Len is how many pods the picture holds, without the rejected ones.
-func (p *Picture) Len() int {
+// Len is how many pods the snapshot holds, without the rejected ones.
+func (p *Snapshot) Len() int {
 	if p == nil {
 		return 0
 	}
 	return len(p.entries)
 }
 
-// admit says why a pod cannot be part of the picture.
-func (p *Picture) admit(pod *v1.Pod, names map[fullName]types.UID) error {
+// admit says why a pod cannot be part of the snapshot.
+func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	switch {
 	case pod == nil:
 		return fmt.Errorf("%w: nil", ErrNameless)
@@ -128,16 +128,16 @@ func stays(before, now *v1.Pod) bool {
 	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && !rebuilt(before, now)
 }
 
-// carry makes the entry of a pod in the picture after p: one that stays keeps
+// carry makes the entry of a pod in the snapshot after p: one that stays keeps
 // its arrival.
-func (p *Picture) carry(pod *v1.Pod, number uint64, now time.Time) entry {
+func (p *Snapshot) carry(pod *v1.Pod, number uint64, now time.Time) entry {
 	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod) {
 		return entry{pod, e.arrived, e.seen}
 	}
 	return entry{pod, number, now}
 }
 
-func (p *Picture) find(uid types.UID) (entry, bool) {
+func (p *Snapshot) find(uid types.UID) (entry, bool) {
 	if p == nil {
 		return entry{}, false
 	}
