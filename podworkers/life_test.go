@@ -114,7 +114,7 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	assert.Equal(t, 0, count(node, "Runtime"))
 }
 
-// A kill of what runs, decided upon a list older than the desire, must not hit
+// A kill of what runs, decided upon a list older than the desired state, must not hit
 // a pod that has become wanted since.
 func TestKill_AWantedPodIsSpared(t *testing.T) {
 	node := simulation(t, Config{})

@@ -24,7 +24,7 @@ type PodWorkers interface {
 	// the end of the pod. The handle is resolved exactly once, whatever
 	// happens, with an error if the kill was refused.
 	Kill(options UpdatePodOptions) *Completion
-	// SyncKnownPods compares the workers with a whole snapshot of desire, ends
+	// SyncKnownPods compares the workers with a whole snapshot of the desired state, ends
 	// those that are not wanted, forgets those that are done, and returns the
 	// rest. It is called by housekeeping, by one caller at a time.
 	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
@@ -122,7 +122,7 @@ type KillPodOptions struct {
 	PodTerminationGracePeriodSecondsOverride *int64
 }
 
-// KnownPods is a whole snapshot of desire, as SyncKnownPods takes it.
+// KnownPods is a whole snapshot of the desired state, as SyncKnownPods takes it.
 type KnownPods struct {
 	// Desired is every pod that the node is told to run.
 	Desired []*v1.Pod

@@ -46,7 +46,7 @@ type Config struct {
 	// DefaultHousekeepingPeriod.
 	HousekeepingPeriod time.Duration
 	// ReadyToStart is asked at the beginning of Run, again after every wake-up,
-	// whether the first snapshots of desire and of the runtime are there; nil
+	// whether the first snapshots of the desired state and of the runtime are there; nil
 	// begins at once.
 	ReadyToStart func() bool
 	// StartTimeout is how long Run waits for that; zero is

@@ -1,6 +1,6 @@
 // Package syncloop is the node's rhythm: who is called when. Loop waits until
 // there is something to do and calls a SyncHandler for it; Handlers are the
-// standard one, with the kubelet's rules for what a change of desire means;
+// standard one, with the kubelet's rules for what a change of the desired state means;
 // PodAdmitHandlers decide who may run.
 //
 //	source.Mux ──desire──▶┐                      ┌─▶ podmanager (first: what is wanted)
@@ -116,7 +116,7 @@
 //     still finds running is adopted and ended with its own grace.
 //   - The order within a step is fixed: desire, changes of the runtime, probe
 //     results, requested syncs, deadlines, pods that wait, housekeeping. The kubelet's is random (B-136, SL-6).
-//   - A sick runtime never stops the loop from reading desire (B-137, SL-2):
+//   - A sick runtime never stops the loop from reading desired state (B-137, SL-2):
 //     starts fail by themselves and are retried by their workers, kills go on.
 //   - There is no sync tick and no work queue here (B-144, SL-11): the workers
 //     own their retries, so those of pods that left the configuration are not

@@ -118,7 +118,7 @@ type Sources interface {
 }
 
 // Handlers are the standard SyncHandler: the kubelet's rules for what a change
-// of desire means.
+// of the desired state means.
 type Handlers struct {
 	config HandlersConfig
 	// rejected are the pods that admission refused and that are still

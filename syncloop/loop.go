@@ -243,7 +243,7 @@ func (l *Loop) end() {
 	}
 }
 
-// waitUntilReady waits until the first snapshots are there: of desire from each source,
+// waitUntilReady waits until the first snapshots are there: of the desired state from each source,
 // and of the runtime. Who decides on half of them refuses what has run for
 // days, because it heard of a newcomer first.
 func (l *Loop) waitUntilReady(ctx context.Context) {
@@ -255,7 +255,7 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// desire hands changes of desire to their handlers (SL-7): what goes makes room
+// desire hands changes of the desired state to their handlers (SL-7): what goes makes room
 // first; then all that comes, from whichever source, as one, so that it does
 // not matter which of them is heard first; then the rest in its order.
 func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {

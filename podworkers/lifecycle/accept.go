@@ -3,7 +3,7 @@ package lifecycle
 import "fmt"
 
 // Update takes in what is wanted of a pod now. It is called for every change
-// of desire, and for anything else that is a reason to look at the pod. The
+// of the desired state, and for anything else that is a reason to look at the pod. The
 // newest content wins; what can not be undone is sticky and survives any
 // later update, in any order of arrival. An error is ErrInvalid or ErrShutdown.
 func (t *Table) Update(u Update, out *Effects) (Accepted, error) {
@@ -28,7 +28,7 @@ func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
 		if u.Type != SyncPodKill {
 			return Accepted{}, nil
 		}
-		u.Facts = Facts{} // the runtime knows nothing of desire
+		u.Facts = Facts{} // the runtime knows nothing of the desired state
 	}
 	r := t.find(u.UID)
 	if r != nil && r.follows(u) {

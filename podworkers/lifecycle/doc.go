@@ -7,7 +7,7 @@
 //	Update, Kill   what is wanted of a pod now          podworkers.UpdatePod
 //	StartPodSync, Done     a runner begins and ends its work    a pod's goroutine
 //	Due            a pod's time in the queue has come   the timer
-//	SyncKnown      the whole snapshot of desire          housekeeping
+//	SyncKnown      the whole snapshot of the desired state          housekeeping
 //	View, Owner    every question at once               anybody
 //
 // # A life

@@ -2,7 +2,7 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Known is a whole snapshot of desire.
+// Known is a whole snapshot of the desired state.
 type Known struct {
 	// Desired is every pod that the node is told to run, in any order.
 	Desired []types.UID
@@ -26,7 +26,7 @@ type PodState struct {
 	Static    bool
 }
 
-// SyncKnown compares the table with a snapshot of desire, appends to states
+// SyncKnown compares the table with a snapshot of the desired state, appends to states
 // every pod that it still knows afterwards, in the order of Ref.Index, and
 // returns that. Pods that are not in the snapshot are told to end, and
 // forgotten once they are finished. It is called by housekeeping, every few

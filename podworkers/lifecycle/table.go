@@ -27,7 +27,7 @@ func New() *Table {
 }
 
 // Generation is the number of the last accepted content. Read it before taking
-// a snapshot of desire or of the runtime, and hand it in with the snapshot.
+// a snapshot of the desired state or of the runtime, and hand it in with the snapshot.
 func (t *Table) Generation() uint64 { return t.generation }
 
 // Len is the number of known pods.

@@ -32,7 +32,7 @@ const (
 	Ended
 	// Entered: an incarnation entered a phase.
 	Entered
-	// Housekeeping: the workers were given a whole snapshot of desire.
+	// Housekeeping: the workers were given a whole snapshot of the desired state.
 	Housekeeping
 	// Forgotten: the workers know nothing of the pod any more.
 	Forgotten

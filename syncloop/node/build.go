@@ -30,8 +30,8 @@ func (c *Config) inMemory() {
 	}
 }
 
-// buildDesire: what the node has been told, and what it tells back.
-func (n *Node) buildDesire() (err error) {
+// buildDesired: what the node has been told, and what it tells back.
+func (n *Node) buildDesired() (err error) {
 	n.held = hold(n.host, !n.config.AwaitHost)
 	sources := maps.Clone(n.config.Sources)
 	if sources == nil {
@@ -51,8 +51,8 @@ func (n *Node) buildDesire() (err error) {
 	return n.buildSender()
 }
 
-// buildTruth: what the runtime shows.
-func (n *Node) buildTruth() (err error) {
+// buildObserved: what the runtime shows.
+func (n *Node) buildObserved() (err error) {
 	n.pleg, err = pleg.New(pleg.Config{
 		Runtime:      n.config.Runtime,
 		Clock:        n.config.Clock,

@@ -97,7 +97,7 @@ func New(config Config) (*Node, error) {
 	}
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
-	for _, build := range []func() error{n.buildDesire, n.buildTruth, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
+	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}

@@ -69,17 +69,17 @@ func Diff(old, latest *Snapshot, source string) Changes {
 func (c *Changes) compare(before *v1.Pod, e entry, source string) {
 	switch {
 	case before == e.pod:
-	case desireDiffers(before, e.pod) && e.pod.DeletionTimestamp != nil:
+	case desiredStateDiffers(before, e.pod) && e.pod.DeletionTimestamp != nil:
 		c.Delete = append(c.Delete, e.deliver(source))
-	case desireDiffers(before, e.pod):
+	case desiredStateDiffers(before, e.pod):
 		c.Update = append(c.Update, e.deliver(source))
 	case !equality.Semantic.DeepEqual(before.Status, e.pod.Status):
 		c.Reconcile = append(c.Reconcile, e.deliver(source))
 	}
 }
 
-// desireDiffers compares what a user wants, as opposed to what was observed.
-func desireDiffers(a, b *v1.Pod) bool {
+// desiredStateDiffers compares what a user wants, as opposed to what was observed.
+func desiredStateDiffers(a, b *v1.Pod) bool {
 	return !equality.Semantic.DeepEqual(a.Labels, b.Labels) ||
 		!equality.Semantic.DeepEqual(a.DeletionTimestamp, b.DeletionTimestamp) ||
 		!equality.Semantic.DeepEqual(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) ||
