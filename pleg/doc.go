@@ -19,7 +19,7 @@
 //	          listing (every 1 s, or 30 s with a healthy stream of events)
 //	             │ disagrees with the cache
 //	events ──►   ▼                  at most 8 at a time, one per pod,
-//	readers ──► owed ──► inspection each with a deadline of its own
+//	readers ──► pending ──► inspection each with a deadline of its own
 //	requests ─►  ▲           │
 //	             └─ failed ──┤ 1 s later
 //	                         ├──► cache ──► readers
@@ -35,7 +35,7 @@
 // show and nobody has asked for. As a listing may lag, whoever has just acted
 // on a pod calls RequestRelist before Mark: from then on only an inspection
 // counts. (A listing begun before the request never counts, nor does one while
-// an inspection is owed.)
+// an inspection is pending.)
 //
 // # Delivery
 //

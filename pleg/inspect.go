@@ -12,9 +12,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// inspectOwed inspects every pod that is owed an inspection and returns when
+// inspectPending inspects every pod that has an inspection pending and returns when
 // that is done.
-func (p *PLEG) inspectOwed(ctx context.Context) {
+func (p *PLEG) inspectPending(ctx context.Context) {
 	p.mu.Lock()
 	n := len(p.mu.table.queue) + len(p.mu.table.suspects)
 	p.mu.Unlock()

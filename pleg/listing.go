@@ -59,7 +59,7 @@ func (t *table) align(prev, next []runtime.Pod) {
 }
 
 // check compares a pod's status with the newest listing. Where they disagree
-// an inspection begun after the listing is owed.
+// an inspection begun after the listing is pending.
 func (t *table) check(r *record) {
 	if !t.settle(r) {
 		t.ask(r, t.listed)

@@ -38,7 +38,7 @@ type Generator interface {
 	// returns when all of that is done. Its error is that of the listing, from
 	// which nothing has been concluded then (pods that were asked for are
 	// inspected all the same), or that of ctx if it ended first: what is still
-	// owed then is done by the next step. That a pod cannot be inspected is no
+	// pending then is done by the next step. That a pod cannot be inspected is no
 	// error of the step. ErrRunning: Run or another Relist is at work.
 	Relist(ctx context.Context) error
 	// RequestRelist asks for a look at one pod, soon. It never blocks. From

@@ -19,7 +19,7 @@ func (p *PLEG) Relist(ctx context.Context) error {
 	}
 	defer p.exit(idle)
 	err := p.list(ctx)
-	p.inspectOwed(ctx)
+	p.inspectPending(ctx)
 	return cmp.Or(err, ctx.Err())
 }
 

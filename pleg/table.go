@@ -33,7 +33,7 @@ const maxStorm = 5
 // the number of the inspection that read it (done). Somebody who needs a newer
 // one writes down the number that it has to exceed (want). So
 //
-//	want >= done   an inspection is owed: queued, in flight, or failed
+//	want >= done   an inspection is pending: queued, in flight, or failed
 //	want <  done   the status is as new as anybody asked for, and every later
 //	               listing that agrees with it renews it
 //
@@ -46,7 +46,7 @@ type table struct {
 	merged  []runtime.Pod // list with what was inspected since; nil: to be made
 	records map[types.UID]*record
 
-	queue    []*record // owed inspections, first come first served
+	queue    []*record // pending inspections, first come first served
 	suspects []*record // the same, for pods whose last call hung
 	later    []*record // failed, too early, or asked for too often: again at retryAt, or with the next listing
 	retryAt  time.Time
@@ -115,8 +115,8 @@ func (t *table) record(uid types.UID) *record {
 	return r
 }
 
-// owed says that the pod needs an inspection that has not come yet.
-func (r *record) owed() bool { return r.want >= r.done }
+// pending says that the pod needs an inspection that has not come yet.
+func (r *record) pending() bool { return r.want >= r.done }
 
 // entry is what is known of the pod, whether fresh or not.
 func (r *record) entry() (*runtime.PodStatus, error) {
@@ -135,14 +135,14 @@ func (t *table) look(uid types.UID, mark uint64) (status *runtime.PodStatus, err
 		return &runtime.PodStatus{UID: uid}, nil, t.listed > mark
 	}
 	fresh := r.done
-	if !r.owed() {
+	if !r.pending() {
 		fresh = max(fresh, t.listed)
 	}
 	status, err = r.entry()
 	return status, err, fresh > mark
 }
 
-// ask makes an inspection begun after now owed.
+// ask makes an inspection begun after now pending.
 func (t *table) ask(r *record, mark uint64) {
 	r.want = max(r.want, mark)
 	t.enqueue(r)
@@ -183,9 +183,9 @@ func (t *table) tell(r *record, events Events, now time.Time) Events {
 	return events
 }
 
-// enqueue puts a pod that is owed an inspection into the queue, once.
+// enqueue puts a pod that has an inspection pending into the queue, once.
 func (t *table) enqueue(r *record) {
-	if !r.owed() || r.queued || r.inFlight {
+	if !r.pending() || r.queued || r.inFlight {
 		return
 	}
 	r.queued = true
@@ -223,8 +223,8 @@ func pop(queue []*record) (*record, []*record) {
 	return r, queue[1:]
 }
 
-// land ends the flight of an inspection.
-func (t *table) land(r *record) {
+// complete ends the flight of an inspection.
+func (t *table) complete(r *record) {
 	t.running--
 	r.inFlight = false
 	if r.hangs {
@@ -234,9 +234,9 @@ func (t *table) land(r *record) {
 }
 
 // abandon takes back an inspection that was cut short by ourselves: nothing is
-// known, and it is still owed.
+// known, and it is still pending.
 func (t *table) abandon(r *record) {
-	t.land(r)
+	t.complete(r)
 	t.enqueue(r)
 }
 
@@ -253,7 +253,7 @@ type outcome struct {
 // finish stores what an inspection has read. hung says that it ran into its
 // deadline. A result older than what is stored changes nothing (I24).
 func (t *table) finish(r *record, number uint64, status *runtime.PodStatus, err error, hung bool, now time.Time) outcome {
-	t.land(r)
+	t.complete(r)
 	if number <= r.done {
 		t.enqueue(r)
 		return outcome{}
@@ -347,7 +347,7 @@ func (t *table) retry(r *record, now time.Time) {
 	t.later = append(t.later, r)
 }
 
-// retryLater makes an inspection owed of every pod that waits for one.
+// retryLater makes an inspection pending of every pod that waits for one.
 func (t *table) retryLater() {
 	for _, r := range t.later {
 		r.waiting = false
@@ -360,7 +360,7 @@ func (t *table) retryLater() {
 // drop forgets a pod of which there is nothing left to know.
 func (t *table) drop(r *record) {
 	gone := r.index < 0 && r.err == nil && diff.Empty(r.status)
-	if gone && !r.owed() && !r.inFlight && !r.queued && !r.waiting && len(r.waiters) == 0 {
+	if gone && !r.pending() && !r.inFlight && !r.queued && !r.waiting && len(r.waiters) == 0 {
 		delete(t.records, r.uid)
 	}
 }
