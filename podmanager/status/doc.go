@@ -56,7 +56,7 @@
 //   - Versions of one pod never go down, not even if its status was removed
 //     and it came again in between.
 //
-// CheckTransition, CheckStatus and CheckGone are the status oracle (I26, I27,
+// CheckTransition, CheckStatus and CheckGone are the status invariant checker (I26, I27,
 // I28): checks for tests of anything that publishes statuses.
 //
 // # The sender

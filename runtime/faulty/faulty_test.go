@@ -354,7 +354,7 @@ type (
 	meter          struct{ err error }
 	updater        struct{ err error }
 	executorSource struct{ err error }
-	oracle         struct{ err error }
+	runner         struct{ err error }
 )
 
 func (p source) Events(context.Context, func(runtime.Event)) error { return p.err }
@@ -370,7 +370,7 @@ func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest
 }
 func (p executorSource) ReopenContainerLog(context.Context, string) error { return p.err }
 
-func (p oracle) RunHandler(context.Context, runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+func (p runner) RunHandler(context.Context, runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	return runtime.RunHandlerResult{OK: true}, p.err
 }
 
@@ -380,7 +380,7 @@ func TestWrap_HasTheFeaturesOfWhatItWraps(t *testing.T) {
 	mine := errors.New("mine")
 	inner := memory.New(memory.Config{})
 	none := bare{inner}
-	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, executorSource{mine}, oracle{mine}
+	e, x, l, s, u, o, a := source{mine}, execer{mine}, logger{mine}, meter{mine}, updater{mine}, executorSource{mine}, runner{mine}
 	type wrapped interface {
 		runtime.EventSource
 		runtime.StatsReader

@@ -26,7 +26,7 @@
 //
 // While a harness runs, it checks after every call to the runtime that what it
 // did keeps the invariants (see Check), and of every status that it sees that
-// the status oracle of package status allows it. It fails the test otherwise.
+// the status invariant checker of package status allows it. It fails the test otherwise.
 // What it checks of a call is what the pod's spec asks for: turns, policies and
 // hooks (I29, I30, I32), and that a pod that was refused gets nothing. Without a
 // Config.Wrap, who may hold calls up or make them fail, it checks times too: graces

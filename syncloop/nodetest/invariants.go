@@ -58,7 +58,7 @@ func shallow(st *runtime.PodStatus) runtime.Pod {
 	return pod
 }
 
-// checkStatusLocked runs the status oracle over every status that a watcher
+// checkStatusLocked runs the status invariant checker over every status that a watcher
 // sees of one incarnation of a pod, and over every step from one to the next that it
 // has not missed anything between.
 func (tr *trace) checkStatusLocked(state node.PodState) {

@@ -226,8 +226,8 @@ func TestCheckGone_I27_NothingRuns(t *testing.T) {
 	assert.ErrorContains(t, status.CheckGone(of(started)), "has no end")
 }
 
-// What a store makes of a pod's life passes its own oracle.
-func TestStore_I26_I27_I28_PublishesWhatTheOracleAllows(t *testing.T) {
+// What a store makes of a pod's life passes its own invariant checker.
+func TestStore_I26_I27_I28_PublishesWhatTheInvariantsAllow(t *testing.T) {
 	w := newHarness()
 	pod := newPod("a")
 	waiting := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []container{is(container{Name: "c"}, waits)}}

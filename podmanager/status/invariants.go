@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// The status oracle: what must be true of any statuses that are published,
+// The status invariant checker: what must be true of any statuses that are published,
 // whoever made them. It is for tests; each function returns every fault that
 // it finds, joined, or nil.
 
