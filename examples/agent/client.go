@@ -28,8 +28,8 @@ const (
 // client asks an agent that runs.
 type client struct{ server string }
 
-// clientFlags reads what follows a verb: flags, which may come in any place, and
-// words. Verbs may have more flags than all of them have.
+// clientFlags reads what follows a command: flags, which may come in any place, and
+// words. Commands may have more flags than all of them have.
 func clientFlags(v string, args []string, more ...func(*flag.FlagSet)) (c client, words []string, err error) {
 	flags := flag.NewFlagSet(v, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -80,13 +80,13 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitInterrupted is that of a verb which a signal has ended.
+	// exitInterrupted is that of a command which a signal has ended.
 	exitInterrupted = 130
 )
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	if v, ok := verbOf(args); ok {
+	if v, ok := commandOf(args); ok {
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
 		go func() {

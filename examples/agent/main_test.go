@@ -82,8 +82,8 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--no-such-flag"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{[]string{"--no-such-flag", "value"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{[]string{"--resync"}, "agent: flag needs an argument: -resync (--help lists the flags)"},
-		{[]string{"stray"}, `agent: "stray" is neither a verb nor a flag (--help lists both)`},
-		{[]string{"--", "stray"}, `agent: "stray" is neither a verb nor a flag (--help lists both)`},
+		{[]string{"stray"}, `agent: "stray" is neither a command nor a flag (--help lists both)`},
+		{[]string{"--", "stray"}, `agent: "stray" is neither a command nor a flag (--help lists both)`},
 		{[]string{"--events", "some"}, `agent: --events "some": expected true or false`},
 		{[]string{"explain"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
 		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
@@ -149,7 +149,7 @@ func TestRun_BadArguments(t *testing.T) {
 			`agent: --for "x": expected a duration above zero, such as 10s or 1m30s
 agent: flag provided but not defined: -unknown (--help lists the flags)
 agent: --on-exit "never": expected leave or stop
-agent: "stray" is neither a verb nor a flag (--help lists both)
+agent: "stray" is neither a command nor a flag (--help lists both)
 agent: --max-syncs "x": expected a number, or 0 for no bound`,
 		},
 	} {
@@ -230,7 +230,7 @@ func TestReadme_Flags(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	var want []string
 	var o options
-	for _, k := range o.knobs() {
+	for _, k := range o.cliFlags() {
 		meaning := strings.NewReplacer("<", "`<", ">", ">`").Replace(k.meaning)
 		meaning = strings.ReplaceAll(meaning, ">`-`<", ">-<")
 		want = append(want, fmt.Sprintf("| `--%s %s` | %s |", k.name, strings.ReplaceAll(k.value, "|", `\|`), meaning))

@@ -49,15 +49,15 @@ type options struct {
 	exec         bool
 }
 
-// knob is a flag as people read of it.
-type knob struct {
+// cliFlag is a flag as people read of it.
+type cliFlag struct {
 	name, value, meaning string
 	set                  func(string) error
 }
 
-// knobs are the flags, in the order of the help. Setting one changes o.
-func (o *options) knobs() []knob {
-	return []knob{
+// cliFlags are the flags, in the order of the help. Setting one changes o.
+func (o *options) cliFlags() []cliFlag {
+	return []cliFlag{
 		{"manifests", "PATH", "directory or file of pod manifests (embedded examples)", o.setManifests},
 		{"runtime", "memory|cri", "what runs the containers (memory)", oneOf("memory cri", func(s string) { o.runtime = s })},
 		{"cri-endpoint", "SOCKET", "of the runtime (" + defaultEndpoint + ")", o.setEndpoint},
@@ -116,7 +116,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	var faults []error
-	for _, k := range o.knobs() {
+	for _, k := range o.cliFlags() {
 		// The flag is good, whatever its value is: so all faults are found.
 		flags.Func(k.name, k.meaning, func(value string) error {
 			if err := k.set(value); err != nil {
@@ -137,7 +137,7 @@ func parse(args []string) (options, error) {
 				args = args[1:] // The value, presumably, of the flag that is none.
 			}
 		} else if len(args) > 0 {
-			faults = append(faults, fmt.Errorf("%q is neither a verb nor a flag (--help lists both)", args[0]))
+			faults = append(faults, fmt.Errorf("%q is neither a command nor a flag (--help lists both)", args[0]))
 			args = args[1:]
 		}
 	}
@@ -147,13 +147,13 @@ func parse(args []string) (options, error) {
 func usage() string {
 	var s strings.Builder
 	s.WriteString("Usage: agent [flags]\n" +
-		"       agent VERB ... [--server ADDR]\n\n" +
+		"       agent COMMAND ... [--server ADDR]\n\n" +
 		"Runs a directory of Pod manifests and shows what becomes of them: as a table on\n" +
-		"a terminal, and otherwise as a line for each change. With a verb it asks an agent\n" +
-		"that runs, at ADDR (" + defaultListen + "):\n\n" + usageOfVerbs() +
+		"a terminal, and otherwise as a line for each change. With a command it asks an agent\n" +
+		"that runs, at ADDR (" + defaultListen + "):\n\n" + usageOfCommands() +
 		"\nFlags, with their defaults in parentheses:\n\n")
 	var o options
-	for _, k := range o.knobs() {
+	for _, k := range o.cliFlags() {
 		fmt.Fprintf(&s, "  %-23s  %s\n", "--"+k.name+" "+k.value, k.meaning)
 	}
 	return s.String()

@@ -29,9 +29,9 @@ spec:
     command: [sh, -c, "echo other; sleep inf"]
 `
 
-// TestVerbs_People: whoever has the agent's address sees what there is and what
+// TestCommands_People: whoever has the agent's address sees what there is and what
 // containers print, and runs commands if the agent was told to let him.
-func TestVerbs_People(t *testing.T) {
+func TestCommands_People(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(talker), 0o600))
 	for _, exec := range []string{"true", "false"} {
@@ -43,8 +43,8 @@ func TestVerbs_People(t *testing.T) {
 		signals, ended := make(chan os.Signal, 1), make(chan error, 1)
 		go func() { ended <- a.run(signals) }()
 		out.until(t, "talker-n", "2/2", "Running")
-		ask := func(verb string, args ...string) (int, string, string) {
-			return called(append([]string{verb, "--server", a.address()}, args...)...)
+		ask := func(command string, args ...string) (int, string, string) {
+			return called(append([]string{command, "--server", a.address()}, args...)...)
 		}
 
 		code, stdout, stderr := ask("ps")
@@ -139,8 +139,8 @@ func TestLogs_Interrupted(t *testing.T) {
 	assert.Equal(t, exitInterrupted, <-ended)
 }
 
-// TestVerbs_BrokenAnswers: what is not whole is not taken for it.
-func TestVerbs_BrokenAnswers(t *testing.T) {
+// TestCommands_BrokenAnswers: what is not whole is not taken for it.
+func TestCommands_BrokenAnswers(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "Podkeel-Error")
 		_, _ = w.Write([]byte("half\n"))
@@ -210,9 +210,9 @@ func TestPs_NoList(t *testing.T) {
 	assert.Equal(t, exitOK, code)
 }
 
-// TestVerbs_NoPackageNames: whatever fails, what the agent says to people begins with
+// TestCommands_NoPackageNames: whatever fails, what the agent says to people begins with
 // no name of a package, in no part of the sentence.
-func TestVerbs_NoPackageNames(t *testing.T) {
+func TestCommands_NoPackageNames(t *testing.T) {
 	dir := t.TempDir()
 	waiting := strings.ReplaceAll(strings.ReplaceAll(talker, "talker", "waiting"), "    command", "    envFrom: [{configMapRef: {name: missing}}]\n    command")
 	over := "apiVersion: v1\nkind: Pod\nmetadata: {name: over}\nspec: {restartPolicy: Never, containers: [{name: main, image: i, command: ['true']}]}\n"

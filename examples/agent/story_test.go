@@ -170,12 +170,12 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 
 // stuck is an agent with a runtime that hangs at a call, and one pod in it. The
 // agent's own has no such troubles. It is for use in a bubble.
-func stuck(t *testing.T, verb string, out, log *output) *agent {
+func stuck(t *testing.T, command string, out, log *output) *agent {
 	o, err := parse([]string{"--listen", ""})
 	require.NoError(t, err)
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
-	rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: verb, Latency: time.Hour}}})
+	rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: command, Latency: time.Hour}}})
 	require.NoError(t, err)
 	a.node, err = node.New(node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
 	require.NoError(t, err)

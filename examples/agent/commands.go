@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// verb is something else that the program can do than run pods: asking an agent
+// command is something else that the program can do than run pods: asking an agent
 // that does.
-type verb struct {
+type command struct {
 	name, args, meaning string
-	// run gets what follows the verb, and returns the status to end with. Its
+	// run gets what follows the command, and returns the status to end with. Its
 	// context ends with the first signal.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
-// verbs are all there are, in the order of the help.
-func verbs() []verb {
-	return []verb{
+// commands are all there are, in the order of the help.
+func commands() []command {
+	return []command{
 		{"ps", "", "list the pods of an agent that runs", runPs},
 		{"explain", "[NAMESPACE/]NAME", "ask an agent that runs why a pod is as it is", runExplain},
 		{"logs", "[NAMESPACE/]NAME", "what it prints: [-c CONTAINER] [--follow] [--tail N] [--since 10m] [--previous]", runLogs},
@@ -28,22 +28,22 @@ func verbs() []verb {
 	}
 }
 
-// verbOf finds the verb of a command line, if it has one.
-func verbOf(args []string) (verb, bool) {
+// commandOf finds the command of a command line, if it has one.
+func commandOf(args []string) (command, bool) {
 	if len(args) > 0 {
-		for _, v := range verbs() {
+		for _, v := range commands() {
 			if v.name == args[0] {
 				return v, true
 			}
 		}
 	}
-	return verb{}, false
+	return command{}, false
 }
 
-// usageOfVerbs is their part of the help.
-func usageOfVerbs() string {
+// usageOfCommands is their part of the help.
+func usageOfCommands() string {
 	var s strings.Builder
-	for _, v := range verbs() {
+	for _, v := range commands() {
 		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(v.name+" "+v.args), v.meaning)
 	}
 	return s.String()
@@ -63,7 +63,7 @@ func refused(err error, stdout, stderr io.Writer) (status int, bad bool) {
 	return exitUsage, true
 }
 
-// ended is the status of a verb whose request has ended.
+// ended is the status of a command whose request has ended.
 func ended(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case ctx.Err() != nil:
