@@ -42,8 +42,8 @@ func openat2(parent int, name string) (fd int, err error) {
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	const tries = 100 // The kernel cannot always tell while something else is renamed or mounted.
-	for range tries {
+	const attempts = 100 // The kernel cannot always tell while something else is renamed or mounted.
+	for range attempts {
 		err = again(func() error {
 			fd, err = unix.Openat2(parent, name, &how)
 			return err

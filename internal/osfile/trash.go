@@ -40,9 +40,9 @@ func Discard(dir *os.Root, name, owner string) error {
 	if !isElement(name) || !isElement(owner) || strings.Contains(owner, ownerEnd) || name == trashDir {
 		return fmt.Errorf("osfile: discard %q of %q: %w", name, owner, fs.ErrInvalid)
 	}
-	const tries = 10 // Another call may remove the empty directory of the trash.
+	const attempts = 10 // Another call may remove the empty directory of the trash.
 	var err error
-	for range tries {
+	for range attempts {
 		if _, err = dir.Lstat(name); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func Trash(dir *os.Root) ([]Discarded, error) {
 // openTrash opens the directory of the trash; nil without an error if there is none.
 // It may be removed and made anew at any time.
 func openTrash(dir *os.Root) (trash *os.Root, err error) {
-	const tries = 10
-	for range tries {
+	const attempts = 10
+	for range attempts {
 		trash, err = OpenSub(dir, trashDir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil

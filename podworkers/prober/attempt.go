@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// tries is how often a check is made in one attempt until one gives an
+	// maxChecks is how often a check is made in one attempt until one gives an
 	// answer.
-	tries = 3
+	maxChecks = 3
 	// longest is how many bytes of what a check says are kept.
 	longest = 1024
 )
@@ -88,7 +88,7 @@ func (p *Prober) attempt(a *attempt) {
 // again at once (PR-20).
 func (p *Prober) try(a *attempt) answer {
 	var last answer
-	for range tries {
+	for range maxChecks {
 		var panicked bool
 		last, panicked = p.checkOnce(a)
 		if last.err == nil || panicked || a.ctx.Err() != nil {

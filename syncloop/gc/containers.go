@@ -96,9 +96,9 @@ type Observed interface {
 // Containers removes dead containers and sandboxes of pods that are still
 // there. Changed may be called from anywhere, before Run and after it as well.
 type Containers struct {
-	config   ContainersConfig
-	executor executor.Executor
-	tries    *tries
+	config     ContainersConfig
+	executor   executor.Executor
+	retryQueue *retryQueue
 }
 
 // NewContainers makes a collector. It runs nothing until Run is called.
@@ -106,31 +106,31 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	tries := newTries(retryConfig{
+	retryQueue := newRetryQueue(retryConfig{
 		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked, delay: config.Delay,
 		call: "gc of containers", what: "what is dead of a pod could not be removed and will be tried again",
 	})
-	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
-	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
-	return &Containers{config: config, executor: tries.executor, tries: tries}, nil
+	config.Runtime = contain.NewRuntime(retryQueue.guard, config.Runtime)
+	config.Removed = contain.Hook1(retryQueue.guard, "Removed", config.Removed)
+	return &Containers{config: config, executor: retryQueue.executor, retryQueue: retryQueue}, nil
 }
 
 // Changed says that a pod may have something to remove: after each of its
 // syncs, say. It never blocks.
-func (c *Containers) Changed(uid types.UID) { c.tries.add([]types.UID{uid}) }
+func (c *Containers) Changed(uid types.UID) { c.retryQueue.add([]types.UID{uid}) }
 
 // Run removes what is dead until ctx ends, and returns nil then. While nothing
 // changes it wakes up only for what Policy keeps for a time. A call to the
 // runtime that removes something is not cut short by the end of ctx. Run is
 // called once.
 func (c *Containers) Run(ctx context.Context) error {
-	c.tries.run(ctx, c.Step)
+	c.retryQueue.run(ctx, c.Step)
 	return nil
 }
 
 // Step looks at every pod that is due, and returns when what is dead of them is
 // removed.
-func (c *Containers) Step(ctx context.Context) { c.tries.step(ctx, c.config.MaxRemovals, c.try) }
+func (c *Containers) Step(ctx context.Context) { c.retryQueue.step(ctx, c.config.MaxRemovals, c.try) }
 
 // try removes what is dead of one pod. The snapshot that others have says
 // whether there is anything; what it is, is asked of the runtime.
@@ -181,7 +181,7 @@ func (c *Containers) decide(status *runtime.PodStatus) policy.Removals {
 			others = append(others, pods[i].UID)
 		}
 	}
-	c.tries.add(others)
+	c.retryQueue.add(others)
 	return removals[0]
 }
 

@@ -80,10 +80,10 @@ type Sweeper interface {
 // former agents too. Changed may be called from anywhere, before Run and after
 // it as well.
 type Directories struct {
-	config   DirectoriesConfig
-	sweeper  Sweeper // nil: the store is none
-	executor executor.Executor
-	tries    *tries
+	config     DirectoriesConfig
+	sweeper    Sweeper // nil: the store is none
+	executor   executor.Executor
+	retryQueue *retryQueue
 }
 
 // NewDirectories makes a collector. It runs nothing until Run is called.
@@ -91,13 +91,13 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	tries := newTries(retryConfig{
+	retryQueue := newRetryQueue(retryConfig{
 		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked, delay: config.Delay,
 		call: "gc of directories", what: "directories of pods that are gone could not be removed and will be tried again",
 	})
-	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
+	config.Runtime = contain.NewRuntime(retryQueue.guard, config.Runtime)
 	sweeper, _ := config.Store.(Sweeper)
-	return &Directories{config: config, sweeper: sweeper, executor: tries.executor, tries: tries}, nil
+	return &Directories{config: config, sweeper: sweeper, executor: retryQueue.executor, retryQueue: retryQueue}, nil
 }
 
 // listing stands among the pods that are to be tried for the search for more. No
@@ -110,20 +110,20 @@ const sweeping types.UID = "."
 
 // Changed says that pods may have gone, or have been gone all along. It never
 // blocks.
-func (d *Directories) Changed() { d.tries.add([]types.UID{listing}) }
+func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listing}) }
 
 // Run removes directories until ctx ends, and returns nil then. While nobody says
 // that something has changed it wakes up only for what has failed. Run is called
 // once.
 func (d *Directories) Run(ctx context.Context) error {
-	d.tries.run(ctx, d.Step)
+	d.retryQueue.run(ctx, d.Step)
 	return nil
 }
 
 // Step does what is due: it looks for directories, or removes some that were
 // found, and returns when it has.
 func (d *Directories) Step(ctx context.Context) {
-	d.tries.step(ctx, d.config.MaxRemovals, d.try)
+	d.retryQueue.step(ctx, d.config.MaxRemovals, d.try)
 }
 
 func (d *Directories) try(ctx context.Context, uid types.UID) outcome {
@@ -143,9 +143,9 @@ func (d *Directories) find() outcome {
 	if err != nil {
 		return outcome{err: fmt.Errorf("gc: look for directories: %w", err)}
 	}
-	d.tries.add(uids)
+	d.retryQueue.add(uids)
 	if d.sweeper != nil {
-		d.tries.add([]types.UID{sweeping})
+		d.retryQueue.add([]types.UID{sweeping})
 	}
 	if len(uids) < d.config.MaxDirectories {
 		return outcome{}

@@ -65,9 +65,9 @@ type PodRemover interface {
 // Pods removes the records of pods that are gone. Discard may be called from
 // anywhere, before Run and after it as well.
 type Pods struct {
-	config   PodsConfig
-	executor executor.Executor
-	tries    *tries
+	config     PodsConfig
+	executor   executor.Executor
+	retryQueue *retryQueue
 }
 
 // NewPods makes a collector. It runs nothing until Run is called.
@@ -75,31 +75,31 @@ func NewPods(config PodsConfig) (*Pods, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	tries := newTries(retryConfig{
+	retryQueue := newRetryQueue(retryConfig{
 		clock: config.Clock, retry: config.Retry, maxRetry: config.MaxRetry, log: &config.Log, panicked: config.Panicked,
 		call: "gc of pods", what: "what is left of a pod could not be removed and will be tried again",
 	})
-	config.Runtime = contain.NewRuntime(tries.guard, config.Runtime)
-	config.Removed = contain.Hook1(tries.guard, "Removed", config.Removed)
-	return &Pods{config: config, executor: tries.executor, tries: tries}, nil
+	config.Runtime = contain.NewRuntime(retryQueue.guard, config.Runtime)
+	config.Removed = contain.Hook1(retryQueue.guard, "Removed", config.Removed)
+	return &Pods{config: config, executor: retryQueue.executor, retryQueue: retryQueue}, nil
 }
 
 // Discard hands over pods whose records may go. It never blocks, and a pod
 // that waits already keeps its place and its backoff.
-func (p *Pods) Discard(uids []types.UID) { p.tries.add(uids) }
+func (p *Pods) Discard(uids []types.UID) { p.retryQueue.add(uids) }
 
 // Run removes what is handed over until ctx ends, and returns nil then. A call
 // to the runtime that removes something is not cut short by that, only by its
 // own timeout. Run is called once.
 func (p *Pods) Run(ctx context.Context) error {
-	p.tries.run(ctx, p.Step)
+	p.retryQueue.run(ctx, p.Step)
 	return nil
 }
 
 // Step tries to remove every pod that is due, several at once, and returns
 // when it has.
 func (p *Pods) Step(ctx context.Context) {
-	p.tries.step(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) outcome {
+	p.retryQueue.step(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) outcome {
 		err := p.remove(ctx, uid)
 		if errors.Is(err, errRuns) {
 			return outcome{next: p.executor.Now().Add(p.config.Retry)}

@@ -128,9 +128,9 @@ func (d *Dir) pinned(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fil
 // openPart opens a part of a volume, wherever links within the volume lead to.
 // A directory that is missing is made, with the mode of the volume.
 func openPart(dir *os.Root, sub string) (*os.File, error) {
-	const tries = 3 // It may change under our hands.
+	const attempts = 3 // It may change under our hands.
 	var err error
-	for range tries {
+	for range attempts {
 		var at string
 		if at, err = resolved(dir, sub); errors.Is(err, fs.ErrNotExist) {
 			if err = makeDirs(dir, sub); err != nil {

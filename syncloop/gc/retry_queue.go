@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// tries is the pods for which something is to be done, each as soon as it can
+// retryQueue is the pods for which something is to be done, each as soon as it can
 // be, and again with a backoff if it fails.
-type tries struct {
+type retryQueue struct {
 	executor executor.Executor
 	wake     executor.Event
 	queue    *workqueue.Queue
@@ -56,8 +56,8 @@ type retryConfig struct {
 	delay           time.Duration
 }
 
-func newTries(c retryConfig) *tries {
-	t := &tries{
+func newRetryQueue(c retryConfig) *retryQueue {
+	t := &retryQueue{
 		executor: executor.Over(c.clock), retry: workqueue.ImagePull{Initial: c.retry, Max: c.maxRetry},
 		guard: guard(c.clock, c.log, c.panicked), log: *c.log, call: c.call, what: c.what, delay: c.delay,
 	}
@@ -69,7 +69,7 @@ func newTries(c retryConfig) *tries {
 
 // add hands pods over. It never blocks, and a pod that waits after a failure
 // keeps its place and its backoff.
-func (t *tries) add(uids []types.UID) {
+func (t *retryQueue) add(uids []types.UID) {
 	for _, uid := range uids {
 		if t.enter(uid) {
 			t.queue.Enqueue(uid, t.delay)
@@ -79,7 +79,7 @@ func (t *tries) add(uids []types.UID) {
 
 // enter reports whether the pod is to be queued. One that is being worked on is:
 // that may have seen less than there is now.
-func (t *tries) enter(uid types.UID) bool {
+func (t *retryQueue) enter(uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
@@ -92,7 +92,7 @@ func (t *tries) enter(uid types.UID) bool {
 }
 
 // run makes a step whenever a pod is due, until ctx ends.
-func (t *tries) run(ctx context.Context, step func(context.Context)) {
+func (t *retryQueue) run(ctx context.Context, step func(context.Context)) {
 	for ctx.Err() == nil {
 		step(ctx)
 		if t.pause(ctx) != nil {
@@ -101,7 +101,7 @@ func (t *tries) run(ctx context.Context, step func(context.Context)) {
 	}
 }
 
-func (t *tries) pause(ctx context.Context) error {
+func (t *retryQueue) pause(ctx context.Context) error {
 	next, ok := t.queue.Next()
 	if !ok {
 		return t.wake.Wait(ctx)
@@ -111,7 +111,7 @@ func (t *tries) pause(ctx context.Context) error {
 }
 
 // step tries every pod that is due, several at once, and returns when it has.
-func (t *tries) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
+func (t *retryQueue) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
 	due := t.queue.GetWork()
 	executor.Each(t.executor, limit, len(due), func(i int) {
 		if ctx.Err() != nil {
@@ -125,12 +125,12 @@ func (t *tries) step(ctx context.Context, limit int, do func(context.Context, ty
 }
 
 // contained makes one try; a panic in it is its error.
-func (t *tries) contained(ctx context.Context, uid types.UID, do func(context.Context, types.UID) outcome) (o outcome) {
+func (t *retryQueue) contained(ctx context.Context, uid types.UID, do func(context.Context, types.UID) outcome) (o outcome) {
 	defer t.guard.Recover(t.call, &o.err)
 	return do(ctx, uid)
 }
 
-func (t *tries) begin(uid types.UID) {
+func (t *retryQueue) begin(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
@@ -139,7 +139,7 @@ func (t *tries) begin(uid types.UID) {
 }
 
 // end puts a pod away, or back into the queue.
-func (t *tries) end(ctx context.Context, uid types.UID, o outcome) {
+func (t *retryQueue) end(ctx context.Context, uid types.UID, o outcome) {
 	if o.err == nil {
 		if !o.next.IsZero() {
 			t.queue.EnqueueAt(uid, o.next) // Before it can be handed over again, which makes it due sooner.
@@ -159,7 +159,7 @@ func (t *tries) end(ctx context.Context, uid types.UID, o outcome) {
 }
 
 // done reports whether the pod was handed over again meanwhile.
-func (t *tries) done(uid types.UID, more bool) bool {
+func (t *retryQueue) done(uid types.UID, more bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -175,7 +175,7 @@ func (t *tries) done(uid types.UID, more bool) bool {
 }
 
 // failed says when to try again, and whether the reason is a new one.
-func (t *tries) failed(uid types.UID, err error) (delay time.Duration, news bool) {
+func (t *retryQueue) failed(uid types.UID, err error) (delay time.Duration, news bool) {
 	now := t.executor.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
