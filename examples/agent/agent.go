@@ -197,11 +197,11 @@ func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error,
 // stop ends all pods, each within its grace, or at a second signal within seconds. Its
 // error says what was left behind.
 func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) (left error, hurried bool) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience())
+	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- a.node.Drain(ctx) }()
-	a.log.Info("waiting for the pods to end; a second signal kills them", "pods", a.unfinished(), "within", a.patience())
+	a.log.Info("waiting for the pods to end; a second signal kills them", "pods", a.unfinished(), "within", a.drainTimeout())
 	var err error
 	select {
 	case err = <-drained:
@@ -248,8 +248,8 @@ func (a *agent) unfinished() (names []string) {
 	return names
 }
 
-// patience is how long the slowest pod may take to end.
-func (a *agent) patience() time.Duration {
+// drainTimeout is how long the slowest pod may take to end.
+func (a *agent) drainTimeout() time.Duration {
 	var longest int64
 	for _, pod := range a.node.Pods() {
 		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// clientPatience is how long an agent may take to answer, and to go on with a list.
-	clientPatience = 10 * time.Second
+	// clientTimeout is how long an agent may take to answer, and to go on with a list.
+	clientTimeout = 10 * time.Second
 	// clientLimit bounds an answer, or one item of a list.
 	clientLimit = 16 << 20
 	// defaultListen is where an agent listens, and is asked.
@@ -55,7 +55,7 @@ func clientFlags(v string, args []string, more ...func(*flag.FlagSet)) (c client
 
 // get returns the answer to a path. Its error says what to do about it.
 func (c client) get(ctx context.Context, path ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, clientPatience)
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	answer, err := c.ask(ctx, http.MethodGet, nil, path...)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 func (c client) pods(ctx context.Context, each func(*v1.Pod)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(clientPatience, func() { cancel(context.DeadlineExceeded) })
+	silent := time.AfterFunc(clientTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer silent.Stop()
 	answer, err := c.ask(ctx, http.MethodGet, nil, "pods")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body := &limited{from: answer.Body, left: clientLimit, heard: func() { silent.Reset(clientPatience) }}
+	body := &limited{from: answer.Body, left: clientLimit, heard: func() { silent.Reset(clientTimeout) }}
 	if answer.StatusCode != http.StatusOK {
 		why, _ := io.ReadAll(body) // What has come is all there is to say.
 		return errors.New(strings.TrimSpace(string(why)))

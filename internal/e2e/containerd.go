@@ -36,8 +36,8 @@ type T interface {
 	Failed() bool
 }
 
-// patience is how long a containerd may take to come up.
-const patience = 60 * time.Second
+// waitTimeout is how long a containerd may take to come up.
+const waitTimeout = 60 * time.Second
 
 // Containerd is a private containerd. Its methods are called from one
 // goroutine at a time.
@@ -155,7 +155,7 @@ func (c *Containerd) launch() error {
 
 // ready waits until containerd and its network are.
 func (c *Containerd) ready() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	client := cri.NewRuntimeServiceClient(c.conn)
 	for {

@@ -188,7 +188,7 @@ func (l *incarnation) refuse(id string, now time.Time, final bool) {
 // refused reports whether a start is not tried any more.
 func (l *incarnation) refused(id string, now time.Time) bool {
 	r, known := l.refusals[id]
-	return known && (r.final || now.Sub(r.since) >= patience)
+	return known && (r.final || now.Sub(r.since) >= maxStartRefusal)
 }
 
 // noteExit remembers the last end of a container, if the record of that is seen

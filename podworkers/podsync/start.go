@@ -128,9 +128,9 @@ func (v *syncPass) found(st *plan.Start, sandbox string, now time.Time) string {
 	return id
 }
 
-// patience is how long a start is refused because another is under way until that
+// maxStartRefusal is how long a start is refused because another is under way until that
 // is not believed any more. It is tried less and less often meanwhile.
-const patience = 2 * time.Minute
+const maxStartRefusal = 2 * time.Minute
 
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number

@@ -19,8 +19,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri"
 )
 
-// patience is what anything may take on a machine that does much else.
-const patience = 60 * time.Second
+// streamTimeout is what anything may take on a machine that does much else.
+const streamTimeout = 60 * time.Second
 
 // Commands, terminals and ports over the streaming servers of real containerds.
 func TestStreams_Containerd(t *testing.T) {
@@ -89,7 +89,7 @@ func (p *people) container(name, script string, change ...func(*runtime.CreateCo
 }
 
 func (p *people) within() context.Context {
-	ctx, cancel := context.WithTimeout(p.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.Context(), streamTimeout)
 	p.Cleanup(cancel)
 	return ctx
 }
@@ -258,7 +258,7 @@ func (p *people) ports() {
 // until waits for what must come.
 func (p *people) until(holds func() bool, what string) {
 	p.Helper()
-	e2e.Await(p, what, patience, holds)
+	e2e.Await(p, what, streamTimeout, holds)
 }
 
 // text is what was written.

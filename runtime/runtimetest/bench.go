@@ -37,7 +37,7 @@ type bench struct {
 func newBench(t T, c Case, h Harness, head time.Duration) *bench {
 	b := &bench{T: t, h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), promise: c.Promise, head: head}
 	b.rt = &watched{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
-	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.Patience))
+	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.WaitTimeout))
 	b.others = executor.NewGroup(b.executor)
 	return b
 }
@@ -50,7 +50,7 @@ func (b *bench) clear() {
 	if b.rt.trouble() != "" {
 		return
 	}
-	ctx, cancel := b.executor.WithDeadline(context.Background(), b.executor.Now().Add(b.h.Patience))
+	ctx, cancel := b.executor.WithDeadline(context.Background(), b.executor.Now().Add(b.h.WaitTimeout))
 	defer cancel()
 	for _, uid := range b.pods {
 		st, err := b.rt.PodStatus(ctx, uid)
@@ -111,10 +111,10 @@ func (b *bench) nothingBlocked() {
 // until waits for what must come.
 func (b *bench) until(what string, f func() bool) {
 	b.Helper()
-	deadline := b.executor.Now().Add(b.h.Patience)
+	deadline := b.executor.Now().Add(b.h.WaitTimeout)
 	for !f() {
 		if b.executor.Now().After(deadline) {
-			b.fatalf("waited %s in vain: %s", b.h.Patience, what)
+			b.fatalf("waited %s in vain: %s", b.h.WaitTimeout, what)
 		}
 		b.sleep(50 * time.Millisecond)
 	}

@@ -51,7 +51,7 @@ type Harness struct {
 	Deaf []string
 	// Ready reports whether a container that runs Forever or Deaf has set its
 	// traps, so that TERM finds them. It is called every 50 ms after the start
-	// until it returns true; its error fails the case, and so does Patience
+	// until it returns true; its error fails the case, and so does WaitTimeout
 	// without true. Nil: the shell scripts print a line "ready" and make the
 	// file /tmp/ready, and the cases look for the line if the runtime is a
 	// LogReader, else for the file if it is an Execer. Where neither works, or
@@ -59,7 +59,7 @@ type Harness struct {
 	Ready func(ctx context.Context, containerID string) (bool, error)
 	// HeadStart is how long a container gets to set its traps where nothing
 	// tells that it has. A container that ends as one without traps does is
-	// started again with twice the time, up to Patience: a slow start fails no
+	// started again with twice the time, up to WaitTimeout: a slow start fails no
 	// case, it takes longer. Zero is 1 s.
 	HeadStart time.Duration
 	// Exit ends with a code after a while. Nil is a shell script.
@@ -86,13 +86,13 @@ type Harness struct {
 	// need it.
 	Reopen func(meanwhile func()) (runtime.Runtime, error)
 
-	// Patience is how long a case waits for what must happen. Zero is 30 s.
-	Patience time.Duration
+	// WaitTimeout is how long a case waits for what must happen. Zero is 30 s.
+	WaitTimeout time.Duration
 	// CallTimeout is how long one call may take beyond its grace before it
 	// counts as blocked. The case fails then, with the method, the request and
 	// the time of the call, and goes on without it. PullImage gets ten times as
 	// long, and a call that follows something has until the end of its context
-	// in addition. Zero is Patience.
+	// in addition. Zero is WaitTimeout.
 	CallTimeout time.Duration
 	// Slack is how much longer than its grace a stop may take. Zero is 10 s.
 	Slack time.Duration
@@ -114,8 +114,8 @@ func (h *Harness) complete() {
 	}
 	h.completeCommands()
 	h.HeadStart = cmp.Or(h.HeadStart, time.Second)
-	h.Patience = cmp.Or(h.Patience, 30*time.Second)
-	h.CallTimeout = cmp.Or(h.CallTimeout, h.Patience)
+	h.WaitTimeout = cmp.Or(h.WaitTimeout, 30*time.Second)
+	h.CallTimeout = cmp.Or(h.CallTimeout, h.WaitTimeout)
 	h.Slack = cmp.Or(h.Slack, 10*time.Second)
 }
 

@@ -23,7 +23,7 @@ type tooEarly struct{}
 // that had not set its traps, nothing had told that it has, and there is more
 // time to be had.
 func (b *bench) early(withoutTraps bool) {
-	if withoutTraps && b.unsure.Load() && b.head < b.h.Patience {
+	if withoutTraps && b.unsure.Load() && b.head < b.h.WaitTimeout {
 		panic(tooEarly{})
 	}
 }
@@ -85,9 +85,9 @@ func (b *bench) readyByFile(id string) (bool, error) {
 	return res.ExitCode == 0, err
 }
 
-// poll asks until the answer is yes, an error, or the end of patience.
+// poll asks until the answer is yes, an error, or the end of WaitTimeout.
 func (b *bench) poll(ask func() (bool, error)) error {
-	deadline := b.executor.Now().Add(b.h.Patience)
+	deadline := b.executor.Now().Add(b.h.WaitTimeout)
 	for {
 		if ok, err := ask(); ok || err != nil {
 			return err

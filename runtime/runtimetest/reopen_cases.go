@@ -83,7 +83,7 @@ func reopenRunning(b *bench) {
 	after := b.container(ref, id)
 	b.check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "it started %s, and is %s and started %s", before.StartedAt, after.State, after.StartedAt)
 	b.check(b.place(ref, sandbox).Ready, "its sandbox is not ready any more")
-	b.must(b.stop(id, b.h.Patience), "StopContainer")
+	b.must(b.stop(id, b.h.WaitTimeout), "StopContainer")
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "after a stop it is %s with code %d", c.State, c.ExitCode)

@@ -19,7 +19,7 @@ var stopCases = []Case{
 
 func stopTerm(b *bench) {
 	ref, _, id := b.runForever()
-	took := b.timed(func() { b.must(b.stop(id, b.h.Patience), "StopContainer") })
+	took := b.timed(func() { b.must(b.stop(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.container(ref, id)
 	b.early(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.check(c.State == runtime.StateExited && c.ExitCode == 143, "it is %s with code %d", c.State, c.ExitCode)

@@ -21,8 +21,8 @@ const (
 	// step is the pause between two looks at the runtime. More looks would take
 	// from what they look at.
 	step = 5 * time.Millisecond
-	// patience is how long anything may take.
-	patience = 2 * time.Minute
+	// waitTimeout is how long anything may take.
+	waitTimeout = 2 * time.Minute
 	// command ends at once when it is asked to, with nothing to catch up on.
 	command = `trap 'exit 0' TERM; sleep 100000 & wait`
 	// nameLabel is the kubelet's label with the name of the pod.
@@ -57,7 +57,7 @@ func newHarness(r *run) *harness {
 	v, err := w.runtime.Version(context.Background(), &cri.VersionRequest{})
 	w.check(err)
 	r.table.title = fmt.Sprintf("%s %s, medians of %d", v.GetRuntimeName(), v.GetRuntimeVersion(), r.tries)
-	e2e.Await(r, "the agent answers", patience, func() bool { _, err := w.agent.Pods(); return err == nil })
+	e2e.Await(r, "the agent answers", waitTimeout, func() bool { _, err := w.agent.Pods(); return err == nil })
 	return w
 }
 
@@ -98,8 +98,8 @@ func (w *harness) remove(name string) { w.agent.Remove(name + ".yaml") }
 // await looks until something holds, and returns how long after began that was.
 func (w *harness) await(began time.Time, what string, holds func() bool) time.Duration {
 	for !holds() {
-		if time.Since(began) > patience {
-			w.r.Fatalf("figures: not within %s: %s", patience, what)
+		if time.Since(began) > waitTimeout {
+			w.r.Fatalf("figures: not within %s: %s", waitTimeout, what)
 		}
 		select {
 		case <-w.r.interrupt:

@@ -21,7 +21,7 @@ import (
 type Source struct {
 	cfg   Config
 	place place
-	slow  *patience
+	slow  *ioLimit
 	kind  kindOfPath // what the path was when first seen
 
 	files  map[string]*file // by path
@@ -43,7 +43,7 @@ func New(cfg Config) (*Source, error) {
 	s := &Source{
 		cfg:          cfg,
 		place:        osPlace{cfg.Path},
-		slow:         newPatience(cfg.ReadTimeout),
+		slow:         newIOLimit(cfg.ReadTimeout),
 		files:        map[string]*file{},
 		told:         told{},
 		newAnnouncer: newAnnouncer,

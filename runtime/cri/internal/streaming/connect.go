@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// patience is how long a server may take to answer.
-	patience = 30 * time.Second
+	// handshakeTimeout is how long a server may take to answer.
+	handshakeTimeout = 30 * time.Second
 	// lateness is how long what was received before the end may take.
 	lateness = time.Second
 	// longestAnswer bounds what a server says before there are streams, and what it
@@ -52,7 +52,7 @@ func connect(ctx context.Context, dial Dial, address, protocol string) (*connect
 		// The address is as good as a password, so it is not said.
 		return nil, fmt.Errorf("streaming: the runtime's streaming server is not on http and a loopback address: %w", runtime.ErrUnsupported)
 	}
-	dialing, cancel := context.WithTimeout(ctx, patience)
+	dialing, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	raw, err := dial(dialing, "tcp", where.Host)
 	cancel()
 	if err != nil {
@@ -82,7 +82,7 @@ func local(host string) bool {
 
 // upgrade turns a connection into one of SPDY frames.
 func upgrade(raw net.Conn, where *url.URL, protocol string) (net.Conn, error) {
-	if err := raw.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err
 	}
 	request := &http.Request{Method: http.MethodPost, URL: where, Host: where.Host, Header: http.Header{

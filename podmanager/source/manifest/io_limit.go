@@ -13,12 +13,12 @@ var errSlow = errors.New("it takes too long")
 // readers is how many calls are made at once.
 const readers = 8
 
-// patience makes calls that may block for ever, each in a goroutine of its own,
+// ioLimit makes calls that may block for ever, each in a goroutine of its own,
 // with a bound on the wait for it (F36). A call that does not return is left
 // alone, and its result is looked for the next time: never two at once for one
 // key, so a hung mount costs one goroutine for each file and no more. It
 // belongs to one scan at a time.
-type patience struct {
+type ioLimit struct {
 	limit   time.Duration
 	pending map[string]*call
 	since   time.Time // when this batch began
@@ -38,19 +38,19 @@ type answer struct {
 	err   error
 }
 
-func newPatience(limit time.Duration) *patience {
-	return &patience{limit: limit, pending: map[string]*call{}}
+func newIOLimit(limit time.Duration) *ioLimit {
+	return &ioLimit{limit: limit, pending: map[string]*call{}}
 }
 
 // ask makes one call and waits for it.
-func (p *patience) ask(ctx context.Context, key string, f func() (any, error)) (any, error) {
+func (p *ioLimit) ask(ctx context.Context, key string, f func() (any, error)) (any, error) {
 	a := p.wait(ctx, p.begin(key, f))
 	return a.value, a.err
 }
 
 // each makes a call for every key, several at once, and hands on the answers in
 // order. It returns early only when the context ends.
-func (p *patience) each(ctx context.Context, keys []string, f func(key string) (any, error), got func(key string, value any, err error)) error {
+func (p *ioLimit) each(ctx context.Context, keys []string, f func(key string) (any, error), got func(key string, value any, err error)) error {
 	p.since, p.late = time.Now(), 0
 	var window []*call
 	for next := 0; next < len(keys) || len(window) > 0; {
@@ -69,7 +69,7 @@ func (p *patience) each(ctx context.Context, keys []string, f func(key string) (
 }
 
 // begin makes the call, unless the last one for this key has not returned.
-func (p *patience) begin(key string, f func() (any, error)) *call {
+func (p *ioLimit) begin(key string, f func() (any, error)) *call {
 	if c, ok := p.pending[key]; ok {
 		return c
 	}
@@ -90,8 +90,8 @@ func safely(f func() (any, error)) (a answer) {
 	return answer{value, err}
 }
 
-// wait waits for a call, as long as patience lasts.
-func (p *patience) wait(ctx context.Context, c *call) answer {
+// wait waits for a call, until its time limit.
+func (p *ioLimit) wait(ctx context.Context, c *call) answer {
 	select {
 	case a := <-c.result:
 		delete(p.pending, c.key)
@@ -117,7 +117,7 @@ func (p *patience) wait(ctx context.Context, c *call) answer {
 // left is how long to wait for a call. When one batch has hung, the next ones
 // are likely to, and get a fraction: a thousand hung files must not hold up the
 // one that is fine for an hour.
-func (p *patience) left(c *call) time.Duration {
+func (p *ioLimit) left(c *call) time.Duration {
 	limit := p.limit
 	if p.late >= readers {
 		limit /= 50
