@@ -17,10 +17,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// historian plays random histories from a simulation's seed: pods of few names and
+// historyGenerator plays random histories from a simulation's seed: pods of few names and
 // two full names, told anything at any time, with a syncer that is slow, fails,
 // panics, blocks and finds its pod ended.
-type historian struct {
+type historyGenerator struct {
 	*Stepper
 	t       *testing.T
 	version int64
@@ -29,21 +29,21 @@ type historian struct {
 	handles []*podworkers.Completion
 }
 
-func newHistorian(t *testing.T, seed uint64) *historian {
+func newHistoryGenerator(t *testing.T, seed uint64) *historyGenerator {
 	config := Config{Seed: seed}
 	if seed%2 == 1 {
 		config.MaxSyncs, config.MaxTerminations = 2, 2
 	}
-	h := &historian{t: t, wanted: map[types.UID]*v1.Pod{}}
+	h := &historyGenerator{t: t, wanted: map[types.UID]*v1.Pod{}}
 	config.Jitter = func() float64 { return h.Float64() }
 	h.Stepper = simulation(t, config)
 	return h
 }
 
 // one of n, by the seed.
-func (h *historian) one(n int) int { return int(h.Float64() * float64(n)) }
+func (h *historyGenerator) one(n int) int { return int(h.Float64() * float64(n)) }
 
-func (h *historian) pod() *v1.Pod {
+func (h *historyGenerator) pod() *v1.Pod {
 	h.version++
 	options := []Option{Version(h.version), Grace(int64(h.one(40)))}
 	switch h.one(12) {
@@ -61,7 +61,7 @@ func (h *historian) pod() *v1.Pod {
 // everybody is every UID that there can be.
 var everybody = []types.UID{"one-0", "one-1", "one-2", "pod-0", "pod-1", "pod-2", "pod-3"}
 
-func (h *historian) replies() (list []Reply) {
+func (h *historyGenerator) replies() (list []Reply) {
 	for range 1 + h.one(3) {
 		r := Reply{Takes: time.Duration(h.one(4)) * time.Second}
 		switch h.one(10) {
@@ -87,7 +87,7 @@ func (h *historian) replies() (list []Reply) {
 	return list
 }
 
-func (h *historian) act() {
+func (h *historyGenerator) act() {
 	pod := h.pod()
 	switch h.one(14) {
 	case 0, 1, 2:
@@ -127,14 +127,14 @@ func (h *historian) act() {
 	}
 }
 
-func (h *historian) want(pod *v1.Pod) {
+func (h *historyGenerator) want(pod *v1.Pod) {
 	if h.wanted[pod.UID] == nil {
 		h.order = append(h.order, pod.UID)
 	}
 	h.wanted[pod.UID] = pod
 }
 
-func (h *historian) desired() (pods []*v1.Pod) {
+func (h *historyGenerator) desired() (pods []*v1.Pod) {
 	for _, uid := range h.order {
 		if pod := h.wanted[uid]; pod != nil {
 			pods = append(pods, pod)
@@ -145,7 +145,7 @@ func (h *historian) desired() (pods []*v1.Pod) {
 
 // calm takes all trouble away and lets everything come to rest. What is wanted
 // and unknown is created again, as housekeeping does.
-func (h *historian) calm() {
+func (h *historyGenerator) calm() {
 	h.Cache.Takes(0)
 	for _, uid := range everybody {
 		h.Cache.Fail(uid, nil)
@@ -159,8 +159,8 @@ func (h *historian) calm() {
 }
 
 // play is one history of some length; Rules are checked by simulation's cleanup.
-func play(t *testing.T, seed uint64, length int) *historian {
-	h := newHistorian(t, seed)
+func play(t *testing.T, seed uint64, length int) *historyGenerator {
+	h := newHistoryGenerator(t, seed)
 	for range length {
 		h.act()
 	}
@@ -231,7 +231,7 @@ func TestHistory_I41_SameSeedSameTrace(t *testing.T) {
 // any more, and new workers on the same world come to rest.
 func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 	for step := 1; ; step++ {
-		h := newHistorian(t, 3)
+		h := newHistoryGenerator(t, 3)
 		h.CrashAt(step)
 		for i := 0; i < 150 && !h.Crashed(); i++ {
 			h.act()

@@ -51,7 +51,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	}
 	h.placeAll(pods)
 	h.askAgain()
-	if h.places.ledger.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
+	if h.places.admissionQueue.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
 		h.wake()
 	}
 	return nil

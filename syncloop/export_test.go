@@ -16,7 +16,7 @@ import (
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	var staying, ending usage.Sums
 	for _, pod := range h.config.Manager.GetPods() {
-		if h.places.ledger.Waiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
+		if h.places.admissionQueue.Waiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
 			staying.Put(usageOf(pod))
 		}
 	}
@@ -26,7 +26,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending.Put(usageOf(pod))
 		}
 	}
-	return text(h.places.ledger.Staying()) + " | " + text(h.places.ledger.Ending()), text(&staying) + " | " + text(&ending)
+	return text(h.places.admissionQueue.Staying()) + " | " + text(h.places.admissionQueue.Ending()), text(&staying) + " | " + text(&ending)
 }
 
 func text(s *usage.Sums) string {

@@ -127,7 +127,7 @@ func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, boo
 // inTheWay: another pod needs the orphan's name or a host port, or the node takes no
 // pods any more and ends those that it has.
 func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
-	return h.config.Closed() || orphans.Claimed(itemOf(pod), h.places.ledger.Staying())
+	return h.config.Closed() || orphans.Claimed(itemOf(pod), h.places.admissionQueue.Staying())
 }
 
 // endClaimed ends pods that are left alone and are in the way of others.

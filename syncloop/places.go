@@ -19,7 +19,7 @@ import (
 // places are what the pods of the node take of it, from their admission until
 // their containers have stopped. They live on the loop's goroutine.
 type places struct {
-	ledger waiting.Ledger
+	admissionQueue waiting.AdmissionQueue
 	// noted are the pods of which the workers have told something new.
 	noted *dirty.Set[struct{}]
 	taken []dirty.Entry[struct{}] // kept for the next time
@@ -100,7 +100,7 @@ func (h *Handlers) placeAll(pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.place(pod.UID)
 	}
-	for _, uids := range [][]types.UID{h.places.ledger.Staying().UIDs(), h.places.ledger.Ending().UIDs()} {
+	for _, uids := range [][]types.UID{h.places.admissionQueue.Staying().UIDs(), h.places.admissionQueue.Ending().UIDs()} {
 		for _, uid := range uids {
 			h.place(uid)
 		}
@@ -119,13 +119,13 @@ func (h *Handlers) place(uid types.UID) {
 	pod, wanted := h.config.Manager.GetPodByUID(uid)
 	h.placeEnding(uid, view, pod)
 	switch {
-	case h.places.ledger.Waiting(uid):
+	case h.places.admissionQueue.Waiting(uid):
 	case wanted && h.stays(pod, view):
-		if item, ok := h.places.ledger.Staying().Get(uid); !ok || item.Pod != pod {
-			h.places.ledger.Stay(usageOf(pod))
+		if item, ok := h.places.admissionQueue.Staying().Get(uid); !ok || item.Pod != pod {
+			h.places.admissionQueue.Stay(usageOf(pod))
 		}
 	default:
-		h.places.ledger.Leave(uid)
+		h.places.admissionQueue.Leave(uid)
 	}
 }
 
@@ -159,7 +159,7 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 		delete(h.places.endings, uid)
 		delete(h.leftovers.alone, uid)
 		h.places.told.drop(uid)
-		h.places.ledger.Ended(uid)
+		h.places.admissionQueue.Ended(uid)
 		return
 	case !known:
 		e = ending{since: h.config.Clock.Now(), item: itemOf(h.places.seen[uid])}
@@ -175,7 +175,7 @@ func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Po
 		until = endAt.Add(grace)
 	}
 	h.places.told.set(TerminatingPod{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
-	h.places.ledger.End(e.item, until)
+	h.places.admissionQueue.End(e.item, until)
 }
 
 // mayRun: something of a pod that ends may run. Nothing does if it was refused, or

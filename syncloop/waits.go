@@ -153,7 +153,7 @@ type waiter struct {
 // error is a panic of a handler.
 func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
 	var fault error
-	d := h.places.ledger.Admit(usageOf(pod), !h.config.FromAPIServer(pod), h.config.Clock.Now(),
+	d := h.places.admissionQueue.Admit(usageOf(pod), !h.config.FromAPIServer(pod), h.config.Clock.Now(),
 		func(_ types.UID, beside waiting.Beside) waiting.Answer {
 			answer, err := h.question(pod, beside)
 			if err != nil {
@@ -162,7 +162,7 @@ func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
 			return answer
 		})
 	if fault != nil {
-		h.places.ledger.Leave(pod.UID)
+		h.places.admissionQueue.Leave(pod.UID)
 		return false, fault
 	}
 	switch d.Verdict {
@@ -272,7 +272,7 @@ func (h *Handlers) sentence(d waiting.Decision) string {
 			names = append(names, fmt.Sprintf("%d more", len(d.For)-i))
 			break
 		}
-		item, _ := h.places.ledger.Ending().Get(uid)
+		item, _ := h.places.admissionQueue.Ending().Get(uid)
 		names = append(names, item.Namespace+"/"+item.Name)
 	}
 	if n := len(names); n > 1 {
@@ -285,7 +285,7 @@ func (h *Handlers) sentence(d waiting.Decision) string {
 // waitsAs renews what a pod that waits looks like, and has it asked about again.
 func (h *Handlers) waitsAs(pod *v1.Pod) {
 	h.waiting[pod.UID].pod = pod
-	h.places.ledger.Stay(usageOf(pod))
+	h.places.admissionQueue.Stay(usageOf(pod))
 }
 
 // waitsNoLonger forgets that a pod waits, and reports whether it did.
@@ -295,7 +295,7 @@ func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 	}
 	delete(h.waiting, uid)
 	h.deferred.drop(uid)
-	h.places.ledger.Leave(uid)
+	h.places.admissionQueue.Leave(uid)
 	return true
 }
 
@@ -307,12 +307,12 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	h.heed()
 	graceOver, timed := h.seeToLeftovers()
 	if h.config.Closed() {
-		for _, uid := range h.places.ledger.WaitingUIDs() {
+		for _, uid := range h.places.admissionQueue.WaitingUIDs() {
 			h.reject(h.waiting[uid].pod, shutdown)
 		}
 	}
 	h.evictWaiting()
-	decisions, limit, limited := h.places.ledger.Review(h.config.Clock.Now(), h.review)
+	decisions, limit, limited := h.places.admissionQueue.Review(h.config.Clock.Now(), h.review)
 	for _, d := range decisions {
 		pod := h.waiting[d.UID].pod
 		if err := h.guard.Do("SyncHandler.HandleWaiting", func() { h.decided(pod, d) }); err != nil {
@@ -321,7 +321,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 			h.again[d.UID] = true
 		}
 	}
-	for _, uid := range h.places.ledger.WaitingUIDs() {
+	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
 		if w := h.waiting[uid]; !w.published {
 			h.publish(w)
 		}
@@ -348,11 +348,11 @@ func (h *Handlers) decided(pod *v1.Pod, d waiting.Decision) {
 	}
 }
 
-// askAgain has the ledger ask again about pods whose question has panicked.
+// askAgain has the admission queue ask again about pods whose question has panicked.
 func (h *Handlers) askAgain() {
 	for _, w := range h.waiting {
 		if w.panics > 0 {
-			h.places.ledger.Recheck()
+			h.places.admissionQueue.Recheck()
 		}
 	}
 }
@@ -361,7 +361,7 @@ func (h *Handlers) askAgain() {
 // this one has started them, and the runtime did not show them when they came (F60).
 // One that was evicted meanwhile is ended by its worker.
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
-	for _, uid := range h.places.ledger.WaitingUIDs() {
+	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
 		if runs(running, uid) && !h.config.Workers.View(uid).Known() {
 			pod := h.waiting[uid].pod
 			status, evicted := h.deferred.drop(uid)

@@ -6,7 +6,7 @@
 // What to do, and what to say, is decided by the pure package plan;
 // this package does it:
 //
-//	status ──► publish ──► over? ──► decide ──► clear ──► ready? ──► sandbox ──► init ──► regular
+//	status ──► publish ──► over? ──► decide ──► clean up ──► ready? ──► sandbox ──► init ──► regular
 //	             │            └► terminal        kill, remove           containers, one by one
 //	             └─────────────◄─── why a container waits ◄────────────────────────┘
 //

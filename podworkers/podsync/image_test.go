@@ -27,8 +27,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// shelf is a runtime whose images are as the test says, and that runs any.
-type shelf struct {
+// fakeImages is a runtime whose images are as the test says, and that runs any.
+type fakeImages struct {
 	*memory.Runtime
 	image  runtime.Image
 	err    error
@@ -39,29 +39,29 @@ type shelf struct {
 	sandbox runtime.RunSandboxRequest
 }
 
-func (r *shelf) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
+func (r *fakeImages) ImageStatus(context.Context, runtime.ImageStatusRequest) (runtime.Image, error) {
 	return r.image, r.err
 }
 
-func (r *shelf) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
+func (r *fakeImages) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	r.pulled = append(r.pulled, req.Image)
 	return "pulled", r.refuse
 }
 
-func (r *shelf) CreateContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
+func (r *fakeImages) CreateContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
 	r.created = req
 	return "created", nil
 }
 
-func (r *shelf) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+func (r *fakeImages) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
 	r.sandbox = req
 	return r.Runtime.RunSandbox(ctx, req)
 }
 
-func (*shelf) StartContainer(context.Context, runtime.StartContainerRequest) error { return nil }
+func (*fakeImages) StartContainer(context.Context, runtime.StartContainerRequest) error { return nil }
 
 // syncImage syncs a new pod once.
-func syncImage(t *testing.T, rt *shelf, pod *v1.Pod) error {
+func syncImage(t *testing.T, rt *fakeImages, pod *v1.Pod) error {
 	t.Helper()
 	rt.Runtime = memory.New(memory.Config{})
 	syncer, _ := quiet(t, rt)
@@ -96,7 +96,7 @@ func TestImageName_IM1(t *testing.T) {
 		"img\x7f":              "",
 		"bild:größe":           "",
 	} {
-		rt := new(shelf)
+		rt := new(fakeImages)
 		err := syncImage(t, rt, plainPod(func(p *v1.Pod) {
 			p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = image, v1.PullAlways
 		}))
@@ -113,7 +113,7 @@ func TestImageName_IM1(t *testing.T) {
 // IM-2: a runtime that cannot tell whether an image is there is no reason to
 // pull it.
 func TestImage_CannotTell(t *testing.T) {
-	rt := &shelf{err: errors.New("disk is on fire")}
+	rt := &fakeImages{err: errors.New("disk is on fire")}
 	err := syncImage(t, rt, plainPod())
 	require.ErrorIs(t, err, podsync.ErrImageInspect)
 	require.ErrorContains(t, err, "disk is on fire")
@@ -127,7 +127,7 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 		for user, want := range map[string]string{ // empty: may be started
 			"1000": "", "1000:0": "", "": "runs as root", "0": "runs as root", "0:1000": "runs as root", "www": `runs as "www"`,
 		} {
-			rt := &shelf{image: runtime.Image{ID: "there", User: user}}
+			rt := &fakeImages{image: runtime.Image{ID: "there", User: user}}
 			err := syncImage(t, rt, plainPod(func(p *v1.Pod) {
 				p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: new(true)}
 				p.Spec.Containers[0].ImagePullPolicy = policy
@@ -149,7 +149,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 	for user, want := range map[string]string{
 		"": "0", "1000": "1000", "1000:7": "1000", "www": "www", "www:www": "www",
 	} {
-		rt := &shelf{image: runtime.Image{ID: "there", User: user}}
+		rt := &fakeImages{image: runtime.Image{ID: "there", User: user}}
 		require.NoError(t, syncImage(t, rt, plainPod(func(p *v1.Pod) {
 			p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsGroup: new(int64(5))}
 		})))
@@ -161,7 +161,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 		assert.Equal(t, new(int64(5)), rt.created.Security.Group)
 		assert.Nil(t, rt.sandbox.Security.Group)
 	}
-	rt := &shelf{image: runtime.Image{ID: "there", User: "www"}}
+	rt := &fakeImages{image: runtime.Image{ID: "there", User: "www"}}
 	require.NoError(t, syncImage(t, rt, plainPod(func(p *v1.Pod) {
 		p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: new(int64(4)), RunAsGroup: new(int64(5))}
 	})))
@@ -169,7 +169,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 	assert.Equal(t, new(int64(5)), rt.created.Security.Group)
 	assert.Equal(t, runtime.Security{User: new(int64(4)), Group: new(int64(5))}, rt.sandbox.Security)
 
-	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
+	err := syncImage(t, &fakeImages{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsGroup: new(int64(5))}
 	}))
@@ -178,7 +178,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 
 // If nobody can tell which user it is, the container is not started.
 func TestSecurity_KC7_UserUnknown(t *testing.T) {
-	err := syncImage(t, &shelf{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
+	err := syncImage(t, &fakeImages{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsNonRoot: new(true)}
 	}))
@@ -189,7 +189,7 @@ func TestSecurity_KC7_UserUnknown(t *testing.T) {
 func TestPull_IM5_Delays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("registry is down")
-		rt := &shelf{Runtime: memory.New(memory.Config{}), refuse: down}
+		rt := &fakeImages{Runtime: memory.New(memory.Config{}), refuse: down}
 		syncer, _ := quiet(t, rt)
 		pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways })
 		sync := func() error {

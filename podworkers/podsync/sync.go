@@ -21,7 +21,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	v := s.syncPass(ctx, pod, podStatus)
 	v.incarnation.looks++ // It was looked at after the last call.
-	if err := s.lookTwice(ctx, v); err != nil {
+	if err := s.confirmWithRuntime(ctx, v); err != nil {
 		return false, err
 	}
 	defer s.changed(v)
@@ -46,7 +46,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	err := s.act(ctx, v, &actions)
 	if err == nil && len(actions.Reset) > 0 {
-		err = s.beginAnew(ctx, v)
+		err = s.restartAfterReset(ctx, v)
 	}
 	if v.explained {
 		// Why a container waits is shown at once, not a backoff later.
@@ -77,9 +77,9 @@ func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Actions {
 	return actions
 }
 
-// beginAnew starts what was reset, as far as it goes now: nothing else would
+// restartAfterReset starts what was reset, as far as it goes now: nothing else would
 // make the pod look changed (SP-14).
-func (s *Syncer) beginAnew(ctx context.Context, v *syncPass) error {
+func (s *Syncer) restartAfterReset(ctx context.Context, v *syncPass) error {
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: the containers were reset, and the runtime does not show it: %w", err)
@@ -96,9 +96,9 @@ func (s *Syncer) beginAnew(ctx context.Context, v *syncPass) error {
 	return s.act(ctx, v, &actions)
 }
 
-// lookTwice asks the runtime itself before a container that has run counts as
+// confirmWithRuntime asks the runtime itself before a container that has run counts as
 // gone: one observation without it is not enough to start it a second time.
-func (s *Syncer) lookTwice(ctx context.Context, v *syncPass) error {
+func (s *Syncer) confirmWithRuntime(ctx context.Context, v *syncPass) error {
 	vanished := false
 	s.read(v, func(old *v1.PodStatus) { vanished = plan.Vanished(v.status, v.incarnation.number, old) })
 	if !vanished || v.storeErr != nil {
@@ -124,7 +124,7 @@ func (s *Syncer) act(ctx context.Context, v *syncPass, a *plan.Actions) error {
 			return err
 		}
 	}
-	if err := s.clear(ctx, v, a); err != nil {
+	if err := s.cleanUp(ctx, v, a); err != nil {
 		return err
 	}
 	if len(a.Ephemeral) == 0 && len(a.Init) == 0 && len(a.Containers) == 0 {
@@ -184,9 +184,9 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *syncPass) error {
 	return nil
 }
 
-// clear ends and removes what is in the way. If a kill fails nothing may be
+// cleanUp ends and removes what is in the way. If a kill fails nothing may be
 // started; a record that cannot be removed is in nobody's way.
-func (s *Syncer) clear(ctx context.Context, v *syncPass, a *plan.Actions) error {
+func (s *Syncer) cleanUp(ctx context.Context, v *syncPass, a *plan.Actions) error {
 	if a.KillPod != "" {
 		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.incarnation.sandbox.news(a.SandboxAttempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)

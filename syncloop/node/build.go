@@ -46,7 +46,7 @@ func (n *Node) buildDesired() (err error) {
 	}
 	n.manager = podmanager.New()
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
-		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.histories.agrees, Refused: n.refused, Panicked: n.guard.Note},
+		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.historyStore.agrees, Refused: n.refused, Panicked: n.guard.Note},
 	})
 	return n.buildSender()
 }

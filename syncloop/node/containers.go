@@ -58,7 +58,7 @@ func (n *Node) named(namespace, name string) []types.UID {
 	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
 		uids = append(uids, pod.UID)
 	}
-	uids = append(uids, n.histories.named(namespace, name)...)
+	uids = append(uids, n.historyStore.named(namespace, name)...)
 	for _, pod := range n.pleg.Pods() {
 		if pod.Namespace == namespace && pod.Name == name {
 			uids = append(uids, pod.UID)

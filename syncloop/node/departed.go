@@ -31,7 +31,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	for _, e := range terminalStatuses {
 		until[e.Pod.UID] = e.Until
 	}
-	for _, pod := range n.histories.all() {
+	for _, pod := range n.historyStore.all() {
 		view := n.workers.View(pod.UID)
 		if !isDesired(pod.UID) && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
 			at, ok := until[pod.UID]

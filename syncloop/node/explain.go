@@ -14,7 +14,7 @@ import (
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
-	n.histories.tell(uid, &f)
+	n.historyStore.tell(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
 	if !f.Wanted && !f.Worker.Known && !shown {

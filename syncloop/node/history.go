@@ -19,10 +19,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// histories keep of each pod what is needed to explain it and what nobody else
+// historyStore keeps of each pod what is needed to explain it and what nobody else
 // remembers. A pod takes memory from the first thing that happens to it until
 // the first housekeeping at which nobody knows it.
-type histories struct {
+type historyStore struct {
 	mu struct {
 		sync.Mutex
 		pods map[types.UID]*history
@@ -49,13 +49,13 @@ type probed struct {
 	explain.Probe
 }
 
-func newHistories() *histories {
-	h := &histories{}
+func newHistoryStore() *historyStore {
+	h := &historyStore{}
 	h.mu.pods = make(map[types.UID]*history)
 	return h
 }
 
-func (h *histories) ofLocked(uid types.UID) *history {
+func (h *historyStore) ofLocked(uid types.UID) *history {
 	one := h.mu.pods[uid]
 	if one == nil {
 		one = &history{}
@@ -65,14 +65,14 @@ func (h *histories) ofLocked(uid types.UID) *history {
 }
 
 // add remembers that something happened.
-func (h *histories) add(uid types.UID, e explain.Entry) {
+func (h *historyStore) add(uid types.UID, e explain.Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ofLocked(uid).ring.Add(e)
 }
 
 // looks remembers how a pod looks, if that is new.
-func (h *histories) looks(uid types.UID, pod *v1.Pod, look string, at time.Time) {
+func (h *historyStore) looks(uid types.UID, pod *v1.Pod, look string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
@@ -84,7 +84,7 @@ func (h *histories) looks(uid types.UID, pod *v1.Pod, look string, at time.Time)
 }
 
 // refuses remembers why a status was refused, and reports whether that is news.
-func (h *histories) refuses(uid types.UID, why string, at time.Time) bool {
+func (h *historyStore) refuses(uid types.UID, why string, at time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
@@ -98,7 +98,7 @@ func (h *histories) refuses(uid types.UID, why string, at time.Time) bool {
 }
 
 // agrees: what the runtime shows is what is said of the pod.
-func (h *histories) agrees(uid types.UID) {
+func (h *historyStore) agrees(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if one := h.mu.pods[uid]; one != nil {
@@ -107,14 +107,14 @@ func (h *histories) agrees(uid types.UID) {
 }
 
 // synced remembers how the last sync ended.
-func (h *histories) synced(uid types.UID, last explain.Sync) {
+func (h *historyStore) synced(uid types.UID, last explain.Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ofLocked(uid).last = last
 }
 
 // hold remembers that a container waits, or, with a zero time, that it does not.
-func (h *histories) hold(uid types.UID, container string, until time.Time) {
+func (h *historyStore) hold(uid types.UID, container string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
@@ -129,7 +129,7 @@ func (h *histories) hold(uid types.UID, container string, until time.Time) {
 }
 
 // probed remembers what a check has said.
-func (h *histories) probed(uid types.UID, p probed) {
+func (h *historyStore) probed(uid types.UID, p probed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
@@ -148,7 +148,7 @@ func (h *histories) probed(uid types.UID, p probed) {
 }
 
 // over drops what has no meaning for the next incarnation of the UID.
-func (h *histories) over(uid types.UID) {
+func (h *historyStore) over(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
@@ -157,7 +157,7 @@ func (h *histories) over(uid types.UID) {
 }
 
 // tell adds what is remembered to the facts, and the pod if they have none.
-func (h *histories) tell(uid types.UID, f *explain.Facts) {
+func (h *historyStore) tell(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.mu.pods[uid]
@@ -178,7 +178,7 @@ func (h *histories) tell(uid types.UID, f *explain.Facts) {
 }
 
 // named are the remembered pods of a name, the newest first.
-func (h *histories) named(namespace, name string) []types.UID {
+func (h *historyStore) named(namespace, name string) []types.UID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var found []*v1.Pod
@@ -198,7 +198,7 @@ func (h *histories) named(namespace, name string) []types.UID {
 }
 
 // all are the remembered pods, as they were desired last.
-func (h *histories) all() (pods []*v1.Pod) {
+func (h *historyStore) all() (pods []*v1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, one := range h.mu.pods {
@@ -210,7 +210,7 @@ func (h *histories) all() (pods []*v1.Pod) {
 }
 
 // forget drops all pods that nobody knows. known is called with no lock held.
-func (h *histories) forget(known func(types.UID) bool) {
+func (h *historyStore) forget(known func(types.UID) bool) {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))
 	for uid := range h.mu.pods {
@@ -238,21 +238,21 @@ func (n *Node) did(r podsync.Result) {
 			until = wait.RetryAt()
 		}
 	}
-	n.histories.add(r.UID, e)
+	n.historyStore.add(r.UID, e)
 	if r.Action == podsync.StartContainer {
-		n.histories.hold(r.UID, r.Target, until)
+		n.historyStore.hold(r.UID, r.Target, until)
 	}
 }
 
 // holds follows every container that waits.
-func (n *Node) holds(h podsync.Hold) { n.histories.hold(h.UID, h.Container, h.Until) }
+func (n *Node) holds(h podsync.Hold) { n.historyStore.hold(h.UID, h.Container, h.Until) }
 
 // checked follows every check of a probe that has an answer.
 func (n *Node) checked(a prober.Attempt) {
 	if a.Outcome == 0 {
 		return
 	}
-	n.histories.probed(a.UID, probed{a.ContainerID, explain.Probe{
+	n.historyStore.probed(a.UID, probed{a.ContainerID, explain.Probe{
 		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Outcome != prober.Failed, Message: a.Message, At: n.executor.Now(),
 	}})
 }
@@ -266,20 +266,20 @@ func (n *Node) judged(r prober.Result) {
 	if r.Message != "" {
 		text += ": " + r.Message
 	}
-	n.histories.add(r.UID, explain.Entry{At: n.executor.Now(), What: "probe", Text: text})
+	n.historyStore.add(r.UID, explain.Entry{At: n.executor.Now(), What: "probe", Text: text})
 }
 
 // accepted follows every new status. The first says when the pod has started.
 func (n *Node) accepted(uid types.UID, _ uint64) {
 	n.limits.Note(uid)
-	n.histories.agrees(uid)
+	n.historyStore.agrees(uid)
 	pod, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
 		return // How it ends is told by its worker.
 	}
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
-		n.histories.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
+		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
 	})
 }
 
@@ -294,7 +294,7 @@ func (n *Node) refused(uid types.UID, reason error) {
 		reason = inner // People do not care which package says it.
 	}
 	why := strings.ReplaceAll(reason.Error(), "\n", "; ")
-	if !n.histories.refuses(uid, why, n.executor.Now()) || n.config.Recorder == nil {
+	if !n.historyStore.refuses(uid, why, n.executor.Now()) || n.config.Recorder == nil {
 		return
 	}
 	if pod, wanted := n.manager.GetPodByUID(uid); wanted {
@@ -308,15 +308,15 @@ func (n *Node) remember(s podworkers.Synced) {
 	last := explain.Sync{At: n.executor.Now()}
 	if s.Err != nil {
 		last.Err = s.Err.Error()
-		n.histories.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
+		n.historyStore.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
 	}
-	n.histories.synced(s.UID, last)
+	n.historyStore.synced(s.UID, last)
 }
 
 // enters follows every phase of a worker.
 func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
-		n.histories.over(uid)
+		n.historyStore.over(uid)
 	}
-	n.histories.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
+	n.historyStore.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
 }

@@ -35,8 +35,8 @@ type Node struct {
 	host     *source.Handle
 	held     *held
 	draining *draining
-	// histories is what Explain knows of the past.
-	histories *histories
+	// historyStore is what Explain knows of the past.
+	historyStore *historyStore
 
 	sources  *source.Mux
 	manager  *podmanager.Store
@@ -96,7 +96,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, histories: newHistories(), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, historyStore: newHistoryStore(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -242,7 +242,7 @@ func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.syncer.Forget(n.remembered)
-	n.histories.forget(n.known)
+	n.historyStore.forget(n.known)
 	n.prober.CleanupPods(n.probed)
 	if err != nil || !n.sources.AllSeen() {
 		return

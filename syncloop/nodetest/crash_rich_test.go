@@ -51,10 +51,10 @@ spec:
 // rich is the world of a story of that pod: it comes, gets another image, and
 // ends in one of three ways, or not.
 type rich struct {
-	b       *nodetest.Simulation
-	ledger  *ledger
-	updated *v1.Pod
-	end     string
+	b               *nodetest.Simulation
+	recordedVolumes *recordedVolumes
+	updated         *v1.Pod
+	end             string
 }
 
 func newRich(t *testing.T, end string) *rich {
@@ -62,8 +62,8 @@ func newRich(t *testing.T, end string) *rich {
 	settings := &v1.ConfigMap{}
 	settings.Name, settings.Namespace = "rich", "default"
 	known.SetConfigMap(settings)
-	r := &rich{ledger: newLedger(inmemory.New(inmemory.Config{Objects: known})), end: end}
-	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.ledger, Files: r.ledger}})
+	r := &rich{recordedVolumes: newRecordedVolumes(inmemory.New(inmemory.Config{Objects: known})), end: end}
+	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.recordedVolumes, Files: r.recordedVolumes}})
 	p := define(t, everything)
 	r.updated = p.DeepCopy()
 	r.updated.Spec.Containers[0].Image = "web:2"
@@ -137,7 +137,7 @@ func crashRich(t *testing.T, end string, k int) {
 	switch evicted := end == "evict" && !at.Before(nodetest.Epoch.Add(14*time.Second)); {
 	case end == "drop":
 		require.Empty(t, r.b.Machine().Look(), "of a pod that nobody wants nothing is left (I34)")
-		require.Empty(t, r.ledger.left())
+		require.Empty(t, r.recordedVolumes.left())
 	case evicted && ended(r.b.Machine().LookAt("rich")):
 		// It had ended, and a job that ended with 0 does not run again.
 	default:

@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	histories = flag.Int("nodetest.histories", 30, "how many random histories to live through")
-	firstSeed = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
-	details   = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
+	historyStore = flag.Int("nodetest.histories", 30, "how many random histories to live through")
+	firstSeed    = flag.Uint64("nodetest.first", 0, "the seed of the first of them")
+	details      = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
 )
 
 // TestHistories_I41_I52 lives through random histories: pods of all shapes that
@@ -39,7 +39,7 @@ var (
 // Every other history has a runtime that only fails as a whole: there more is
 // known of what the node may do.
 func TestHistories_I41_I52(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+uint64(*histories); seed++ {
+	for seed := *firstSeed; seed < *firstSeed+uint64(*historyStore); seed++ {
 		first := live(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, first)
@@ -52,17 +52,17 @@ func TestHistories_I41_I52(t *testing.T) {
 
 // history is one random life of a node.
 type history struct {
-	t       *testing.T
-	random  *rand.Rand
-	b       *nodetest.Simulation
-	faults  *faulty.Faults // nil: none
-	objects *objects.Map
-	ledger  *ledger
-	crowded bool
-	names   int // how many pods have been made up
-	wanted  []*wish
-	wide    *wide           // nil: the history has nothing of it
-	done    strings.Builder // what was done, for people
+	t               *testing.T
+	random          *rand.Rand
+	b               *nodetest.Simulation
+	faults          *faulty.Faults // nil: none
+	objects         *objects.Map
+	recordedVolumes *recordedVolumes
+	crowded         bool
+	names           int // how many pods have been made up
+	wanted          []*wish
+	wide            *wide           // nil: the history has nothing of it
+	done            strings.Builder // what was done, for people
 }
 
 // wish is a pod that is wanted.
@@ -75,8 +75,8 @@ type wish struct {
 func live(t *testing.T, seed uint64) string {
 	t.Helper()
 	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
-	h.ledger = newLedger(inmemory.New(inmemory.Config{Objects: h.objects}))
-	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Objects: h.objects, Volumes: h.ledger, Files: h.ledger}}
+	h.recordedVolumes = newRecordedVolumes(inmemory.New(inmemory.Config{Objects: h.objects}))
+	config := nodetest.Config{Seed: seed, Details: *details, Node: node.Config{Objects: h.objects, Volumes: h.recordedVolumes, Files: h.recordedVolumes}}
 	if seed%2 == 0 {
 		faults, err := faulty.New(faulty.Config{})
 		require.NoError(t, err)
@@ -408,7 +408,7 @@ func (h *history) end() {
 	h.b.Run(30 * time.Minute)
 	assert.Empty(h.t, h.b.Machine().Look(), "records of pods that are gone")
 	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
-	assert.Empty(h.t, h.ledger.left(), "volumes of pods that are gone")
+	assert.Empty(h.t, h.recordedVolumes.left(), "volumes of pods that are gone")
 	h.b.Go(func() {
 		_, err := h.b.Node().DeleteUnusedImages(h.t.Context())
 		assert.NoError(h.t, err)

@@ -54,7 +54,7 @@ import (
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		defined := map[string]*v1.Pod{}
-		shelf := newShelf()
+		fakeVolumes := newFakeVolumes()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "define" {
 				p := define(t, d.Input)
@@ -67,18 +67,18 @@ func TestStories(t *testing.T) {
 				return bad(t, d)
 			}
 			config := nodetest.Config{Seed: 1, Details: d.HasArg("details")}
-			config.Node.Objects, config.Node.Volumes, config.Node.Files = shelf.objects, shelf, shelf
+			config.Node.Objects, config.Node.Volumes, config.Node.Files = fakeVolumes.objects, fakeVolumes, fakeVolumes
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.MaxPods)
 			config.Node.Capacity, config.Node.FromAPIServer = capacity(t, d), d.HasArg("api-server")
 			return nodetest.Play(t, config, func(w nodetest.Harness) {
-				shelf.clear()
+				fakeVolumes.clear()
 				// The node is there before the story: else chance would decide whether the
 				// stream of events stands before the first pod, and so how often is listed.
 				w.Run(0)
 				for line := range strings.Lines(d.Input) {
 					words := strings.Fields(line)
-					if !shelf.command(t, w, words) {
+					if !fakeVolumes.command(t, w, words) {
 						command(t, w, defined, words)
 					}
 					w.Run(0) // One thing after the other: what happens at once is chance.

@@ -24,9 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// shelf is a registry and a machine with images. A pull takes as long as it is
+// fakeRegistry is a registry and a machine with images. A pull takes as long as it is
 // told, a removal a second.
-type shelf struct {
+type fakeRegistry struct {
 	runtime.Images
 	executor executor.Executor
 	takes    map[string]time.Duration // by image; default 10 s
@@ -41,19 +41,19 @@ type shelf struct {
 	}
 }
 
-func newShelf(t executor.Executor) *shelf {
-	s := &shelf{executor: t, takes: map[string]time.Duration{}, fails: map[string]error{}}
+func newFakeRegistry(t executor.Executor) *fakeRegistry {
+	s := &fakeRegistry{executor: t, takes: map[string]time.Duration{}, fails: map[string]error{}}
 	s.mu.present = map[string]bool{}
 	return s
 }
 
-func (s *shelf) note(format string, args ...any) {
+func (s *fakeRegistry) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lines = append(s.mu.lines, fmt.Sprintf("%g ", s.executor.Now().Sub(start).Seconds())+fmt.Sprintf(format, args...))
 }
 
-func (s *shelf) transcript() []string {
+func (s *fakeRegistry) transcript() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lines := s.mu.lines
@@ -61,14 +61,14 @@ func (s *shelf) transcript() []string {
 	return lines
 }
 
-func (s *shelf) enter(by int) {
+func (s *fakeRegistry) enter(by int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.busy += by
 	s.mu.most = max(s.mu.most, s.mu.busy)
 }
 
-func (s *shelf) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
+func (s *fakeRegistry) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
 	s.enter(1)
 	defer s.enter(-1)
 	who := string(req.Pod.UID)
@@ -99,7 +99,7 @@ func (s *shelf) PullImage(ctx context.Context, req runtime.PullImageRequest) (st
 	return "ref:" + req.Image, nil
 }
 
-func (s *shelf) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
+func (s *fakeRegistry) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
 	s.note("remove %s", req.Image)
 	if err := s.executor.Sleep(ctx, time.Second); err != nil {
 		return err
@@ -114,16 +114,16 @@ func (s *shelf) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest)
 // simulation is a Manager in one thread.
 type simulation struct {
 	*executor.Scheduler
-	process *executor.Process
-	shelf   *shelf
-	images  *images.Manager
+	process      *executor.Process
+	fakeRegistry *fakeRegistry
+	images       *images.Manager
 }
 
 func newSimulation(t *testing.T, change ...func(*images.Config)) *simulation {
 	b := &simulation{Scheduler: executor.NewScheduler(1, start)}
 	b.process = b.NewProcess()
-	b.shelf = newShelf(b.process)
-	config := images.Config{Images: b.shelf, Clock: b.process.Clock()}
+	b.fakeRegistry = newFakeRegistry(b.process)
+	config := images.Config{Images: b.fakeRegistry, Clock: b.process.Clock()}
 	for _, f := range change {
 		f(&config)
 	}
@@ -149,10 +149,10 @@ func (b *simulation) pull(pod, image string, users ...string) (cancel func()) {
 	b.process.Go(func() {
 		got, err := b.images.Pull(ctx, req)
 		if err != nil {
-			b.shelf.note("%s: %s", pod, strings.ReplaceAll(err.Error(), "\n", "; "))
+			b.fakeRegistry.note("%s: %s", pod, strings.ReplaceAll(err.Error(), "\n", "; "))
 			return
 		}
-		b.shelf.note("%s has %s, took %s, waited %s", pod, got.Ref, got.Took, got.Waited)
+		b.fakeRegistry.note("%s has %s, took %s, waited %s", pod, got.Ref, got.Took, got.Waited)
 	})
 	b.RunUntilIdle()
 	return end
@@ -169,15 +169,15 @@ func TestPull_Coalesced(t *testing.T) {
 	assert.Equal(t, []string{
 		"0 pull img:1 for a", "4 pull img:2 for c", "10 a has ref:img:1, took 10s, waited 10s",
 		"10 b has ref:img:1, took 10s, waited 6s", "14 c has ref:img:2, took 10s, waited 10s",
-	}, b.shelf.transcript())
+	}, b.fakeRegistry.transcript())
 	b.pull("a", "img:1")
-	assert.Equal(t, []string{"100 pull img:1 for a"}, b.shelf.transcript(), "what is over is not shared")
+	assert.Equal(t, []string{"100 pull img:1 for a"}, b.fakeRegistry.transcript(), "what is over is not shared")
 }
 
 // ... and a failure as well. Other credentials are another pull.
 func TestPull_SharedFailure_OtherCredentials(t *testing.T) {
 	b := newSimulation(t)
-	b.shelf.fails["img:1"] = errors.New("registry is down")
+	b.fakeRegistry.fails["img:1"] = errors.New("registry is down")
 	b.pull("a", "img:1")
 	b.pull("b", "img:1")
 	b.pull("c", "img:1", "carl")
@@ -185,19 +185,19 @@ func TestPull_SharedFailure_OtherCredentials(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"0 pull img:1 for a", "0 pull img:1 for c as carl",
 		"10 a: registry is down", "10 b: registry is down", "10 c: registry is down",
-	}, b.shelf.transcript())
+	}, b.fakeRegistry.transcript())
 }
 
 // Credentials are tried in order, each in the same pull.
 func TestPull_Credentials(t *testing.T) {
 	b := newSimulation(t)
-	b.shelf.fails["ann"], b.shelf.fails["bob"] = errors.New("not ann"), errors.New("not bob")
+	b.fakeRegistry.fails["ann"], b.fakeRegistry.fails["bob"] = errors.New("not ann"), errors.New("not bob")
 	b.pull("a", "img:1", "ann", "carl", "bob")
 	b.at(50)
-	assert.Equal(t, []string{"0 pull img:1 for a as ann", "10 pull img:1 for a as carl", "20 a has ref:img:1, took 20s, waited 20s"}, b.shelf.transcript())
+	assert.Equal(t, []string{"0 pull img:1 for a as ann", "10 pull img:1 for a as carl", "20 a has ref:img:1, took 20s, waited 20s"}, b.fakeRegistry.transcript())
 	b.pull("a", "img:1", "ann", "bob")
 	b.at(100)
-	assert.Contains(t, b.shelf.transcript(), "70 a: not ann; not bob")
+	assert.Contains(t, b.fakeRegistry.transcript(), "70 a: not ann; not bob")
 }
 
 // Whoever pulls and is cancelled is followed by the next; the others' pull goes
@@ -217,7 +217,7 @@ func TestPull_CancelledPullerIsFollowed(t *testing.T) {
 	assert.Equal(t, []string{
 		"0 pull img:1 for a", "4 b: context canceled", "5 pull img:1 for a: context canceled", "5 a: context canceled",
 		"5 pull img:1 for c", "15 c has ref:img:1, took 15s, waited 15s", "15 d has ref:img:1, took 15s, waited 15s",
-	}, b.shelf.transcript())
+	}, b.fakeRegistry.transcript())
 	third()
 }
 
@@ -234,7 +234,7 @@ func TestPull_LeftByAll(t *testing.T) {
 	assert.Equal(t, []string{
 		"0 pull img:1 for a", "0 b: context canceled", "3 pull img:1 for a: context canceled",
 		"3 a: context canceled", "3 pull img:3 for c", "13 c has ref:img:3, took 10s, waited 13s",
-	}, b.shelf.transcript())
+	}, b.fakeRegistry.transcript())
 }
 
 // IM-6: at most so many at once, in order of arrival; a registry that hangs
@@ -248,15 +248,15 @@ func TestPull_IM6_Limits(t *testing.T) {
 	b.pull("c", "img:2")
 	b.pull("late", "slow.io/img:2")
 	b.at(9)
-	assert.Equal(t, []string{"0 pull slow.io/img:0 for a0", "0 pull slow.io/img:1 for a1", "0 pull img:1 for b"}, b.shelf.transcript())
+	assert.Equal(t, []string{"0 pull slow.io/img:0 for a0", "0 pull slow.io/img:1 for a1", "0 pull img:1 for b"}, b.fakeRegistry.transcript())
 	b.at(100)
 	assert.ElementsMatch(t, []string{
 		"10 a0 has ref:slow.io/img:0, took 10s, waited 10s", "10 a1 has ref:slow.io/img:1, took 10s, waited 10s", "10 b has ref:img:1, took 10s, waited 10s",
 		"10 pull slow.io/img:2 for a2", "10 pull slow.io/img:3 for a3", "10 pull img:2 for c",
 		"20 a2 has ref:slow.io/img:2, took 10s, waited 20s", "20 late has ref:slow.io/img:2, took 10s, waited 20s",
 		"20 a3 has ref:slow.io/img:3, took 10s, waited 20s", "20 c has ref:img:2, took 10s, waited 20s",
-	}, b.shelf.transcript())
-	assert.Equal(t, 3, b.shelf.mu.most)
+	}, b.fakeRegistry.transcript())
+	assert.Equal(t, 3, b.fakeRegistry.mu.most)
 }
 
 // A pull keeps its place when the first who wanted it leaves.
@@ -268,15 +268,15 @@ func TestPull_PlaceIsThePulls(t *testing.T) {
 	b.pull("d", "img:2")
 	second()
 	b.at(11)
-	assert.Equal(t, "10 pull img:2 for d", b.shelf.transcript()[3])
+	assert.Equal(t, "10 pull img:2 for d", b.fakeRegistry.transcript()[3])
 }
 
 // A pull that hangs has failed after an hour, for all. The hour does not count
 // the wait for its turn.
 func TestPull_Timeout(t *testing.T) {
 	b := newSimulation(t, func(c *images.Config) { c.MaxPulls = 1 })
-	b.shelf.takes["img:1"] = 100 * time.Hour
-	b.shelf.takes["img:2"] = 59 * time.Minute
+	b.fakeRegistry.takes["img:1"] = 100 * time.Hour
+	b.fakeRegistry.takes["img:2"] = 59 * time.Minute
 	b.pull("a", "img:1")
 	b.pull("b", "img:1")
 	b.pull("c", "img:2")
@@ -284,13 +284,13 @@ func TestPull_Timeout(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"0 pull img:1 for a", "3600 pull img:1 for a: context deadline exceeded", "3600 a: context deadline exceeded",
 		"3600 b: context deadline exceeded", "3600 pull img:2 for c", "7140 c has ref:img:2, took 59m0s, waited 1h59m0s",
-	}, b.shelf.transcript())
+	}, b.fakeRegistry.transcript())
 }
 
 // A runtime that panics takes one caller with it.
 func TestPull_PanicWakesTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(executor.Over(nil))
+		s := newFakeRegistry(executor.Over(nil))
 		s.odd = func() {
 			time.Sleep(time.Second)
 			s.odd = nil
@@ -319,8 +319,8 @@ func TestPull_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
 		b := &simulation{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
-		b.shelf = newShelf(b.process)
-		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock(), MaxPulls: 2, MaxPullsPerRegistry: 1})
+		b.fakeRegistry = newFakeRegistry(b.process)
+		b.images, _ = images.New(images.Config{Images: b.fakeRegistry, Clock: b.process.Clock(), MaxPulls: 2, MaxPullsPerRegistry: 1})
 		var cancels []func()
 		answers := 0
 		names := []string{"a.io/x:1", "a.io/y:1", "b.io/x:1"}
@@ -355,7 +355,7 @@ func TestPull_Interleavings(t *testing.T) {
 		}
 		b.at(1000)
 		assert.Equal(t, 12, answers, "seed %d", seed)
-		assert.LessOrEqual(t, b.shelf.mu.most, 2)
+		assert.LessOrEqual(t, b.fakeRegistry.mu.most, 2)
 		assert.Zero(t, b.images.Left(), "seed %d", seed)
 	}
 }
@@ -389,10 +389,10 @@ func TestLease_First(t *testing.T) {
 				next := b.images.Sweep()
 				defer next.End()
 				assert.NoError(t, next.Remove(ctx, image))
-				b.shelf.note("done")
+				b.fakeRegistry.note("done")
 			})
 			b.at(10)
-			assert.Equal(t, []string{"0 remove " + digest, "1 removed " + digest, "1 done"}, b.shelf.transcript())
+			assert.Equal(t, []string{"0 remove " + digest, "1 removed " + digest, "1 done"}, b.fakeRegistry.transcript())
 			assert.Zero(t, b.images.Left())
 		})
 	}
@@ -423,13 +423,13 @@ func TestLease_AfterARemoval(t *testing.T) {
 	b.process.Go(func() {
 		lease, err := b.images.Lease(context.Background(), "img")
 		require.NoError(t, err)
-		b.shelf.note("other tag")
+		b.fakeRegistry.note("other tag")
 		lease.Release()
 	})
 	b.process.Go(func() {
 		lease, err := b.images.Lease(context.Background(), "img:1")
 		require.NoError(t, err)
-		b.shelf.note("by name")
+		b.fakeRegistry.note("by name")
 		lease.Release()
 	})
 	b.process.Go(func() {
@@ -437,18 +437,18 @@ func TestLease_AfterARemoval(t *testing.T) {
 		require.NoError(t, err)
 		waited, err := lease.Hold(context.Background(), "id1")
 		require.NoError(t, err)
-		b.shelf.note("by reference, waited %t", waited)
+		b.fakeRegistry.note("by reference, waited %t", waited)
 		lease.Release()
 	})
 	ctx, cancel := executor.WithCancel(context.Background())
 	b.process.Go(func() {
 		_, err := b.images.Lease(ctx, "img:1")
-		b.shelf.note("impatient: %v", err)
+		b.fakeRegistry.note("impatient: %v", err)
 	})
 	b.at(0.7)
 	cancel()
 	b.at(5)
-	lines := b.shelf.transcript()
+	lines := b.fakeRegistry.transcript()
 	slices.Sort(lines)
 	assert.Equal(t, []string{
 		"0 remove id1", "0.5 other tag", "0.7 impatient: context canceled",
@@ -460,7 +460,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 // A removal is not cut short, and its failure is told.
 func TestSweep_RemoveFails(t *testing.T) {
 	b := newSimulation(t)
-	b.shelf.fails["remove"] = errors.New("busy")
+	b.fakeRegistry.fails["remove"] = errors.New("busy")
 	ctx, cancel := executor.WithCancel(context.Background())
 	b.process.Go(func() {
 		sweep := b.images.Sweep()
@@ -471,7 +471,7 @@ func TestSweep_RemoveFails(t *testing.T) {
 	b.at(0.5)
 	cancel()
 	b.at(5)
-	assert.Equal(t, []string{"0 remove id1", "1 removed id1"}, b.shelf.transcript())
+	assert.Equal(t, []string{"0 remove id1", "1 removed id1"}, b.fakeRegistry.transcript())
 }
 
 // Whatever the order: an image that was seen under a lease is there until the
@@ -480,10 +480,10 @@ func TestLease_Interleavings(t *testing.T) {
 	for seed := range uint64(300) {
 		b := &simulation{Scheduler: executor.NewScheduler(seed, start)}
 		b.process = b.NewProcess()
-		b.shelf = newShelf(b.process)
-		b.images, _ = images.New(images.Config{Images: b.shelf, Clock: b.process.Clock()})
+		b.fakeRegistry = newFakeRegistry(b.process)
+		b.images, _ = images.New(images.Config{Images: b.fakeRegistry, Clock: b.process.Clock()})
 		image := runtime.Image{ID: "id1", Tags: []string{"img:1"}}
-		b.shelf.mu.present["id1"] = true
+		b.fakeRegistry.mu.present["id1"] = true
 		used := 0 // containers with the image
 		for range 4 {
 			b.process.Go(func() {
@@ -499,8 +499,8 @@ func TestLease_Interleavings(t *testing.T) {
 				}
 				defer lease.Release()
 				for {
-					if !b.shelf.mu.present["id1"] {
-						b.shelf.mu.present["id1"] = true // pulled
+					if !b.fakeRegistry.mu.present["id1"] {
+						b.fakeRegistry.mu.present["id1"] = true // pulled
 					}
 					_ = b.process.Yield()
 					waited, err := lease.Hold(ctx, "id1")
@@ -512,7 +512,7 @@ func TestLease_Interleavings(t *testing.T) {
 					}
 				}
 				_ = b.process.Sleep(ctx, time.Duration(b.Float64()*3)*time.Second/2)
-				assert.True(t, b.shelf.mu.present["id1"], "seed %d: created from nothing", seed)
+				assert.True(t, b.fakeRegistry.mu.present["id1"], "seed %d: created from nothing", seed)
 				used++
 			})
 		}

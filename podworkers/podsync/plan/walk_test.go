@@ -150,7 +150,7 @@ func (k *walk) step(mayFail bool) plan.Actions {
 		}
 		k.remove(reset.ID)
 	}
-	k.clear(&a)
+	k.cleanUp(&a)
 	if a.CreateSandbox != "" {
 		require.GreaterOrEqual(k.t, a.SandboxAttempt, k.sandbox)
 		k.line("sandbox", []string{fmt.Sprint(a.SandboxAttempt), "ready"})
@@ -188,8 +188,8 @@ func (k *walk) check(a *plan.Actions) {
 	}
 }
 
-// clear does what comes before starts.
-func (k *walk) clear(a *plan.Actions) {
+// cleanUp does what comes before starts.
+func (k *walk) cleanUp(a *plan.Actions) {
 	if a.KillPod != "" {
 		k.lose()
 	}

@@ -17,7 +17,7 @@ const maxBlockers = 32
 // blockers are the pods that a pod waits for, those that should end first at the
 // beginning: of all that are ending as few as need to, if they end when they
 // should.
-func (l *Ledger) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
+func (l *AdmissionQueue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
 	all := l.ending.UIDs()
 	slices.SortFunc(all, func(a, b types.UID) int {
 		return cmp.Or(l.until[a].Compare(l.until[b]), cmp.Compare(a, b))
@@ -43,7 +43,7 @@ func (l *Ledger) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
 
 // needed are those of the pods that are gone without which admission refuses. The
 // last of them is one, or they were fewer.
-func (l *Ledger) needed(uid types.UID, gone *[]usage.Item, ask Ask) (needed []types.UID) {
+func (l *AdmissionQueue) needed(uid types.UID, gone *[]usage.Item, ask Ask) (needed []types.UID) {
 	last := len(*gone) - 1
 	var still []usage.Item
 	for i, item := range *gone {
@@ -59,12 +59,12 @@ func (l *Ledger) needed(uid types.UID, gone *[]usage.Item, ask Ask) (needed []ty
 	return needed
 }
 
-func (l *Ledger) fits(uid types.UID, ask Ask) bool {
+func (l *AdmissionQueue) fits(uid types.UID, ask Ask) bool {
 	return ask(uid, Beside{Staying: &l.staying, Ending: &l.ending}).Admit
 }
 
 // expected is when the last of these pods should have ended.
-func (l *Ledger) expected(uids []types.UID, now time.Time) time.Time {
+func (l *AdmissionQueue) expected(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
 		if until := l.until[uid]; until.After(now) {
 			now = until

@@ -1,7 +1,7 @@
 // Package waiting decides which pods are admitted, which are refused, and which
 // wait because something has to end first.
 //
-// A Ledger holds three kinds of pods: those that stay, those that are ending, and
+// An AdmissionQueue holds three kinds of pods: those that stay, those that are ending, and
 // those that wait, in order of arrival. A pod that arrives is asked about twice:
 //
 //	beside all three                            admitted: it starts

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/waiting"
 )
 
-// TestStories runs testdata. Each block is a story of one ledger, a command a
+// TestStories runs testdata. Each block is a story of one admission queue, a command a
 // line:
 //
 //	cpu N                                       what the node has
@@ -26,7 +26,7 @@ import (
 //	leave POD                                   it stays, or waits, no longer
 //	after D                                     time passes
 //
-// After each of the last three the ledger is asked what is new.
+// After each of the last three the admission queue is asked what is new.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -47,11 +47,11 @@ func TestStories(t *testing.T) {
 var began = time.Unix(0, 0)
 
 type story struct {
-	t      *testing.T
-	ledger waiting.Ledger
-	cpu    resource.Quantity
-	items  map[types.UID]usage.Item
-	past   time.Duration
+	t              *testing.T
+	admissionQueue waiting.AdmissionQueue
+	cpu            resource.Quantity
+	items          map[types.UID]usage.Item
+	past           time.Duration
 }
 
 func (s *story) now() time.Time { return began.Add(s.past) }
@@ -64,19 +64,19 @@ func (s *story) command(words []string) []string {
 		return nil
 	case "stay":
 		item, _, _ := s.pod(words[1:])
-		s.ledger.Stay(item)
+		s.admissionQueue.Stay(item)
 		return nil
 	case "end":
 		item, in, _ := s.pod(words[1:])
-		s.ledger.End(item, s.now().Add(in))
+		s.admissionQueue.End(item, s.now().Add(in))
 		return nil
 	case "arrive":
 		item, _, limited := s.pod(words[1:])
-		return []string{s.tell(s.ledger.Admit(item, !limited, s.now(), s.ask))}
+		return []string{s.tell(s.admissionQueue.Admit(item, !limited, s.now(), s.ask))}
 	case "gone":
-		s.ledger.Ended(types.UID(words[1]))
+		s.admissionQueue.Ended(types.UID(words[1]))
 	case "leave":
-		s.ledger.Leave(types.UID(words[1]))
+		s.admissionQueue.Leave(types.UID(words[1]))
 	case "after":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -90,7 +90,7 @@ func (s *story) command(words []string) []string {
 }
 
 func (s *story) review() (told []string) {
-	decisions, next, timed := s.ledger.Review(s.now(), s.ask)
+	decisions, next, timed := s.admissionQueue.Review(s.now(), s.ask)
 	for _, d := range decisions {
 		told = append(told, s.tell(d))
 	}

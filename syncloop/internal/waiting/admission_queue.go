@@ -42,7 +42,7 @@ const (
 	Admitted Verdict = iota + 1
 	// Waits: others have to end first.
 	Waits
-	// Refused: it is out of the ledger.
+	// Refused: it is out of the admission queue.
 	Refused
 )
 
@@ -58,9 +58,9 @@ type Decision struct {
 	Until time.Time
 }
 
-// Ledger is what the pods of a node take, and who waits for some of it. The zero
+// AdmissionQueue is what the pods of a node take, and who waits for some of it. The zero
 // value has no pods.
-type Ledger struct {
+type AdmissionQueue struct {
 	staying usage.Sums // those that wait included
 	ending  usage.Sums
 	// until is when the pods that are ending should have ended.
@@ -78,14 +78,14 @@ type waiter struct {
 }
 
 // Staying and Ending are the sums of those pods, for reading only.
-func (l *Ledger) Staying() *usage.Sums { return &l.staying }
+func (l *AdmissionQueue) Staying() *usage.Sums { return &l.staying }
 
 // Ending are the sums of the pods that are ending, for reading only.
-func (l *Ledger) Ending() *usage.Sums { return &l.ending }
+func (l *AdmissionQueue) Ending() *usage.Sums { return &l.ending }
 
 // Stay counts a pod that needs no admission, or has had it, or renews what it
 // takes. One that waits goes on waiting, with what it takes now.
-func (l *Ledger) Stay(item usage.Item) {
+func (l *AdmissionQueue) Stay(item usage.Item) {
 	if w := l.waits[item.UID]; w != nil {
 		w.item = item
 	}
@@ -94,7 +94,7 @@ func (l *Ledger) Stay(item usage.Item) {
 }
 
 // Leave forgets that a pod stays, or waits.
-func (l *Ledger) Leave(uid types.UID) {
+func (l *AdmissionQueue) Leave(uid types.UID) {
 	if _, found := l.staying.Remove(uid); !found {
 		return
 	}
@@ -107,7 +107,7 @@ func (l *Ledger) Leave(uid types.UID) {
 
 // End counts a pod that still runs and has to end, by until if all goes well. What
 // stays under its UID, if anything, is its next incarnation.
-func (l *Ledger) End(item usage.Item, until time.Time) {
+func (l *AdmissionQueue) End(item usage.Item, until time.Time) {
 	if l.until == nil {
 		l.until = make(map[types.UID]time.Time)
 	}
@@ -118,7 +118,7 @@ func (l *Ledger) End(item usage.Item, until time.Time) {
 
 // Ended forgets a pod that was ending: nothing of it runs any more, or it stays
 // after all.
-func (l *Ledger) Ended(uid types.UID) {
+func (l *AdmissionQueue) Ended(uid types.UID) {
 	if _, found := l.ending.Remove(uid); found {
 		delete(l.until, uid)
 		l.changed = true
@@ -127,7 +127,7 @@ func (l *Ledger) Ended(uid types.UID) {
 
 // WaitingUIDs returns those of the pods that wait, in order of arrival. The list is
 // the caller's.
-func (l *Ledger) WaitingUIDs() []types.UID {
+func (l *AdmissionQueue) WaitingUIDs() []types.UID {
 	uids := make([]types.UID, len(l.waiting))
 	for i, w := range l.waiting {
 		uids[i] = w.UID
@@ -136,17 +136,17 @@ func (l *Ledger) WaitingUIDs() []types.UID {
 }
 
 // Recheck has the next Review ask again, whatever has changed.
-func (l *Ledger) Recheck() { l.changed = true }
+func (l *AdmissionQueue) Recheck() { l.changed = true }
 
 // Due reports whether a Review may decide something, whatever the time.
-func (l *Ledger) Due() bool { return l.changed && len(l.waiting) > 0 }
+func (l *AdmissionQueue) Due() bool { return l.changed && len(l.waiting) > 0 }
 
 // Waiting reports whether a pod waits.
-func (l *Ledger) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
+func (l *AdmissionQueue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
 
 // Admit decides on a pod that has arrived. A patient one waits for as long as it
 // takes.
-func (l *Ledger) Admit(item usage.Item, patient bool, now time.Time, ask Ask) Decision {
+func (l *AdmissionQueue) Admit(item usage.Item, patient bool, now time.Time, ask Ask) Decision {
 	l.Leave(item.UID)
 	w := &waiter{item: item, Decision: Decision{UID: item.UID}}
 	l.decide(w, now, ask)
@@ -162,7 +162,7 @@ func (l *Ledger) Admit(item usage.Item, patient bool, now time.Time, ask Ask) De
 // Review asks about the pods that wait again, if something has changed or the time
 // of one is over, and returns what is new. It says when the next one's is; false if
 // none is limited.
-func (l *Ledger) Review(now time.Time, ask Ask) (decisions []Decision, next time.Time, timed bool) {
+func (l *AdmissionQueue) Review(now time.Time, ask Ask) (decisions []Decision, next time.Time, timed bool) {
 	if l.changed || l.overdue(now) {
 		l.changed = false
 		decisions = l.review(now, ask)
@@ -176,7 +176,7 @@ func (l *Ledger) Review(now time.Time, ask Ask) (decisions []Decision, next time
 	return decisions, next, timed
 }
 
-func (l *Ledger) overdue(now time.Time) bool {
+func (l *AdmissionQueue) overdue(now time.Time) bool {
 	return slices.ContainsFunc(l.waiting, func(w *waiter) bool { return w.late(now) })
 }
 
@@ -184,7 +184,7 @@ func (w *waiter) late(now time.Time) bool { return !w.Until.IsZero() && !now.Bef
 
 // review takes all reservations back and gives them out again one by one, so that
 // each pod is asked about beside those that came before it.
-func (l *Ledger) review(now time.Time, ask Ask) (decisions []Decision) {
+func (l *AdmissionQueue) review(now time.Time, ask Ask) (decisions []Decision) {
 	for _, w := range l.waiting {
 		l.staying.Remove(w.UID)
 	}
@@ -207,7 +207,7 @@ func (l *Ledger) review(now time.Time, ask Ask) (decisions []Decision) {
 	return decisions
 }
 
-func (l *Ledger) enter(w *waiter) {
+func (l *AdmissionQueue) enter(w *waiter) {
 	if l.waits == nil {
 		l.waits = make(map[types.UID]*waiter)
 	}
@@ -215,9 +215,9 @@ func (l *Ledger) enter(w *waiter) {
 	l.waits[w.UID] = w
 }
 
-// decide finds the verdict on a pod that is not in the ledger, and enters it
+// decide finds the verdict on a pod that is not in the admission queue, and enters it
 // unless it is refused.
-func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
+func (l *AdmissionQueue) decide(w *waiter, now time.Time, ask Ask) {
 	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own previous incarnation.
 	defer func() {
 		if restore {
@@ -247,7 +247,7 @@ func (l *Ledger) decide(w *waiter, now time.Time, ask Ask) {
 }
 
 // stillBlocked: all that the pod was said to wait for still have to end.
-func (l *Ledger) stillBlocked(w *waiter) bool {
+func (l *AdmissionQueue) stillBlocked(w *waiter) bool {
 	return len(w.For) > 0 && !slices.ContainsFunc(w.For, func(uid types.UID) bool {
 		_, there := l.ending.Get(uid)
 		return !there

@@ -16,22 +16,22 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// shelf has the objects and the volumes of the nodes of stories. The worlds of a
+// fakeVolumes has the objects and the volumes of the nodes of stories. The worlds of a
 // story have them one after the other.
-type shelf struct {
+type fakeVolumes struct {
 	*inmemory.Volumes
 	objects *objects.Map
 	names   map[[2]string]bool // kind and name of what was put there
 	spoke   map[types.UID]bool // pods with termination message
 }
 
-func newShelf() *shelf {
+func newFakeVolumes() *fakeVolumes {
 	m := objects.NewMap()
-	return &shelf{Volumes: inmemory.New(inmemory.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
+	return &fakeVolumes{Volumes: inmemory.New(inmemory.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
 }
 
 // clear takes everything out: a story begins.
-func (s *shelf) clear() {
+func (s *fakeVolumes) clear() {
 	for at := range s.names {
 		s.drop(at[0], at[1])
 	}
@@ -41,7 +41,7 @@ func (s *shelf) clear() {
 }
 
 // command is a line of a story, if it is about objects or termination message.
-func (s *shelf) command(t *testing.T, w nodetest.Harness, words []string) bool {
+func (s *fakeVolumes) command(t *testing.T, w nodetest.Harness, words []string) bool {
 	t.Helper()
 	switch verb := words[0]; {
 	case verb == "configmap" || verb == "secret":
@@ -58,7 +58,7 @@ func (s *shelf) command(t *testing.T, w nodetest.Harness, words []string) bool {
 	return true
 }
 
-func (s *shelf) put(kind, name string, keys []string) {
+func (s *fakeVolumes) put(kind, name string, keys []string) {
 	s.names[[2]string{kind, name}] = true
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
 	texts, bytes := map[string]string{}, map[string][]byte{}
@@ -73,7 +73,7 @@ func (s *shelf) put(kind, name string, keys []string) {
 	s.objects.SetConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: texts})
 }
 
-func (s *shelf) drop(kind, name string) {
+func (s *fakeVolumes) drop(kind, name string) {
 	if kind == "secret" {
 		s.objects.DropSecret("default", name)
 		return
@@ -82,7 +82,7 @@ func (s *shelf) drop(kind, name string) {
 }
 
 // write has the newest attempt at a container write its termination message.
-func (s *shelf) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
+func (s *fakeVolumes) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
 	t.Helper()
 	id := newest(t, w, pod, container)
 	for _, p := range w.Machine().Look() {

@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 )
 
-// ledger are volumes in memory that outlive an agent, as those on a disk do, and
+// recordedVolumes are volumes in memory that outlive an agent, as those on a disk do, and
 // know whose they are.
-type ledger struct {
+type recordedVolumes struct {
 	*inmemory.Volumes
 	mu struct {
 		sync.Mutex
@@ -21,14 +21,14 @@ type ledger struct {
 	}
 }
 
-func newLedger(volumes *inmemory.Volumes) *ledger {
-	l := &ledger{Volumes: volumes}
+func newRecordedVolumes(volumes *inmemory.Volumes) *recordedVolumes {
+	l := &recordedVolumes{Volumes: volumes}
 	l.mu.up = make(map[types.UID]bool)
 	return l
 }
 
 // SetUp implements podsync.Volumes. What fails may have begun.
-func (l *ledger) SetUp(ctx context.Context, pod *v1.Pod) error {
+func (l *recordedVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	l.mu.Lock()
 	l.mu.up[pod.UID] = true
 	l.mu.Unlock()
@@ -36,7 +36,7 @@ func (l *ledger) SetUp(ctx context.Context, pod *v1.Pod) error {
 }
 
 // TearDown implements podsync.Volumes.
-func (l *ledger) TearDown(ctx context.Context, uid types.UID) error {
+func (l *recordedVolumes) TearDown(ctx context.Context, uid types.UID) error {
 	l.mu.Lock()
 	delete(l.mu.up, uid)
 	l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *ledger) TearDown(ctx context.Context, uid types.UID) error {
 }
 
 // Pods implements what a node asks who has directories of pods.
-func (l *ledger) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+func (l *recordedVolumes) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	var uids []types.UID
 	for _, uid := range l.left() {
 		if of(uid) && len(uids) < limit {
@@ -55,7 +55,7 @@ func (l *ledger) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 }
 
 // left are the pods that have volumes, in order.
-func (l *ledger) left() []types.UID {
+func (l *recordedVolumes) left() []types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var uids []types.UID
