@@ -262,7 +262,7 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	assert.Equal(t, 1, count(node, "good  SyncPod create: ok"))
 	require.Len(t, log.all(), 6, "the stack and the error, once each")
 	assert.Contains(t, log.all()[0], `msg="a panic was contained" call=PodSyncer.SyncPod panic=boom stack=`)
-	assert.Contains(t, log.all()[1], `msg="a sync failed" pod=default/bad uid=bad phase=SyncPod err="PodSyncer.SyncPod panicked: boom"`)
+	assert.Contains(t, log.all()[1], `msg="a sync failed" pod=default/bad uid=bad call=SyncPod err="PodSyncer.SyncPod panicked: boom"`)
 }
 
 // A wait that was asked for is for the debug log; a failure beside it is not.

@@ -156,7 +156,7 @@ func (w *Workers) blind(j *job, err error) (*runtime.PodStatus, error) {
 		return nil, err
 	}
 	w.config.Recorder.Eventf(j.pod, v1.EventTypeWarning, "FailedSync", "error determining status: %v", errors.Unwrap(err))
-	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	w.config.Log.Warn("what runs of a pod is not known", "pod", j.name(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 	if j.Kind == lifecycle.SyncTerminatingPod {
 		status, _ := w.config.Cache.Get(j.UID)
 		return orEmpty(status, j), nil
@@ -227,7 +227,7 @@ func (w *Workers) complain(j *job, err error) {
 	if isWait(err) {
 		level = slog.LevelDebug
 	}
-	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "phase", j.Kind.String(), "err", err)
+	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.name(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 }
 
 // report tells the hook of a call.

@@ -49,11 +49,11 @@ func TestFiles(t *testing.T) {
 	out.until(t, "web-n", "1/1", "Running")
 
 	write("web.yaml", "kind: [")
-	log.until(t, "level=WARN", "web.yaml: line 1: not YAML", `so="its last good version stays in force"`)
+	log.until(t, "level=WARN", "web.yaml: line 1: not YAML", `effect="its last good version stays in force"`)
 	write("z-twin.yaml", "kind: Pod")
-	log.until(t, "z-twin.yaml: line 1: apiVersion", `so="nothing of this file runs"`)
+	log.until(t, "z-twin.yaml: line 1: apiVersion", `effect="nothing of this file runs"`)
 	write("z-twin.yaml", web)
-	log.until(t, "z-twin.yaml", `so="the other pod of this name runs"`)
+	log.until(t, "z-twin.yaml", `effect="the other pod of this name runs"`)
 	require.NoError(t, os.Remove(filepath.Join(dir, "z-twin.yaml")))
 
 	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {securityContext: {seLinuxChangePolicy: MountOption}, containers: [{name: c, image: x}]}}`)

@@ -21,7 +21,7 @@ import (
 func reporter(log *slog.Logger) func(manifest.Problem) {
 	return func(p manifest.Problem) {
 		for line := range strings.SplitSeq(p.String(), "\n") {
-			log.Warn("trouble with the manifests", "fault", line, "so", consequence(p))
+			log.Warn("trouble with the manifests", "fault", line, "effect", consequence(p))
 		}
 	}
 }

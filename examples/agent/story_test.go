@@ -36,9 +36,9 @@ func pods(out *output) map[string][]string {
 
 // what the log says of 6-bad.yaml, and of nothing else.
 var faults = []string{
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" so="nothing of this file runs"`,
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" so="nothing of this file runs"`,
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" so="nothing of this file runs"`,
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" effect="nothing of this file runs"`,
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" effect="nothing of this file runs"`,
+	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" effect="nothing of this file runs"`,
 }
 
 // logged is the log without the times, and without what some of the examples are
