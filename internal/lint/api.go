@@ -15,10 +15,10 @@ type Tier string
 
 // The tiers.
 const (
-	// Settled names change only after a release that marks them as deprecated.
-	Settled Tier = "settled"
-	// Settling names may change in any minor release. The change log says how.
-	Settling Tier = "settling"
+	// Stable names change only after a release that marks them as deprecated.
+	Stable Tier = "stable"
+	// Beta names may change in any minor release. The change log says how.
+	Beta Tier = "beta"
 	// Experimental names may change or go in any release.
 	Experimental Tier = "experimental"
 )
