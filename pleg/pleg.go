@@ -43,15 +43,14 @@ type Generator interface {
 	Relist(ctx context.Context) error
 	// RequestRelist asks for a look at one pod, soon. It never blocks. From
 	// then on a reader of this pod is answered only by an inspection begun
-	// later, not by a listing: whoever has just changed a pod calls it before
-	// Mark.
+	// later, not by a listing: a caller that has just changed a pod calls it before Mark.
 	RequestRelist(uid types.UID)
 	// Healthy is false, with an error that says what is wrong and since when,
 	// if no listing has succeeded for longer than the threshold, or ever.
 	Healthy() (bool, error)
 	// Subscribe opens a view of what changes. It begins with every pod known
 	// so far. wake, if not nil, is called when the view turns from empty to
-	// non-empty, by whoever found the change, with no lock held, and perhaps
+	// non-empty, by the goroutine that found the change, with no lock held, and perhaps
 	// before Subscribe returns; it must not block.
 	Subscribe(wake func()) *Subscription
 	// Get returns what is cached of a pod, at once. The status is never nil

@@ -17,7 +17,7 @@ func (p *PLEG) Pods() []runtime.Pod {
 
 // pods is the newest listing, with each pod that was inspected since as that
 // inspection has shown it. With a healthy stream of events listings are half a
-// minute apart; who compares all pods with what is wanted must not go by what
+// minute apart; who compares all pods with what is desired must not go by what
 // was true then. The answer is kept until an inspection or a listing completes.
 func (t *table) pods() []runtime.Pod {
 	if t.newest <= t.listed {

@@ -50,7 +50,7 @@ type Change struct {
 }
 
 // Subscription is one consumer's view of what has changed. It holds each
-// changed pod once, so it cannot overflow, and nobody waits for its consumer.
+// changed pod once, so it cannot overflow, and nothing waits for its consumer.
 type Subscription struct {
 	p     *PLEG
 	dirty *dirty.Set[Events]

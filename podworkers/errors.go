@@ -25,11 +25,11 @@ var (
 	ErrNotDrained = errors.New("podworkers: syncs ignore that their context has ended")
 )
 
-// Terminal marks an error of a PodSyncer that no retry can mend. The pod is
-// looked at again when something changes, or at the next resync, and not
-// before. The mark is found in whatever wraps it: errors.Join, %w, and the Aggregate of
-// k8s.io/apimachinery. Joined with an error that is not marked it does not count, and in a
-// termination neither: that has to end. A nil error stays nil.
+// Terminal marks an error of a PodSyncer that no retry can mend. The pod is synced again
+// when something changes, or at the next resync, and not before. The mark is found in
+// whatever wraps it: errors.Join, %w, and the Aggregate of k8s.io/apimachinery. Joined
+// with an error that is not marked it does not count, and in a termination neither: that
+// has to end. A nil error stays nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

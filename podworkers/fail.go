@@ -8,8 +8,7 @@ import (
 
 // Fail returns a PodStatusFunc by which a pod has Failed for a reason, with some
 // conditions set. A pod that has succeeded, or has Failed for a reason
-// before, keeps that: whoever ends a pod second has not ended it, and what was
-// said is not taken back.
+// before, keeps that: a later end does not replace an earlier one.
 func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	return func(status *v1.PodStatus) {
 		if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed && status.Reason != "" {

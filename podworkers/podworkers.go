@@ -14,7 +14,7 @@ import (
 // PodWorkers keeps one serialised state machine per pod UID. All methods are
 // safe for concurrent use and none of them waits for a sync.
 type PodWorkers interface {
-	// UpdatePod tells the worker of a pod what is wanted of it now. The
+	// UpdatePod hands the desired state of a pod to its worker. The
 	// newest content wins; a kill, a deletion or an eviction can not be taken
 	// back by any later update. It is legal before Run, when the work is kept
 	// for later, and ErrStopped after it. An update that makes no sense is
@@ -29,7 +29,7 @@ type PodWorkers interface {
 	// rest. It is called by housekeeping, by one caller at a time.
 	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
 	// Generation numbers the updates accepted so far. Read it before taking
-	// the snapshot for SyncKnownPods: what came later is spared.
+	// the snapshot for SyncKnownPods: later pods are left alone.
 	Generation() uint64
 	// View answers every question about one pod at once, for unknown ones too.
 	View(uid types.UID) lifecycle.View
@@ -44,7 +44,7 @@ type PodWorkers interface {
 // In every call podStatus is an observation begun after the previous call for
 // that UID ended, shared with other readers and not to be modified.
 type PodSyncer interface {
-	// SyncPod brings a wanted pod closer to its spec. It is called again for
+	// SyncPod brings a desired pod closer to its spec. It is called again for
 	// every update, about once a minute without one, and after an error with
 	// backoff. ctx ends when the pod is told to terminate; return soon then,
 	// with an error that wraps ctx.Err(). isTerminal with a nil error means
@@ -103,11 +103,11 @@ type UpdatePodOptions struct {
 	MirrorPod *v1.Pod
 	// RunningPod is a pod known from the runtime only. It can only be killed.
 	RunningPod *runtime.Pod
-	// Generation, for a RunningPod, is PodWorkers.Generation as it was before
-	// the runtime was observed: a pod that was wanted since then is spared.
-	// Zero spares every pod that the workers know to be wanted.
+	// Generation, for a RunningPod, is PodWorkers.Generation as it was before the
+	// runtime was observed: a pod that was desired since then is not killed. With zero
+	// no pod that the workers know to be desired is killed.
 	Generation uint64
-	// KillPodOptions are looked at when the pod terminates.
+	// KillPodOptions are read when the pod terminates.
 	KillPodOptions *KillPodOptions
 }
 

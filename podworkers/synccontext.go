@@ -26,8 +26,8 @@ func (c *syncContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// IncarnationFrom tells which life of the pod's UID a PodSyncer is called for.
-// The numbers only grow as long as the workers live: a UID that comes back has
+// IncarnationFrom tells for which incarnation of the pod's UID a PodSyncer is called.
+// The numbers only grow during one Run: a UID that comes back has
 // a higher one than it ever had. It is 0 for a context of no such call.
 func IncarnationFrom(ctx context.Context) uint64 {
 	if c, ok := ctx.Value(syncContextKey{}).(*syncContext); ok {
@@ -37,7 +37,7 @@ func IncarnationFrom(ctx context.Context) uint64 {
 }
 
 // WithIncarnation is for those who call a PodSyncer themselves, as tests do:
-// the context of a call for that life of a UID.
+// the context of a call for that incarnation of a UID.
 func WithIncarnation(ctx context.Context, incarnation uint64) context.Context {
 	c := &syncContext{incarnation: incarnation}
 	c.Init(ctx)

@@ -1,7 +1,7 @@
 package runtime
 
-// MayRun reports whether a container in this state runs, or may: of one whose
-// state the runtime cannot tell nobody knows.
+// MayRun reports whether a container in this state runs, or may: a container whose state
+// the runtime cannot tell may run.
 func (s State) MayRun() bool { return s == StateRunning || s == StateUnknown }
 
 // MayRun reports whether anything of a pod runs, or may: a container, or a

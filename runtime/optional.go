@@ -21,10 +21,10 @@ import (
 
 // EventSource is a runtime that tells when a pod changes.
 type EventSource interface {
-	// Events calls sink for each change until ctx ends or the stream breaks,
-	// and returns why; the caller opens it again. It is called by one caller
-	// at a time. An event is a hint: lost, doubled and reordered ones cost
-	// time, never truth. sink never blocks and holds no lock of the caller.
+	// Events calls sink for each change until ctx ends or the stream breaks, and returns
+	// why; the caller opens it again. It is called by one caller at a time. An event is
+	// a hint: lost, doubled and reordered ones cost time, never correctness. sink never
+	// blocks and holds no lock of the caller.
 	Events(ctx context.Context, sink func(Event)) error
 }
 
@@ -71,12 +71,12 @@ type Attacher interface {
 
 // PortForwarder is a runtime that connects to ports inside pods.
 type PortForwarder interface {
-	// PortForward makes one connection to a port of a sandbox's loopback, and
-	// copies both ways until both have ended or one has failed. The end of what
-	// conn gives to read is passed on, and the answer still awaited. It closes
-	// conn, which has to end a Read of it that has begun. ErrNotFound, or
-	// ErrWrongState if the sandbox is not ready; a port on which nobody listens is
-	// an error too. Called concurrently, for one sandbox too.
+	// PortForward makes one connection to a port of a sandbox's loopback, and copies
+	// both ways until both have ended or one has failed. The end of what conn gives to
+	// read is passed on, and the answer still awaited. It closes conn, which has to end
+	// a Read of it that has begun. ErrNotFound, or ErrWrongState if the sandbox is not
+	// ready; a port on which no process listens is an error too. Called concurrently,
+	// for one sandbox too.
 	PortForward(ctx context.Context, req PortForwardRequest, conn io.ReadWriteCloser) error
 }
 
@@ -106,13 +106,13 @@ type LogReader interface {
 // LogReopener is a runtime that writes what containers print into files, which
 // others may put away: below the directories of RunSandboxRequest.LogDir.
 type LogReopener interface {
-	// ReopenContainerLog has what a running container prints from now on written
-	// to a file at its log's path, which is made if there is none and added to
-	// otherwise. It is called after the former file has got another name; when it
-	// returns nil no line begins in that any more, though the last ones may still
-	// be on their way there. An unknown container is ErrNotFound, one that does not
-	// run ErrWrongState. After any other error nobody knows which file is written
-	// to. Called concurrently, but by one caller for each container.
+	// ReopenContainerLog has what a running container prints from now on written to a
+	// file at its log's path, which is made if there is none and added to otherwise. It
+	// is called after the former file has got another name; when it returns nil no line
+	// begins in that any more, though the last ones may still be on their way there. An
+	// unknown container is ErrNotFound, one that does not run ErrWrongState. After any
+	// other error it is not known which file is written to. Called concurrently, but by
+	// one caller for each container.
 	ReopenContainerLog(ctx context.Context, containerID string) error
 }
 
@@ -175,7 +175,7 @@ type ExecResult struct {
 	Output []byte
 }
 
-// ExecStreamRequest is a command to run in a container while somebody watches.
+// ExecStreamRequest is a command to run in a container with its streams connected.
 type ExecStreamRequest struct {
 	ContainerID string
 	Command     []string

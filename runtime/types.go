@@ -66,8 +66,8 @@ type Container struct {
 	State       State
 }
 
-// PodStatus is all that the runtime knows of one pod. Whoever receives one
-// only reads it: several may share it.
+// PodStatus is all that the runtime knows of one pod. The receiver must not change it:
+// it may be shared.
 type PodStatus struct {
 	UID        types.UID         // echoes PodRef.UID, and the argument of PodStatus
 	Name       string            // echoes PodRef.Name

@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// AdmitGates refuses a pod that still has scheduling gates: whoever set them
-// does not want it to run yet, on this node or any other.
+// AdmitGates refuses a pod that still has scheduling gates: their owner does not want it
+// to run yet, on this node or any other.
 func AdmitGates() PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {

@@ -115,7 +115,7 @@ func (h *Handlers) displaced(pod *runtime.Pod) bool {
 
 // endOutOfLine ends static pods that run although they wait for their full name: an
 // agent before this one began them, and the runtime did not show them when another
-// was let in first (F60, I11). They are wanted, so they go to the end of the line.
+// was let in first (F60, I11). They are desired, so they go to the end of the line.
 func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
 	for i := range pods {
 		p := &pods[i]

@@ -88,9 +88,9 @@ type Updates interface {
 // DesiredPods finds desired pods: a podmanager.Manager.
 type DesiredPods interface {
 	// GetPodByUID returns the pod of a UID, mirror pods excepted; false if it is not
-	// desired. It is called in each step for each pod that has changed, and by whoever
-	// calls Deadlines.Note, so concurrently. It must not block. The pod is shared and
-	// only read.
+	// desired. It is called in each step for each pod that has changed, and by callers
+	// of Deadlines.Note, so concurrently. It must not block. The pod is shared and only
+	// read.
 	GetPodByUID(uid types.UID) (*v1.Pod, bool)
 }
 

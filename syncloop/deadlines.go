@@ -41,8 +41,8 @@ type DeadlinesConfig struct {
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what Deadlines call that was contained,
-	// with the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
@@ -72,8 +72,7 @@ type DeadlineStatus interface {
 // Deadlines end pods at the end of their activeDeadlineSeconds, with their own
 // grace. There is one entry per pod that has a deadline, has started and need
 // not end yet, and nothing is asked between one that is due and the next. A Loop
-// that has Deadlines sees to everything but Note, which is also for whoever
-// hears of new statuses.
+// that has Deadlines sees to everything but Note, which also a consumer of statuses calls.
 type Deadlines struct {
 	config DeadlinesConfig
 	guard  *contain.Guard

@@ -20,8 +20,8 @@ type SyncHandler interface {
 	// HandlePodReconcile is called with pods of which only the status differs
 	// from what was delivered before.
 	HandlePodReconcile(ctx context.Context, pods []*v1.Pod)
-	// HandlePodSyncs is called with pods that should be looked at again: the
-	// runtime shows a change, a probe has a result, somebody asked.
+	// HandlePodSyncs is called with pods that should be synced again: the
+	// runtime shows a change, a probe has a result, or a sync was requested.
 	HandlePodSyncs(ctx context.Context, pods []*v1.Pod)
 	// HandlePodCleanups compares the whole snapshot: what is desired, what is
 	// being worked on, what runs. It is called after something changed, and

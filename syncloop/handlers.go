@@ -50,10 +50,9 @@ type HandlersConfig struct {
 	// Closed says that the node takes no pods any more: whatever has no worker
 	// gets none, but to be ended. nil is never.
 	Closed func() bool
-	// Discard is told the pods of which nothing is needed any more, at each
-	// housekeeping that finds some. It must not block, and whoever removes
-	// something asks again right before; gc.Pods.Discard does both. nil keeps
-	// everything.
+	// Discard is told the pods of which nothing is needed any more, at each housekeeping
+	// that finds some. It must not block, and what removes something asks again right
+	// before; gc.Pods.Discard does both. nil keeps everything.
 	Discard func(pods []types.UID)
 	// Mirrors deletes mirror pods that have lost their static pod; nil keeps
 	// them.
@@ -64,8 +63,8 @@ type HandlersConfig struct {
 	Clock clock.PassiveClock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what the handlers call that was
-	// contained, with the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 

@@ -106,10 +106,10 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 	return err
 }
 
-// Step does all that is to be done now, in a fixed order: desire, changes in
-// the runtime, probe results, requested syncs, deadlines, pods that wait, housekeeping. It returns when the
-// next step is due even if nothing happens; false if that is never. It is for those
-// who do not call Run, one call at a time.
+// Step does all that is to be done now, in a fixed order: desired state, changes in the
+// runtime, probe results, requested syncs, deadlines, pods that wait, housekeeping. It
+// returns when the next step is due even if nothing happens; false if that is never. It
+// is for those who do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.enter(l.executor.Now())
 	defer l.leave(flushes)
@@ -151,7 +151,7 @@ func (l *Loop) wait(ctx context.Context) (next time.Time, timed bool) {
 	return next, timed
 }
 
-// RequestSync asks for a pod to be looked at soon. It never blocks and may be called
+// RequestSync asks for a sync of a pod. It never blocks and may be called
 // from anywhere, any number of times.
 func (l *Loop) RequestSync(uid types.UID) { l.syncRequests.Add(uid, struct{}{}) }
 

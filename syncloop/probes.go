@@ -85,7 +85,7 @@ func (p *probeResults) take() []ProbeResult {
 
 // probed acts on verdicts (SL-12, SL-13): a liveness success changes nothing,
 // the other two are first written down and then acted on. Written down also for
-// a pod that is wanted no more: it may still run, and be ready or not.
+// a pod that is desired no more: it may still run, and be ready or not.
 func (l *Loop) probed(ctx context.Context) {
 	for _, r := range l.probes.take() {
 		switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // HandlePodRemoves implements SyncHandler. A removal is a fact
-// that a source has stated, unlike an absence that somebody concluded, so it
+// that a source has stated, unlike an absence that was concluded, so it
 // needs no other source to be ready.
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {

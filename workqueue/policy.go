@@ -11,9 +11,9 @@ type Outcome int
 
 // The outcomes of a sync, and the delay that Policy gives each.
 const (
-	// Succeeded: the pod is looked at again after Resync.
+	// Succeeded: the pod is synced again after Resync.
 	Succeeded Outcome = iota
-	// Transitioned: the pod changed its phase and is looked at again at once.
+	// Transitioned: the pod changed its phase and is synced again at once.
 	Transitioned
 	// Failed: an error of no particular kind; after Backoff.
 	Failed
@@ -53,7 +53,7 @@ const (
 	DefaultJitterFactor = 0.5
 )
 
-// Policy says how long after a sync a pod is looked at again. A field of zero
+// Policy says how long after a sync a pod is synced again. A field of zero
 // or less has the kubelet's value, so the zero Policy is the kubelet's. Delays do
 // not grow by themselves; see Rising.
 type Policy struct {

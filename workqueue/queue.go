@@ -26,7 +26,7 @@ type Config struct {
 	// Notify is called after each call that made the earliest due time
 	// earlier, or gave an empty queue one. It is called by the goroutine that
 	// made the call, without the queue's lock, and possibly by several at
-	// once. Nil means that nobody wants to know.
+	// once. Nil: no call.
 	Notify func()
 }
 

@@ -72,7 +72,7 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 // Drop implements podsync.TerminalStatuses.
 func (d *Dir) Drop(uid types.UID) error { return d.files.remove(uid, always) }
 
-// Remove is Drop for a pod that nobody is known to want. gone is asked while no Save of
+// Remove is Drop for a pod that is not known to be desired. gone is asked while no Save of
 // the UID is under way, and must not block; false keeps the ending, which is no error.
 func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
 	return d.files.remove(uid, gone)

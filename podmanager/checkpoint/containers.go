@@ -67,7 +67,7 @@ func (c *Containers) SaveContainers(pod *v1.Pod, states []podsync.ContainerState
 // DropContainers implements podsync.ContainerStates.
 func (c *Containers) DropContainers(uid types.UID) error { return c.files.remove(uid, always) }
 
-// Remove is DropContainers for a pod that nobody is known to want. gone is asked while
+// Remove is DropContainers for a pod that is not known to be desired. gone is asked while
 // nothing of the UID is being saved, and must not block; false keeps what there is,
 // which is no error.
 func (c *Containers) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {

@@ -35,7 +35,7 @@ type Handle struct {
 // NewHandle makes a handle without pods.
 func NewHandle() *Handle { return &Handle{} }
 
-// Apply wants this pod from now on, in place of an earlier one of its UID. The
+// Apply makes this pod desired, in place of an earlier one of its UID. The
 // pod is copied. It needs a UID, a name, and a full name no other pod of the
 // handle has; an empty namespace becomes "default". Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
@@ -56,7 +56,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 	return nil
 }
 
-// Delete wants the pod with this UID no longer. It does nothing if there is none.
+// Delete removes the pod with this UID from the desired pods. It does nothing if there is none.
 func (h *Handle) Delete(uid types.UID) {
 	h.mu.Lock()
 	i := indexOf(h.mu.pods, uid)

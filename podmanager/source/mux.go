@@ -126,7 +126,7 @@ func (m *Mux) reject(r rejection) {
 }
 
 // Complete reports whether the named source is an authority on which of its
-// pods are wanted: it has delivered, the consumer has taken it, and neither
+// pods are desired: it has delivered, the consumer has taken it, and neither
 // that snapshot nor the newest is incomplete. It is false for unknown names.
 func (m *Mux) Complete(source string) bool {
 	for _, in := range m.inboxes {

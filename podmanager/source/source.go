@@ -36,6 +36,6 @@ type Snapshot struct {
 	// two pods with one full name, or one UID, the first counts.
 	Pods []*v1.Pod
 	// Incomplete: something of the source could not be read and there is no
-	// last good version of it. Pods not mentioned may still be wanted.
+	// last good version of it. Pods not mentioned may still be desired.
 	Incomplete bool
 }

@@ -22,7 +22,7 @@ const (
 	DELETE
 	// REMOVE: pods the source has no longer.
 	REMOVE
-	// UPDATE: pods of which something wanted has changed.
+	// UPDATE: pods of which something desired has changed.
 	UPDATE
 	// RECONCILE: pods of which only the status has changed.
 	RECONCILE

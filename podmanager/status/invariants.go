@@ -20,9 +20,9 @@ import (
 //   - No container disappears from a list, and no restart count falls.
 //   - A container that has ended does not run again under the same ID, and
 //     that it ended does not go unsaid: it is in its state or its last one. One
-//     whose end nobody saw may turn out not to have ended.
+//     whose end was not observed may turn out not to have ended.
 //   - One that runs again is another attempt: its restart count has risen, unless
-//     its end was one that nobody saw, which was counted then.
+//     its end was not observed and was counted then.
 //   - As long as a sidecar is in its first run and has not started, nothing after
 //     it runs for the first time.
 //   - A terminal phase stays. The start time stays, and the transition time of
@@ -51,7 +51,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //
 //   - A pod that is Ready runs: all sidecars and regular containers are ready
 //     and running, and all readiness gates are True. A pod that is over is not,
-//     nor is one all containers of which are beginning anew.
+//     nor is one all containers of which are restarting.
 //   - A container that is ready runs and is not known not to have started; an
 //     ordinary init container has succeeded; an ephemeral one is never asked.
 //   - A container that may not start yet, because an ordinary init container

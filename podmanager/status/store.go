@@ -113,11 +113,11 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// SetPodStatus hands in the status of a pod as it is seen now. It is called by
-// whoever syncs the pod, at any time and as often as it likes. The status is
-// copied; the pod, which must be the one that runs and not a mirror, is kept
-// and not changed any more. A nil pod is ignored, and so is a status in which a
-// container that has ended has not, though nothing runs it again.
+// SetPodStatus hands in the status of a pod as it is seen now. It is called by the
+// syncer of the pod, at any time and as often as it likes. The status is copied; the
+// pod, which must be the one that runs and not a mirror, is kept and not changed any
+// more. A nil pod is ignored, and so is a status in which a container that has ended has
+// not, though nothing runs it again.
 func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
@@ -129,7 +129,7 @@ func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 }
 
 // ReplacePodStatus hands in the first status of a new incarnation of the pod's UID. It
-// is stored whatever was said of the life before: its start, transition times
+// is stored whatever was said of the incarnation before: its start, transition times
 // and end bind this one to nothing. Versions go on growing. Otherwise it is
 // SetPodStatus.
 func (s *Store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {

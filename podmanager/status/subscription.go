@@ -18,10 +18,10 @@ type Update struct {
 	// Version counts the accepted statuses of the pod. It never goes down, and
 	// is zero if the status was removed.
 	Version uint64
-	// StatusEpoch tells the lives of the UID apart: ReplacePodStatus begins another,
-	// to which what was said of the one before means nothing, and so does the
-	// first status after a removal. It never goes down, and is zero if the
-	// status was removed.
+	// StatusEpoch tells the statuses of different incarnations of the UID apart:
+	// ReplacePodStatus begins another epoch, to which what was said of the one before
+	// means nothing, and so does the first status after a removal. It never goes down,
+	// and is zero if the status was removed.
 	StatusEpoch uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
@@ -46,7 +46,7 @@ func (u *Update) HoldBack() {
 }
 
 // Subscription is told which pods have a new status. Its methods may be called
-// from any goroutine; what TakeAll has returned, nobody else gets.
+// from any goroutine; what TakeAll has returned is not returned again.
 type Subscription struct {
 	store *Store
 	dirty *dirty.Set[note]
@@ -58,11 +58,11 @@ type note struct {
 	since time.Time
 }
 
-// Subscribe returns a new subscription, which begins with every pod that has a
-// status, in order of UID. wake is called, by whoever caused the change and
-// without any lock, when there is something to TakeAll and there was nothing
-// before; it may be called before Subscribe returns. Nil means that the
-// subscriber looks of its own accord.
+// Subscribe returns a new subscription, which begins with every pod that has a status,
+// in order of UID. wake is called, by the goroutine that caused the change and without
+// any lock, when there is something to TakeAll and there was nothing before; it may be
+// called before Subscribe returns. Nil means that the subscriber looks of its own
+// accord.
 //
 // The subscription must be closed when it is not needed any more.
 func (s *Store) Subscribe(wake func()) *Subscription {

@@ -2,8 +2,8 @@ package lifecycle
 
 import "fmt"
 
-// Update takes in what is wanted of a pod now. It is called for every change
-// of the desired state, and for anything else that is a reason to look at the pod. The
+// Update takes in the desired state of a pod. It is called for every change
+// of the desired state, and for anything else that is a reason to sync the pod. The
 // newest content wins; what can not be undone is sticky and survives any
 // later update, in any order of arrival. An error is ErrInvalid or ErrShutdown.
 func (t *Table) Update(u Update, out *Effects) (Accepted, error) {
@@ -146,7 +146,7 @@ func (r *record) latch(u *Update) {
 	}
 }
 
-// note makes u the newest content. news: it wants the end of a pod that was wanted.
+// note makes u the newest content. news: it wants the end of a pod that was desired.
 func (t *Table) note(r *record, u *Update, news bool) {
 	t.generation++
 	r.generation = t.generation

@@ -3,7 +3,7 @@ package lifecycle
 import "k8s.io/apimachinery/pkg/types"
 
 // Done takes the result of work that was taken, and returns false if that work
-// is not the one that is running: a result of an earlier life changes nothing.
+// is not the one that is running: a result of an earlier incarnation changes nothing.
 // The effects are a wake-up if more is to be done at once, else a time to look
 // again, else the end.
 func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) bool {

@@ -1,9 +1,9 @@
 package lifecycle
 
-// Work that fails half-way has changed something all the same: it has made a
-// record, stopped a container. The runtime shows that, and so gives a reason to
-// look at the pod at once, which fails again. Such an echo must not shorten the
-// backoff. What else may have happened is news, and does.
+// Work that fails half-way has changed something all the same: it has made a record,
+// stopped a container. The runtime shows that, and so gives a reason to sync the pod at
+// once, which fails again. Such an echo must not shorten the backoff. What else may have
+// happened is news, and does.
 
 // mayEcho is true if a change that the runtime shows may be the echo of the pod's
 // own work: of one that has failed, or of one that still runs and may fail.

@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/types"
 type Op uint8
 
 const (
-	// OpWake: there is work for this pod. Make sure that somebody calls StartPodSync.
+	// OpWake: there is work for this pod. Make sure that StartPodSync is called.
 	// Given once until StartPodSync.
 	OpWake Op = iota + 1
 	// OpCancel: cancel the context of the work that is running.
@@ -24,7 +24,7 @@ const (
 	// OpPromote: the queued content is the current one from now on, under a
 	// new Incarnation of the same record.
 	OpPromote
-	// OpDiscard: the queued content is not wanted any more.
+	// OpDiscard: the queued content is not needed any more.
 	OpDiscard
 	// OpForget: the record is gone; Ref is not valid any more.
 	OpForget
@@ -78,7 +78,7 @@ const (
 	// NeverStarted: the pod ended before its first sync, and the runtime has
 	// shown nothing of it.
 	NeverStarted
-	// PodDesired: the kill of a RuntimePod was refused, because the pod was wanted
+	// PodDesired: the kill of a RuntimePod was refused, because the pod was desired
 	// after the observation, or is none that could be killed.
 	PodDesired
 	// Abandoned: the table was shut down first.

@@ -10,7 +10,7 @@ type Known struct {
 	// Pods updated later are spared.
 	Generation uint64
 	// ExcludedSources lists sources whose pods are left alone, because absence from the
-	// snapshot does not mean that they are unwanted.
+	// snapshot does not mean that they are not desired.
 	ExcludedSources []string
 	// AllSources: every source has delivered. From then on, for ever, the
 	// answers about unknown pods are the later ones.

@@ -4,7 +4,7 @@ package lifecycle
 type Phase uint8
 
 const (
-	// Syncing: the pod is wanted, and perhaps waits to be started.
+	// Syncing: the pod is desired, and perhaps waits to be started.
 	Syncing Phase = iota
 	// Terminating: the pod must end; its containers may still run.
 	Terminating

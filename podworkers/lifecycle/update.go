@@ -72,7 +72,7 @@ type Facts struct {
 	DeletionGrace Grace
 }
 
-// KillOptions say how a pod ends. They are looked at when it terminates.
+// KillOptions say how a pod ends. They are read when it terminates.
 type KillOptions struct {
 	// Evict makes the pod's content removable at once. It counts in kills only.
 	Evict bool
@@ -95,14 +95,13 @@ type Update struct {
 	// sandbox of this UID. It matters only when a pod is seen for the first
 	// time and its phase is terminal.
 	Quiet bool
-	// Running: the runtime shows that something of this UID runs or is ready.
-	// It matters only when a pod is seen for the first time: it was started
-	// by somebody before, and there is something to stop if it has to end
-	// before its first sync.
+	// Running: the runtime shows that something of this UID runs or is ready. It matters
+	// only when a pod is seen for the first time: another process started it, and there
+	// is something to stop if it has to end before its first sync.
 	Running bool
 	// Observation: the runtime shows a change of the pod, and that is all that the
 	// update says. It counts for the Type SyncPodSync only. Where the last work of
-	// the pod has failed, whether the pod is looked at for it is for Changed to say.
+	// the pod has failed, Changed decides whether the pod is synced for it.
 	Observation bool
 	// AsOf, for a RuntimePod, is Table.Generation as it was before the runtime
 	// was observed. A pod that was updated later is spared.

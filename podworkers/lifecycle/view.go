@@ -49,7 +49,7 @@ func (v View) Started() bool { return v.latches.has(started) }
 // Working is true while a method of the syncer runs for the pod.
 func (v View) Working() bool { return v.activity.isRunning() }
 
-// Deleted is true if nobody desires the pod any more.
+// Deleted is true if the pod is no longer desired.
 func (v View) Deleted() bool { return v.latches.has(deleted) }
 
 // Evicted is true if the pod was evicted.
@@ -61,7 +61,7 @@ func (v View) HasConfig() bool { return v.latches.has(config) }
 // Static is true for a pod that is exclusive by its full name.
 func (v View) Static() bool { return v.latches.has(static) }
 
-// RestartRequested is true if the UID is wanted again: another incarnation
+// RestartRequested is true if the UID is desired again: another incarnation
 // begins when this one is finished.
 func (v View) RestartRequested() bool { return v.restart }
 
@@ -98,7 +98,7 @@ func (v View) ShouldPodBeFinished() bool {
 func (v View) IsPodTerminationRequested() bool { return v.known && v.stage > syncing }
 
 // ShouldPodContainersBeTerminating is true if no SyncPod of the pod runs, or
-// ever will: nobody starts containers of it any more.
+// ever will: no container of it is started any more.
 func (v View) ShouldPodContainersBeTerminating() bool {
 	if !v.known {
 		return v.synced

@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/types"
 type Kind uint8
 
 const (
-	// SyncPod brings a wanted pod closer to its spec.
+	// SyncPod brings a desired pod closer to its spec.
 	SyncPod Kind = iota + 1
 	// SyncTerminatingPod stops the pod's containers.
 	SyncTerminatingPod
@@ -68,7 +68,7 @@ const (
 	// after any error, for it has to end.
 	FailedFinally
 	// FailedRuntimeUnavailable: the runtime could not be asked. Once it answers about the pod,
-	// that is looked at without waiting any longer.
+	// that is synced without waiting any longer.
 	FailedRuntimeUnavailable
 )
 
@@ -83,7 +83,7 @@ func (r Result) String() string { return name(resultNames[:], int(r)) }
 
 // StartPodSync hands out the work of a pod that was woken. It is called by the pod's
 // runner; false means that there is nothing to do, because the wake-up is
-// stale, somebody else has taken the work, or the table is shut down. Work
+// stale, another runner has taken the work, or the table is shut down. Work
 // that was taken is running until Done, so one pod never has two.
 func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	r := t.slots.get(ref)

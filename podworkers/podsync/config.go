@@ -62,8 +62,7 @@ type Config struct {
 	// for a limit which is not set.
 	Allocatable v1.ResourceList
 	// Images brings images, and keeps them from those who remove them. Nil: an
-	// images.Manager of the Syncer's own, which is enough where nobody removes
-	// any.
+	// images.Manager of the Syncer's own, which is enough if no other component removes images.
 	Images *images.Manager
 	// Keyring finds the credentials to pull with. Nil: images.PullSecrets.
 	Keyring images.Keyring
@@ -76,7 +75,7 @@ type Config struct {
 	Handlers map[string]string
 
 	// Changed is told of every pod for which something was done, once at the
-	// end of the call, so that somebody looks at it soon. Nil: nobody.
+	// end of the call, so that it is synced soon. Nil: no call.
 	Changed func(types.UID)
 
 	// HostIPs are the addresses of the node, primary first. Empty: statuses

@@ -105,7 +105,7 @@ func (r *Resolver) resolver(pod *v1.Pod) (d runtime.DNS, warnings []string, err 
 	return d, append(warnings, cutToFit(&d)...), nil
 }
 
-// clusterFirst asks the cluster, if there is one and it is wanted.
+// clusterFirst asks the cluster, if there is one and the pod asks for it.
 func (r *Resolver) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
 	if len(r.ClusterDNS) == 0 || !wanted {
 		return host

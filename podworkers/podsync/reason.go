@@ -15,7 +15,7 @@ func (r Reason) Error() string { return "podsync: " + string(r) }
 
 // Why a container waits, or a pod can not go on.
 const (
-	// ErrCrashLoopBackOff: it ended too often and waits for its next turn.
+	// ErrCrashLoopBackOff: it ended too often and waits for its next start.
 	ErrCrashLoopBackOff Reason = "CrashLoopBackOff"
 	// ErrImagePull: the pull has failed.
 	ErrImagePull Reason = "ErrImagePull"

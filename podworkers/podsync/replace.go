@@ -119,7 +119,7 @@ func (v *syncPass) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 	return &v.status.Sandboxes[0] // Made by an agent before this one.
 }
 
-// stillWants reports whether a container is wanted as it was made.
+// stillWants reports whether a container is desired as it was made.
 func (v *syncPass) stillWants(container, hash string) bool {
 	c := containers.Named(containers.All(v.pod), container)
 	return c != nil && plan.SpecHash(c) == hash

@@ -14,7 +14,7 @@ import (
 
 // SyncPod implements podworkers.PodSyncer: it says how the pod is, and brings
 // it one round closer to its spec. What it has begun it does not take back;
-// the next call looks at the world again and goes on.
+// the next call reads the observed state again and goes on.
 func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, podStatus *runtime.PodStatus) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -38,10 +38,10 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	return v.storeErr
 }
 
-// SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a
-// pod was found in may be old, so the runtime is asked again; there is nobody
-// to tell how the pod ended. Its containers are stopped as their records say:
-// with the grace, the hooks and the order of the pod that they were made for.
+// SyncTerminatingRuntimePod implements podworkers.PodSyncer. The list that a pod was
+// found in may be old, so the runtime is asked again; no status is published. Its
+// containers are stopped as their records say: with the grace, the hooks and the order
+// of the pod that they were made for.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runtime.Pod) error {
 	if runningPod == nil {
 		return errors.New("podsync: no pod to terminate")

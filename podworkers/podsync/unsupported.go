@@ -24,7 +24,7 @@ type Features struct {
 	Probes, GRPCProbes, ExecProbes bool
 	// Hooks that run a command are run, and those that make a request.
 	ExecHooks, HTTPHooks bool
-	// Deadlines: somebody ends pods at the end of their activeDeadlineSeconds.
+	// Deadlines: pods are ended at the end of their activeDeadlineSeconds.
 	Deadlines bool
 	// Hosts: the hosts file is written, and termination messages are read.
 	Hosts bool
@@ -37,7 +37,7 @@ type Features struct {
 }
 
 // Features is what the Syncer can do, given its Config. GRPCProbes is true if
-// Probes is: whoever has made the prober knows better.
+// Probes is: the caller that made the prober corrects it.
 func (s *Syncer) Features() Features {
 	answers := s.handlerRunner != nil
 	_, none := s.cfg.Probes.(noProbes)
@@ -53,9 +53,9 @@ func (s *Syncer) Features() Features {
 }
 
 // Unsupported lists the fields of a pod that a Syncer with these features does not
-// honour. Those in rejected change what the pod means: it must not be run without
-// them. Those in ignored are missed by nobody but people, and may be warned
-// about. It is pure, and called when a pod is admitted.
+// honour. Those in rejected change what the pod means: it must not be run without them.
+// Those in ignored do not change what runs, and may be warned about. It is pure, and
+// called when a pod is admitted.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	u := unsupported{features: features, of: pod}
 	u.pod()

@@ -12,10 +12,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Cache is a status cache that observes whenever it is asked: every reader of
-// NewerThan gets an observation of its own, with a number that nobody had
-// before. It shows what Set told it, and an empty status for all other pods.
-// All methods are safe for concurrent use.
+// Cache is a status cache that observes whenever it is asked: every reader of NewerThan
+// gets an observation of its own, with a new number. It shows what Set told it, and an
+// empty status for all other pods. All methods are safe for concurrent use.
 type Cache struct {
 	mu struct {
 		sync.Mutex

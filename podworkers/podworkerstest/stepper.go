@@ -162,7 +162,7 @@ func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion 
 }
 
 // SyncKnown is one round of housekeeping in which these pods, as of now, are
-// all that is wanted, and every source has been heard.
+// all that is desired, and every source has been heard.
 func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorkerSync {
 	e := Event{What: Housekeeping}
 	for _, pod := range wanted {
@@ -237,7 +237,7 @@ func (s *Stepper) Go(f func(ctx context.Context)) {
 	s.process.Go(func() { f(ctx) })
 }
 
-// Stop tells Run to end, and settles.
+// Stop tells Run to end, and runs until idle.
 func (s *Stepper) Stop() {
 	s.Trace.Add(Event{What: Stopped})
 	s.stop()
@@ -250,9 +250,9 @@ func (s *Stepper) Crashed() bool { return s.process.Crashed() }
 // Ended is what Run returned, and whether it has.
 func (s *Stepper) Ended() (error, bool) { return s.err, s.ended }
 
-// Crash ends the workers where they stand: whoever waits learns that the
-// process has crashed, and nothing of it goes on. Syncer, Cache and Trace live
-// on, as a runtime would. See Restart.
+// Crash ends the workers where they stand: every wait returns that the process has
+// crashed, and none of its goroutines goes on. Syncer, Cache and Trace live on, as a
+// runtime would. See Restart.
 func (s *Stepper) Crash() {
 	if !s.process.Crashed() {
 		s.Trace.Add(Event{What: Crashed})

@@ -68,13 +68,13 @@ type Request struct {
 // Checker makes checks. It is what a program implements that has its own ways
 // to look into a container; package check has the usual ones.
 type Checker interface {
-	// Check makes one check and says what it has found, and why in a few words
-	// for people. It is called concurrently, never twice at once for the same
-	// probe of the same container, with a context that ends at the timeout or
-	// when nobody is interested any more; it returns soon after that.
+	// Check makes one check and says what it has found, and why in a few words for
+	// people. It is called concurrently, never twice at once for the same probe of the
+	// same container, with a context that ends at the timeout or when its result is no
+	// longer needed; it returns soon after that.
 	//
-	// An error means that the check could not be made, so that nothing has been
-	// found out about the container. It is made again at once, twice at most.
-	// An error after the timeout is a failure of the container.
+	// An error means that the check could not be made, so that nothing has been found
+	// out about the container. It is made again at once, twice at most. An error after
+	// the timeout is a failure of the container.
 	Check(ctx context.Context, req Request) (Outcome, string, error)
 }

@@ -28,7 +28,7 @@ type Config struct {
 	// Check makes the checks.
 	Check Checker
 	// Result is told every verdict that differs from the one before, in order
-	// and each once. It is called by whoever brought the verdict about, one
+	// and each once. It is called by the goroutine that brought the verdict about, one
 	// call at a time and with no lock held, and must not block. Nil: they are
 	// only asked for, with Verdict.
 	Result func(Result)
@@ -55,8 +55,7 @@ type Config struct {
 // Hooks observe the work. They are called with no lock held, concurrently, and
 // must not block.
 type Hooks struct {
-	// Probed is called after every attempt that somebody still wanted to know
-	// the end of.
+	// Probed is called after every attempt whose result was still needed.
 	Probed func(Attempt)
 	// Resumed is called when the process is found to have been stopped for
 	// about this long.

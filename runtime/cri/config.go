@@ -62,16 +62,16 @@ type Deadlines struct {
 
 // Hooks are called without any lock held. Each may be nil.
 type Hooks struct {
-	// Skipped is called, concurrently too, for each record that a list shows
-	// and that is nobody's: without metadata, without a pod, of another owner
-	// in spite of the filter.
+	// Skipped is called, concurrently too, for each listed record that cannot be
+	// attributed to a pod of this owner: without metadata, without a pod, of another
+	// owner in spite of the filter.
 	Skipped func(Skipped)
 	// Connected is called when a runtime has answered the first call of a
 	// connection.
 	Connected func(name, version string)
 }
 
-// Skipped is a record that cannot be anybody's.
+// Skipped is a record that cannot be attributed to a pod.
 type Skipped struct {
 	Kind   string // "sandbox" or "container"
 	ID     string

@@ -155,7 +155,7 @@ func (r *Runtime) whyNotStarted(ctx context.Context, id, sandbox string, began t
 }
 
 // StopContainer implements runtime.Containers. That the container does not run
-// any more is looked at, not believed; and if the runtime says that it
+// any more is verified; and if the runtime says that it
 // failed and the container does not run, it has been stopped.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
@@ -204,8 +204,8 @@ func (r *Runtime) grace(d time.Duration) (seconds int64, limit time.Duration) {
 	return seconds, limit + min(d, math.MaxInt64-limit-time.Second) + time.Second
 }
 
-// RemoveContainer implements runtime.Containers. CRI would kill what runs, so
-// that is looked at first, and with it whether it ever ran.
+// RemoveContainer implements runtime.Containers. CRI would kill what runs, so that is
+// checked first, and with it whether it ever ran.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	id := req.ContainerID
 	_, err := r.container(ctx, id)

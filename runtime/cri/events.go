@@ -11,8 +11,8 @@ import (
 )
 
 // Events implements runtime.EventSource. A runtime without a stream returns
-// ErrUnsupported at once, each time it is asked: whoever asks again later finds
-// out about an upgrade. Times of events are for people only.
+// ErrUnsupported at once, each time it is asked: a later call finds out about an
+// upgrade. Times of events are for people only.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	const verb = "GetContainerEvents"
 	if err := ctx.Err(); err != nil {

@@ -61,7 +61,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, req runtime.ImageStatusReques
 	return convert.Image(res.GetImage()), nil
 }
 
-// ListImages implements runtime.Images. Images are everybody's. A list that is too
+// ListImages implements runtime.Images. Images have no owner. A list that is too
 // long for a message can only come as a stream: no filter takes it apart.
 func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	list, err := read(ctx, r, "ListImages", r.images.ListImages, &cri.ListImagesRequest{})

@@ -14,9 +14,9 @@ import (
 // ownerName is the file's.
 const ownerName = "owner"
 
-// OwnerFile returns the owner kept in a directory, in which nobody else may
-// write, and makes one up if there is none. Who has lost it has lost his pods:
-// they are another owner's then. Two programs that ask at once get the same.
+// OwnerFile returns the owner kept in a directory, in which only the agent may write,
+// and makes one up if there is none. Losing this file orphans the node's pods. Two
+// programs that ask at once get the same.
 func OwnerFile(dir string) (string, error) {
 	path := filepath.Join(dir, ownerName)
 	owner, err := readOwner(path)

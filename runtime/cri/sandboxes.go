@@ -76,8 +76,7 @@ func (r *Runtime) whyNoSandbox(ctx context.Context, req *runtime.RunSandboxReque
 	return err
 }
 
-// StopSandbox implements runtime.Sandboxes. That nothing runs any more is looked
-// at, not believed.
+// StopSandbox implements runtime.Sandboxes. That nothing runs any more is verified.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
 	id := req.SandboxID
 	if _, err := r.sandbox(ctx, id); err != nil {

@@ -38,7 +38,7 @@ const (
 	AnswerOK AnswerKind = iota
 	// AnswerFail is a no.
 	AnswerFail
-	// AnswerHang is none: whoever asks waits until his context ends, or the
+	// AnswerHang gives no answer: the call waits until its context ends, or the
 	// container does.
 	AnswerHang
 )

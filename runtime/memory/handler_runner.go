@@ -99,7 +99,7 @@ func (r *Runtime) SetAnswers(to For, purpose runtime.Purpose, answers Answers) {
 }
 
 // Asked is how often the containers of a name in a pod were asked while they
-// ran, over all attempts, by whoever, answered or not.
+// ran, over all attempts, answered or not.
 func (r *Runtime) Asked(uid types.UID, container string, purpose runtime.Purpose) int {
 	r.m.lock()
 	defer r.m.unlock()

@@ -13,7 +13,7 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 }
 
 // SetImageFilesystem says how large the disk of the images is, and how many
-// bytes of it are taken by something else. A capacity of zero: nobody knows.
+// bytes of it are taken by something else. A capacity of zero: unknown.
 func (r *Runtime) SetImageFilesystem(capacity, taken uint64) {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()

@@ -26,8 +26,8 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) ([]runtime.Contai
 	return verb(ctx, r, "PodStats", uid, (*Runtime).podStats)
 }
 
-// Resources are those of a container's request with all updates: the truth
-// about UpdateContainer. It reports false for an unknown container.
+// Resources are those of a container's request with all updates by UpdateContainer
+// applied. It reports false for an unknown container.
 func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	r.m.lock()
 	defer r.m.unlock()

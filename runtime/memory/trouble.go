@@ -13,8 +13,8 @@ import (
 // What follows happens behind the back of every client, at once, and counts as
 // no call: neither hooks nor crashes see it.
 
-// ExitContainer makes a running container end with a code, as a crash or
-// somebody's kill would. ErrNotFound, or ErrWrongState if it does not run.
+// ExitContainer makes a running container end with a code, as a crash or a kill from
+// outside would. ErrNotFound, or ErrWrongState if it does not run.
 func (r *Runtime) ExitContainer(id string, code int32) error {
 	now := r.m.lock()
 	defer r.m.unlock()
@@ -127,8 +127,8 @@ func (r *Runtime) BreakEvents(err error) {
 	}
 }
 
-// Look returns what there is, ready or not, in order of UID: the truth with
-// which a test compares what a client believes.
+// Look returns what there is, ready or not, in order of UID: the observed state with
+// which a test compares what a client has cached.
 func (r *Runtime) Look() []runtime.Pod {
 	m := r.m
 	now := m.lock()

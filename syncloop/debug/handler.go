@@ -29,8 +29,8 @@ type Config struct {
 	// Logs finds containers and reads their logs: a node.Node. Nil: there is no /logs.
 	Logs LogReader
 	// Exec finds containers and runs commands in them: a node.Node. Nil: /exec is off.
-	// Otherwise everybody who can reach the handler from this machine can do anything in
-	// the containers.
+	// Otherwise every process on this machine that can reach the handler can run
+	// anything in the containers.
 	Exec CommandRunner
 	// Hosts are the names, without ports, by which the handler may be asked, beside
 	// IP addresses and localhost. A request for any other Host is refused: a page in

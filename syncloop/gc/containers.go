@@ -36,8 +36,8 @@ type ContainersConfig struct {
 	// Removed, if set, is called after something of a pod was removed,
 	// concurrently. It must not block.
 	Removed func(uid types.UID)
-	// Delay is how long after a change a pod is looked at, so that several ends
-	// are one look and nobody is in the way of what is done about them; zero is
+	// Delay is how long after a change a pod is checked, so that several ends cost one
+	// check and the cleanup does not compete with the reaction to them; zero is
 	// DefaultDelay.
 	Delay time.Duration
 	// Policy says how long dead containers of pods that are still there are kept. The
@@ -56,8 +56,8 @@ type ContainersConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what this calls that was contained, with
-	// the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
@@ -81,9 +81,8 @@ type AttemptLogs interface {
 	RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error
 }
 
-// Observed is the newest observation of the runtime, kept by somebody else: a
-// pleg.PLEG. The methods are called concurrently and must not block; what they return
-// is only read.
+// Observed is the newest observation of the runtime, usually a pleg.PLEG. The methods
+// are called concurrently and must not block; what they return is only read.
 type Observed interface {
 	// Pods returns all pods of which the runtime has records.
 	Pods() []runtime.Pod

@@ -47,8 +47,8 @@ type DirectoriesConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what this calls that was contained, with
-	// the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
@@ -112,9 +112,8 @@ const sweeping types.UID = "."
 // blocks.
 func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listing}) }
 
-// Run removes directories until ctx ends, and returns nil then. While nobody says
-// that something has changed it wakes up only for what has failed. Run is called
-// once.
+// Run removes directories until ctx ends, and returns nil then. Without a call of
+// Changed it wakes up only for what has failed. Run is called once.
 func (d *Directories) Run(ctx context.Context) error {
 	d.retryQueue.run(ctx, d.Step)
 	return nil

@@ -23,9 +23,9 @@ import (
 
 // Defaults of ImagesConfig.
 const (
-	// DefaultImageDelay is how long after a change images are looked at.
+	// DefaultImageDelay is how long after a change images are checked.
 	DefaultImageDelay = 10 * time.Second
-	// DefaultImagePeriod is how often they are looked at while that may have a
+	// DefaultImagePeriod is how often they are checked while that may have a
 	// result without any change.
 	DefaultImagePeriod = 5 * time.Minute
 )
@@ -44,13 +44,13 @@ type ImagesConfig struct {
 	// Seen is the newest snapshot of what there is: a pleg.PLEG. It says when
 	// images were used; before a removal the runtime itself is asked.
 	Seen Observed
-	// Policy says when images are removed that nobody uses. The zero value has the
+	// Policy says when unused images are removed. The zero value has the
 	// kubelet's numbers.
 	Policy policy.Images
-	// Delay is how long after Changed images are looked at; zero is
+	// Delay is how long after Changed images are checked; zero is
 	// DefaultImageDelay.
 	Delay time.Duration
-	// Period is how often they are looked at without a change, as long as an age
+	// Period is how often they are checked without a change, as long as an age
 	// is set or the disk is above the low threshold; zero is
 	// DefaultImagePeriod.
 	Period time.Duration
@@ -65,8 +65,8 @@ type ImagesConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what this calls that was contained, with
-	// the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
@@ -80,7 +80,7 @@ type ImageLister interface {
 	ListImages(ctx context.Context) ([]runtime.Image, error)
 }
 
-// Images removes images that nobody uses. All methods may be called
+// Images removes unused images. All methods may be called
 // concurrently, and before Run as well.
 type Images struct {
 	config   ImagesConfig
@@ -230,8 +230,8 @@ func (i *Images) tell(tooMuch, freed uint64) {
 	}
 }
 
-// DeleteUnusedImages removes all images that nobody uses, whatever the policy
-// says: for those who need the room. It returns how many bytes that has freed.
+// DeleteUnusedImages removes all unused images, whatever the policy says, to make room.
+// It returns how many bytes that has freed.
 func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
 	return i.sweep(ctx, func(list looked) []policy.Image { return policy.Unused(list.known) }, 0)
 }

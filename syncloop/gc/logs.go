@@ -17,7 +17,7 @@ import (
 
 // Defaults of LogsConfig.
 const (
-	// DefaultLogPeriod is how often logs are looked at while containers run.
+	// DefaultLogPeriod is how often logs are checked while containers run.
 	DefaultLogPeriod = 10 * time.Second
 	// DefaultMaxRotations is how many logs are rotated at once.
 	DefaultMaxRotations = 2
@@ -36,7 +36,7 @@ type LogsConfig struct {
 	// zero value has the kubelet's numbers: 10 MiB, and 5. One that says never is a
 	// fault: there is nothing to do then.
 	Policy policy.Logs
-	// Period is how often logs are looked at while containers run; zero is
+	// Period is how often logs are checked while containers run; zero is
 	// DefaultLogPeriod.
 	Period time.Duration
 	// CallTimeout bounds each call; zero is DefaultCallTimeout.
@@ -48,8 +48,8 @@ type LogsConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what this calls that was contained, with
-	// the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 

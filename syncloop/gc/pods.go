@@ -38,8 +38,8 @@ type PodsConfig struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Panicked is called after each panic of what this calls that was contained, with
-	// the name of the call; nil is nobody.
+	// Panicked is called after each contained panic, with the name of the call that
+	// panicked; nil discards it.
 	Panicked func(call string, err error)
 }
 
@@ -55,7 +55,7 @@ type PodReader interface {
 // PodRemover is the part of a runtime.Runtime that Pods use.
 type PodRemover interface {
 	PodReader
-	// RemoveSandbox removes a sandbox that nobody uses, with its records. It is called
+	// RemoveSandbox removes an unused sandbox with its records. It is called
 	// concurrently for different pods, with a deadline of CallTimeout. An unknown
 	// sandbox is no error. After any other error the pod is tried again, with a
 	// backoff.

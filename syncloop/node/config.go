@@ -30,8 +30,8 @@ type Config struct {
 	// their spec.nodeName; empty is "localhost". A pod with the spec.nodeName of
 	// another node is refused with reason NodeName.
 	Name string
-	// Runtime runs the containers; nil is a new runtime in memory, with volumes on
-	// paper if none are given.
+	// Runtime runs the containers; nil is a new runtime in memory, with in-memory
+	// volumes if none are given.
 	Runtime runtime.Runtime
 	// Sources bring pods beside those of Set. The keys name them; "api" is
 	// taken by Set, and pods of all others are static pods.
@@ -41,10 +41,9 @@ type Config struct {
 	// running over a restart must be Set before Run.
 	AwaitHost bool
 	// FromAPIServer says that the pods of Set are an API server's: if one is refused,
-	// somebody makes another one elsewhere. Such a pod waits for others to end for
-	// their grace and 30 s more, and is then refused, as the kubelet refuses it at
-	// once. Without it the pods of Set wait, like static ones, for as long as it
-	// takes.
+	// its controller creates another one elsewhere. Such a pod waits for others to end
+	// for their grace and 30 s more, and is then refused, as the kubelet refuses it at
+	// once. Without it the pods of Set wait, like static ones, for as long as it takes.
 	FromAPIServer bool
 	// OrphanGrace is how long a pod goes on that runs when the node starts and that no
 	// source names, from the moment when its source has said everything for the first
@@ -55,7 +54,7 @@ type Config struct {
 	// Sink is told the status of every pod as it changes: an API server, another
 	// machine, a file. The end of a pod is told when nothing of it runs any more.
 	// After the end of Run's context what is left is sent for ten seconds more.
-	// Nil: nobody is told; see also Watch.
+	// Nil: nothing is sent; see also Watch.
 	Sink status.Sink
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
@@ -68,13 +67,13 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to; package
 	// objects has one on a directory. Nil: there are none.
 	Objects podsync.Objects
-	// TerminalStatuses keep how pods have ended, so that they do not run again when a node
-	// is started anew; package checkpoint has them on a directory. Nil: only what
-	// the runtime has records of, and sources say, is known then.
+	// TerminalStatuses keep how pods have ended, so that they do not run again when a
+	// node is restarted; package checkpoint has them on a directory. Nil: only what the
+	// runtime has records of, and sources say, is known then.
 	TerminalStatuses TerminalStatuses
 	// ContainerStates keep what probes have said of running containers, and which
-	// of them were told to end, for a node that is started anew; package checkpoint has
-	// them on a directory. Nil: then their probes begin anew.
+	// of them were told to end, for a node that is restarted; package checkpoint has
+	// them on a directory. Nil: then their probes start from their initial state.
 	ContainerStates ContainerStates
 	// HTTP makes the requests of http hooks where the runtime does not answer for
 	// its containers; package hookhttp has one. Nil: such pods are rejected.
@@ -134,7 +133,7 @@ type Config struct {
 	MaxPods int
 	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
 	MaxSyncs int
-	// Resync is how often a pod is looked at without a reason; zero is 1 min.
+	// Resync is the periodic resync interval of a pod; zero is 1 min.
 	Resync time.Duration
 	// Relist is how often the runtime is listed without an event stream; zero
 	// is 1 s.
@@ -144,7 +143,7 @@ type Config struct {
 	// GC says how long dead containers are kept of pods that are still there;
 	// the zero value keeps one of each name, as the kubelet does.
 	GC policy.Containers
-	// ImageGC says when images are removed that nobody uses; the zero value has
+	// ImageGC says when unused images are removed; the zero value has
 	// the kubelet's numbers. Without a runtime.ImageFilesystem only an age
 	// removes any.
 	ImageGC policy.Images
@@ -172,7 +171,7 @@ type Config struct {
 	Hooks podworkers.Hooks
 }
 
-// TerminalStatuses keep how pods have ended, and know it when a node is started anew.
+// TerminalStatuses keep how pods have ended, and know it when a node is restarted.
 type TerminalStatuses interface {
 	podsync.TerminalStatuses
 	// Consume returns how a pod had ended before, and is asked when a source begins

@@ -52,7 +52,7 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 	return "", missing
 }
 
-// named are the pods of a name, the one that is wanted first.
+// named are the pods of a name, the one that is desired first.
 func (n *Node) named(namespace, name string) []types.UID {
 	var uids []types.UID
 	if pod, ok := n.manager.GetPodByName(namespace, name); ok {

@@ -63,7 +63,7 @@ type ending struct {
 	done *podworkers.Completion
 }
 
-// endWanted tells every pod to end that is wanted and has a worker.
+// endWanted tells every pod to end that is desired and has a worker.
 func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
 		if n.workers.View(pod.UID).Known() {
@@ -74,7 +74,7 @@ func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	return all
 }
 
-// terminal statuses are the pods that run and are wanted no longer. They have been told
+// terminal statuses are the pods that run and are desired no longer. They have been told
 // to end already, and are told nothing new.
 func (n *Node) terminalStatuses(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.pleg.Pods() {
@@ -106,7 +106,7 @@ func (d *draining) hasBegun() bool {
 	return d.mu.begun
 }
 
-// unlessDrained keeps no ending of a pod that only the drain has ended: it may be wanted
+// unlessDrained keeps no ending of a pod that only the drain has ended: it may be desired
 // by the next agent.
 type unlessDrained struct {
 	podsync.TerminalStatuses

@@ -46,7 +46,7 @@ func evictable(pod *v1.Pod) bool {
 
 // Evict ends a pod that the node can not afford any more: it has Failed, with
 // the reason of the eviction and the condition DisruptionTarget, and does not run
-// again, though it stays wanted until it is dropped. One that waits for the end of
+// again, though it stays desired until it is dropped. One that waits for the end of
 // a previous incarnation of its UID, or of others before it can be admitted, never starts. The
 // handle is resolved exactly once, when the pod has ended or it is certain that nothing
 // of it runs.
@@ -55,7 +55,7 @@ func evictable(pod *v1.Pod) bool {
 // can shorten the grace, but the reason that was published first stands, as does
 // that of a pod which ended for another. An event says it once.
 //
-// A node that starts anew knows of evictions before it by Config.TerminalStatuses, or from a
+// A restarted node knows of evictions before it by Config.TerminalStatuses, or from a
 // source that keeps statuses; without either it has to be told to drop the pod.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	pod, ok := n.manager.GetPodByUID(uid)

@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// Explain says why a pod is as it is, what it waits for, and when it is looked
-// at next. It is false for a pod that neither anybody wants nor the runtime
-// shows. It never blocks, and may be called before and after Run as well.
+// Explain says why a pod is as it is, what it waits for, and when it is synced next. It
+// is false for a pod that is neither desired nor shown by the runtime. It never blocks,
+// and may be called before and after Run as well.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
@@ -38,7 +38,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	return explain.Explain(f), true
 }
 
-// ExplainByName is Explain for the pod of a name. A pod that is wanted goes
+// ExplainByName is Explain for the pod of a name. A pod that is desired goes
 // before those of its name that still have to end.
 func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
 	for _, uid := range n.named(namespace, name) {

@@ -13,16 +13,16 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// Apply wants this pod on the node from now on, in place of an earlier one of
-// its UID. The pod is copied, and what it leaves out is filled in as the API
-// server would, the node's name included. It needs a UID and a name; the error,
-// which is source.ErrInvalid, names everything that is wrong with it, and
-// nothing has changed then; ErrStopped says that Run has ended. A pod with a deletion timestamp is wanted no longer, but still
-// shown until it has ended. Apply never blocks, and may be called before Run and
-// from anywhere.
+// Apply makes this pod desired on the node, in place of an earlier one of its UID. The
+// pod is copied, and what it leaves out is filled in as the API server would, the node's
+// name included. It needs a UID and a name; the error, which is source.ErrInvalid, names
+// everything that is wrong with it, and nothing has changed then; ErrStopped says that
+// Run has ended. A pod with a deletion timestamp is no longer desired, but still shown
+// until it has ended. Apply never blocks, and may be called before Run and from
+// anywhere.
 //
-// Each Apply and Delete takes time in proportion to the number of pods; use Replace
-// for thousands at once.
+// Each Apply and Delete takes time in proportion to the number of pods; use Replace for
+// thousands at once.
 func (n *Node) Apply(pod *v1.Pod) error {
 	pod, err := n.prepare(pod)
 	if err != nil {
@@ -31,8 +31,8 @@ func (n *Node) Apply(pod *v1.Pod) error {
 	return n.host.Apply(pod)
 }
 
-// Replace wants exactly these pods, in place of all that were applied before. It is
-// Apply for many: if anything is wrong with one of them nothing has changed.
+// Replace makes exactly these pods desired, in place of all that were applied before. It
+// is Apply for many: if anything is wrong with one of them nothing has changed.
 func (n *Node) Replace(pods []*v1.Pod) error {
 	var errs []error
 	prepared := make([]*v1.Pod, len(pods))
@@ -74,7 +74,7 @@ func validate(pod *v1.Pod) error {
 	return manifest.Validate(&living)
 }
 
-// Delete wants the pod of this UID no longer: it is ended with its grace, and
+// Delete removes the pod of this UID from the desired pods: it is ended with its grace, and
 // then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
 // may be called before Run and from anywhere.
 func (n *Node) Delete(uid types.UID) { n.host.Delete(uid) }

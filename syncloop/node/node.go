@@ -75,7 +75,7 @@ type Node struct {
 
 // The errors of a node's life.
 var (
-	// ErrRan is returned by a second call of Run: a node lives once.
+	// ErrRan is returned by a second call of Run: a node runs once.
 	ErrRan = errors.New("node: Run is called once")
 	// ErrNotRunning is returned by Drain before Run: what runs is not known.
 	ErrNotRunning = errors.New("node: Run has not been called")
@@ -173,7 +173,7 @@ func (n *Node) Waiting() error {
 	return errors.New("node: the first housekeeping is not over")
 }
 
-// RequestSync asks for a pod to be looked at soon. It never blocks.
+// RequestSync asks for a sync of a pod. It never blocks.
 func (n *Node) RequestSync(uid types.UID) { n.loop.RequestSync(uid) }
 
 // relisted follows every listing. The first one lets the loop begin; one that
@@ -263,7 +263,7 @@ func (n *Node) remembered(uid types.UID) bool {
 	return err != nil || len(seen.Sandboxes)+len(seen.Containers) > 0
 }
 
-// known: the pod is wanted, or has a worker.
+// known: the pod is desired, or has a worker.
 func (n *Node) known(uid types.UID) bool {
 	_, wanted := n.manager.GetPodByUID(uid)
 	return wanted || n.workers.View(uid).Known()
@@ -284,7 +284,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 }
 
 // synced: a sync that left the status as it was may still have been of a pod
-// that is wanted in another form.
+// that is desired in another form.
 func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)

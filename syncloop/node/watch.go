@@ -17,7 +17,7 @@ import (
 
 // PodState is a pod as the node knows it.
 type PodState struct {
-	// Pod is a copy of what is wanted, with its newest status. That a pod has ended is
+	// Pod is a copy of the desired pod, with its newest status. That a pod has ended is
 	// shown when nothing of it runs any more; until then it is Terminating.
 	Pod *v1.Pod
 	// Terminating: the pod has been told to end and has not yet.
@@ -26,12 +26,11 @@ type PodState struct {
 	// two states that Watch yields are more than one apart, others came
 	// between.
 	Version uint64
-	// StatusEpoch tells the lives of the pod's UID apart, as far as its status has
-	// begun them: statuses of different lives have nothing to do with each
-	// other. It never goes down.
+	// StatusEpoch tells the statuses of different incarnations of the UID apart, as far
+	// as they have a status: statuses of different epochs are unrelated. It never goes
+	// down.
 	StatusEpoch uint64
-	// Gone: the pod is neither wanted nor there any more. This is the last
-	// that is said of it.
+	// Gone: the pod is neither desired nor present any more. This is its last state.
 	Gone bool
 
 	from *v1.Pod // what Pod is a copy of: an object that is never changed
@@ -97,8 +96,8 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// former: the newest status is said of an incarnation before the one that is wanted
-// now: that one is still to end, or it has, and the wanted one, which has begun, has not
+// former: the newest status is said of an incarnation before the one that is desired
+// now: that one is still to end, or it has, and the desired one, which has begun, has not
 // been synced yet.
 func former(view lifecycle.View, finished bool) bool {
 	return view.RestartRequested() || finished && begun(view)
@@ -176,7 +175,7 @@ func (w *watcher) remember(uid types.UID, state PodState) {
 	w.shown[uid] = state
 }
 
-// state puts together what is known of a pod. A pod that is wanted no longer
+// state puts together what is known of a pod. A pod that is no longer desired
 // keeps the shape in which it was shown last. It is not ok if there is nothing
 // to show, or nothing new.
 func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodState, bool) {

@@ -13,13 +13,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Config says what is put in the world. The zero value is a default node.
+// Config says what is put in the harness. The zero value is a default node.
 type Config struct {
 	// Seed decides the order of what happens at once, in a simulation.
 	Seed uint64
-	// Wrap, if set, puts something between the node and the machine: trouble by
-	// rule, say (faulty.Faults has a method of this shape). It is called for
-	// every node that is started.
+	// Wrap, if set, puts something between the node and the machine: for example faults
+	// by rule (faulty.Faults has a method with this signature). It is called for every
+	// node that is started.
 	Wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime
 	// Runtime, if set, makes the runtime on which the node runs, in place of the
 	// one in memory. It is called once, with the machine's clock; the runtime
@@ -67,7 +67,7 @@ type Harness interface {
 	Transcript() string
 }
 
-// Epoch is when every world begins: the beginning of time in a synctest bubble.
+// Epoch is when every simulation begins: the beginning of time in a synctest bubble.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Play runs a story in both worlds, a simulation and live goroutines, fails the

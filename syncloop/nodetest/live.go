@@ -88,7 +88,7 @@ func (w *live) Apply(pod *v1.Pod) {
 	}
 }
 
-// Run lets everything settle before and after time passes, as a simulation does.
+// Run waits until everything is idle before and after time passes, as a simulation does.
 func (w *live) Run(d time.Duration) {
 	synctest.Wait()
 	_ = executor.Over(nil).Sleep(w.t.Context(), d) // Of the bubble's time.

@@ -77,7 +77,7 @@ func (tr *trace) drops(uid types.UID) {
 	}
 }
 
-// alike reports whether all shapes in which a UID was wanted have the same kinds
+// alike reports whether all shapes in which a UID was desired have the same kinds
 // of containers.
 func (r *rules) alike(uid types.UID) bool {
 	specs := r.specs[uid]

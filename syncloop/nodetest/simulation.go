@@ -66,7 +66,7 @@ func (b *Simulation) name() string { return nameOf(b.config) }
 
 func nameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
-// Start starts a node on the machine, and tells it everything that is wanted.
+// Start starts a node on the machine, and tells it everything that is desired.
 // It is called after Crash or Stop; New has called it already.
 func (b *Simulation) Start() {
 	b.t.Helper()

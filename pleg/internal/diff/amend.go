@@ -13,8 +13,7 @@ import (
 // Two things are corrected. A container that had exited stays as it was seen
 // to exit, whatever the runtime says later; back names those, for the
 // log. And a pod that has lost its addresses keeps the last ones it had, until
-// it has a ready sandbox again: whoever looks at a pod that has ended
-// still learns where it was.
+// it has a ready sandbox again: a reader of a pod that has ended still learns its addresses.
 func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
 	if old == nil {
 		return now, nil

@@ -52,7 +52,7 @@ type Config struct {
 	// Log takes what people should know. nil discards.
 	Log *slog.Logger
 	// Report, if not nil, is called with every problem, once for each file
-	// and content, by whoever is in Scan or Run, one call at a time. It must
+	// and content, by the goroutine in Scan or Run, one call at a time. It must
 	// not block.
 	Report func(Problem)
 }

@@ -31,7 +31,7 @@ type file struct {
 // its times, which lie (F34). The zero sum is that of nothing.
 type sum [sha256.Size]byte
 
-// blind reports a file that is wanted and of which no good version is known.
+// blind reports a file that is desired and of which no good version is known.
 func (f *file) blind() bool { return f.broken && f.good == sum{} }
 
 // look takes in the content of the file, and returns what people should be told.

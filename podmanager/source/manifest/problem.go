@@ -26,8 +26,8 @@ var (
 	// ErrDuplicate: an earlier file has a pod with this name or UID. The rest
 	// of the file counts.
 	ErrDuplicate = errors.New("manifest: duplicate pod")
-	// ErrListing: the directory, or the only file, could not be looked at, so
-	// nothing was learned and everything stays as it was.
+	// ErrListing: the directory, or the only file, could not be read, so nothing was
+	// learned and everything stays as it was.
 	ErrListing = errors.New("manifest: cannot be listed")
 	// ErrNoWatch: changes are not announced by the system, so they are found
 	// by the poll only.

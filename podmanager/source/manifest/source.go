@@ -54,7 +54,7 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Scan looks at everything once and returns all that is wanted, pods in order
+// Scan reads everything once and returns all desired pods, pods in order
 // of file name. It is the single step of Run. An error is ErrListing, with the
 // snapshot of the last scan, which still holds (or an empty one that says
 // nothing, if there has been none), or the context's.

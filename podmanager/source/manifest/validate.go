@@ -14,7 +14,7 @@ import (
 
 // Validate checks a pod that has its defaults: everything a node can get wrong
 // by running it. What only a scheduler or an API server reads (affinity,
-// topology, finalizers, owners) is not looked at. The error is [Faults], with
+// topology, finalizers, owners) is not checked. The error is [Faults], with
 // every fault and its field but no lines.
 func Validate(pod *v1.Pod) error {
 	found := validate(pod)

@@ -83,7 +83,7 @@ func (l *Lease) Release() {
 	delete(l.m.mu.leases, l)
 }
 
-// InUse reports whether somebody has a lease on an image.
+// InUse reports whether a lease on an image is held.
 func (m *Manager) InUse(image runtime.Image) bool {
 	names := Names(image)
 	m.mu.Lock()

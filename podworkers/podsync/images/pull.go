@@ -19,8 +19,8 @@ type PullRequest struct {
 	Image     string // as Normalize gives it
 	Pod       runtime.PodRef
 	Container string
-	// Auths are tried in order; none is anonymous. Who wants an image with
-	// other credentials than somebody else does not share a pull.
+	// Auths are tried in order; none is anonymous. Callers with different credentials do
+	// not share a pull.
 	Auths []runtime.Auth
 }
 

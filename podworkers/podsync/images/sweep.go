@@ -11,10 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// ErrLeased says that an image is kept for somebody.
+// ErrLeased says that an image is leased and was not removed.
 var ErrLeased = errors.New("images: the image is leased")
 
-// Sweep removes images. It is begun before anybody looks which are in use: an
+// Sweep removes images. It is begun before the images in use are listed: an
 // image that was leased since then may be in use by a container that this look
 // has not seen, and is not removed.
 type Sweep struct {

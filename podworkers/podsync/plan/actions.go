@@ -25,19 +25,19 @@ type Input struct {
 	// SandboxNotBefore is the same for the next sandbox. Until then what there is
 	// stays as it is. Zero: it is not delayed.
 	SandboxNotBefore time.Time
-	// Published is the newest status of this incarnation, or nil. It is looked at for
+	// Published is the newest status of this incarnation, or nil. It is read for
 	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
 	// Probed are the verdicts of probes, by the runtime's ID of a container that
 	// runs. A container without one has given no reason to be stopped, and if it
 	// has a startup probe it has not started.
 	Probed map[string]Probed
-	// Initialized is the ID of the sandbox that the pod was initialized in by the
-	// last decision: its SandboxID if its Initialized was set. Empty: in none, or
-	// nobody remembers. Then the records decide.
+	// Initialized is the ID of the sandbox that the pod was initialized in by the last
+	// decision: its SandboxID if its Initialized was set. Empty: in none, or it is not
+	// known. Then the records decide.
 	Initialized string
 	// Replaced are the containers that were told to end for the sake of the next
-	// attempt, as far as somebody remembers.
+	// attempt, as far as it is known.
 	Replaced Replaced
 }
 
@@ -62,18 +62,18 @@ type Probed struct{ Liveness, Startup Verdict }
 type Actions struct {
 	// Held are replacements that wait for their backoff. Nothing is done for them.
 	Held []Held
-	// KillPod says why all containers and sandboxes of the pod, of every life,
+	// KillPod says why all containers and sandboxes of the pod, of every incarnation,
 	// must be stopped before anything else. Empty: they need not.
 	KillPod Why
 	// Kill are containers to stop one by one.
 	Kill []Kill
-	// Prune are exited init containers that nobody needs any more.
+	// Prune are exited init containers that are no longer needed.
 	Prune []string
-	// StopSandboxes are older sandboxes that are ready and that nobody uses.
+	// StopSandboxes are older sandboxes that are ready and unused.
 	StopSandboxes []string
 	// RemoveSandboxes are sandboxes left behind by calls whose reply was lost.
 	RemoveSandboxes []string
-	// PruneSandboxes are sandboxes of previous incarnations that nobody needs any more.
+	// PruneSandboxes are sandboxes of previous incarnations that are no longer needed.
 	PruneSandboxes []string
 	// CreateSandbox says why a sandbox is to be made, of SandboxAttempt. Empty:
 	// containers are started in SandboxID.
@@ -85,9 +85,9 @@ type Actions struct {
 	// is: what was remembered is forgotten, before anything else is done.
 	Initialized bool
 	// Reset are all init and regular containers of a pod that RestartAllContainers
-	// begins anew, in the order in which they are to go: each is stopped, if it
-	// runs, and its record removed. Those that are the reason come last, and must
-	// not go before all others have. Nothing else is done by the same decision.
+	// restarts, in the order in which they are to go: each is stopped, if it runs, and
+	// its record removed. Those that are the reason come last, and must not go before
+	// all others have. Nothing else is done by the same decision.
 	Reset []Kill
 	// Ephemeral are the ephemeral containers to start, before all others; each
 	// stands for itself.
@@ -114,7 +114,7 @@ type Kill struct {
 	Name string
 	Why  Why
 	// Grace, in seconds, is that of the probe whose failure is the reason, none
-	// if all containers begin anew, and nil if the pod's counts. That of a
+	// if all containers restart, and nil if the pod's counts. That of a
 	// deletion goes before it.
 	Grace *int64
 }

@@ -40,7 +40,7 @@ func Differs(why Why, made Made, rec *runtime.ContainerStatus) (Difference, bool
 	return d, d.Wanted != d.Seen
 }
 
-// SandboxDiffers is Differs for the newest sandbox of a life: the one that was made
+// SandboxDiffers is Differs for the newest sandbox of an incarnation: the one that was made
 // last, or nil if the runtime does not show that.
 func SandboxDiffers(why Why, pod *v1.Pod, incarnation uint64, made *runtime.SandboxStatus) (Difference, bool) {
 	var d Difference

@@ -48,9 +48,8 @@ func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 	return specSum(c).differs(hashV1, rec.Annotations[HashAnnotation])
 }
 
-// IsAnothers reports whether the newest sandbox of a life was made for a pod
-// of the same UID but of another hash: one that was replaced while nobody was
-// there to see it.
+// IsAnothers reports whether the newest sandbox of an incarnation was made for a pod
+// of the same UID but of another hash: one that was replaced while no agent ran.
 func IsAnothers(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
 	newest := newestSandbox(status, incarnation)
 	return newest != nil && !HasHash(pod, newest.Annotations[PodHashAnnotation])

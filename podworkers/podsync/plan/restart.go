@@ -37,7 +37,7 @@ func mayStartAnew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 }
 
 // mayRunAgain is mayRestart for an end that was published. One that was brought
-// about because everything begins anew is no reason to stay ended.
+// about because all containers restart is no reason to stay ended.
 func mayRunAgain(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.Reason == reasonRestartingAll || mayRestart(pod, c, end.ExitCode)
 }

@@ -48,7 +48,7 @@ const (
 	WhyLiveness Why = "liveness probe failed"
 	// WhyStartup: it has not started in time; as for liveness.
 	WhyStartup Why = "startup probe failed"
-	// WhyRestartsAll: it has ended, and by its rules everything begins anew.
+	// WhyRestartsAll: it has ended, and by its rules all containers restart.
 	WhyRestartsAll Why = "its end restarts all containers"
 	// WhyAllRestart: another one has ended with that effect.
 	WhyAllRestart Why = "all containers are restarted"
@@ -65,6 +65,6 @@ const (
 	WhyExited Why = "has exited"
 	// WhyPreviousDone: it is its turn among the init containers.
 	WhyPreviousDone Why = "previous init container is done"
-	// WhyNewSandbox: everything begins anew.
+	// WhyNewSandbox: all containers restart.
 	WhyNewSandbox Why = "sandbox is new"
 )

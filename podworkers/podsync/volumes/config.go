@@ -15,7 +15,7 @@ import (
 // everything else is its default.
 type Config struct {
 	// Root is the directory of the agent, an absolute path. It is made if need
-	// be. Nobody but the agent may write to it, or to what is above it.
+	// be. Only the agent may write to it, or to what is above it.
 	Root string
 	// Objects finds ConfigMaps and Secrets. Nil: there are none.
 	Objects podsync.Objects

@@ -15,9 +15,9 @@ import (
 // maxEntries is how many names are read to find the directories of pods.
 const maxEntries = 1 << 16
 
-// Pods lists pods that have a directory and for which of answers true, at most
-// limit of them, in the order of their UIDs: so that those are torn down that
-// went while nobody was there.
+// Pods lists pods that have a directory and for which of answers true, at most limit of
+// them, in the order of their UIDs: so that those are torn down that were removed while
+// no agent ran.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	uids, err := d.list(of, limit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
 	return d.remove(ctx, uid, func(types.UID) bool { return true })
 }
 
-// Remove is TearDown for a pod that nobody is known to want. gone is asked at the
+// Remove is TearDown for a pod that is not known to be desired. gone is asked at the
 // moment of the rename, while no SetUp of the UID can be under way, and must not
 // block; false keeps everything, which is no error.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {

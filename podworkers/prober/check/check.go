@@ -18,7 +18,7 @@ var (
 	ErrNoHandler = errors.New("check: the probe names no handler")
 	// ErrNoExec is an exec probe where the runtime runs no commands.
 	ErrNoExec = errors.New("check: the runtime cannot run commands in containers")
-	// ErrNoGRPC is a grpc probe where nobody makes those.
+	// ErrNoGRPC is a grpc probe without a Config.GRPC.
 	ErrNoGRPC = errors.New("check: grpc probes are not supported here")
 	// ErrNoAddress is a probe of a pod that has no address yet.
 	ErrNoAddress = errors.New("check: the pod has no address")

@@ -3,7 +3,7 @@ package verdict
 import "time"
 
 // Observe takes an observation of the container and appends what it changes to changes.
-// Another ID, or a container that runs again, begins anew: every probe gets its initial
+// Another ID, or a container that runs again, starts over: every probe gets its initial
 // value, which is not among the changes. If the container has stopped running, or has no
 // ID any more, each of its probes that Stop has not ended becomes a Failure.
 func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {

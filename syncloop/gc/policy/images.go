@@ -16,7 +16,7 @@ type Images struct {
 	// MinAge is how long an image is kept after it was first seen. Default two
 	// minutes.
 	MinAge time.Duration
-	// MaxAge is how long an image is kept that nobody uses. Default for ever.
+	// MaxAge is how long an unused image is kept. Default for ever.
 	MaxAge time.Duration
 }
 
@@ -73,8 +73,8 @@ func (p Images) TooMuch(d Disk) uint64 {
 	return d.UsedBytes - low
 }
 
-// Expired are the images that nobody has used for MaxAge. An image is not
-// older than we: since is when we began to look.
+// Expired are the images that no container has used for MaxAge. An image counts as used
+// until since, when observation began.
 func (p Images) Expired(images []Image, since, now time.Time) (expired []Image) {
 	if p.MaxAge <= 0 {
 		return nil
@@ -111,7 +111,7 @@ func (p Images) mayGo(i Image, now time.Time) bool {
 	return i.FirstSeen.IsZero() || now.Sub(i.FirstSeen) >= p.MinAge
 }
 
-// Unused are the images that nobody uses, least recently used first, then those
+// Unused are the unused images, least recently used first, then those
 // that were seen first.
 func Unused(images []Image) []Image {
 	unused := slices.DeleteFunc(slices.Clone(images), func(i Image) bool { return i.Used })

@@ -63,11 +63,10 @@ const (
 	lastYear = 9000
 )
 
-// Rotate says what is done about the log of that name. The files are those
-// of its attempt, in any order; what rotation does not give such a name is
-// nobody's, and stays. The new name is later than every name there is, so that no
-// file is written over and their order is that of what is in them, whatever the
-// clock does.
+// Rotate says what is done about the log of that name. The files are those of its
+// attempt, in any order; what rotation does not give such a name is not a log of ours,
+// and stays. The new name is later than every name there is, so that no file is written
+// over and their order is that of what is in them, whatever the clock does.
 func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 	var rotated []old
 	last := now.UTC().Truncate(time.Second)

@@ -10,7 +10,7 @@ import (
 // Item is what one pod takes of its node.
 type Item struct {
 	resources.Claim
-	// Pod is what takes it: it is handed on, and not looked at. Nil is none.
+	// Pod is what takes it: it is handed on, and not read. Nil is none.
 	Pod             *v1.Pod
 	UID             types.UID
 	Namespace, Name string

@@ -20,15 +20,15 @@ type Explanation struct {
 	Phase    v1.PodPhase `json:"phase"`
 	Reason   string      `json:"reason,omitempty"`
 	Message  string      `json:"message,omitempty"`
-	// Worker is the phase of the pod's worker, "none" without one; Life counts
-	// the lives of the UID; Doing is what the worker does now.
+	// Worker is the phase of the pod's worker, "none" without one; Incarnation counts
+	// the incarnations of the UID; Doing is what the worker does now.
 	Worker string `json:"worker"`
 	Life   uint64 `json:"life,omitempty"`
 	Doing  string `json:"doing,omitempty"`
 	// Waits is everything that is waited for, the nearest cause first. A pod
 	// that is as it should be waits for nothing.
 	Waits []string `json:"waits,omitempty"`
-	// Next is when the pod is looked at without being told to; nil: it is not,
+	// Next is when the pod is synced without a request; nil: it is not,
 	// or that is going on now.
 	Next       *Next       `json:"next,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
@@ -39,7 +39,7 @@ type Explanation struct {
 	History []Entry `json:"history,omitempty"`
 }
 
-// Next is a moment at which a pod is looked at.
+// Next is a moment at which a pod is synced.
 type Next struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`

@@ -11,7 +11,7 @@ import (
 // Facts are what a node knows of one pod at one moment. They are only read.
 type Facts struct {
 	Now time.Time
-	// Pod is what is wanted. Of a pod that is not Wanted the names are enough.
+	// Pod is the desired pod. Of a pod that is not Wanted the names are enough.
 	Pod    *v1.Pod
 	Wanted bool
 	// Status is the newest status; nil: nothing has been said of it.
@@ -47,14 +47,14 @@ type Worker struct {
 	// Phase is where the pod is in its life: Syncing and so on.
 	Phase string
 	Life  uint64 // of the UID
-	// Deleted: nobody desires the pod any more. Evicted is what the name says.
+	// Deleted: the pod is no longer desired. Evicted: it was evicted.
 	Deleted, Evicted bool
 	// Grace, in seconds, is that of the end; nil until the pod has to.
 	Grace *int64
 	// AwaitsName: another pod of its full name has to end first.
 	AwaitsName bool
 	// PreviousIncarnation: this worker is that of a former pod of the UID, after whose
-	// end the wanted one begins.
+	// end the desired one begins.
 	PreviousIncarnation bool
 	// Step is what the worker is doing: Resting and so on.
 	Step string

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the most bytes of a text that somebody else has written.
+// MaxText is the most bytes of a text from outside.
 const MaxText = 512
 
 // line makes one line of a text: what would move a cursor is left out, and what

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// rejected: the pod was refused when it came. It stays wanted and has no worker.
+// rejected: the pod was refused when it came. It stays desired and has no worker.
 func (f *Facts) rejected() bool {
 	return f.Wanted && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
 }

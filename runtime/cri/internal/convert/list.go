@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Skipped is a record that cannot be anybody's.
+// Skipped is a record that cannot be attributed to a pod.
 type Skipped struct {
 	Kind   string // "sandbox" or "container"
 	ID     string

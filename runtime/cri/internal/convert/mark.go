@@ -26,7 +26,7 @@ const (
 
 // Annotations for which CRI has no field.
 const (
-	// AnnotationIncarnation is which life of the UID a record was made for.
+	// AnnotationIncarnation is the incarnation of the UID that a record was made for.
 	AnnotationIncarnation = "podkeel.dev/incarnation"
 	// AnnotationImage is a container's image as it was asked for.
 	AnnotationImage = "podkeel.dev/image"
