@@ -43,6 +43,9 @@ type DirectoriesConfig struct {
 	// MaxRemovals is of how many pods directories are removed at once; zero is
 	// DefaultMaxRemovals.
 	MaxRemovals int
+	// Removed, if set, is called after the directory of a pod was removed, with its UID,
+	// without a lock, concurrently for different pods.
+	Removed func(uid types.UID)
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
@@ -96,6 +99,7 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 		call: "gc of directories", what: "directories of pods that are gone could not be removed and will be tried again",
 	})
 	config.Runtime = contain.NewRuntime(retryQueue.guard, config.Runtime)
+	config.Removed = contain.Hook1(retryQueue.guard, "Removed", config.Removed)
 	sweeper, _ := config.Store.(Sweeper)
 	return &Directories{config: config, sweeper: sweeper, executor: retryQueue.executor, retryQueue: retryQueue}, nil
 }
@@ -167,8 +171,16 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 	}
 	ctx, cancel := d.executor.WithDeadline(executor.Detach(ctx), d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
-	if err := d.config.Store.Remove(ctx, uid, d.config.Gone); err != nil {
+	went := false
+	err = d.config.Store.Remove(ctx, uid, func(uid types.UID) bool {
+		went = d.config.Gone(uid)
+		return went
+	})
+	if err != nil {
 		return fmt.Errorf("gc: %w", err)
+	}
+	if went && d.config.Removed != nil {
+		d.config.Removed(uid)
 	}
 	return nil
 }
@@ -179,10 +191,13 @@ func (d *Directories) sweep(ctx context.Context) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
 	left, err := d.sweeper.Sweep(ctx)
-	if err != nil {
-		return fmt.Errorf("gc: %d former removals are not complete: %w", left, err)
+	switch {
+	case err == nil:
+		return nil
+	case left == 0: // It does not know.
+		return fmt.Errorf("gc: look for former removals that are not complete: %w", err)
 	}
-	return nil
+	return fmt.Errorf("gc: %d former removals are not complete: %w", left, err)
 }
 
 func (c *DirectoriesConfig) complete() error {

@@ -60,6 +60,7 @@ type cleaner struct {
 	*simulation
 	cabinet     *cabinet
 	directories *gc.Directories
+	removed     []types.UID
 }
 
 func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
@@ -72,6 +73,7 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 	c.directories, err = gc.NewDirectories(gc.DirectoriesConfig{
 		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.On(own), own), Gone: b.removable,
 		Delay: time.Second, MaxDirectories: 3, MaxRemovals: 1, Clock: own, Log: b.log(),
+		Removed: func(uid types.UID) { c.removed = append(c.removed, uid) },
 	})
 	require.NoError(t, err)
 	var ctx context.Context
@@ -116,6 +118,7 @@ func TestDirectories_AskedAgain(t *testing.T) {
 	c.directories.Changed()
 	c.at(10)
 	assert.Equal(t, []string{"1 list", "2 tear down b"}, c.transcript())
+	assert.Equal(t, []types.UID{"b"}, c.removed)
 }
 
 // ... and between the look at the runtime and the removal.
@@ -145,6 +148,7 @@ func TestDirectories_AskedByTheStore(t *testing.T) {
 	c.directories.Changed()
 	c.at(10)
 	assert.Equal(t, []string{"1 list", "2 keep a"}, c.transcript())
+	assert.Empty(t, c.removed)
 }
 
 // Many are found in pieces.
@@ -174,17 +178,22 @@ func TestDirectories_Trouble(t *testing.T) {
 		"11 list", "12 " + what + `uid=a after=10s err="gc: look at the pod: faulty: injected: PodStatus"`,
 		"22 " + what + `uid=a after=20s err="gc: no space for a"`, "82 tear down a",
 	}, c.transcript())
+	assert.Equal(t, []types.UID{"a"}, c.removed)
 }
 
 // littered is a cabinet with what removals have left.
 type littered struct {
 	*cabinet
-	left int // by how many removals
+	left    int // by how many removals
+	unknown bool
 }
 
 func (l *littered) Sweep(context.Context) (int, error) {
 	l.b.note("sweep")
-	if l.left == 0 {
+	switch {
+	case l.unknown:
+		return 0, errors.New("volumes: .trash: permission denied")
+	case l.left == 0:
 		return 0, nil
 	}
 	return l.left, errors.New("volumes: .trash/u~x: remove v: something is mounted there")
@@ -207,7 +216,9 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 	c.at(40)
 	store.left = 2
 	c.at(80)
-	store.left = 0
+	store.left, store.unknown = 0, true
+	c.at(160)
+	store.unknown = false
 	c.at(1000)
 	const what = `level=WARN msg="directories of pods that are gone could not be removed and will be tried again" uid=. `
 	assert.Equal(t, []string{
@@ -216,6 +227,8 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 		"12 sweep", "32 sweep", "72 sweep",
 		"72 " + what + `after=1m20s err="gc: 2 former removals are not complete: volumes: .trash/u~x: remove v: something is mounted there"`,
 		"152 sweep",
+		"152 " + what + `after=2m40s err="gc: look for former removals that are not complete: volumes: .trash: permission denied"`,
+		"312 sweep",
 	}, c.transcript())
 }
 

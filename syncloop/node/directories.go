@@ -84,7 +84,7 @@ func (n *Node) buildDirectories() (err error) {
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: n.config.Runtime, Gone: n.gone, Clock: n.config.Clock, Log: n.config.Log,
-			Panicked: n.guard.Note,
+			Panicked: n.guard.Note, Removed: n.removedBy(store),
 		})
 		if err != nil {
 			return err
@@ -92,6 +92,18 @@ func (n *Node) buildDirectories() (err error) {
 		n.directories = append(n.directories, d)
 	}
 	return nil
+}
+
+// removedBy tells the log of volumes that a collector has removed: a pod's own end leaves
+// none, so they are those of a pod whose end no agent has seen.
+func (n *Node) removedBy(store directories) func(types.UID) {
+	switch store.(type) {
+	case *logfiles.Dir, *terminalStatuses, droppedStates:
+		return nil
+	}
+	return func(uid types.UID) {
+		n.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)
+	}
 }
 
 // gone: nobody wants the pod or works on it, and all who could want it have

@@ -1,8 +1,10 @@
 package node_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,8 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		config := d.config(machine)
 		config.AwaitHost = true
+		var log strings.Builder
+		config.Log = slog.New(slog.NewTextHandler(&log, nil))
 		second := run(t, config)
 		require.NoError(t, second.Apply(withVolume(pod("keep", "serve"))))
 		time.Sleep(time.Minute)
@@ -86,6 +90,8 @@ func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 		assert.Empty(t, d.names("agent/pods"))
 		assert.Empty(t, d.names("logs"))
 		require.NoError(t, second.stop())
+		assert.Contains(t, log.String(), `msg="removed the volumes of a pod that is gone" uid=gone`)
+		assert.Equal(t, 1, strings.Count(log.String(), "removed the volumes"), "the others have ended here")
 	})
 }
 
