@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,55 @@ func TestLease(t *testing.T) {
 			assert.False(t, cutOff(s.c, ids[0], []time.Time{gone.Add(-time.Minute)}), "long ago")
 			assert.False(t, cutOff(s.c, "another", []time.Time{gone}))
 		})
+		t.Run(string(version)+"/removed", func(t *testing.T) { removedHalfway(t, version) })
 	}
+}
+
+// removedHalfway: containerd is killed when an address has been taken, and the caller of
+// the removal that follows goes while the plugin gives the address back. Containerd kills
+// the plugin then. Containerd 2 ignores that for a sandbox which was not finished, and
+// removes it; the address is nobody's to give back. Containerd 1.6 keeps the sandbox, so
+// that the next removal gives the address back.
+func removedHalfway(t *testing.T, version e2e.Version) {
+	s, dir, made, _ := joining(t, version, false)
+	ids := s.c.Joining()
+	require.Len(t, ids, 1)
+	s.c.Kill()
+	require.Error(t, <-made)
+	s.letGo(dir)
+	s.c.Restart()
+	require.Len(t, leases(t, s.c), 1)
+	require.NoError(t, os.WriteFile(dir+"/hold", nil, 0o600))
+	ctx, leave := s.bare()
+	t.Cleanup(leave)
+	removed := make(chan error, 1)
+	go func() {
+		_, err := s.cri.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: ids[0]}) // It stops it first.
+		removed <- err
+	}()
+	s.wait("the address is being given back", soon, func() bool { return exist(dir, "leaving") })
+	gone := real.Now()
+	leave()
+	require.Error(t, <-removed)
+	s.wait("containerd has killed the plugin", soon, func() bool {
+		return slices.ContainsFunc(s.c.Said(ids[0]), func(line string) bool {
+			return strings.Contains(line, "failed (delete)") && strings.Contains(line, "signal: killed")
+		})
+	})
+	require.NoError(t, os.Remove(dir+"/hold"))
+	if version == e2e.Containerd16 {
+		require.NoError(t, drop(t.Context(), s.cri, ids[0], soon))
+		assert.Empty(t, leases(t, s.c))
+		return
+	}
+	s.wait("the sandbox is gone", soon, func() bool {
+		all, err := look(s.cri)
+		return err == nil && len(all.sandboxes) == 0
+	})
+	assert.Equal(t, ids, slices.Collect(maps.Values(leases(t, s.c))))
+	assert.True(t, cutOff(s.c, ids[0], []time.Time{gone}))
+	assert.False(t, cutOff(s.c, ids[0], nil), "nobody has gone")
+	assert.False(t, cutOff(s.c, ids[0], []time.Time{gone.Add(-time.Minute)}), "long ago")
 }
 
 // joining is a containerd that makes a sandbox whose address is being taken. The
@@ -132,19 +181,23 @@ func leases(t *testing.T, c *e2e.Containerd) map[string]string {
 }
 
 // slowNetwork makes sandboxes wait for a file called go in the directory that it
-// returns: late, before an address is taken, or else after that.
+// returns: late, before an address is taken, or else after that. As long as there is a
+// file called hold no address is given back.
 func (s *scene) slowNetwork(late bool) string {
 	s.Helper()
 	const here = "/usr/lib/cni"
 	dir, plugins := s.TempDir(), s.TempDir()
-	for _, name := range []string{"bridge", "loopback", "portmap"} {
+	for _, name := range []string{"loopback", "portmap"} {
 		require.NoError(s, os.Symlink(filepath.Join(here, name), filepath.Join(plugins, name)))
 	}
-	first, second := here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
+	bridge := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\nif test $CNI_COMMAND = DEL; then while test -e %[1]s/hold; do touch %[1]s/leaving; sleep 0.02; done; fi\nexec %[2]s/bridge\n", dir, here)
+	require.NoError(s, os.WriteFile(filepath.Join(plugins, "bridge"), []byte(bridge), 0o700))
+	// What the plugin is to do is read before anything is told: who writes it may be killed.
+	first, second := `printf %s "$conf" | `+here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
 	if late {
 		first, second = second, first
 	}
-	script := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\n%s\n%s\ntest $CNI_COMMAND != ADD || touch %s/done\nexit $code\n", first, second, dir)
+	script := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\nconf=$(cat)\n%s\n%s\ntest $CNI_COMMAND != ADD || touch %s/done\nexit $code\n", first, second, dir)
 	require.NoError(s, os.WriteFile(filepath.Join(plugins, "host-local"), []byte(script), 0o700))
 	s.c.Kill()
 	s.c.Plugins(plugins)
