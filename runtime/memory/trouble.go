@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,26 +57,19 @@ func (r *Runtime) LoseContainer(id string) error {
 
 // KillSandbox makes a sandbox not ready and takes its address, while its
 // containers live on.
-func (r *Runtime) KillSandbox(id string) error {
-	now := r.m.lock()
-	defer r.m.unlock()
-	s := r.m.mu.sandboxes[id]
-	if s == nil {
-		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
-	}
-	r.m.downLocked(s, now)
-	return nil
-}
+func (r *Runtime) KillSandbox(id string) error { return r.troubleSandbox(id, r.m.downLocked) }
 
 // LoseSandbox drops a sandbox with all that is in it.
-func (r *Runtime) LoseSandbox(id string) error {
+func (r *Runtime) LoseSandbox(id string) error { return r.troubleSandbox(id, r.m.loseLocked) }
+
+func (r *Runtime) troubleSandbox(id string, happenLocked func(*sandbox, time.Time)) error {
 	now := r.m.lock()
 	defer r.m.unlock()
 	s := r.m.mu.sandboxes[id]
 	if s == nil {
 		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
 	}
-	r.m.loseLocked(s, now)
+	happenLocked(s, now)
 	return nil
 }
 
