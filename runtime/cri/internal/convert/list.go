@@ -57,32 +57,38 @@ type pods struct {
 	skipped []Skipped
 }
 
-func (a *pods) skip(kind, id, reason string) {
-	a.skipped = append(a.skipped, Skipped{kind, id, reason})
+// skips reports whether a record is left out: it is malformed, another owner's, or was
+// there before.
+func (a *pods) skips(kind, id string, labels map[string]string, whole bool, uid string) bool {
+	if reason := a.fault(id, labels, whole, uid); reason != "" {
+		a.skipped = append(a.skipped, Skipped{kind, id, reason})
+		return true
+	}
+	before := a.seen[kind+id]
+	a.seen[kind+id] = true
+	return before
 }
 
-// fault is what is wrong with a record of any kind; a doubled one is no fault.
-func (a *pods) fault(kind, id string, labels map[string]string, whole bool, uid string) (skip bool) {
-	switch {
-	case id == "":
-		a.skip(kind, id, "it has no ID")
-	case !whole:
-		a.skip(kind, id, "it has no metadata")
-	case labels[LabelOwner] != a.owner:
-		a.skip(kind, id, "it belongs to another owner")
-	case uid == "":
-		a.skip(kind, id, "it is of no pod")
-	case a.seen[kind+id]:
-	default:
-		a.seen[kind+id] = true
-		return false
+// fault is what is wrong with a record of any kind; empty if nothing is.
+func (a *pods) fault(id string, labels map[string]string, whole bool, uid string) string {
+	if id == "" {
+		return "it has no ID"
 	}
-	return true
+	if !whole {
+		return "it has no metadata"
+	}
+	if labels[LabelOwner] != a.owner {
+		return "it belongs to another owner"
+	}
+	if uid == "" {
+		return "it is of no pod"
+	}
+	return ""
 }
 
 func (a *pods) sandbox(s *cri.PodSandbox) {
 	m := s.GetMetadata()
-	if a.fault("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
+	if a.skips("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
 		return
 	}
 	p := a.pod(types.UID(m.Uid), m.Name, m.Namespace)
@@ -94,7 +100,7 @@ func (a *pods) sandbox(s *cri.PodSandbox) {
 
 func (a *pods) container(c *cri.Container) {
 	m, l := c.GetMetadata(), c.GetLabels()
-	if a.fault("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
+	if a.skips("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
 		return
 	}
 	p := a.pod(types.UID(l[LabelPodUID]), l[LabelPodName], l[LabelPodNamespace])

@@ -67,7 +67,7 @@ func placeOf(req *runtime.RunSandboxRequest) Place {
 
 // labels are the request's with ours over them.
 func labels(asked map[string]string, pod runtime.PodRef, owner string) map[string]string {
-	l := make(map[string]string, len(asked)+5)
+	l := map[string]string{}
 	maps.Copy(l, asked)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
 	l[LabelOwner] = owner
@@ -76,7 +76,7 @@ func labels(asked map[string]string, pod runtime.PodRef, owner string) map[strin
 
 // annotations are the request's with the incarnation over them.
 func annotations(asked map[string]string, pod runtime.PodRef) map[string]string {
-	a := make(map[string]string, len(asked)+2)
+	a := map[string]string{}
 	maps.Copy(a, asked)
 	a[AnnotationIncarnation] = strconv.FormatUint(pod.Incarnation, 10)
 	return a

@@ -43,10 +43,10 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 
 // memoryAndSwap is the limit of both together, which is how CRI counts swap.
 func memoryAndSwap(memory, swap int64) int64 {
-	switch {
-	case swap == 0:
+	if swap == 0 {
 		return 0
-	case swap < 0, memory < 0:
+	}
+	if min(swap, memory) < 0 {
 		return runtime.Unlimited
 	}
 	return bounded(uint64(memory) + uint64(swap))

@@ -25,12 +25,13 @@ const unsaid = "the runtime does not say"
 
 // why is for people; whoever is ready needs no reason.
 func why(c *cri.RuntimeCondition) string {
-	switch {
-	case c.GetStatus():
+	if c.GetStatus() {
 		return ""
-	case c.GetReason() == "":
+	}
+	if c.GetReason() == "" {
 		return c.GetMessage()
-	case c.GetMessage() == "":
+	}
+	if c.GetMessage() == "" {
 		return c.GetReason()
 	}
 	return c.GetReason() + ": " + c.GetMessage()
