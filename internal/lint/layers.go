@@ -120,6 +120,7 @@ func Podkeel() Codebase {
 			{"internal/poduid", Pure, Layer1a},
 			{"internal/keylock", Passive, Layer1a},
 			{"internal/osfile", Edge, Layer1a},
+			{"internal/podhttp", Edge, Layer1a},
 			{"internal/plain", Pure, Layer1a},
 
 			// What several decisions have to agree on.

@@ -2,13 +2,13 @@ package hookhttp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 
+	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
@@ -17,10 +17,6 @@ const (
 	DefaultUserAgent = "kube-lifecycle/podkeel"
 	// bodyLimit is how many bytes of a body are read.
 	bodyLimit = 10 << 10
-	// headerLimit bounds the header of an answer, in bytes.
-	headerLimit = 64 << 10
-	// mostRedirects is how many redirects are followed.
-	mostRedirects = 10
 )
 
 // Config is what New needs. Its zero value will do.
@@ -47,19 +43,10 @@ func New(cfg Config) *Getter {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = DefaultUserAgent
 	}
-	if cfg.DialContext == nil {
-		cfg.DialContext = new(net.Dialer).DialContext
-	}
-	g := &Getter{cfg: cfg}
-	g.client = http.Client{CheckRedirect: sameHost, Transport: &http.Transport{
-		DialContext:            g.dial,
-		DisableKeepAlives:      true,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: headerLimit,
-		Proxy:                  nil,
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // See doc.go.
+	return &Getter{cfg: cfg, client: http.Client{
+		CheckRedirect: podhttp.SameHost(http.ErrUseLastResponse),
+		Transport:     podhttp.Transport(podhttp.Dialer(cfg.DialContext)),
 	}}
-	return g
 }
 
 // Get implements podsync.HTTPGetter. It is called concurrently, and returns at
@@ -109,21 +96,4 @@ func (g *Getter) do(req *http.Request) error {
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, bodyLimit))
 	return nil
-}
-
-// sameHost follows redirects within the host only.
-func sameHost(next *http.Request, via []*http.Request) error {
-	if next.URL.Hostname() != via[0].URL.Hostname() || len(via) >= mostRedirects {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-// dial connects without leaving an address in TIME_WAIT for a minute.
-func (g *Getter) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := g.cfg.DialContext(ctx, network, address)
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		_ = tcp.SetLinger(1) // If the system cannot, the request is as good.
-	}
-	return conn, err
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -51,6 +52,7 @@ type Config struct {
 // used concurrently and holds no connections between checks.
 type Checker struct {
 	cfg  Config
+	dial podhttp.DialContext
 	http http.RoundTripper
 }
 
@@ -61,12 +63,8 @@ func New(cfg Config) *Checker {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = DefaultUserAgent
 	}
-	if cfg.DialContext == nil {
-		cfg.DialContext = new(net.Dialer).DialContext
-	}
-	c := &Checker{cfg: cfg}
-	c.http = newTransport(c.dial)
-	return c
+	dial := podhttp.Dialer(cfg.DialContext)
+	return &Checker{cfg: cfg, dial: dial, http: podhttp.Transport(dial)}
 }
 
 // Check implements prober.Checker.
@@ -91,14 +89,4 @@ func handler(req prober.Request) *v1.ProbeHandler {
 		return &v1.ProbeHandler{}
 	}
 	return req.Handler
-}
-
-// dial connects without leaving an address in TIME_WAIT for a minute: with many
-// probes the node would run out of ports.
-func (c *Checker) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.cfg.DialContext(ctx, network, address)
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		_ = tcp.SetLinger(1) // If the system cannot, the check is as good.
-	}
-	return conn, err
 }

@@ -2,43 +2,20 @@ package check
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
-// mostRedirects is how many redirects are followed.
-const mostRedirects = 10
-
-// headerLimit bounds the header of an answer, in bytes.
-const headerLimit = 64 << 10
-
 // errRedirects ends a check that is sent around in circles.
-var errRedirects = fmt.Errorf("more than %d redirects", mostRedirects)
-
-// newTransport makes a transport that keeps nothing between checks: no
-// connection, no session, no proxy of the agent's environment.
-func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
-	return &http.Transport{
-		DialContext:        dial,
-		DisableKeepAlives:  true,
-		DisableCompression: true,
-		Proxy:              nil,
-		// A server can go on for ever.
-		MaxResponseHeaderBytes: headerLimit,
-		// Probes ask whether it answers, not who it is: pods have certificates
-		// that nobody here could verify.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec
-	}
-}
+var errRedirects = fmt.Errorf("more than %d redirects", podhttp.MaxRedirects)
 
 // get makes an HTTP request: a status from 200 to 399 is a success, anything
 // else a failure, also that nobody answers (PR-21).
@@ -47,7 +24,7 @@ func (c *Checker) get(ctx context.Context, req prober.Request) (prober.Outcome, 
 	if err != nil {
 		return 0, "", err
 	}
-	client := http.Client{Transport: c.http, CheckRedirect: sameHost}
+	client := http.Client{Transport: c.http, CheckRedirect: podhttp.SameHost(errRedirects)}
 	response, err := client.Do(r)
 	if err != nil {
 		return answerOf(ctx, err)
@@ -71,18 +48,6 @@ func judge(response *http.Response, body []byte) (prober.Outcome, string, error)
 		return prober.Warned, "redirected to another host: " + response.Header.Get("Location"), nil
 	}
 	return prober.Passed, fmt.Sprintf("HTTP status %d", code), nil
-}
-
-// sameHost follows redirects within the host only: another one is not what is
-// being probed.
-func sameHost(next *http.Request, via []*http.Request) error {
-	if next.URL.Hostname() != via[0].URL.Hostname() {
-		return http.ErrUseLastResponse
-	}
-	if len(via) >= mostRedirects {
-		return errRedirects
-	}
-	return nil
 }
 
 // request makes the request that a probe describes.

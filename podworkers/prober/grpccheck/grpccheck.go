@@ -12,6 +12,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
@@ -41,7 +42,10 @@ type Config struct {
 
 // Checker is a prober.Checker for grpc probes. It may be used concurrently and
 // holds no connections between checks.
-type Checker struct{ cfg Config }
+type Checker struct {
+	cfg  Config
+	dial podhttp.DialContext
+}
 
 var _ prober.Checker = (*Checker)(nil)
 
@@ -50,10 +54,7 @@ func New(cfg Config) *Checker {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = DefaultUserAgent
 	}
-	if cfg.DialContext == nil {
-		cfg.DialContext = new(net.Dialer).DialContext
-	}
-	return &Checker{cfg: cfg}
+	return &Checker{cfg: cfg, dial: podhttp.Dialer(cfg.DialContext)}
 }
 
 // Check implements prober.Checker.
@@ -91,17 +92,8 @@ func (c *Checker) client(address string) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerLimit)),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return c.dial(ctx, address)
+			return c.dial(ctx, "tcp", address)
 		}))
-}
-
-// dial connects without leaving an address in TIME_WAIT.
-func (c *Checker) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := c.cfg.DialContext(ctx, "tcp", address)
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		_ = tcp.SetLinger(1) // If the system cannot, the check is as good.
-	}
-	return conn, err
 }
 
 // judge says what an answer means.
