@@ -26,7 +26,7 @@ var everything = podsync.Features{
 	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, Handlers: map[string]string{"x": "y"},
 }
 
-// particular are the entries of the README's table that stand for a value, or
+// particular are the entries of the table of FIELDS.md that stand for a value, or
 // whose field must have a certain one.
 var particular = map[string]v1.PodSpec{
 	"dnsConfig with dnsPolicy: None":     {DNSPolicy: v1.DNSNone, DNSConfig: &v1.PodDNSConfig{}},
@@ -48,9 +48,9 @@ var particular = map[string]v1.PodSpec{
 	"containers[].terminationMessagePolicy: FallbackToLogsOnError": oneContainer(v1.Container{TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError}),
 }
 
-// TestReadme_PodFields: each field in the README's table is treated as it says,
+// TestFields: each field in the table of FIELDS.md is treated as it says,
 // and none of the API's is missing.
-func TestReadme_PodFields(t *testing.T) {
+func TestFields(t *testing.T) {
 	table := fieldTable(t)
 	for entry, word := range table {
 		t.Run(entry, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestReadme_PodFields(t *testing.T) {
 			}
 			rejected, ignored := podsync.Unsupported(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: spec}, everything)
 			switch word {
-			case "works", "not looked at":
+			case "works", "not used":
 				assert.Empty(t, rejected)
 				assert.Empty(t, ignored)
 			case "ignored":
@@ -104,7 +104,7 @@ func TestReadme_PodFields(t *testing.T) {
 				continue // An ephemeral container has the fields of the others, by its type.
 			}
 			field := prefix + jsonName(f)
-			assert.True(t, mentions(table, field), "the README says nothing of %s", field)
+			assert.True(t, mentions(table, field), "FIELDS.md does not have %s", field)
 		}
 	}
 }
@@ -122,9 +122,9 @@ func mentions(table map[string]string, field string) bool {
 // fieldTable reads the table: entry to word. An entry that begins with a dot
 // goes on where the one before it did.
 func fieldTable(t *testing.T) map[string]string {
-	readme, err := os.ReadFile("../../README.md")
+	fields, err := os.ReadFile("../../podworkers/podsync/FIELDS.md")
 	require.NoError(t, err)
-	_, text, found := strings.Cut(string(readme), "| field of the pod's spec | here | needs, or why not |\n|---|---|---|\n")
+	_, text, found := strings.Cut(string(fields), "| field of the pod's spec | here | needs, or why not |\n|---|---|---|\n")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "\n\n")
 	quoted := regexp.MustCompile("`([^`]+)`(?: (with|without) `([^`]+)`)?")

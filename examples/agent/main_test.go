@@ -222,9 +222,9 @@ func TestRun_Help(t *testing.T) {
 	}
 }
 
-// TestReadme_Flags: the README lists the flags as the help does.
+// TestReadme_Flags: README.md here lists the flags as the help does.
 func TestReadme_Flags(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(readme), "| flag | meaning (default) |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -1,7 +1,4 @@
-// Package containers finds the containers of a pod in its spec, and what its
-// status says of one. It is pure, and the one place for what everybody asks:
-// which containers there are, which one has a name, and whether an init
-// container is a sidecar.
-//
-// Pointers are into what was given: nothing is copied, and nothing is changed.
+// Package containers finds the containers of a pod in its spec, and their statuses: which
+// containers there are, which one has a name, and whether an init container is a sidecar.
+// It is pure. It returns pointers into its arguments and changes nothing.
 package containers

@@ -1,6 +1,4 @@
-// Package deadline says when a pod has been active for long enough: a pure
-// computation on its spec and its status, the same for who ends the pod, who
-// starts nothing more of it, and who tells people when that will be.
-//
-// Kept: AD-1, and F11 for every number of seconds of the API.
+// Package deadline tells when a pod has passed its activeDeadlineSeconds. It is pure, and
+// used by all that end the pod, that start nothing more of it, and that report the time. A
+// deadline that no duration can hold is cut.
 package deadline

@@ -1,3 +1,3 @@
-// Package errtree walks trees of errors: those that package errors knows, and the
-// Aggregate of k8s.io/apimachinery, into which errors.As does not look.
+// Package errtree walks trees of errors: those of package errors, and the Aggregate of
+// k8s.io/apimachinery, which errors.As does not unwrap.
 package errtree

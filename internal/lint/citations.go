@@ -15,14 +15,14 @@ import (
 )
 
 // families are the letters with which the ids of rules begin: of the kubelet's
-// behaviour, followed by a dash and a number, and of invariants and faults, followed
-// by a number alone.
+// behaviour, followed by a dash and a number. P (statuses of pods), I (invariants) and
+// F (faults) are followed by a number alone.
 const families = "AD|B|CA|CF|CS|D|EV|GC|HC|IG|IM|KC|PH|PR|RS|SD|SL|SP|ST|TO"
 
 var (
-	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IF])(0?\d{1,2}))\b`)
-	idInName   = regexp.MustCompile(`_(` + families + `|[IF])(\d{1,3})`)
-	idRange    = regexp.MustCompile(`(?:\b|_)(` + families + `|[IF])-?(\d{1,3})(?: ?to ?|To|-)(?:` + families + `|[IF])-?(\d{1,3})(?:\b|_)`)
+	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IFP])(0?\d{1,2}))\b`)
+	idInName   = regexp.MustCompile(`_(` + families + `|[IFP])(\d{1,3})`)
+	idRange    = regexp.MustCompile(`(?:\b|_)(` + families + `|[IFP])-?(\d{1,3})(?: ?to ?|To|-)(?:` + families + `|[IFP])-?(\d{1,3})(?:\b|_)`)
 	testedName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)\w*`)
 )
 
@@ -35,7 +35,7 @@ type ID struct {
 // String is the id as it is written.
 func (id ID) String() string {
 	switch id.Family {
-	case "I", "F":
+	case "I", "F", "P":
 		return fmt.Sprintf("%s%d", id.Family, id.Number)
 	case "B":
 		return fmt.Sprintf("B-%03d", id.Number)
@@ -45,7 +45,7 @@ func (id ID) String() string {
 
 // compareIDs orders ids: behaviour first, then invariants and faults.
 func compareIDs(a, b ID) int {
-	last := func(id ID) int { return slices.Index([]string{"I", "F"}, id.Family) }
+	last := func(id ID) int { return slices.Index([]string{"P", "I", "F"}, id.Family) }
 	return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Number, b.Number))
 }
 

@@ -1,43 +1,70 @@
-// Package lint holds the rules of the codebase as ordinary tests: what the architecture
-// means, and not what is a matter of taste.
-//
-// The packages, their marks and their layers are the table in layers.go, which is
-// the architecture document. Run it with
+// Package lint holds the rules of this codebase as Go tests: layers, purity, sole importers and
+// documentation. layers.go is the table of packages. Run
 //
 //	go test ./internal/lint
 //
-// It parses the whole module and prints every finding at once, with the place
-// and what to do about it. Each rule has a small module under testdata that
-// breaks it, so the rules are tested themselves.
+// It parses the whole module and prints every finding with its place and what to do. Each rule has a
+// small module under testdata that breaks it. testdata/api.txt is the exported API: each change of it
+// shows as a difference there. -rewrite writes it anew, and the tests named in RULES.md files. TestSize
+// bounds production code and functions.
 //
-// The rules:
+// # Rules
 //
-//	toplevel     the top level of the repository is exactly what it should be
-//	table        every package stands in the table, and every row has a package
-//	layer        imports point down; neighbours do not know each other
-//	importer     each heavy dependency is imported only by the packages listed for it
-//	pure         a pure package computes, and does nothing else
-//	words        a package of words runs nothing
-//	passive      a passive package has a mutex and a clock, and starts nothing
-//	seam         a shell waits and forks only through internal/executor
+//	toplevel     the top level of the repository is as listed
+//	table        every package has a row in the table
+//	layer        imports point down
+//	importer     a heavy dependency has one importer
+//	pure         a pure package only computes
+//	words        a package of types runs nothing
+//	passive      a passive package starts nothing
+//	seam         a shell waits and forks only through the executor
 //	constructor  no function called New… starts anything
-//	example      every exported constructor is called by a runnable example
-//	global       no init, no variable state, no exit but in a main package
-//	hidden       every type that an exported name shows can be named by an importer
-//	size         no file has more lines than can be read in one go
-//	files        only internal/osfile opens directories and removes trees
-//	doc          every package and every exported name says what it is
+//	example      a runnable example calls each exported constructor
+//	global       no init, no global state, no exit outside programs
+//	doc          every package and every exported name has a comment
 //	sleep        no test sleeps or polls, except in virtual time
-//	leak         what starts something is tested for leaving nothing behind
+//	leak         tests fail if a goroutine is left
+//	files        only internal/osfile opens directories and removes trees
+//	hidden       an importer can name every type in an exported signature
+//	ruletable    RULES.md has every id that its package cites, and its tests
+//	contract     a package comment has at most 80 lines and no ids
+//	size         files and functions are bounded
 //
-// The exported API stands in testdata/api.txt, with a tier for each package: a
-// change of it shows there, as a difference to be defended.
+// # Layers
 //
-// How much production code there is, and how long its functions are, is counted and
-// bounded by
+// Imports point to lower layers; Stairs in layers.go lists the exceptions.
 //
-//	go test ./internal/lint -run TestSize -v
-//
-// The weight of what an importer compiles is a rule too, but asks the go
-// command, so it stands in the tests.
+//	6   programs  examples/*  internal/e2e/figures
+//	    kits      internal/e2e
+//	    tools     internal/lint
+//	5c  kits      syncloop/nodetest
+//	5b  shells    syncloop/node
+//	    edges     syncloop/debug
+//	5a  shells    syncloop  syncloop/gc
+//	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
+//	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
+//	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
+//	    passive   podworkers/podsync/volumes/inmemory
+//	    kits      podworkers/podworkerstest  runtime/runtimetest
+//	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
+//	              podmanager/status
+//	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
+//	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
+//	              podworkers/podsync/images  runtime/faulty
+//	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
+//	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
+//	              podworkers/prober/verdict  podworkers/podsync/images/internal/registry
+//	              syncloop/gc/policy  podmanager/source/internal/merge
+//	              podmanager/status/internal/reconcile  podmanager/status/internal/outbox
+//	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
+//	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
+//	              runtime/cri/internal/crilog
+//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline
+//	    passive   internal/document  internal/contain
+//	1a  types     runtime  internal
+//	    seam      internal/executor
+//	    passive   internal/dirty  internal/keylock
+//	    pure      internal/containers  internal/errtree  internal/poduid  internal/plain
+//	    edges     internal/osfile  internal/podhttp
+//	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -113,6 +113,7 @@ func Podkeel() Codebase {
 			// The words, in which everybody speaks of pods and containers; and
 			// what a shell and a passive package are made of.
 			{"runtime", Words, Layer1a},
+			{"internal", Words, Layer1a},
 			{"internal/executor", Seam, Layer1a},
 			{"internal/dirty", Passive, Layer1a},
 			{"internal/containers", Pure, Layer1a},

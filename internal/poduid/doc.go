@@ -1,16 +1,8 @@
-// Package poduid has the one rule for the UID of a pod. A UID becomes the name of
-// directories and files, and a part of such names, so each package that takes UIDs
-// from outside or makes names of them asks here.
+// Package poduid checks the UID of a pod. A UID becomes a part of the names of directories
+// and files, so each package that gets UIDs from outside, or makes names of them, uses this
+// check.
 //
-// # The rule
-//
-// A UID has 1 to 128 bytes: letters, digits, '-', '_' and '.'. It begins with a
-// letter or a digit. So no UID begins with a dot: such names belong to the packages
-// themselves (temporary files, directories that are being removed). Every UID that
-// an API server gives meets the rule.
-//
-// # Differences from the kubelet
-//
-//   - The kubelet takes any UID of a manifest; "../.." as a UID leads out of its
-//     directory of pods.
+// A UID has 1 to 128 bytes: letters, digits, '-', '_' and '.'. It begins with a letter or a
+// digit, so no UID begins with a dot: names with a leading dot belong to the packages
+// (temporary files, directories that are being removed). Every UID of an API server passes.
 package poduid

@@ -1,73 +1,74 @@
-// Package memory is a runtime.Runtime that runs nothing: a machine in memory
-// whose containers follow scripts on an injected clock. It is what the tests,
-// the examples and a simulated node run on, and it keeps every promise that
-// the package runtime asks of an implementer; runtimetest checks that.
+// Package memory is an in-memory runtime.Runtime for tests, examples and simulations. Its
+// containers run nothing: they follow scripts on an injected clock. It keeps every promise
+// of package runtime; runtimetest checks that.
 //
 // # State is computed
 //
-// A container is told when to start, and its run says how long it goes on and
-// with which code it ends. Whether it is created, running or exited follows
-// from that and from the clock; there is no timer per container and no
-// goroutine at all. Waiting (for a grace to pass, a start delay, the next
-// event) goes through the seam of the caller's clock.
+// A container has a start time, and its run says how long it goes on and with which code it
+// ends. Its state follows from these and the clock; there is no timer and no goroutine per
+// container.
 //
-//	             StartContainer          For is over, TERM, kill
+//	             StartContainer          for is over, TERM, kill
 //	created ──────── start ──► running ──────── end ──────► exited
 //	   └── a kill during the start delay, fail=start ──────────┘
 //
 // # Scripts
 //
-// A script says how each start of a container goes: the k-th start uses its
-// k-th run, the last run repeats. It is given in Go (SetScript), or in the
-// annotation memory.podkeel.dev/<container> of the requests that make the
-// container or its sandbox, the container's first. ParseScript lists the words:
+// A script says how each start of a container goes: the k-th start uses the k-th run, and
+// the last run repeats. It comes from SetScript or from the annotation
+// memory.podkeel.dev/<container>:
 //
 //	memory.podkeel.dev/web: "fail=image; run=10s exit=1; run=forever ignore-term"
 //	memory.podkeel.dev/job: 'print=working run=10s exit=137 reason=OOMKilled message="used 2 GiB"'
 //
-// Without a script the command decides: true, false, echo, sleep N, and a shell
-// with these, exit N, trap ” TERM and trap 'exit 143' TERM in a row. Anything else runs until it is
-// stopped. A container ends with 143 on TERM and with 137 when it is killed;
-// with a grace of zero there is no TERM.
+//	run=10s, run=forever                    how long it runs
+//	exit=1                                  the code with which it ends by itself
+//	start-delay=5s                          how long its start takes
+//	ignore-term                             only a kill ends it early
+//	fail=image, fail=create, fail=start     what fails before it runs
+//	print=hello, print@5s="two words"       lines of its log, at the start or that long after it
+//	message="out of memory"                 its termination message when it ends by itself
+//	reason=OOMKilled                        the reason then, instead of Completed or Error
 //
-// # Answers
+// Without a script the command decides: true, false, echo, sleep N, and a shell with these,
+// exit N, trap ” TERM and trap 'exit 143' TERM in a row. Any other command runs until it is
+// stopped. A container ends with 143 on TERM and with 137 when it is killed; with a grace
+// period of zero there is no TERM.
 //
-// Probes and hooks of every kind, an exec or a connection alike, are answered
-// by the container: at once with yes, or as SetAnswers or an annotation says
-// for the time since it started. ParseAnswers lists the words:
+// # Probes and hooks
 //
-//	memory.podkeel.dev/web.liveness: "ok for=1m; fail message=overloaded"
-//	memory.podkeel.dev/web.pre-stop: "ok takes=5s"
+// Probes and hooks of every kind succeed at once, or do what SetAnswers or an annotation
+// says for the time since the container started. The annotation's name ends in liveness,
+// readiness, startup, post-start or pre-stop:
 //
-// The purposes are liveness, readiness, startup, post-start and pre-stop. A
-// container that ends while it is asked has not answered: ErrWrongState.
+//	memory.podkeel.dev/web.startup: "fail for=5s; ok"
+//	memory.podkeel.dev/web.liveness: 'ok for=1m; fail takes=2s message="too slow"'
 //
-// # The other features
+//	ok, fail, hang              the outcome; hang never answers
+//	for=5s                      for how long, then the next; without it for ever
+//	takes=2s                    how long each answer takes
+//	message="too slow"          the output
 //
-// Exec does what its command says as far as that is plain, and else ends at
-// once with 0; a command dies with its container. ExecStream does the same line by
-// line; it reads nothing, and there are no terminals. A log has what the run
-// prints, or one line that says how it runs; it is computed too, so it costs
-// nothing and is as long as its script. UpdateContainer keeps what it is asked
-// for, for Resources to show; PodStats are figures that follow from the time.
+// A container that ends while it is asked has not answered: ErrWrongState. Asked counts the
+// calls.
 //
-// # Clients come and go
+// # Other features
 //
-// New returns the view of a client on the machine's clock. On makes further
-// views, each waiting on the clock of its own process. A process in a simulation
-// can crash at any call: before it, or after it with the effect done and the
-// reply lost. What the machine runs goes on.
+// Exec does what a simple command says and otherwise ends at once with 0. ExecStream does
+// the same line by line; it reads nothing, and there are no terminals. A log holds what the
+// run prints, or one line that describes it. UpdateContainer stores the resources, for
+// Resources to show. PodStats are computed from the time.
 //
-// # Choices where the promises leave one
+// New returns the view of one client; On makes further views, each waiting on the clock of
+// its own process. A simulated process can crash at any call: before it, or after it with
+// the effect done and the reply lost.
 //
-//   - A StopContainer or a start delay whose caller gives up goes on.
-//   - A kill during a start delay, as any stop, ends the start: the container
-//     has exited with 137 and never ran.
-//   - Images are absent until pulled, so that the way of a pod is the one it
-//     takes on a fresh machine; pulls take no time.
-//   - While the runtime is not ready, calls have no effect at all.
-//   - IDs and addresses follow from the pod's own UID and history, so that two
-//     runs that differ only in the order of pods show the same ones.
-//   - What a UID has used up of its scripts is remembered beyond its records,
-//     but not for ever: of the last ten thousand UIDs at least.
+//   - A StopContainer or a start delay continues when its caller gives up.
+//   - A kill during a start delay ends the start: the container has exited with 137 and
+//     never ran.
+//   - Images are absent until pulled, and pulls take no time.
+//   - While the runtime is not ready, calls have no effect.
+//   - IDs and addresses follow from the pod's UID and history, not from the order of pods.
+//   - The runs that a UID has used are remembered beyond its records, for the last ten
+//     thousand UIDs at least.
 package memory

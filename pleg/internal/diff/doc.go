@@ -1,16 +1,11 @@
-// Package diff compares what the runtime showed of a pod with what it shows
-// now. It is pure: pleg calls it, and decides what to do with the answer.
+// Package diff compares two observations of a pod. It is pure; pleg calls it and acts on
+// the answer.
 //
-// There are two comparisons, because there are two sources. Lists and
-// SameRecords compare two listings and only say which pods deserve a look.
-// Amend, Items and Compare work on inspected statuses and say what has
-// happened: only they make events, so that a listing that leaves a container
-// out (F60) never ends it.
+// Lists and SameRecords compare two listings and only tell which pods to inspect. Amend,
+// Items and Compare work on inspected statuses and tell what has happened. Only these make
+// events, so a listing that leaves a container out does not end it.
 //
-// Unexplained and OnlyLost look for what the event table does not show: a failure
-// whose reason may come later, and changes of records that are still there.
-//
-// Statements kept: B-176 (containers and sandboxes alike, by ID), B-177 (four
-// states), B-178 (the event table), B-179, B-180 (they follow from the table),
-// B-189 (addresses), F61 (no way back), F62 (unknown values are unknown).
+// Unexplained finds a failure whose reason may come later. OnlyLost finds changes of
+// records that are still there. A state that does not exist counts as unknown, and a
+// container that was seen to exit stays exited.
 package diff

@@ -1,18 +1,16 @@
-// Package echo tells what has happened to a pod from what a failed attempt has left
-// behind. It is pure: package podworkers calls it when the runtime shows a change of a
-// pod whose sync has failed, and ends the backoff only for news.
+// Package echo compares two observations of a pod whose sync failed, and tells whether the
+// change is more than the effect of the failed attempt. Package podworkers ends the backoff
+// only for such a change. The package is pure.
 //
-// A failed attempt leaves records: a sandbox, a container that was created and did
-// not start. The runtime shows them, and that is a change; but it makes the next
-// attempt no more likely to succeed, and an attempt made because of it would leave
-// records again. So these are no news:
+// A failed attempt leaves records: a sandbox, or a container that was created and not
+// started. An attempt made because of them would leave records again. So these changes do
+// not count:
 //
 //   - a sandbox that appears;
 //   - a container that appears and has not been started;
-//   - a record that vanishes and was not running, or ready.
+//   - a record that vanishes and was not running or ready.
 //
-// Everything else is: a container that runs now, or has ended, or has vanished while it
-// ran; what is told anew of one that was there; a sandbox that is not ready any more,
-// or has another address. A call whose reply was lost makes records too; its caller
-// is the one who knows that, and asks for a retry soon by its error.
+// All others count: a container that runs now, has ended, or vanished while it ran; a
+// changed record; a sandbox that is not ready any more or has another address. A call whose
+// reply was lost makes records too; its caller asks for an early retry by its error.
 package echo

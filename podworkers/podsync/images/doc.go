@@ -1,53 +1,34 @@
-// Package images brings the images of containers to the machine and keeps them
-// there as long as they are needed. It stands between many pods that want
-// images at once and the runtime.
+// Package images pulls the images of containers and keeps them while they are needed. It
+// stands between many pods that need images at once and the runtime.
 //
 // # Pulls
 //
-// Whoever calls Pull waits for the image. Those who want the same image with
-// the same credentials share one pull: the first of them makes the call, under
-// its own context, and what comes of it is the answer for all. One that is
-// cancelled leaves, and the next in order takes over; nobody's pull ends for
-// another's cancellation.
+// A caller of Pull waits for the image. Callers that need the same image with the same
+// credentials share one pull: the first makes the call under its own context, and its
+// result is the answer for all. If it is cancelled, the next caller takes over and keeps
+// the place in the queue.
 //
 //	Pull ──▶ joins the pull of its image ──▶ the pull's turn? ──▶ first of it? ──▶ PullImage ──▶ all answered
 //	              └ or makes one, at the end     │ waits            │ waits          │
-//	                of the queue                 └──── left: next takes over ◄──────┘ cancelled
+//	                of the queue                 └─── left: next takes over ◄──────┘ cancelled
 //
-// At most MaxPulls are made at once on the node, and MaxPullsPerRegistry of
-// one registry, in order of arrival: a registry that hangs leaves room for the
-// others. A pull keeps its place when another caller takes it over.
+// At most MaxPulls run at once on the node, and MaxPullsPerRegistry per registry, in order
+// of arrival.
 //
 // # Leases
 //
-// A Lease keeps an image from being removed between the moment somebody has
-// seen that it is there, or has pulled it, and the moment a container's record
-// says that it is in use. It names the image as the pod does; Hold adds what
-// the runtime calls it. Who removes images does so in a Sweep, which is begun
-// before it looks for what is in use:
+// A Lease keeps an image from being removed between the moment it was found or pulled and
+// the moment a container's record refers to it. It names the image as the pod does; Hold
+// adds the runtime's name. A caller that removes images does so in a Sweep, which it begins
+// before it asks which images are in use:
 //
-//	lease first:  the Sweep knows it, or has seen it come: ErrLeased, the image stays.
-//	removal first: Lease waits for its end, and the look that follows shows that it is gone.
-//	               Hold, of another name for it, waits as well and says that a new look is needed.
+//	lease first:   the Sweep knows it: ErrLeased, and the image stays.
+//	removal first: Lease waits for the removal, and the check that follows finds the image missing.
 //
 // # Credentials
 //
-// They come from a Keyring. PullSecrets, the default, reads the Secrets that a
-// pod names, and gives all that cover the image; they are tried one by one, and
-// if there are none the pull is anonymous.
-//
-// # Statements kept
-//
-// IM-1, and of IM-6 the parallel mode. Of part 4: 38 (an image that was just
-// pulled is not removed), 39 (pulls are parallel).
-//
-// # Differences from the kubelet
-//
-//   - Pulls are never one at a time for the whole node, and there is no rate in
-//     pulls per second: what is bounded is how many there are at once, also per
-//     registry.
-//   - Two pods that want one image make one pull of it.
-//   - A present image is used without asking whether the pod's credentials
-//     would have got it (IM-3): a node whose pods do not
-//     trust each other wants the pull policy Always.
+// They come from a Keyring. PullSecrets, the default, reads the Secrets that a pod names.
+// All that cover the image are tried one by one; without any the pull is anonymous. A
+// present image is used without checking the pod's credentials: on a node whose pods do not
+// trust each other, use the pull policy Always.
 package images

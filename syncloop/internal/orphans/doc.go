@@ -1,10 +1,8 @@
-// Package orphans decides how long pods are left alone that an agent before this one
-// has started and that no source names: their manifests may only be late, as on a
-// directory that is mounted after the agent has started.
+// Package orphans decides how long pods of an earlier agent that no source names are left
+// alone. Their manifests may be late, for instance in a directory that is mounted after the
+// agent has started.
 //
-// A pod's grace begins when every source that it may belong to has been heard for the
-// first time. It ends early if another pod needs the pod's full name or one of its
-// host ports. After that nothing is left alone any more, whenever it is seen.
-//
-// The package is pure: time comes as an argument.
+// A pod's grace period begins when every source that it may belong to has delivered once.
+// It ends early if another pod needs the pod's full name or one of its host ports. After
+// that no orphan is left alone. The package is pure: time is an argument.
 package orphans

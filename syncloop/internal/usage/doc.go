@@ -1,9 +1,9 @@
-// Package usage adds up what the pods of a node take of it: resources, host ports
-// and names. The sums are kept while pods come and go, so that no question about
-// them takes time in proportion to the number of pods.
+// Package usage adds up what the pods of a node use: resources, host ports and full names.
+// The sums are updated as pods come and go, so no question takes time in proportion to the
+// number of pods.
 //
-//	Item    what one pod takes
-//	Sums    what several pods take together
+//	Item    what one pod uses
+//	Sums    what several pods use together
 //
-// It is pure: it decides nothing, and has no lock.
+// It is pure and makes no decision.
 package usage

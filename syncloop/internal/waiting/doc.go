@@ -1,20 +1,17 @@
-// Package waiting decides which pods are admitted, which are refused, and which
-// wait because something has to end first.
+// Package waiting decides which pods are admitted, which are rejected, and which wait until
+// other pods have ended.
 //
-// An AdmissionQueue holds three kinds of pods: those that stay, those that are ending, and
-// those that wait, in order of arrival. A pod that arrives is asked about twice:
+// An AdmissionQueue holds three kinds of pods: those that stay, those that are terminating,
+// and those that wait, in order of arrival. A new pod is asked about twice:
 //
-//	beside all three                            admitted: it starts
-//	beside those that stay and those that wait  admitted: it waits; refused: it is refused
+//	with all three                              admitted: it starts
+//	with those that stay and those that wait    admitted: it waits; refused: it is rejected
 //
-// So a pod waits only if the pods that are ending are the reason. Whoever waits
-// counts like a pod that stays: what it needs is reserved, and a later pod, however
-// small, does not get in its way. When something has changed, Review asks about the
-// waiting pods again, in their order.
+// So a pod waits only if terminating pods are the reason. A waiting pod counts like one
+// that stays: what it needs is reserved, and no later pod takes it. When something has
+// changed, Review asks about the waiting pods again, in their order. A pod may have a
+// limit: it is rejected when the pods that it waits for should have ended, plus Margin.
 //
-// A pod may have a limit to its patience. It is refused when the pods that it waits
-// for should have ended, and Margin has passed since then.
-//
-// The package is pure: time comes as an argument, and the question is a function of
-// what the pod would have beside it.
+// The package is pure: time is an argument, and the question is a function of the other
+// pods.
 package waiting

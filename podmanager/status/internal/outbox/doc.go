@@ -1,10 +1,9 @@
-// Package outbox decides in which order the newest word of each pod is sent. It
-// is pure: time is an argument, and sending is for whoever has the Box.
+// Package outbox decides in which order the newest values of pods are sent. It is pure:
+// time is an argument, and the owner of the Box sends.
 //
-//   - Of each pod there is one value, the newest. What was not sent before it
-//     came is not sent any more.
-//   - A pod is not taken again before it is known how its last sending ended.
-//   - What is urgent goes first, and otherwise who has waited longest. One that
-//     is not urgent waits for at most eight that are.
-//   - A pod that is put off waits alone; a newer value does not shorten that.
+//   - There is one value per pod, the newest. A newer value replaces one that was not sent.
+//   - A pod is not taken again before the result of its last sending is known.
+//   - Urgent values go first, then the one that has waited longest. One that is not urgent
+//     waits for at most eight urgent ones.
+//   - A pod that was put off waits alone; a newer value does not shorten that.
 package outbox

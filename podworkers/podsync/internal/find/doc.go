@@ -1,3 +1,3 @@
-// Package find gathers the objects that pods refer to, for those who make
+// Package find reads the objects that pods refer to, for the packages that make
 // environments and volumes of them.
 package find

@@ -1,14 +1,11 @@
-// Package inmemory has volumes that exist in memory only: paths and rules, and no
-// disk. It is for runtimes that have no file system, as that in memory, and for
-// tests of whole nodes, which it leaves as repeatable as they are.
+// Package inmemory has volumes without a disk: they have paths and rules, but no files. It
+// is for runtimes without a file system, such as the one in memory, and for simulations.
 //
-// It accepts what package volumes accepts, looks up the same objects, and fails
-// where they are missing. What only a disk can tell is taken for granted: the
-// type of a hostPath, the size of an emptyDir, links in a subPath.
-//
-// # Contract
+// It accepts what package volumes accepts, looks up the same objects, and fails where they
+// are missing. It does not check what only a disk can tell: the type of a hostPath, the
+// size of an emptyDir, links in a subPath.
 //
 // A Volumes is a podsync.Volumes and a podsync.Files. Its methods may be called
-// concurrently. It starts nothing and does no IO. Termination logs are empty but
-// for those that were given to WriteTerminationLog.
+// concurrently. It starts nothing and does no IO. Termination messages are empty, except
+// those that were given to WriteTerminationLog.
 package inmemory
