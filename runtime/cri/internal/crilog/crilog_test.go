@@ -99,6 +99,17 @@ func TestDecoder_IsBounded(t *testing.T) {
 	assert.Equal(t, 40*len(long)+1, total, "and nothing of it is lost")
 }
 
+// A line of the container is held back up to 1 MiB of it, whole pieces only.
+func TestDecoder_HoldsAMebibyte(t *testing.T) {
+	for size, want := range map[int]int{1 << 19: 0, 1<<19 + 1: 1<<20 + 1} {
+		var d crilog.Decoder
+		out := d.Feed(nil, []byte(at+"stdout P "+strings.Repeat("x", 1<<19)+"\n"))
+		require.Empty(t, out)
+		assert.Len(t, d.Feed(nil, []byte(at+"stdout P "+strings.Repeat("x", size)+"\n")), want)
+		assert.Equal(t, 1<<19+size-want+len("end\n"), len(d.Feed(nil, []byte(at+"stdout F end\n"))), "the rest comes with the end")
+	}
+}
+
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte(at+"stdout P a\n"+at+"stderr F b\n"+at+"stdout F c\ntorn"), 3)
 	f.Add([]byte("\n\n"+at+"stdout F:x \n"), 1)

@@ -18,8 +18,7 @@ type Decoder struct {
 	// Since leaves out the lines that were begun before.
 	Since time.Time
 
-	torn []byte // a line of the file whose end has not come
-	long bool   // and of which no more is read
+	torn []byte // a line of the file whose end has not come, at most maxLine of it
 	open [2]line
 }
 
@@ -32,14 +31,14 @@ type line struct {
 // Feed takes the next bytes of the file, and appends to out the lines that they
 // complete.
 func (d *Decoder) Feed(out, p []byte) []byte {
-	for len(p) > 0 {
+	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
 			d.keep(p)
 			return out
 		}
-		whole := p[:i]
-		if len(d.torn) > 0 || d.long || i > maxLine {
+		whole := p[:min(i, maxLine)]
+		if len(d.torn) != 0 {
 			d.keep(whole)
 			whole = d.torn
 		}
@@ -47,21 +46,16 @@ func (d *Decoder) Feed(out, p []byte) []byte {
 		d.Skip()
 		p = p[i+1:]
 	}
-	return out
 }
 
 // keep remembers the beginning of a line.
 func (d *Decoder) keep(p []byte) {
-	room := maxLine - len(d.torn)
-	if len(p) > room {
-		p, d.long = p[:room], true
-	}
-	d.torn = append(d.torn, p...)
+	d.torn = append(d.torn, p[:min(len(p), maxLine-len(d.torn))]...)
 }
 
 // Skip forgets a line of the file whose end will not come, as another file is
 // read from now on.
-func (d *Decoder) Skip() { d.torn, d.long = d.torn[:0], false }
+func (d *Decoder) Skip() { d.torn = d.torn[:0] }
 
 // End appends what has come of lines whose ends will not come.
 func (d *Decoder) End(out []byte) []byte {
@@ -91,18 +85,25 @@ func (d *Decoder) append(out []byte, e Entry) []byte {
 	if !l.begun {
 		l.begun, l.old = true, e.At.Before(d.Since)
 	}
-	switch {
-	case l.old:
-	case e.Full:
-		out = append(append(append(out, l.held...), e.Text...), '\n')
-	case len(l.held)+len(e.Text) > maxHeld:
-		out = append(append(out, l.held...), e.Text...)
-		l.held = l.held[:0]
-	default:
-		l.held = append(l.held, e.Text...)
+	if !l.old {
+		out = l.append(out, e)
 	}
 	if e.Full {
 		*l = line{held: l.held[:0]}
 	}
+	return out
+}
+
+// append gives a piece with what was held before it, or holds it too.
+func (l *line) append(out []byte, e Entry) []byte {
+	if e.Full {
+		return append(append(append(out, l.held...), e.Text...), '\n')
+	}
+	if len(l.held)+len(e.Text) > maxHeld {
+		out = append(append(out, l.held...), e.Text...)
+		l.held = l.held[:0]
+		return out
+	}
+	l.held = append(l.held, e.Text...)
 	return out
 }
