@@ -45,7 +45,7 @@
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
 //	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
 //	    passive   podworkers/podsync/volumes/inmemory
-//	    kits      podworkers/podworkerstest  runtime/runtimetest
+//	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming

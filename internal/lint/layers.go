@@ -180,6 +180,7 @@ func Podkeel() Codebase {
 			{"podworkers/prober/grpccheck", Edge, Layer4},
 			{"podworkers/podsync/hookhttp", Edge, Layer4},
 			{"runtime/cri", Edge, Layer4},
+			{"podmanager/status/statustest", Kit, Layer4},
 			{"podworkers/podworkerstest", Kit, Layer4},
 			{"runtime/runtimetest", Kit, Layer4},
 

@@ -20,6 +20,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/volumes":          Beta,
 	"podworkers/podsync/volumes/inmemory": Experimental,
 	"podworkers/podworkerstest":           Beta,
+	"podmanager/status/statustest":        Beta,
 	"podworkers/prober":                   Beta,
 	"podworkers/prober/check":             Experimental,
 	"podworkers/prober/grpccheck":         Experimental,

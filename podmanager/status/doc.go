@@ -60,6 +60,5 @@
 // the conditions of others, to skip static pods without a mirror pod, and to delete what
 // may be deleted, for which an Update has Pod and Finished.
 //
-// CheckTransition, CheckStatus and CheckGone check the invariants of published statuses in
-// tests.
+// Package statustest checks the invariants of published statuses in tests.
 package status

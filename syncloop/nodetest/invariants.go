@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podmanager/status/statustest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -72,11 +72,11 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 	case new.Gone:
 		delete(tr.mu.last, state.Pod.UID)
 		if old.Pod != nil {
-			err = status.CheckGone(&old.Pod.Status)
+			err = statustest.CheckGone(&old.Pod.Status)
 		}
 	case new.Version == 0:
 	case old.Pod != nil && old.Version+1 == new.Version && old.StatusEpoch == new.StatusEpoch:
-		err = errors.Join(status.CheckTransition(&old.Pod.Status, &new.Pod.Status), tr.checkOne(new))
+		err = errors.Join(statustest.CheckTransition(&old.Pod.Status, &new.Pod.Status), tr.checkOne(new))
 	default:
 		err = tr.checkOne(new)
 	}
@@ -91,5 +91,5 @@ func (tr *trace) checkOne(state node.PodState) error {
 	if !tr.mu.rules.alike(state.Pod.UID) {
 		return nil
 	}
-	return status.CheckStatus(state.Pod, &state.Pod.Status)
+	return statustest.CheckStatus(state.Pod, &state.Pod.Status)
 }

@@ -1,4 +1,4 @@
-package status
+package statustest
 
 import (
 	"errors"
@@ -9,10 +9,6 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
-
-// The status invariant checker: what must be true of any statuses that are published,
-// whoever made them. It is for tests; each function returns every fault that
-// it finds, joined, or nil.
 
 // CheckTransition checks that new may be published after old (nil if new is
 // the first of its pod, or of a new incarnation of its UID).
@@ -87,7 +83,7 @@ func CheckGone(last *v1.PodStatus) error {
 // verdict joins the faults, if there are any, under the name of the package.
 func verdict(faults ...error) error {
 	if err := errors.Join(faults...); err != nil {
-		return fmt.Errorf("status: %w", err)
+		return fmt.Errorf("statustest: %w", err)
 	}
 	return nil
 }
