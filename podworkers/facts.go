@@ -22,8 +22,12 @@ func (w *Workers) describe(o *UpdatePodOptions, u *lifecycle.Update) error {
 		facts(o.Pod, &u.Facts)
 		if u.Facts.TerminalPhase || o.UpdateType == SyncPodCreate {
 			status, err := w.config.Cache.Get(o.Pod.UID)
-			u.Quiet = err == nil && !status.MayRun()
-			u.Running = status.MayRun()
+			switch {
+			case status.MayRun():
+				u.Runtime = lifecycle.RuntimeRunning
+			case err == nil:
+				u.Runtime = lifecycle.RuntimeStopped
+			}
 		}
 	case o.RunningPod != nil:
 		u.UID, u.Subject = o.RunningPod.UID, lifecycle.RuntimePod

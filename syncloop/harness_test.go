@@ -150,7 +150,7 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 		delete(w.deaf, o.Pod.UID)
 		return podworkers.ErrInvalid
 	}
-	u := lifecycle.Update{Type: o.UpdateType, Quiet: true}
+	u := lifecycle.Update{Type: o.UpdateType, Runtime: lifecycle.RuntimeStopped}
 	if o.Pod == nil {
 		w.note("worker of %s: %s what runs, grace %d, as of %d", o.RunningPod.UID, o.UpdateType,
 			*o.KillPodOptions.PodTerminationGracePeriodSecondsOverride, o.Generation)

@@ -92,10 +92,10 @@ func (t *Table) meet(u *Update, out *Effects) (*record, change) {
 		return r, t.apply(r, u, out)
 	}
 	t.enter(r, &u.Facts)
-	if u.Running {
+	if u.Runtime == RuntimeRunning {
 		r.latches |= observed
 	}
-	if u.Facts.TerminalPhase && u.Quiet {
+	if u.Facts.TerminalPhase && u.Runtime == RuntimeStopped {
 		t.move(r, lifeless, out)
 	}
 	return r, t.apply(r, u, out)

@@ -15,11 +15,11 @@ import (
 // before this one started it: then there is something to stop. The same holds
 // for any pod that is found unwanted.
 func TestUpdate_B065_I34_RunningBefore(t *testing.T) {
-	for _, running := range []bool{false, true} {
+	for state, running := range map[lifecycle.RuntimeState]bool{lifecycle.RuntimeStopped: false, lifecycle.RuntimeRunning: true} {
 		var out lifecycle.Effects
 		table := lifecycle.New()
 		u := lifecycle.Update{
-			UID: "a", Type: lifecycle.SyncPodCreate, Subject: lifecycle.ConfigPod, Running: running,
+			UID: "a", Type: lifecycle.SyncPodCreate, Subject: lifecycle.ConfigPod, Runtime: state,
 			Facts: lifecycle.Facts{FullName: "a_ns", Static: true, SpecGrace: lifecycle.Seconds(20)},
 		}
 		accepted, err := table.Update(u, &out)

@@ -14,7 +14,7 @@ var fuzzInputs = func() []command {
 	} {
 		for _, s := range []string{
 			"create P grace=30", "create P grace=30 status-func", "update P grace=20", "update P", "sync P grace=30",
-			"create P terminal quiet", "create P terminal", "create P deleted deletion=4",
+			"create P terminal stopped", "create P terminal", "create P deleted deletion=4",
 			"update P deleted deletion=9", "update P deleted deletion=0", "update P terminal",
 			"kill P grace=30", "kill P grace=30 status-func override=5", "kill P evict override=0", "kill P evict override=60",
 		} {

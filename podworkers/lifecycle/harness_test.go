@@ -15,7 +15,7 @@ import (
 //
 // Its commands, one per line, words after the verb in any order:
 //
-//	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [quiet]
+//	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [stopped]
 //	                            [override=N] [evict] [status-func]      a config pod
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
 //	start POD        done POD RESULT [late]        due POD
@@ -90,13 +90,16 @@ var updateTypes = map[string]lifecycle.SyncPodType{
 
 func (c command) update(mark, now uint64) lifecycle.Update {
 	u := lifecycle.Update{
-		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", Quiet: c.has("quiet"), AsOf: now,
+		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", AsOf: now,
 		Kill: lifecycle.KillOptions{Evict: c.has("evict"), PodStatusFunc: c.has("status-func"), Grace: c.grace("override")},
 		Facts: lifecycle.Facts{
 			FullName: c.args["static"], Static: c.args["static"] != "", Source: c.args["source"],
 			Deleted: c.has("deleted"), TerminalPhase: c.has("terminal"),
 			SpecGrace: c.grace("grace"), DeletionGrace: c.grace("deletion"),
 		},
+	}
+	if c.has("stopped") {
+		u.Runtime = lifecycle.RuntimeStopped
 	}
 	if c.verb == "orphan" {
 		u.Subject, u.Type, u.Facts = lifecycle.RuntimePod, lifecycle.SyncPodKill, lifecycle.Facts{}

@@ -108,7 +108,7 @@ func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.A
 			}
 			p.known, p.ref = true, a.Ref
 			h.begin(u.UID, number, u.Facts, u.Subject == lifecycle.ConfigPod)
-			p.stopped = u.Facts.TerminalPhase && u.Quiet
+			p.stopped = u.Facts.TerminalPhase && u.Runtime == lifecycle.RuntimeStopped
 		}
 		p.content = a.Generation
 		if u.Subject == lifecycle.ConfigPod {

@@ -91,14 +91,9 @@ type Update struct {
 	// Facts of a ConfigPod.
 	Facts Facts
 	Kill  KillOptions
-	// Quiet: the runtime is known to show no running container and no ready
-	// sandbox of this UID. It matters only when a pod is seen for the first
-	// time and its phase is terminal.
-	Quiet bool
-	// Running: the runtime shows that something of this UID runs or is ready. It matters
-	// only when a pod is seen for the first time: another process started it, and there
-	// is something to stop if it has to end before its first sync.
-	Running bool
+	// Runtime is what the runtime shows of this UID. It matters only when a pod is
+	// seen for the first time.
+	Runtime RuntimeState
 	// Observation: the runtime shows a change of the pod, and that is all that the
 	// update says. It counts for the Type SyncPodSync only. Where the last work of
 	// the pod has failed, Changed decides whether the pod is synced for it.
@@ -107,6 +102,25 @@ type Update struct {
 	// was observed. A pod that was updated later is spared.
 	AsOf uint64
 }
+
+// RuntimeState is what the runtime shows of a UID.
+type RuntimeState uint8
+
+const (
+	// RuntimeUnknown: the runtime could not be asked, or was not.
+	RuntimeUnknown RuntimeState = iota
+	// RuntimeStopped: it shows no running container and no ready sandbox. A pod in a
+	// terminal phase has nothing left to stop.
+	RuntimeStopped
+	// RuntimeRunning: a container runs or a sandbox is ready. Another process started
+	// it, and it has to be stopped if the pod ends before its first sync.
+	RuntimeRunning
+)
+
+var runtimeStateNames = [...]string{RuntimeUnknown: "unknown", RuntimeStopped: "stopped", RuntimeRunning: "running"}
+
+// String returns the name of the state.
+func (s RuntimeState) String() string { return name(runtimeStateNames[:], int(s)) }
 
 // Verdict is what became of an update's content.
 type Verdict uint8

@@ -46,7 +46,7 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	table := lifecycle.New()
 	var out lifecycle.Effects
 	_, err := table.Update(lifecycle.Update{
-		UID: "a", Type: lifecycle.SyncPodKill, Subject: lifecycle.RuntimePod, Quiet: true,
+		UID: "a", Type: lifecycle.SyncPodKill, Subject: lifecycle.RuntimePod, Runtime: lifecycle.RuntimeStopped,
 		Kill: lifecycle.KillOptions{Grace: lifecycle.Seconds(9)},
 		Facts: lifecycle.Facts{
 			TerminalPhase: true, Static: true, FullName: "web", Source: "api",
@@ -78,6 +78,7 @@ func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Resync, lifecycle.RuntimeUnavailable+1)
 	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
 	distinct(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)
+	distinct(t, lifecycle.RuntimeStopped, lifecycle.RuntimeRunning+1)
 	distinct(t, lifecycle.Succeeded, lifecycle.FailedRuntimeUnavailable+1)
 }
 

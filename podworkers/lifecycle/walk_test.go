@@ -15,7 +15,7 @@ func inputs() []string {
 	var list []string
 	for _, uid := range []string{"a", "b"} {
 		for _, s := range []string{
-			"create P static=web source=file grace=30", "update P static=web source=file grace=30", "create P static=web source=file terminal quiet",
+			"create P static=web source=file grace=30", "update P static=web source=file grace=30", "create P static=web source=file terminal stopped",
 			"update P static=web source=file deleted deletion=9", "update P static=web source=file terminal",
 			"kill P static=web source=file grace=30 status-func", "kill P static=web source=file grace=30 evict override=1",
 			"orphan P override=1", "orphan P override=1 asof=mark",
