@@ -72,7 +72,7 @@ func (h *historyGenerator) replies() (list []Reply) {
 		case 2:
 			r.Takes = time.Hour
 		case 3:
-			r.Deaf = true
+			r.IgnoresContext = true
 		case 4:
 			r.Ends = true
 		case 5:

@@ -229,7 +229,7 @@ func TestBubble_OneLife(t *testing.T) {
 
 		tell := func(t podworkers.SyncPodType, version int64) podworkers.UpdatePodOptions {
 			o := podworkers.UpdatePodOptions{UpdateType: t, Pod: Pod("web", Version(version))}
-			trace.Told(o)
+			trace.Updated(o)
 			return o
 		}
 		require.NoError(t, w.UpdatePod(tell(podworkers.SyncPodCreate, 1)))
@@ -314,7 +314,7 @@ func TestBubble_I43_Drain(t *testing.T) {
 func TestBubble_NamesThoseWhoDoNotListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		syncer := NewSyncer(nil)
-		syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
+		syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 		w, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: NewCache(nil)})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

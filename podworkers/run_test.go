@@ -107,8 +107,8 @@ func TestRun_AfterIt(t *testing.T) {
 
 func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
 	node := simulation(t, Config{DrainTimeout: 5 * time.Second})
-	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
-	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, Deaf: true})
+	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
+	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, IgnoresContext: true})
 	node.Syncer.Script("fine", syncPod, Reply{Takes: time.Hour})
 	node.Create(Pod("mad"))
 	node.RunUntilIdle()
@@ -126,7 +126,7 @@ func TestRun_NamesThoseWhoDoNotListen(t *testing.T) {
 
 func TestRun_WaitsForEverIfToldSo(t *testing.T) {
 	node := simulation(t, Config{DrainTimeout: -1})
-	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, Deaf: true})
+	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("deaf"))
 	node.RunUntilIdle()
 	node.Stop()
@@ -223,7 +223,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 			return c
 		}, podworkers.ErrStopped},
 		"stopped while deaf": {func(n *Stepper) *podworkers.Completion {
-			n.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true, Deaf: true})
+			n.Syncer.Script("a", syncTerminatingPod, Reply{Blocks: true, IgnoresContext: true})
 			n.Create(Pod("a"))
 			n.RunUntilIdle()
 			c := n.Kill(Pod("a"))

@@ -167,7 +167,7 @@ func traceOf(events []Event) *Trace {
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, grace(node, 1, time.Hour))
-	node.Syncer.Script("b", syncPod, Reply{Blocks: true, Deaf: true})
+	node.Syncer.Script("b", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	node.Create(Pod("b"))

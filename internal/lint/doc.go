@@ -22,6 +22,7 @@
 //	example      a runnable example calls each exported constructor
 //	global       no init, no global state, no exit outside programs
 //	doc          every package and every exported name has a comment
+//	term         exported names and their comments use standard words (terms.go)
 //	sleep        no test sleeps or polls, except in virtual time
 //	leak         tests fail if a goroutine is left
 //	files        only internal/osfile opens directories and removes trees

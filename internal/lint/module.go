@@ -215,6 +215,7 @@ func rules() map[string]func(*findings, Codebase) {
 		"ruletable":   ruleTables,
 		"contract":    contracts,
 		"size":        sizes,
+		"term":        terms,
 	}
 }
 

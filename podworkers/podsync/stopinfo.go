@@ -24,10 +24,10 @@ const (
 	AnnotationPreStopHandler = "io.kubernetes.container.preStopHandler"
 	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
 	AnnotationPorts = "io.kubernetes.container.ports"
-	// AnnotationTerminationMessagePath is where it leaves its termination message. Like the
-	// next one it is written for others, who know it from the kubelet, and not read
-	// here: an orphan has nobody to hear its termination message, and of any other pod the
-	// spec says it.
+	// AnnotationTerminationMessagePath is the path of its termination message. Like the
+	// next one it is written for other tools that know it from the kubelet. It is not
+	// read here: no status is published for an orphan, and for any other pod the spec
+	// has the path.
 	AnnotationTerminationMessagePath = "io.kubernetes.container.terminationMessagePath"
 	// AnnotationTerminationMessagePolicy says what stands in for them, for others.
 	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"

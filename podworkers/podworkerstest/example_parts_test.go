@@ -103,7 +103,7 @@ func ExampleNewTrace() {
 // What a trace must keep, and what it says if it does not.
 func ExampleRules_Check() {
 	err := podworkerstest.Rules{}.Check([]podworkerstest.Event{
-		{What: podworkerstest.Told, UID: "web", Type: podworkers.SyncPodCreate},
+		{What: podworkerstest.Updated, UID: "web", Type: podworkers.SyncPodCreate},
 		{What: podworkerstest.Begun, UID: "web", Incarnation: 1, Method: lifecycle.SyncPod},
 		{What: podworkerstest.Begun, UID: "web", Incarnation: 1, Method: lifecycle.SyncPod},
 	})

@@ -109,7 +109,7 @@ func (c *checker) pod(uid types.UID) *history {
 
 func (c *checker) see(e Event) {
 	switch e.What {
-	case Told:
+	case Updated:
 		c.tell(e)
 	case Begun:
 		c.begin(e)

@@ -38,8 +38,8 @@ func entered(phase lifecycle.Phase) Event {
 }
 
 var (
-	created = Event{What: Told, UID: "a", Type: podworkers.SyncPodCreate}
-	killed  = Event{What: Told, UID: "a", Type: podworkers.SyncPodKill}
+	created = Event{What: Updated, UID: "a", Type: podworkers.SyncPodCreate}
+	killed  = Event{What: Updated, UID: "a", Type: podworkers.SyncPodKill}
 	boom    = errors.New("boom")
 )
 
@@ -54,8 +54,8 @@ func after(events []Event, e ...Event) []Event { return append(events, e...) }
 
 // Every rule has a trace that breaks it, and nothing else.
 func TestRules_EachIsNoticed(t *testing.T) {
-	static := Event{What: Told, UID: "a", FullName: "web_default"}
-	twin := Event{What: Told, UID: "b", FullName: "web_default"}
+	static := Event{What: Updated, UID: "a", FullName: "web_default"}
+	twin := Event{What: Updated, UID: "b", FullName: "web_default"}
 	for rule, events := range map[string][]Event{
 		"I1":       {created, begun(lifecycle.SyncPod), begun(lifecycle.SyncPod)},
 		"I2":       {created, entered(lifecycle.Terminating), begun(lifecycle.SyncPod)},
@@ -71,7 +71,7 @@ func TestRules_EachIsNoticed(t *testing.T) {
 		"I11":     {static, begun(lifecycle.SyncPod), twin, {What: Begun, UID: "b", Incarnation: 1, Method: lifecycle.SyncPod}},
 		"I13":     after(synced(), created, life(2, begun(lifecycle.SyncPod))),
 		"I13 old": {created, life(2, begun(lifecycle.SyncPod)), ended(lifecycle.SyncPod, nil), killed, entered(lifecycle.Terminating)},
-		"I14":     {{What: Told, UID: "a", Running: true, Type: podworkers.SyncPodKill}, begun(lifecycle.SyncPod)},
+		"I14":     {{What: Updated, UID: "a", Running: true, Type: podworkers.SyncPodKill}, begun(lifecycle.SyncPod)},
 		"I17":     {created, begun(lifecycle.SyncPod), ended(lifecycle.SyncPod, boom), at(time.Second, begun(lifecycle.SyncPod))},
 		"I17 ok":  after(synced(), at(59*time.Second, begun(lifecycle.SyncPod))),
 		"I21":     {created, begun(lifecycle.SyncPod), {What: Forgotten, UID: "a"}},
@@ -115,11 +115,11 @@ func TestTrace_Format(t *testing.T) {
 `, Format([]Event{
 		version(1, created),
 		version(1, Event{What: Begun, UID: "a", Incarnation: 1, Method: lifecycle.SyncPod, Type: podworkers.SyncPodCreate}),
-		at(time.Second, within(3, Event{What: Told, UID: "web", Type: podworkers.SyncPodKill, Running: true})),
+		at(time.Second, within(3, Event{What: Updated, UID: "web", Type: podworkers.SyncPodKill, Running: true})),
 		at(2*time.Second, version(1, Event{What: Ended, UID: "a", Incarnation: 1, Method: lifecycle.SyncPod, Type: podworkers.SyncPodCreate, Err: boom})),
 		at(2*time.Second, Event{What: Begun, UID: "a", Incarnation: 2, Method: lifecycle.SyncPod, Type: podworkers.SyncPodCreate}),
 		at(2*time.Second, Event{What: Ended, UID: "a", Incarnation: 2, Method: lifecycle.SyncPod, Type: podworkers.SyncPodCreate, Ends: true}),
-		at(2*time.Second, Event{What: Housekeeping, Wanted: []types.UID{"a"}}),
+		at(2*time.Second, Event{What: Housekeeping, Desired: []types.UID{"a"}}),
 		at(2*time.Second, Event{What: Refused, UID: "a", Err: boom}),
 		at(2*time.Second, Event{What: Stopped}),
 		at(2*time.Second, Event{What: Crashed}),

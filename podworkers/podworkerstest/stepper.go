@@ -127,7 +127,7 @@ func (s *Stepper) tell(t podworkers.SyncPodType, pods []*v1.Pod) {
 // UpdatePod is Workers.UpdatePod with a line in the trace, and one more if the
 // update is refused.
 func (s *Stepper) UpdatePod(o podworkers.UpdatePodOptions) error {
-	s.Trace.Told(o)
+	s.Trace.Updated(o)
 	err := s.Workers.UpdatePod(o)
 	if err != nil {
 		s.Trace.Add(Event{What: Refused, UID: told(o).UID, Err: err})
@@ -157,7 +157,7 @@ func (s *Stepper) KillRunning(running *runtime.Pod) *podworkers.Completion {
 // KillPod is Workers.Kill with a line in the trace.
 func (s *Stepper) KillPod(o podworkers.UpdatePodOptions) *podworkers.Completion {
 	o.UpdateType = podworkers.SyncPodKill
-	s.Trace.Told(o)
+	s.Trace.Updated(o)
 	return s.Workers.Kill(o)
 }
 
@@ -167,7 +167,7 @@ func (s *Stepper) SyncKnown(wanted ...*v1.Pod) map[types.UID]podworkers.PodWorke
 	e := Event{What: Housekeeping}
 	for _, pod := range wanted {
 		if pod != nil {
-			e.Wanted = append(e.Wanted, pod.UID)
+			e.Desired = append(e.Desired, pod.UID)
 		}
 	}
 	s.Trace.Add(e)

@@ -26,9 +26,9 @@ type Reply struct {
 	Takes time.Duration
 	// Blocks makes the call wait for its context's end.
 	Blocks bool
-	// Deaf makes the call ignore its context: with Takes it takes its time,
+	// IgnoresContext makes the call ignore its context: with Takes it takes its time,
 	// with Blocks it waits for Syncer.Release.
-	Deaf bool
+	IgnoresContext bool
 	// Panic, if not nil, is what the call then panics with.
 	Panic any
 	// Ends says that the pod has come to its own end; SyncPod only.
@@ -164,11 +164,11 @@ func (s *Syncer) wait(ctx context.Context, r Reply) error {
 	s.mu.Lock()
 	t, released := s.mu.executor, s.mu.released
 	s.mu.Unlock()
-	if r.Deaf {
+	if r.IgnoresContext {
 		ctx = executor.Detach(ctx)
 	}
 	switch {
-	case r.Blocks && r.Deaf:
+	case r.Blocks && r.IgnoresContext:
 		return released.Wait(ctx)
 	case r.Blocks:
 		return t.NewLatch().Wait(ctx)

@@ -22,8 +22,8 @@ import (
 type What uint8
 
 const (
-	// Told: the workers were given an update.
-	Told What = iota + 1
+	// Updated: the workers were given an update.
+	Updated What = iota + 1
 	// Refused: they answered with an error.
 	Refused
 	// Begun: a call of the syncer began.
@@ -48,16 +48,16 @@ type Event struct {
 	What        What
 	UID         types.UID              // empty for events of the whole node
 	Incarnation uint64                 // Begun, Ended, Entered
-	Type        podworkers.SyncPodType // Told; Begun and Ended of a SyncPod
+	Type        podworkers.SyncPodType // Updated; Begun and Ended of a SyncPod
 	Method      lifecycle.Kind         // Begun, Ended
-	Grace       lifecycle.Grace        // Begun and Ended of a SyncTerminatingPod; Told
+	Grace       lifecycle.Grace        // Begun and Ended of a SyncTerminatingPod; Updated
 	Phase       lifecycle.Phase        // Entered
-	Version     int64                  // of the content: Told, Begun, Ended
-	FullName    string                 // Told: of a static pod
-	Running     bool                   // Told: the pod is one that only the runtime shows
+	Version     int64                  // of the content: Updated, Begun, Ended
+	FullName    string                 // Updated: of a static pod
+	Running     bool                   // Updated: the pod is one that only the runtime shows
 	Ends        bool                   // Ended: the pod has come to its own end
 	Err         error                  // Ended, Refused
-	Wanted      []types.UID            // Housekeeping
+	Desired     []types.UID            // Housekeeping
 }
 
 // Trace remembers what happens to pods, in order. It is safe for concurrent
@@ -87,12 +87,12 @@ func (t *Trace) Add(e Event) {
 	t.mu.events = append(t.mu.events, e)
 }
 
-// Told writes the line of an update that the workers are about to be given.
-func (t *Trace) Told(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
+// Updated writes the line of an update that the workers are about to be given.
+func (t *Trace) Updated(o podworkers.UpdatePodOptions) { t.Add(told(o)) }
 
 // told is the line of an update.
 func told(o podworkers.UpdatePodOptions) Event {
-	e := Event{What: Told, Type: o.UpdateType}
+	e := Event{What: Updated, Type: o.UpdateType}
 	switch {
 	case o.Pod != nil:
 		e.UID, e.Version = o.Pod.UID, o.Pod.Generation
@@ -234,7 +234,7 @@ func podColumn(e Event) string {
 
 func (e Event) text() string {
 	switch e.What {
-	case Told:
+	case Updated:
 		return e.told()
 	case Refused:
 		return fmt.Sprintf("refused: %v", e.Err)
@@ -245,7 +245,7 @@ func (e Event) text() string {
 	case Entered:
 		return "is " + e.Phase.String()
 	case Housekeeping:
-		return fmt.Sprintf("wanted: %v", e.Wanted)
+		return fmt.Sprintf("wanted: %v", e.Desired)
 	case Forgotten:
 		return "is forgotten"
 	case Crashed:

@@ -250,7 +250,7 @@ func TestStepper_AScriptedPanicFailsNothing(t *testing.T) {
 
 func TestStepper_AWaitThatCannotEndFailsTheTest(t *testing.T) {
 	f := fails(Config{}, func(node *Stepper) {
-		node.Syncer.Script("a", lifecycle.SyncTerminatingPod, Reply{Blocks: true, Deaf: true})
+		node.Syncer.Script("a", lifecycle.SyncTerminatingPod, Reply{Blocks: true, IgnoresContext: true})
 		create(node)
 		_ = node.Kill(Pod("a")).Wait(context.Background())
 	})

@@ -14,7 +14,7 @@ var contextCases = []Case{
 }
 
 func contextEnded(b *bench) {
-	ref, sandbox, id := b.run(b.h.Deaf)
+	ref, sandbox, id := b.run(b.h.IgnoreTerm)
 	create := b.containerRequest(ref, sandbox, "other", 0, b.h.Forever)
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()

@@ -47,15 +47,15 @@ type Harness struct {
 	// Forever runs until it is stopped and ends with 143 on TERM. Nil is a
 	// shell script.
 	Forever []string
-	// Deaf runs until it is killed: it ignores TERM. Nil is a shell script.
-	Deaf []string
-	// Ready reports whether a container that runs Forever or Deaf has set its
+	// IgnoreTerm runs until it is killed: it ignores TERM. Nil is a shell script.
+	IgnoreTerm []string
+	// Ready reports whether a container that runs Forever or IgnoreTerm has set its
 	// traps, so that TERM finds them. It is called every 50 ms after the start
 	// until it returns true; its error fails the case, and so does WaitTimeout
 	// without true. Nil: the shell scripts print a line "ready" and make the
 	// file /tmp/ready, and the cases look for the line if the runtime is a
 	// LogReader, else for the file if it is an Execer. Where neither works, or
-	// Forever and Deaf are commands of yours, the cases wait for HeadStart.
+	// Forever and IgnoreTerm are commands of yours, the cases wait for HeadStart.
 	Ready func(ctx context.Context, containerID string) (bool, error)
 	// HeadStart is how long a container gets to set its traps where nothing
 	// tells that it has. A container that ends as one without traps does is
@@ -100,7 +100,7 @@ type Harness struct {
 	// with the reason. A name that no case has fails every case.
 	Skip map[string]string
 
-	// scripted: Forever, or Deaf, is the suite's own script.
+	// scripted: Forever, or IgnoreTerm, is the suite's own script.
 	scriptedForever, scriptedDeaf bool
 }
 
@@ -128,8 +128,8 @@ func (h *Harness) completeCommands() {
 		h.Forever = []string{"sh", "-c", "trap 'exit 143' TERM; " + sayReady + "while true; do sleep 1; done"}
 		h.scriptedForever = true
 	}
-	if h.Deaf == nil {
-		h.Deaf = []string{"sh", "-c", "trap '' TERM; " + sayReady + "while true; do sleep 1; done"}
+	if h.IgnoreTerm == nil {
+		h.IgnoreTerm = []string{"sh", "-c", "trap '' TERM; " + sayReady + "while true; do sleep 1; done"}
 		h.scriptedDeaf = true
 	}
 	if h.Exit == nil {

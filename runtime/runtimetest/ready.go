@@ -39,7 +39,7 @@ func (b *bench) runForever() (ref runtime.PodRef, sandbox, id string) {
 // runDeaf is a container that ignores TERM, in a new pod.
 func (b *bench) runDeaf() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
-	ref, sandbox, id = b.run(b.h.Deaf)
+	ref, sandbox, id = b.run(b.h.IgnoreTerm)
 	b.must(b.awaitReady(id, b.h.scriptedDeaf), "waiting for the container")
 	return ref, sandbox, id
 }

@@ -62,7 +62,7 @@ func sandboxAddress(b *bench) {
 }
 
 func sandboxStop(b *bench) {
-	ref, sandbox, id := b.run(b.h.Deaf)
+	ref, sandbox, id := b.run(b.h.IgnoreTerm)
 	second := b.create(ref, sandbox, "second", 0, b.h.Forever)
 	b.start(second)
 	b.must(b.stopSandbox(sandbox), "StopSandbox")
@@ -101,7 +101,7 @@ func sandboxStoppedStartsNothing(b *bench) {
 }
 
 func sandboxRemove(b *bench) {
-	ref, sandbox, id := b.run(b.h.Deaf)
+	ref, sandbox, id := b.run(b.h.IgnoreTerm)
 	b.must(b.removeSandbox(sandbox), "RemoveSandbox")
 	st := b.status(ref)
 	b.check(len(st.Sandboxes) == 0 && len(st.Containers) == 0, "%d sandboxes and %d containers are left", len(st.Sandboxes), len(st.Containers))

@@ -35,7 +35,7 @@ func stopKill(b *bench) {
 }
 
 func stopNoGrace(b *bench) {
-	ref, _, id := b.run(b.h.Deaf)
+	ref, _, id := b.run(b.h.IgnoreTerm)
 	took := b.timed(func() { b.must(b.stop(id, 0), "StopContainer") })
 	b.killed(ref, id)
 	b.check(took <= b.h.Slack, "it took %s", took)
@@ -93,7 +93,7 @@ func (b *bench) timed(f func()) time.Duration {
 	return b.executor.Now().Sub(began)
 }
 
-// killed checks that a container that runs Deaf was.
+// killed checks that a container that runs IgnoreTerm was.
 func (b *bench) killed(ref runtime.PodRef, id string) {
 	b.Helper()
 	c := b.container(ref, id)

@@ -13,11 +13,11 @@ import (
 // and may be called before and after Run as well.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
-	f.Pod, f.Wanted = n.manager.GetPodByUID(uid)
+	f.Pod, f.Desired = n.manager.GetPodByUID(uid)
 	n.historyStore.tell(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
-	if !f.Wanted && !f.Worker.Known && !shown {
+	if !f.Desired && !f.Worker.Known && !shown {
 		return explain.Explanation{}, false
 	}
 	if f.Pod == nil {
@@ -29,7 +29,7 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	if d, ok := n.handlers.Deferred(uid); ok {
 		f.Deferred, f.DeferredUntil = d.Message, d.Until
 	}
-	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Wanted && !f.Worker.Known {
+	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Desired && !f.Worker.Known {
 		f.EndAt = e.EndAt
 	}
 	if status, ok := n.status.GetPodStatus(uid); ok {
@@ -70,7 +70,7 @@ func (n *Node) situation() explain.Node {
 func (n *Node) outlook(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{
-		Known: view.Known(), Phase: view.Phase().String(), Life: view.Incarnation(),
+		Known: view.Known(), Phase: view.Phase().String(), Incarnation: view.Incarnation(),
 		Deleted: view.Deleted(), Evicted: view.Evicted(),
 		AwaitsName: view.AwaitsFullName(), PreviousIncarnation: view.RestartRequested(),
 		Step: outlook.Step.String(), NextAt: outlook.NextAt,

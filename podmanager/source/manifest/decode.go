@@ -22,8 +22,8 @@ const maxMemory = 32 << 20
 // each a Pod, a PodList or a List of pods. They get the defaults of [Default]
 // and are checked by [Validate]. One fault rejects everything, and the error is
 // [Faults] with all of them, or ErrEmpty if there is no document. It keeps
-// nothing and may be called from anywhere, also by those who hand the pods over
-// to somebody else than this source. The bounds of a file are those of the source.
+// nothing and may be called from anywhere, also without a Source. The size and number
+// of files are bounded by a Source only.
 func Decode(data []byte) ([]*v1.Pod, error) {
 	docs, _, faults, err := decode(data)
 	if err != nil {

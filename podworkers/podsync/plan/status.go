@@ -59,8 +59,8 @@ type Reason struct {
 }
 
 // Status says what is true of a pod: phase, conditions and containers. It
-// changes nothing of its input, and shares Old with it and nothing else that
-// anybody writes to.
+// changes nothing of its input, and its result shares nothing with the input but the
+// lists of Old.
 func Status(in StatusInput) v1.PodStatus {
 	s := Containers(in)
 	Conclude(in, &s)

@@ -7,7 +7,7 @@ import (
 )
 
 // Observed is what is known of a pod beyond the statuses of its containers. The zero
-// value is a pod without a sandbox that nobody has asked to end.
+// value is a pod that has no sandbox and is not ending.
 type Observed struct {
 	// SandboxReady says that containers can run in the pod's sandbox. Where there are
 	// no sandboxes it is that the pod's network is set up.

@@ -16,7 +16,7 @@ func Explain(f Facts) Explanation {
 	e := Explanation{
 		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
 		Phase: f.phase(), Reason: line(f.Status.Reason), Message: line(f.Status.Message),
-		Worker: "none", Life: f.Worker.Life, Next: f.next(),
+		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.next(),
 		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
 	}
 	e.Probes = f.probes(e.Containers)

@@ -22,9 +22,9 @@ type Explanation struct {
 	Message  string      `json:"message,omitempty"`
 	// Worker is the phase of the pod's worker, "none" without one; Incarnation counts
 	// the incarnations of the UID; Doing is what the worker does now.
-	Worker string `json:"worker"`
-	Life   uint64 `json:"life,omitempty"`
-	Doing  string `json:"doing,omitempty"`
+	Worker      string `json:"worker"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
+	Doing       string `json:"doing,omitempty"`
 	// Waits is everything that is waited for, the nearest cause first. A pod
 	// that is as it should be waits for nothing.
 	Waits []string `json:"waits,omitempty"`

@@ -11,9 +11,9 @@ import (
 // Facts are what a node knows of one pod at one moment. They are only read.
 type Facts struct {
 	Now time.Time
-	// Pod is the desired pod. Of a pod that is not Wanted the names are enough.
-	Pod    *v1.Pod
-	Wanted bool
+	// Pod is the desired pod. Of a pod that is not Desired the names are enough.
+	Pod     *v1.Pod
+	Desired bool
 	// Status is the newest status; nil: nothing has been said of it.
 	Status *v1.PodStatus
 	// Runtime is the newest observation; nil: there is none.
@@ -45,8 +45,8 @@ type Facts struct {
 type Worker struct {
 	Known bool // there is one
 	// Phase is where the pod is in its life: Syncing and so on.
-	Phase string
-	Life  uint64 // of the UID
+	Phase       string
+	Incarnation uint64 // of the UID
 	// Deleted: the pod is no longer desired. Evicted: it was evicted.
 	Deleted, Evicted bool
 	// Grace, in seconds, is that of the end; nil until the pod has to.

@@ -76,13 +76,13 @@ func TestStories_TableTwo(t *testing.T) {
 
 func story(t *testing.T, d *datadriven.TestData) string {
 	w := &harness{t: t, f: explain.Facts{
-		Now: now, Wanted: true,
+		Now: now, Desired: true,
 		Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u"},
 			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "a"}}},
 		},
 		Runtime: &runtime.PodStatus{},
-		Worker:  explain.Worker{Known: true, Phase: "sync", Life: 1, Step: explain.Resting},
+		Worker:  explain.Worker{Known: true, Phase: "sync", Incarnation: 1, Step: explain.Resting},
 		Held:    map[string]time.Time{},
 	}}
 	for line := range strings.Lines(d.Input) {
@@ -209,7 +209,7 @@ func (w *harness) pod(flags map[string]string) {
 	if n, err := strconv.ParseInt(flags["deadline"], 10, 64); err == nil {
 		spec.ActiveDeadlineSeconds = &n
 	}
-	w.f.Wanted = flags["unwanted"] == ""
+	w.f.Desired = flags["unwanted"] == ""
 }
 
 func comma(r rune) bool { return r == ',' }

@@ -89,8 +89,8 @@ func (e *Explanation) section(b *strings.Builder, title string, n int, item func
 
 func (e *Explanation) worker() string {
 	s := e.Worker
-	if e.Life > 0 {
-		s += fmt.Sprintf(", life %d", e.Life)
+	if e.Incarnation > 0 {
+		s += fmt.Sprintf(", incarnation %d", e.Incarnation)
 	}
 	if e.Doing != "" {
 		s += ", " + e.Doing

@@ -16,7 +16,7 @@ import (
 
 // rejected: the pod was refused when it came. It stays desired and has no worker.
 func (f *Facts) rejected() bool {
-	return f.Wanted && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
+	return f.Desired && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
 }
 
 func (f *Facts) rejection() string {
@@ -52,7 +52,7 @@ func (f *Facts) outside() (waits []string) {
 		waits = append(waits, "the node does not run")
 	case !f.Worker.Known && len(f.Node.Unheard) > 0:
 		waits = append(waits, f.unheard())
-	case !f.Worker.Known && !f.Wanted:
+	case !f.Worker.Known && !f.Desired:
 		waits = append(waits, "nobody wants it, and what is left of it is being removed")
 	case f.Deferred != "":
 	case !f.Worker.Known && f.Node.Draining:
@@ -78,7 +78,7 @@ func (f *Facts) outside() (waits []string) {
 // about pods that nobody has named.
 func (f *Facts) unheard() string {
 	sources := strings.Join(f.Node.Unheard, ", ")
-	if f.Wanted {
+	if f.Desired {
 		return "all sources have to be heard first, and there is nothing yet of " + sources
 	}
 	return "nobody has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources

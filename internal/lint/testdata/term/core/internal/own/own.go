@@ -1,0 +1,4 @@
+package own
+
+// Bottle is for nobody outside.
+type Bottle int
