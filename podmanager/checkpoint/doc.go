@@ -19,7 +19,7 @@
 //
 // Save returns when the file is complete on disk and in its place; after a power failure
 // there is the old file or the new one. Drop is for a UID that begins a new incarnation,
-// and Remove for one that nobody needs; package gc finds the latter with Pods. A Save that
+// and Remove for one that is not needed any more; package gc finds the latter with Pods. A Save that
 // fails is not repeated here; package node does that.
 //
 // A file has at most MaxSize bytes: a larger status is kept without its containers. At most

@@ -26,7 +26,7 @@
 //
 //   - A probe that is known keeps the settings with which it was first added.
 //   - Results are delivered to a function that must not block, in order, each once.
-//   - A check that nobody needs any more is cancelled. A check that ignores the end of its
+//   - A check whose result is not needed any more is cancelled. A check that ignores the end of its
 //     context keeps its place, and its probe is not made again meanwhile. It delays the end
 //     of Run by Config.DrainTimeout at most, and Run's error names it.
 //   - A missed tick is left out. After the process was stopped for more than three seconds,

@@ -15,7 +15,7 @@
 // labels say. Lists ask for one owner's records. A call that names an ID of another owner
 // returns ErrForeign. So two agents on one runtime do not see each other, and nothing of a
 // kubelet is touched. A kubelet knows no owners and ends the pods of this package. Images
-// belong to everybody. OwnerFile keeps an owner's name.
+// have no owner. OwnerFile keeps an owner's name.
 //
 // Labels, log paths and names of sandboxes are the kubelet's, so tools show pods as usual.
 // Directories for logs are created here, because CRI leaves them to its clients.
