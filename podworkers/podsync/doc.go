@@ -24,11 +24,10 @@
 //
 // # Cancellation
 //
-// The end of a context ends waits: the grace period of a kill, a pull, a probe of the
-// status. It does not cut short a call that creates, starts or removes something;
-// Config.CallTimeout bounds those. A kill that was cut short is continued by the next call,
-// with its shorter grace period. No slot of the workers is held while containers stop or an
-// image is pulled.
+// The end of a context ends waits: the grace period of a kill, a pull, an inspection. It
+// does not cut short a call that creates, starts or removes something; Config.CallTimeout
+// bounds those. A kill that was cut short is continued by the next call, with its shorter
+// grace period. No slot of the workers is held while containers stop or an image is pulled.
 //
 // # How a container is stopped
 //
