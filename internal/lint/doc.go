@@ -22,7 +22,6 @@
 //	example      a runnable example calls each exported constructor
 //	global       no init, no global state, no exit outside programs
 //	doc          every package and every exported name has a comment
-//	term         exported names and their comments use standard words (terms.go)
 //	sleep        no test sleeps or polls, except in virtual time
 //	leak         tests fail if a goroutine is left
 //	files        only internal/osfile opens directories and removes trees
@@ -30,6 +29,7 @@
 //	ruletable    RULES.md has every id that its package cites, and its tests
 //	contract     a package comment has at most 80 lines and no ids
 //	size         files and functions are bounded
+//	term         exported names and their comments use standard words (terms.go)
 //
 // # Layers
 //
@@ -46,7 +46,7 @@
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
 //	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
 //	    passive   podworkers/podsync/volumes/inmemory
-//	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
+//	    kits      podmanager/status/statustest  podworkers/podworkerstest  runtime/runtimetest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
