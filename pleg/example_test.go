@@ -9,7 +9,6 @@ import (
 
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/memory"
 )
 
 // onePod is the smallest runtime there is.
@@ -55,51 +54,4 @@ func ExampleNew() {
 	// [{web ContainerStarted}] <nil>
 	// [] <nil>
 	// [{web ContainerDied}] <nil>
-}
-
-// Look at a runtime once, and again after something has been done.
-func ExamplePLEG_Relist() {
-	ctx := context.Background()
-	rt := memory.New(memory.Config{})
-	p, err := pleg.New(pleg.Config{Runtime: rt})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	changes := p.Subscribe(nil)
-
-	pod := runtime.PodRef{UID: "1", Name: "web", Namespace: "default"}
-	sandbox, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
-	fmt.Println(err, p.Relist(ctx), changes.TakeAll(nil))
-
-	err = rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox})
-	fmt.Println(err, p.Relist(ctx), changes.TakeAll(nil))
-	// Output:
-	// <nil> <nil> [{1 ContainerStarted}]
-	// <nil> <nil> [{1 ContainerDied}]
-}
-
-// Whoever has changed a pod waits for an observation begun after that.
-func ExamplePLEG_NewerThan() {
-	node := &onePod{}
-	p, err := pleg.New(pleg.Config{Runtime: node})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- p.Run(ctx) }()
-
-	node.exited.Store(true) // What a sync does.
-	p.RequestRelist("web")
-	mark := p.Mark()
-	status, err := p.NewerThan(ctx, "web", mark) // Where the next one begins.
-	fmt.Println(status.Containers[0].State, err)
-
-	cancel()
-	fmt.Println(<-ended)
-	// Output:
-	// exited <nil>
-	// <nil>
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // actions are what must be done after the lock is released: they run code of
@@ -62,7 +61,8 @@ func (w *Workers) applyLocked(act *actions, v *verdict) {
 		case lifecycle.OpRequeue:
 			w.requeueLocked(act, e, v)
 		case lifecycle.OpUnqueue:
-			w.queue.Remove(e.UID)
+			w.mu.queue.Remove(e.UID)
+			act.timer = act.timer || w.mu.queue.err != nil
 		default:
 			w.effectLocked(act, e)
 		}
@@ -108,26 +108,13 @@ func (w *Workers) wakeLocked(act *actions, run func()) {
 	}
 }
 
-// outcomes translates the table's classes into the queue's.
-var outcomes = [...]workqueue.Outcome{
-	lifecycle.Resync:             workqueue.Succeeded,
-	lifecycle.Backoff:            workqueue.Failed,
-	lifecycle.Transient:          workqueue.FailedTransiently,
-	lifecycle.Asked:              workqueue.BackedOff,
-	lifecycle.RuntimeUnavailable: workqueue.Failed,
-}
-
 // requeueLocked puts the pod's one entry into the queue. Run is disturbed only
 // if it sleeps for longer than that.
 func (w *Workers) requeueLocked(act *actions, e *lifecycle.Effect, v *verdict) {
-	how := outcomes[e.Class]
-	if e.Class == lifecycle.RuntimeUnavailable && !v.at.IsZero() {
-		how = workqueue.BackedOff
-	}
 	retry := w.config.Retry.Rising(w.recordLocked(e.Ref).transients - 1)
-	due := v.now.Add(retry.Delay(how, v.now, v.at, v.random))
-	w.queue.EnqueueAt(e.UID, due)
-	if w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
+	due := v.now.Add(retry.Delay(e.Class, v.now, v.at, v.random))
+	w.mu.queue.EnqueueAt(e.UID, due)
+	if w.mu.queue.err != nil || w.mu.alarm.IsZero() || due.Before(w.mu.alarm) {
 		w.mu.alarm = due
 		act.timer = true
 	}

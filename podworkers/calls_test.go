@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 func TestRetry_B099_B102_TheErrorSaysWhen(t *testing.T) {
@@ -392,7 +392,7 @@ func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
 }
 
 func TestConfig_RetryIsUsed(t *testing.T) {
-	node := simulation(t, Config{Retry: workqueue.Policy{Resync: 5 * time.Second}})
+	node := simulation(t, Config{Retry: backoff.Retry{Resync: 5 * time.Second}})
 	node.Create(Pod("a"))
 	node.Advance(20 * time.Second)
 	assert.Len(t, uidsOf(node), 5)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
@@ -29,7 +30,10 @@ type Config struct {
 	// a look at each pod that failed because the runtime could not be asked.
 	Cache statusCache
 	// Retry is how long to wait after a sync; zero fields are the kubelet's.
-	Retry workqueue.Policy
+	Retry backoff.Retry
+	// Queue holds when each pod is retried; nil is a workqueue.Queue. It belongs to these
+	// Workers alone, which call it under their lock.
+	Queue workqueue.WorkQueue
 	// MaxSyncs bounds how many SyncPod calls run at once, MaxTerminations how
 	// many calls of the other three, each first come first served; 0 is no
 	// bound. A slot is held during the call only, and not in WithoutSlot.
@@ -109,6 +113,9 @@ func (c *Config) complete() error {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
+	}
+	if c.Queue == nil {
+		c.Queue = workqueue.New(workqueue.Config{Clock: c.Clock})
 	}
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64

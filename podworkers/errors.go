@@ -21,6 +21,9 @@ var (
 	// ErrPodDesired: the kill of a running pod was refused, because the pod is
 	// wanted, or none that could be killed.
 	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")
+	// ErrQueue: Config.Queue has panicked, or its answer contradicts its contract. Run has
+	// ended as if its context had.
+	ErrQueue = errors.New("podworkers: the work queue failed")
 	// ErrNotDrained: Run gave up waiting for syncs that ignore their context.
 	ErrNotDrained = errors.New("podworkers: syncs ignore that their context has ended")
 )

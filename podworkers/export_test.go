@@ -1,4 +1,6 @@
 package podworkers
 
+import "github.com/podkeel/podkeel/workqueue"
+
 // Queued is how many pods have a retry.
-func (w *Workers) Queued() int { return w.queue.Len() }
+func (w *Workers) Queued() int { return w.mu.queue.inner.(*workqueue.Queue).Len() }

@@ -46,16 +46,24 @@ type Outlook struct {
 // Outlook tells what comes next of a pod. It is the zero value for a pod that
 // the workers do not know. View says how the pod is.
 func (w *Workers) Outlook(uid types.UID) Outlook {
-	var o Outlook
+	o, broken := w.outlook(uid)
+	if broken {
+		w.wake.Signal()
+	}
+	return o
+}
+
+// outlook also tells whether the queue is broken.
+func (w *Workers) outlook(uid types.UID) (o Outlook, broken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ref, ok := w.mu.table.Find(uid)
 	if !ok {
-		return o
+		return o, false
 	}
 	if j := w.mu.records.at(ref).running; j != nil {
 		o.Step = Step(j.step.Load())
 	}
-	o.NextAt, _ = w.queue.Due(uid)
-	return o
+	o.NextAt, _ = w.mu.queue.Due(uid)
+	return o, w.mu.queue.err != nil
 }

@@ -2,6 +2,7 @@ package podworkers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Workers is the PodWorkers of a node: a lifecycle.Table behind a lock, at most
@@ -22,7 +22,6 @@ type Workers struct {
 	config       Config
 	guard        *contain.Guard
 	executor     executor.Executor
-	queue        *workqueue.Queue
 	syncs        *slots
 	terminations *slots
 	wake         executor.Event    // the earliest retry became earlier
@@ -35,6 +34,8 @@ type Workers struct {
 		sync.Mutex
 		stage   stage
 		table   *lifecycle.Table
+		queue   checkedQueue
+		due     []types.UID // reused by every Step
 		records records
 		kills   map[lifecycle.Ticket]*Completion
 		effects lifecycle.Effects // reused by every call
@@ -71,7 +72,7 @@ func New(config Config) (*Workers, error) {
 		idle:         t.NewEvent(),
 		look:         look,
 	}
-	w.queue = workqueue.New(workqueue.Config{Clock: config.Clock})
+	w.mu.queue.inner = config.Queue
 	w.jobs.New = func() any { return new(job) }
 	w.mu.table = lifecycle.New()
 	w.mu.kills = make(map[lifecycle.Ticket]*Completion)
@@ -81,7 +82,8 @@ func New(config Config) (*Workers, error) {
 // Run works until ctx ends, then lets running calls of the syncer come to
 // their end, whose contexts have ended with it, and returns nil. If some ignore
 // that for longer than Config.DrainTimeout it gives up on them with
-// ErrNotDrained and their names. It is called once.
+// ErrNotDrained and their names. A Config.Queue that fails ends it with ErrQueue. It is
+// called once.
 func (w *Workers) Run(ctx context.Context) error {
 	root := executor.NewContext(ctx)
 	defer root.Cancel(context.Canceled)
@@ -91,13 +93,16 @@ func (w *Workers) Run(ctx context.Context) error {
 	for w.pause(ctx) == nil {
 	}
 	root.Cancel(context.Canceled)
-	return w.stop(ctx)
+	return errors.Join(w.queueFailed(), w.stop(ctx))
 }
 
 // pause wakes what is due and waits until something may be due again. It fails
 // when Run is to end.
 func (w *Workers) pause(ctx context.Context) error {
 	next, timed := w.Step()
+	if w.queueBroken() {
+		return ErrQueue
+	}
 	if !timed {
 		return w.wake.Wait(ctx)
 	}
@@ -109,14 +114,19 @@ func (w *Workers) pause(ctx context.Context) error {
 // if there is none. It is the body of Run's loop.
 func (w *Workers) Step() (next time.Time, timed bool) {
 	var act actions
+	now := w.executor.Now()
 	w.mu.Lock()
-	// In one breath with the table: an entry that was taken out must not meet
+	// Under one lock with the table: an entry that was taken out must not meet
 	// one that a finishing call puts in meanwhile.
-	for _, uid := range w.queue.GetWork() {
+	w.mu.due = w.mu.queue.GetWork(now, w.mu.due[:0])
+	for _, uid := range w.mu.due {
 		w.mu.table.Due(uid, &w.mu.effects)
 	}
 	w.applyLocked(&act, nil)
-	next, timed = w.queue.Next()
+	if clear(w.mu.due); cap(w.mu.due) > maxKeptEffects {
+		w.mu.due = nil
+	}
+	next, timed = w.mu.queue.Next(now)
 	w.mu.alarm = next
 	w.mu.Unlock()
 	w.do(&act)

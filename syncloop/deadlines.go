@@ -139,7 +139,7 @@ func (d *Deadlines) step() (next time.Time, timed bool) {
 	for _, n := range d.taken {
 		d.watch(n.UID)
 	}
-	d.due = d.queue.AppendWork(d.due[:0])
+	d.due = d.queue.GetWork(d.config.Clock.Now(), d.due[:0])
 	for _, uid := range d.due {
 		if err := d.guard.Do("Deadlines", func() { d.expire(uid) }); err != nil {
 			d.queue.Enqueue(uid, repeatExpiry)

@@ -3,6 +3,9 @@
 // no worker. Its owner enqueues UIDs, reads what is due, and has one timer for the next due
 // time.
 //
+// WorkQueue is the interface that podworkers.Config takes, and Queue its implementation
+// here. An implementation of your own passes package workqueuetest.
+//
 // # The contract
 //
 //   - There is one entry per UID. Enqueue and EnqueueAt overwrite it: the last time counts,
@@ -19,9 +22,5 @@
 // entries. An entry costs O(log n) to add, move or remove. Nothing is allocated once the
 // queue has reached its size.
 //
-// # Delays
-//
-// Policy, CrashLoop and ImagePull compute delays. They are values with pure methods: time
-// and jitter are arguments, and the caller keeps the Backoff. The caller also names the
-// Outcome of a call, the key of a backoff, and the earliest of several retry times.
+// The caller decides how long to wait: package podworkers/backoff has the kubelet's delays.
 package workqueue

@@ -17,7 +17,7 @@ func TestQueue_I22_GoneEntriesLeaveNothingBehind(t *testing.T) {
 		if i%2 == 0 {
 			q.Remove(uid)
 		} else {
-			q.GetWork()
+			q.GetWork(time.Now(), nil)
 		}
 	}
 	h := &q.mu.heap

@@ -67,13 +67,11 @@ func (h *heap) newSlot(uid types.UID) int32 {
 	return int32(len(h.slots) - 1)
 }
 
-// remove takes the UID out and reports whether it was there.
-func (h *heap) remove(uid types.UID) bool {
-	s, ok := h.index[uid]
-	if ok {
+// remove takes the UID out, if it is there.
+func (h *heap) remove(uid types.UID) {
+	if s, ok := h.index[uid]; ok {
 		h.removeAt(int(h.slots[s].place))
 	}
-	return ok
 }
 
 // removeAt takes out the entry at a place of the order.

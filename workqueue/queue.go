@@ -9,19 +9,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// WorkQueue is what the kubelet calls by this name: pods that become due.
-// Both methods may be called from any goroutine and never block.
-type WorkQueue interface {
-	// Enqueue makes the pod due after the delay, in place of whatever due time
-	// it had. A delay of zero or less makes it due now.
-	Enqueue(uid types.UID, delay time.Duration)
-	// GetWork removes and returns the pods that are due; nil if none is.
-	GetWork() []types.UID
-}
-
 // Config is what a Queue is made of. The zero value is complete.
 type Config struct {
-	// Clock says what time it is. Nil means the real clock.
+	// Clock says what time it is when a pod is enqueued with a delay. Nil means the real
+	// clock.
 	Clock clock.PassiveClock
 	// Notify is called after each call that made the earliest due time
 	// earlier, or gave an empty queue one. It is called by the goroutine that
@@ -30,8 +21,8 @@ type Config struct {
 	Notify func()
 }
 
-// Queue is a WorkQueue that can also forget, and tell when it is next due. Its
-// methods may be called from any goroutine, also from within Notify.
+// Queue is a WorkQueue that can also take delays and tell when its earliest time became
+// earlier. Its methods may be called from any goroutine, also from within Notify.
 type Queue struct {
 	clock  clock.PassiveClock
 	notify func()
@@ -60,7 +51,7 @@ func New(cfg Config) *Queue {
 // Enqueue makes the pod due after the delay, in place of whatever due time it
 // had. A delay of zero or less makes it due at once.
 func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
-	q.put(uid, addSaturated(q.now(), delay))
+	q.put(uid, addSaturated(q.clock.Since(q.epoch), delay))
 }
 
 // EnqueueAt makes the pod due at the given time, in place of whatever due time
@@ -69,28 +60,24 @@ func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
 	q.put(uid, at.Sub(q.epoch))
 }
 
-// GetWork removes and returns the pods that are due, in order of due time; nil
-// if there are none.
-func (q *Queue) GetWork() []types.UID { return q.AppendWork(nil) }
-
-// AppendWork is GetWork into the caller's buffer, to which the due pods are
-// appended.
-func (q *Queue) AppendWork(buf []types.UID) []types.UID {
-	now := q.now()
+// GetWork removes the pods whose time is not after now and returns them appended to due, in
+// order of due time and, where times are equal, of enqueueing.
+func (q *Queue) GetWork(now time.Time, due []types.UID) []types.UID {
+	since := now.Sub(q.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.mu.heap.len() > 0 && q.mu.heap.first().due <= now {
-		buf = append(buf, q.mu.heap.first().uid)
+	for q.mu.heap.len() > 0 && q.mu.heap.first().due <= since {
+		due = append(due, q.mu.heap.first().uid)
 		q.mu.heap.removeAt(0)
 	}
-	return buf
+	return due
 }
 
-// Remove forgets the pod's due time and reports whether it had one.
-func (q *Queue) Remove(uid types.UID) bool {
+// Remove forgets the pod's due time, if it has one.
+func (q *Queue) Remove(uid types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mu.heap.remove(uid)
+	q.mu.heap.remove(uid)
 }
 
 // Next is the earliest due time, and false if nothing is queued. It may lie in
@@ -138,9 +125,6 @@ func (q *Queue) putUnderLock(uid types.UID, due time.Duration) bool {
 	q.mu.heap.put(uid, due)
 	return earlier
 }
-
-// now is the time since the queue was made.
-func (q *Queue) now() time.Duration { return q.clock.Since(q.epoch) }
 
 // addSaturated is a+b, kept within what a Duration can hold: a due time beyond
 // that is as good as never, and must not come round to the past.

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/workqueue"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
 func main() {
@@ -38,8 +38,8 @@ func run(ctx context.Context, out io.Writer) error {
 	workers, err := podworkers.New(podworkers.Config{
 		Syncer: functions,
 		Cache:  noCache{},
-		Retry:  workqueue.Policy{Backoff: 450 * time.Millisecond}, // A demonstration has no ten seconds.
-		Jitter: func() float64 { return 0 },                       // And is the same each time.
+		Retry:  backoff.Retry{Backoff: 450 * time.Millisecond}, // A demonstration has no ten seconds.
+		Jitter: func() float64 { return 0 },                    // And is the same each time.
 	})
 	if err != nil {
 		return err

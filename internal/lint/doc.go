@@ -47,6 +47,8 @@
 //	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
 //	    passive   podworkers/podsync/volumes/inmemory
 //	    kits      podmanager/status/statustest  podworkers/podworkerstest  runtime/runtimetest
+//	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
+//	              workqueue/workqueuetest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
@@ -60,7 +62,8 @@
 //	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
 //	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
 //	              runtime/cri/internal/crilog
-//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline
+//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/resources
+//	              internal/deadline
 //	    passive   internal/document  internal/contain
 //	1a  types     runtime  internal
 //	    seam      internal/executor

@@ -130,6 +130,7 @@ func Podkeel() Codebase {
 			{"internal/deadline", Pure, Layer1b},
 			{"internal/document", Passive, Layer1b},
 			{"internal/contain", Passive, Layer1b},
+			{"podworkers/backoff", Pure, Layer1b},
 
 			// The decisions. Time comes as an argument, effects go as data.
 			{"podworkers/lifecycle", Pure, Layer1c},
@@ -183,6 +184,7 @@ func Podkeel() Codebase {
 			{"podmanager/status/statustest", Kit, Layer4},
 			{"podworkers/podworkerstest", Kit, Layer4},
 			{"runtime/runtimetest", Kit, Layer4},
+			{"workqueue/workqueuetest", Kit, Layer4},
 
 			// The whole, from its rhythm to its simulation.
 			{"syncloop", Shell, Layer5a},

@@ -10,6 +10,7 @@ var tiers = map[string]Tier{
 	"podmanager/source/manifest":          Beta,
 	"podmanager/status":                   Beta,
 	"podworkers":                          Beta,
+	"podworkers/backoff":                  Beta,
 	"podworkers/lifecycle":                Beta,
 	"podworkers/podsync":                  Beta,
 	"podworkers/podsync/hookhttp":         Experimental,
@@ -39,6 +40,7 @@ var tiers = map[string]Tier{
 	"syncloop/node/explain":               Experimental,
 	"syncloop/nodetest":                   Beta,
 	"workqueue":                           Beta,
+	"workqueue/workqueuetest":             Beta,
 }
 
 // hiddenTypes are those that are known: package, exported name, type. The list only

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+)
 
 // Done takes the result of work that was taken, and returns false if that work
 // is not the one that is running: a result of an earlier incarnation changes nothing.
@@ -36,20 +40,20 @@ func (r Result) failed() bool { return !r.ok() && r != Cancelled }
 func (r Result) ok() bool { return r == Succeeded || r == Completed }
 
 // class says how soon a pod is looked at after a result that moved nothing.
-func (r Result) class(k Kind) Class {
+func (r Result) class(k Kind) backoff.Class {
 	switch {
 	case r.ok():
-		return Resync
+		return backoff.Resync
 	case r == FailedTransient:
-		return Transient
+		return backoff.Transient
 	case r == FailedAsked:
-		return Asked
+		return backoff.Asked
 	case r == FailedRuntimeUnavailable:
-		return RuntimeUnavailable
+		return backoff.Unavailable
 	case r == FailedFinally && k == SyncPod:
-		return Resync
+		return backoff.Resync
 	default:
-		return Backoff
+		return backoff.Failed
 	}
 }
 

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+)
 
 // Op is the kind of an effect.
 type Op uint8
@@ -42,28 +46,6 @@ var opNames = [...]string{
 // String returns the effect's name.
 func (o Op) String() string { return name(opNames[:], int(o)) }
 
-// Class says when a pod is due again. The caller owns the durations.
-type Class uint8
-
-const (
-	// Resync: the last sync was fine; look again after the resync interval.
-	Resync Class = iota + 1
-	// Backoff: it failed; try again after the backoff.
-	Backoff
-	// Transient: it failed for a reason that passes soon.
-	Transient
-	// Asked: it failed and named the time to try again.
-	Asked
-	// RuntimeUnavailable: the runtime could not be asked; try again after the backoff, or as the
-	// failure asks. It is sooner if the runtime answers before that.
-	RuntimeUnavailable
-)
-
-var classNames = [...]string{Resync: "resync", Backoff: "backoff", Transient: "transient", Asked: "asked", RuntimeUnavailable: "runtime-unavailable"}
-
-// String returns the name of the class.
-func (c Class) String() string { return name(classNames[:], int(c)) }
-
 // Ticket stands for one Kill. Numbers are never used twice.
 type Ticket uint64
 
@@ -98,9 +80,9 @@ func (o Outcome) Down() bool { return o == Stopped || o == AlreadyStopped || o =
 // Effect is something the caller must do.
 type Effect struct {
 	Op          Op
-	Class       Class   // OpRequeue
-	Phase       Phase   // OpPhase
-	Outcome     Outcome // OpResolve
+	Class       backoff.Class // OpRequeue
+	Phase       Phase         // OpPhase
+	Outcome     Outcome       // OpResolve
 	Ref         Ref
 	UID         types.UID
 	Incarnation uint64

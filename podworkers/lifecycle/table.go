@@ -1,6 +1,10 @@
 package lifecycle
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+)
 
 // Table holds the pods of a node. It must not be used concurrently. The zero
 // Table is not ready for use; see New.
@@ -126,7 +130,7 @@ func (t *Table) wake(r *record, out *Effects) {
 	}
 }
 
-func (t *Table) requeue(r *record, c Class, out *Effects) {
+func (t *Table) requeue(r *record, c backoff.Class, out *Effects) {
 	r.queued = true
 	emit(out, OpRequeue, r).Class = c
 }

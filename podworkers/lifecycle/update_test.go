@@ -75,7 +75,6 @@ func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
 	distinct(t, lifecycle.Ignored, lifecycle.Queued+1)
 	distinct(t, lifecycle.OpWake, lifecycle.OpCompare+1)
-	distinct(t, lifecycle.Resync, lifecycle.RuntimeUnavailable+1)
 	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
 	distinct(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)
 	distinct(t, lifecycle.RuntimeStopped, lifecycle.RuntimeRunning+1)

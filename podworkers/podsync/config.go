@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Config is what a Syncer is made of. Runtime and Status are required; the
@@ -111,10 +111,10 @@ type Config struct {
 	HookTimeout time.Duration
 	// CrashLoop is the delay between restarts of a container. The zero value
 	// has the kubelet's numbers.
-	CrashLoop workqueue.CrashLoop
+	CrashLoop backoff.CrashLoop
 	// ImagePull is the delay between failing pulls. The zero value has the
 	// kubelet's numbers.
-	ImagePull workqueue.ImagePull
+	ImagePull backoff.ImagePull
 }
 
 // What Config has where it has zero.

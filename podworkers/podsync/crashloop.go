@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // note remembers where a container is in its crash loop.
@@ -71,7 +71,7 @@ func (s *Syncer) noteFailure(v *syncPass, container string, past *crash) {
 func (s *Syncer) restarts(v *syncPass, c *v1.Container) {
 	past, key := v.incarnation.crashes[c.Name], crashKey(c)
 	if past.spec != key {
-		past.spec, past.backoff, past.start = key, workqueue.Backoff{}, attempt{}
+		past.spec, past.backoff, past.start = key, backoff.State{}, attempt{}
 	}
 	if past.exit.id != "" {
 		past.backoff = s.cfg.CrashLoop.Next(past.backoff, s.executor.Now())

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/workqueue"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 )
+
+// killRetry is the delay between attempts to end a pod.
+var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
 // killed notes how a kill has ended, and gives its error the time of the next try: 10,
 // 20, 40 and 60 seconds after failures in a row. A kill that was cut short has not
@@ -15,13 +18,13 @@ import (
 func (s *Syncer) killed(ctx context.Context, v *syncPass, err error) error {
 	switch {
 	case err == nil:
-		v.incarnation.stops = workqueue.Backoff{}
+		v.incarnation.stops = backoff.State{}
 		return nil
 	case cut(ctx, err):
 		return err
 	}
 	now := s.executor.Now()
-	v.incarnation.stops = workqueue.CrashLoop{Max: time.Minute}.Next(v.incarnation.stops, now)
+	v.incarnation.stops = killRetry.Failed(v.incarnation.stops, now)
 	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.incarnation.stops.Delay))}
 }
 

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // incarnation is what is remembered of one incarnation of a UID. Only the call that is made
@@ -32,8 +32,8 @@ type incarnation struct {
 	postStartPending map[string]bool
 	// refusals are, by container ID, those that the runtime would not start.
 	refusals map[string]refusal
-	sandbox  sandboxes         // how often the sandbox was replaced
-	stops    workqueue.Backoff // of the kills that have failed in a row
+	sandbox  sandboxes     // how often the sandbox was replaced
+	stops    backoff.State // of the kills that have failed in a row
 	// mismatches are fields, by container, of which people know that the runtime
 	// reports them wrongly.
 	mismatches map[string]bool
@@ -52,7 +52,7 @@ type incarnation struct {
 // resources, begin another loop.
 type crash struct {
 	spec    string
-	backoff workqueue.Backoff
+	backoff backoff.State
 	exit    exit
 	told    time.Time // the end of the last back-off that people were told of
 	start   attempt
@@ -84,7 +84,7 @@ type exit struct {
 
 // pull is how the last pulls of an image went.
 type pull struct {
-	backoff workqueue.Backoff
+	backoff backoff.State
 	err     error
 	told    bool // people have been told of this back-off
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // sandboxes is where a pod is in the loop of its sandboxes: the first replacement of
@@ -18,7 +18,7 @@ import (
 // of a crash loop.
 type sandboxes struct {
 	id      string // of the newest that was made here; empty: none was
-	backoff workqueue.Backoff
+	backoff backoff.State
 	counted bool   // its replacement is counted
 	told    uint32 // the attempt of the last replacement that people were told of
 }
@@ -45,7 +45,7 @@ func (s *Syncer) sandboxNotBefore(v *syncPass, now time.Time) time.Time {
 
 // replaces counts the replacement of a sandbox, once: one that fails is tried again
 // after the backoff of any failure.
-func (b *sandboxes) replaces(policy workqueue.CrashLoop, now time.Time) {
+func (b *sandboxes) replaces(policy backoff.CrashLoop, now time.Time) {
 	if b.id != "" && !b.counted {
 		b.backoff, b.counted = policy.Next(b.backoff, now), true
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Rules are the invariants of every trace, whatever updates came and however the
@@ -33,7 +33,7 @@ import (
 //   - After a success nothing happens before the resync, unless there is an update.
 type Rules struct {
 	// Retry is the policy that the workers were given.
-	Retry workqueue.Policy
+	Retry backoff.Retry
 	// Until is when the trace was taken, if nothing was waiting then: no call
 	// blocked, and none was waiting for a slot or for an observation. Zero
 	// leaves the rules out that can only be judged at the end.
@@ -249,25 +249,25 @@ func (c *checker) end(e Event) {
 
 // delay is how long after a call the next one may come without news.
 func (c *checker) delay(e Event, random float64) time.Duration {
-	var outcome workqueue.Outcome
+	var class backoff.Class
 	_, asked := errtree.As[interface{ RetryAt() time.Time }](e.Err)
 	switch {
 	case e.Err == nil:
-		outcome = workqueue.Succeeded
+		class = backoff.Resync
 	case errors.Is(e.Err, runtime.ErrNetworkNotReady):
-		outcome = workqueue.FailedTransiently
+		class = backoff.Transient
 	case asked && random == 0:
 		return 0 // It may name any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrNotReady):
 		return 0 // The runtime may answer at any time.
 	case random == 0 && errors.Is(e.Err, runtime.ErrExists):
-		outcome = workqueue.FailedTransiently
+		class = backoff.Transient
 	case random > 0:
-		outcome = workqueue.Succeeded // No policy lets a pod wait for longer.
+		class = backoff.Resync // No policy lets a pod wait for longer.
 	default:
-		outcome = workqueue.Failed
+		class = backoff.Failed
 	}
-	return c.rules.Retry.Delay(outcome, time.Time{}, time.Time{}, random)
+	return c.rules.Retry.Delay(class, time.Time{}, time.Time{}, random)
 }
 
 func (c *checker) enter(e Event) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Config is what a Stepper is made of. The zero value is complete.
@@ -35,7 +35,7 @@ type Config struct {
 	// times in a transcript are round.
 	Jitter func() float64
 	// These are podworkers.Config's.
-	Retry                     workqueue.Policy
+	Retry                     backoff.Retry
 	MaxSyncs, MaxTerminations int
 	DrainTimeout              time.Duration
 	Log                       *slog.Logger

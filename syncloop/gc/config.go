@@ -8,15 +8,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Defaults of those that remove something of pods.
 const (
 	// DefaultRetry is how long a removal that failed waits for the next try.
-	DefaultRetry = workqueue.DefaultBackoffInitial
+	DefaultRetry = 10 * time.Second
 	// DefaultMaxRetry is what that wait doubles up to.
-	DefaultMaxRetry = workqueue.DefaultBackoffMax
+	DefaultMaxRetry = 5 * time.Minute
+	// resetRetry is how long after the last failure the wait is the first one again.
+	resetRetry = 10 * time.Minute
 	// DefaultCallTimeout bounds each call to the runtime.
 	DefaultCallTimeout = 2 * time.Minute
 	// DefaultDelay is how long after a change dead containers are looked for.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // Defaults of ImagesConfig.
@@ -129,7 +129,7 @@ func (i *Images) Changed() {
 // was sent is not cut short. Run is called once.
 func (i *Images) Run(ctx context.Context) error {
 	i.Changed() // What there is may be the rest of a life before ours.
-	retry, failed := workqueue.ImagePull{}, workqueue.Backoff{}
+	retry, failed := backoff.Exponential{Initial: DefaultRetry, Max: DefaultMaxRetry, Reset: resetRetry}, backoff.State{}
 	why := ""          // it failed last
 	var next time.Time // of the look that nobody has asked for; zero: none
 	for i.await(ctx, next) == nil {
@@ -148,7 +148,7 @@ func (i *Images) Run(ctx context.Context) error {
 			}
 			i.config.Log.Log(ctx, level, "images could not be cleaned up and will be looked at again", "after", failed.Delay, "err", err)
 		default:
-			failed, why = workqueue.Backoff{}, ""
+			failed, why = backoff.State{}, ""
 			if again {
 				next = now.Add(i.config.Period)
 			}

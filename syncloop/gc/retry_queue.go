@@ -11,6 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
@@ -20,7 +21,7 @@ type retryQueue struct {
 	executor executor.Executor
 	wake     executor.Event
 	queue    *workqueue.Queue
-	retry    workqueue.ImagePull
+	retry    backoff.Exponential
 	log      *slog.Logger
 	guard    *contain.Guard
 	call     string        // is the name of a try that panics
@@ -36,7 +37,7 @@ type retryQueue struct {
 type leftover struct {
 	waiting bool // in the queue; otherwise it is being done
 	early   bool // it waits for a time, and is looked at before if it is handed over again
-	failed  workqueue.Backoff
+	failed  backoff.State
 	why     string // it failed last
 }
 
@@ -58,7 +59,7 @@ type retryConfig struct {
 
 func newRetryQueue(c retryConfig) *retryQueue {
 	t := &retryQueue{
-		executor: executor.Over(c.clock), retry: workqueue.ImagePull{Initial: c.retry, Max: c.maxRetry},
+		executor: executor.Over(c.clock), retry: backoff.Exponential{Initial: c.retry, Max: c.maxRetry, Reset: resetRetry},
 		guard: guard(c.clock, c.log, c.panicked), log: *c.log, call: c.call, what: c.what, delay: c.delay,
 	}
 	t.wake = t.executor.NewEvent()
@@ -112,7 +113,7 @@ func (t *retryQueue) pause(ctx context.Context) error {
 
 // step tries every pod that is due, several at once, and returns when it has.
 func (t *retryQueue) step(ctx context.Context, limit int, do func(context.Context, types.UID) outcome) {
-	due := t.queue.GetWork()
+	due := t.queue.GetWork(t.executor.Now(), nil)
 	executor.Each(t.executor, limit, len(due), func(i int) {
 		if ctx.Err() != nil {
 			return

@@ -11,12 +11,12 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
-	"github.com/podkeel/podkeel/workqueue"
 )
 
 // inMemory gives a runtime without a file system volumes without one.
@@ -83,7 +83,7 @@ func (n *Node) buildWork() (err error) {
 	n.workers, err = podworkers.New(podworkers.Config{
 		Syncer:       n.syncer,
 		Cache:        n.pleg,
-		Retry:        workqueue.Policy{Resync: n.config.Resync},
+		Retry:        backoff.Retry{Resync: n.config.Resync},
 		MaxSyncs:     n.config.MaxSyncs,
 		DrainTimeout: n.config.DrainTimeout,
 		Clock:        n.config.Clock,
@@ -108,7 +108,8 @@ func (n *Node) buildSyncer() (err error) {
 		ContainerStates: n.states(),
 		Allocatable:     n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
 		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
-		HostIPs:  n.config.HostIPs,
+		HostIPs:   n.config.HostIPs,
+		CrashLoop: n.config.CrashLoop, ImagePull: n.config.ImagePull,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,

@@ -15,6 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
@@ -135,6 +136,12 @@ type Config struct {
 	MaxSyncs int
 	// Resync is the periodic resync interval of a pod; zero is 1 min.
 	Resync time.Duration
+	// CrashLoop is the delay between restarts of a container, and ImagePull that between
+	// pulls of an image that fail; zero fields have the kubelet's numbers. Either is
+	// independent of the other: with CrashLoop: backoff.CrashLoop{Max: time.Minute} a
+	// container restarts at least once in a minute, and no pull is tried more often.
+	CrashLoop backoff.CrashLoop
+	ImagePull backoff.ImagePull
 	// Relist is how often the runtime is listed without an event stream; zero
 	// is 1 s.
 	Relist time.Duration

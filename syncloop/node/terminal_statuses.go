@@ -16,13 +16,14 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/workqueue"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
 // How long an ending that could not be saved waits for the next attempt.
 const (
 	firstResave = 10 * time.Second
 	lastResave  = 5 * time.Minute
+	resetResave = 10 * time.Minute // after so long the next failure is the first
 )
 
 // terminal statuses are Config.TerminalStatuses. One that could not be saved, as the disk is full, is
@@ -41,7 +42,7 @@ type terminalStatuses struct {
 	mu    struct {
 		sync.Mutex
 		unsaved map[types.UID]unsaved
-		backoff workqueue.Backoff // zero: the last attempt was a success
+		backoff backoff.State // zero: the last attempt was a success
 		due     time.Time
 	}
 }
@@ -119,7 +120,7 @@ func (e *terminalStatuses) forget(uid types.UID) {
 // postponeLocked sets the time of the next attempt.
 func (e *terminalStatuses) postponeLocked() {
 	now := e.executor.Now()
-	e.mu.backoff = workqueue.ImagePull{Initial: firstResave, Max: lastResave}.Failed(e.mu.backoff, now)
+	e.mu.backoff = backoff.Exponential{Initial: firstResave, Max: lastResave, Reset: resetResave}.Failed(e.mu.backoff, now)
 	e.mu.due = now.Add(e.mu.backoff.Delay)
 }
 
@@ -165,11 +166,11 @@ func (e *terminalStatuses) again() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.mu.unsaved) == 0 {
-		e.mu.backoff, e.mu.due = workqueue.Backoff{}, time.Time{}
+		e.mu.backoff, e.mu.due = backoff.State{}, time.Time{}
 		return
 	}
 	if !failed { // Others have come meanwhile.
-		e.mu.backoff = workqueue.Backoff{}
+		e.mu.backoff = backoff.State{}
 	}
 	e.postponeLocked()
 }

@@ -1,4 +1,4 @@
-package workqueue_test
+package backoff_test
 
 import (
 	"fmt"
@@ -9,13 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/podkeel/podkeel/workqueue"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 )
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A container that exits as soon as it is started.
 func ExampleCrashLoop() {
-	var rule workqueue.CrashLoop
-	var state workqueue.Backoff
+	var rule backoff.CrashLoop
+	var state backoff.State
 	now := start
 	for range 8 {
 		wait := rule.Remaining(state, now, now)
@@ -31,18 +33,18 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func TestCrashLoop_RS11_DelaysBeforeEachRestart(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		rule workqueue.CrashLoop
+		rule backoff.CrashLoop
 		want []float64
 	}{
-		{"default", workqueue.CrashLoop{}, []float64{0, 10, 20, 40, 80, 160, 300, 300}},
-		{"reduced decay", workqueue.CrashLoop{Initial: seconds(1), Max: seconds(60)}, []float64{0, 1, 2, 4, 8, 16, 32, 60, 60}},
-		{"node max", workqueue.CrashLoop{Max: seconds(25)}, []float64{0, 10, 20, 25, 25}},
-		{"node max below the initial", workqueue.CrashLoop{Max: seconds(3)}, []float64{0, 3, 3}},
-		{"node max with reduced decay", workqueue.CrashLoop{Initial: seconds(1), Max: seconds(3)}, []float64{0, 1, 2, 3, 3}},
-		{"negative is default", workqueue.CrashLoop{Initial: -1, Max: -1, Reset: -1}, []float64{0, 10, 20}},
+		{"default", backoff.CrashLoop{}, []float64{0, 10, 20, 40, 80, 160, 300, 300}},
+		{"reduced decay", backoff.CrashLoop{Initial: seconds(1), Max: seconds(60)}, []float64{0, 1, 2, 4, 8, 16, 32, 60, 60}},
+		{"node max", backoff.CrashLoop{Max: seconds(25)}, []float64{0, 10, 20, 25, 25}},
+		{"node max below the initial", backoff.CrashLoop{Max: seconds(3)}, []float64{0, 3, 3}},
+		{"node max with reduced decay", backoff.CrashLoop{Initial: seconds(1), Max: seconds(3)}, []float64{0, 1, 2, 3, 3}},
+		{"negative is default", backoff.CrashLoop{Initial: -1, Max: -1, Reset: -1}, []float64{0, 10, 20}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var state workqueue.Backoff
+			var state backoff.State
 			now := start
 			for i, want := range tc.want {
 				wait := tc.rule.Remaining(state, now, now)
@@ -55,8 +57,8 @@ func TestCrashLoop_RS11_DelaysBeforeEachRestart(t *testing.T) {
 }
 
 func TestCrashLoop_RS10_CountsFromFinishedAt(t *testing.T) {
-	var rule workqueue.CrashLoop
-	state := workqueue.Backoff{Delay: seconds(40), LastStart: start}
+	var rule backoff.CrashLoop
+	state := backoff.State{Delay: seconds(40), LastStart: start}
 	finished := start.Add(seconds(100)) // ran 100 s
 
 	at := func(s float64) time.Time { return finished.Add(seconds(s)) }
@@ -68,8 +70,8 @@ func TestCrashLoop_RS10_CountsFromFinishedAt(t *testing.T) {
 }
 
 func TestCrashLoop_ResetAfterTenMinutes(t *testing.T) {
-	var rule workqueue.CrashLoop
-	state := workqueue.Backoff{Delay: seconds(300), LastStart: start}
+	var rule backoff.CrashLoop
+	state := backoff.State{Delay: seconds(300), LastStart: start}
 	at := func(s float64) time.Time { return start.Add(seconds(s)) }
 
 	assert.Equal(t, seconds(1)+1, rule.Remaining(state, at(599), at(599)), "not over yet, but soon")
@@ -77,10 +79,10 @@ func TestCrashLoop_ResetAfterTenMinutes(t *testing.T) {
 	assert.Zero(t, rule.Remaining(state, at(600), at(600).Add(1)))
 	assert.Zero(t, rule.Remaining(state, at(601), at(601)), "ran longer than 600 s")
 
-	assert.Equal(t, workqueue.Backoff{Delay: seconds(10), LastStart: at(601)}, rule.Next(state, at(601)), "begins again")
-	assert.Equal(t, workqueue.Backoff{Delay: seconds(300), LastStart: at(600)}, rule.Next(state, at(600)), "goes on")
+	assert.Equal(t, backoff.State{Delay: seconds(10), LastStart: at(601)}, rule.Next(state, at(601)), "begins again")
+	assert.Equal(t, backoff.State{Delay: seconds(300), LastStart: at(600)}, rule.Next(state, at(600)), "goes on")
 
-	small := workqueue.CrashLoop{Max: seconds(20)}
+	small := backoff.CrashLoop{Max: seconds(20)}
 	state.Delay = seconds(20)
 	assert.Equal(t, seconds(20), small.Remaining(state, at(300), at(300)), "whatever the maximum is")
 }
@@ -88,12 +90,12 @@ func TestCrashLoop_ResetAfterTenMinutes(t *testing.T) {
 func TestCrashLoop_I31_WaitNeverExceedsTheDelayNorIsNegative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := rapid.Int64Range(-int64(time.Hour), int64(time.Hour))
-		rule := workqueue.CrashLoop{
+		rule := backoff.CrashLoop{
 			Initial: time.Duration(span.Draw(t, "initial")),
 			Max:     time.Duration(span.Draw(t, "max")),
 			Reset:   time.Duration(span.Draw(t, "reset")),
 		}
-		var state workqueue.Backoff
+		var state backoff.State
 		now := start
 		for range rapid.IntRange(1, 12).Draw(t, "attempts") {
 			previous := state.Delay
@@ -108,7 +110,7 @@ func TestCrashLoop_I31_WaitNeverExceedsTheDelayNorIsNegative(t *testing.T) {
 				t.Fatalf("%v left after the wait", left)
 			}
 			state = rule.Next(state, now)
-			if state.Delay <= 0 || previous > 0 && state.Delay > 2*previous && state.Delay > rule.Next(workqueue.Backoff{}, now).Delay {
+			if state.Delay <= 0 || previous > 0 && state.Delay > 2*previous && state.Delay > rule.Next(backoff.State{}, now).Delay {
 				t.Fatalf("delay went from %v to %v", previous, state.Delay)
 			}
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "run")))
@@ -117,23 +119,8 @@ func TestCrashLoop_I31_WaitNeverExceedsTheDelayNorIsNegative(t *testing.T) {
 }
 
 func TestCrashLoop_HugeNumbersDoNotComeRound(t *testing.T) {
-	rule := workqueue.CrashLoop{Initial: math.MaxInt64 - 1, Max: math.MaxInt64, Reset: math.MaxInt64}
-	state := rule.Next(rule.Next(workqueue.Backoff{}, start), start)
+	rule := backoff.CrashLoop{Initial: math.MaxInt64 - 1, Max: math.MaxInt64, Reset: math.MaxInt64}
+	state := rule.Next(rule.Next(backoff.State{}, start), start)
 	assert.Equal(t, time.Duration(math.MaxInt64), state.Delay)
 	assert.Positive(t, rule.Remaining(state, start, start.Add(time.Hour)))
-}
-
-func TestImagePull_FromTheLastFailure(t *testing.T) {
-	var rule workqueue.ImagePull
-	var state workqueue.Backoff
-	now := start
-	assert.Zero(t, rule.Remaining(state, now), "the first pull does not wait")
-	for _, want := range []float64{10, 20, 40, 80, 160, 300, 300} {
-		state = rule.Failed(state, now)
-		assert.Equal(t, seconds(want), rule.Remaining(state, now))
-		now = now.Add(rule.Remaining(state, now))
-		assert.Zero(t, rule.Remaining(state, now))
-	}
-	now = now.Add(seconds(601))
-	assert.Equal(t, seconds(10), rule.Remaining(rule.Failed(state, now), now), "begins again")
 }

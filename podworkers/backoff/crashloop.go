@@ -1,0 +1,50 @@
+package backoff
+
+import "time"
+
+// The kubelet's numbers, which a zero CrashLoop uses.
+const (
+	// DefaultCrashLoopInitial is the delay before the second restart.
+	DefaultCrashLoopInitial = 10 * time.Second
+	// DefaultCrashLoopMax is the longest delay.
+	DefaultCrashLoopMax = 300 * time.Second
+	// DefaultCrashLoopReset is how long a start counts for the next one.
+	DefaultCrashLoopReset = 600 * time.Second
+)
+
+// CrashLoop says how long after its end a container may start again: 0, 10, 20,
+// 40, 80, 160, 300, 300 ... seconds by default. There is no jitter, and it does
+// not matter how the container ended. A field of zero or less has its default.
+//
+// A container without an exited record does not wait; that is for the caller to see.
+// Before each start that Remaining allows, the caller stores Next.
+type CrashLoop struct {
+	// Initial is the delay before the second restart; the first comes without.
+	// Default DefaultCrashLoopInitial, at most Max.
+	Initial time.Duration
+	// Max is what the delay doubles up to. Default DefaultCrashLoopMax.
+	Max time.Duration
+	// Reset is how long after the last start the sequence begins again, whether the
+	// container has crashed since or not. Default DefaultCrashLoopReset, whatever Max is.
+	Reset time.Duration
+}
+
+// Remaining is how long the container must still wait at now, given when its
+// newest exited record finished; zero if it may start. A record from the future, as a
+// runtime with another clock writes it, counts as one of now at each call, so that the
+// wait does not get shorter: the caller remembers when it first saw such a record, and
+// gives that time instead.
+func (c CrashLoop) Remaining(s State, finishedAt, now time.Time) time.Duration {
+	return c.rule().since(s, finishedAt, now)
+}
+
+// Next is the state after a start attempt at now.
+func (c CrashLoop) Next(s State, now time.Time) State { return c.rule().Failed(s, now) }
+
+func (c CrashLoop) rule() Exponential {
+	return Exponential{
+		Initial: orDefault(c.Initial, DefaultCrashLoopInitial),
+		Max:     orDefault(c.Max, DefaultCrashLoopMax),
+		Reset:   orDefault(c.Reset, DefaultCrashLoopReset),
+	}
+}

@@ -1,0 +1,54 @@
+package backoff_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+)
+
+// A volume that cannot be mounted.
+func ExampleExponential() {
+	rule := backoff.Exponential{Initial: time.Second, Max: 4 * time.Second, Reset: time.Minute}
+	var state backoff.State
+	now := start
+	for range 4 {
+		state = rule.Failed(state, now)
+		fmt.Print(state.Delay, " ")
+		now = now.Add(rule.Remaining(state, now))
+	}
+	now = now.Add(2 * time.Minute) // It was in order for a while.
+	fmt.Println(rule.Failed(state, now).Delay)
+	// Output: 1s 2s 4s 4s 1s
+}
+
+func TestExponential_NoField(t *testing.T) {
+	var rule backoff.Exponential
+	state := rule.Failed(backoff.State{}, start)
+	assert.Equal(t, backoff.State{LastStart: start}, state)
+	assert.Zero(t, rule.Remaining(state, start))
+}
+
+// TestExponential_ClockGoesBack: the wait does not get longer than the delay.
+func TestExponential_ClockGoesBack(t *testing.T) {
+	rule := backoff.Exponential{Initial: time.Second, Max: time.Minute, Reset: math.MaxInt64}
+	state := rule.Failed(backoff.State{}, start)
+	for _, back := range []time.Duration{1, time.Hour, math.MaxInt64} {
+		assert.Equal(t, time.Second, rule.Remaining(state, start.Add(-back)))
+	}
+	state.LastStart = time.Unix(1<<55, 0)
+	assert.Equal(t, time.Second, rule.Remaining(state, start), "further than a Duration can say")
+}
+
+// TestExponential_LapsesBeforeItsDelayEnds: a delay that is longer than Reset ends with it.
+func TestExponential_LapsesBeforeItsDelayEnds(t *testing.T) {
+	rule := backoff.Exponential{Initial: time.Minute, Max: time.Minute, Reset: 10 * time.Second}
+	state := rule.Failed(backoff.State{}, start)
+	assert.Equal(t, 10*time.Second+1, rule.Remaining(state, start))
+	assert.Equal(t, time.Duration(1), rule.Remaining(state, start.Add(10*time.Second)))
+	assert.Zero(t, rule.Remaining(state, start.Add(10*time.Second+1)))
+}

@@ -1,0 +1,164 @@
+package podworkers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+// brokenQueue is a queue of which one method fails.
+type brokenQueue struct {
+	workqueue.WorkQueue
+	fails string
+	after int // so many calls
+}
+
+func (q *brokenQueue) call(method string) {
+	if method == q.fails {
+		if q.after--; q.after < 0 {
+			panic("boom in " + method)
+		}
+	}
+}
+
+func (q *brokenQueue) EnqueueAt(uid types.UID, at time.Time) {
+	q.call("EnqueueAt")
+	q.WorkQueue.EnqueueAt(uid, at)
+}
+
+func (q *brokenQueue) Remove(uid types.UID) {
+	q.call("Remove")
+	q.WorkQueue.Remove(uid)
+}
+
+func (q *brokenQueue) GetWork(now time.Time, due []types.UID) []types.UID {
+	q.call("GetWork")
+	if q.fails == "never gives" {
+		return due
+	}
+	return q.WorkQueue.GetWork(now, due)
+}
+
+func (q *brokenQueue) Next() (time.Time, bool) {
+	q.call("Next")
+	return q.WorkQueue.Next()
+}
+
+func (q *brokenQueue) Due(uid types.UID) (time.Time, bool) {
+	q.call("Due")
+	return q.WorkQueue.Due(uid)
+}
+
+// fineSyncer succeeds in everything. waits, if any, holds SyncPod until its context ends.
+type fineSyncer struct{ waits string }
+
+func (s fineSyncer) SyncPod(ctx context.Context, _ SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
+	if pod.Name == s.waits {
+		<-ctx.Done()
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+func (fineSyncer) SyncTerminatingPod(context.Context, *v1.Pod, *runtime.PodStatus, *int64, PodStatusFunc) error {
+	return nil
+}
+func (fineSyncer) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
+func (fineSyncer) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus) error {
+	return nil
+}
+
+type fineCache struct{}
+
+func (fineCache) Get(types.UID) (*runtime.PodStatus, error) { return nil, nil }
+func (fineCache) Mark() uint64                              { return 0 }
+func (fineCache) NewerThan(context.Context, types.UID, uint64) (*runtime.PodStatus, error) {
+	return nil, nil
+}
+
+func podNamed(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Name: name, Namespace: "default"}}
+}
+
+// TestQueue_I50_FailureEndsRun: whichever method of the queue panics, and whenever, Run
+// ends with ErrQueue, what waits for a pod is told, and nothing waits for ever.
+func TestQueue_I50_FailureEndsRun(t *testing.T) {
+	for _, fails := range []string{"EnqueueAt", "Remove", "GetWork", "Next", "Due", "never gives"} {
+		for _, after := range []int{0, 1} {
+			t.Run(fails, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					queue := &brokenQueue{workqueue.New(workqueue.Config{}), fails, after}
+					failQueue(t, queue, func() { time.Sleep(2 * time.Minute); synctest.Wait() })
+				})
+			})
+		}
+	}
+}
+
+func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
+	var panicked []string
+	w, err := New(Config{
+		Syncer: fineSyncer{waits: "busy"}, Cache: fineCache{}, Queue: queue, Log: slog.New(slog.DiscardHandler),
+		Hooks: Hooks{Panicked: func(call string, _ error) { panicked = append(panicked, call) }},
+	})
+	require.NoError(t, err)
+	var ended error
+	over := false
+	go func() { ended = w.Run(t.Context()); over = true }()
+	update := func(name string) {
+		_ = w.UpdatePod(UpdatePodOptions{Pod: podNamed(name), UpdateType: SyncPodCreate})
+		synctest.Wait()
+	}
+	update("busy")
+	for _, name := range []string{"a", "b"} {
+		update(name)
+		update(name)
+		w.Outlook(types.UID(name))
+	}
+	if queue.fails == "never gives" {
+		pass() // Two pods are due.
+	}
+	kill := w.Kill(UpdatePodOptions{Pod: podNamed("busy"), UpdateType: SyncPodKill})
+	w.Kill(UpdatePodOptions{Pod: podNamed("a"), UpdateType: SyncPodKill})
+	w.Kill(UpdatePodOptions{Pod: podNamed("b"), UpdateType: SyncPodKill})
+	pass()
+
+	require.True(t, over, "Run goes on")
+	assert.ErrorIs(t, ended, ErrQueue)
+	_ = kill.Wait(t.Context())
+	assert.ErrorIs(t, w.UpdatePod(UpdatePodOptions{Pod: podNamed("c"), UpdateType: SyncPodCreate}), ErrStopped)
+	w.View("a")
+	w.Outlook("a")
+	if queue.fails == "never gives" {
+		assert.Empty(t, panicked)
+		return
+	}
+	assert.Equal(t, []string{"Queue." + queue.fails}, panicked)
+	assert.ErrorContains(t, ended, "boom in "+queue.fails)
+}
+
+// TestQueue_BeforeRun: what has failed before Run ends it at once.
+func TestQueue_BeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := &brokenQueue{workqueue.New(workqueue.Config{}), "Due", 0}
+		w, err := New(Config{Syncer: fineSyncer{}, Cache: fineCache{}, Queue: queue})
+		require.NoError(t, err)
+		require.NoError(t, w.UpdatePod(UpdatePodOptions{Pod: podNamed("a"), UpdateType: SyncPodCreate}))
+		kill := w.Kill(UpdatePodOptions{Pod: podNamed("a"), UpdateType: SyncPodKill})
+		assert.Zero(t, w.Outlook("a").NextAt)
+		assert.ErrorIs(t, w.Run(t.Context()), ErrQueue)
+		assert.True(t, errors.Is(kill.Wait(t.Context()), ErrStopped) || kill.Err() == nil)
+	})
+}
