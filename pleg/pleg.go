@@ -72,19 +72,13 @@ type Generator interface {
 	Pods() []runtime.Pod
 }
 
-// podLister is what is asked of a runtime: runtime.PodLister.
-type podLister interface {
-	ListPods(ctx context.Context) ([]runtime.Pod, error)
-	PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error)
-}
-
 // Config is what New needs. The zero value of a field is its default.
 type Config struct {
 	// Runtime is observed: any runtime.PodLister. It must be given. A listing
 	// belongs to the PLEG once returned: the runtime does not change it any
 	// more, and returns another slice or the same one as it was. If Runtime
 	// is a runtime.EventSource too, Run listens to it.
-	Runtime podLister
+	Runtime runtime.PodLister
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
 	// RelistPeriod is the pause between two listings; 1 s.

@@ -28,7 +28,7 @@ type Config struct {
 	// methods Get, Mark and NewerThan. Numbers are those of observations; a
 	// higher one began later. One that has RequestRelist too is asked with that for
 	// a look at each pod that failed because the runtime could not be asked.
-	Cache statusCache
+	Cache StatusCache
 	// Retry is how long to wait after a sync; zero fields are the kubelet's.
 	Retry backoff.Retry
 	// Queue holds when each pod is retried; nil is a workqueue.Queue. It belongs to these
@@ -80,9 +80,9 @@ type Synced struct {
 	Err         error
 }
 
-// statusCache shows what the runtime shows. All methods are called concurrently,
+// StatusCache shows what the runtime shows. All methods are called concurrently,
 // and never with a lock held. A nil status is an empty one.
-type statusCache interface {
+type StatusCache interface {
 	// Get returns what was observed last, without waiting. It is called for a
 	// pod that is created or in a terminal phase, for one that is to be stopped while
 	// NewerThan fails, and for one whose last call has failed when the runtime

@@ -30,7 +30,7 @@ func (c *Config) contain() (*contain.Guard, asker) {
 
 // guardedCache contains a cache, wherever it is asked.
 type guardedCache struct {
-	inner statusCache
+	inner StatusCache
 	guard *contain.Guard
 }
 

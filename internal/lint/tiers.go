@@ -45,8 +45,4 @@ var tiers = map[string]Tier{
 
 // hiddenTypes are those that are known: package, exported name, type. The list only
 // shrinks.
-var hiddenTypes = []string{
-	"pleg Config.Runtime podLister",
-	"podmanager/status Config.Translator translator",
-	"podworkers Config.Cache statusCache",
-}
+var hiddenTypes = []string{}
