@@ -58,7 +58,7 @@
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
 //	              podworkers/prober/verdict  podworkers/podsync/images/internal/registry
 //	              syncloop/gc/policy  podmanager/source/internal/merge
-//	              podmanager/status/internal/reconcile  podmanager/status/internal/outbox
+//	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
 //	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
 //	              runtime/cri/internal/crilog

@@ -142,7 +142,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},
 			{"syncloop/gc/policy", Pure, Layer1c},
 			{"podmanager/source/internal/merge", Pure, Layer1c},
-			{"podmanager/status/internal/reconcile", Pure, Layer1c},
+			{"podmanager/status/reconcile", Pure, Layer1c},
 			{"podmanager/status/internal/outbox", Pure, Layer1c},
 			{"pleg/internal/diff", Pure, Layer1c},
 			{"runtime/cri/internal/convert", Pure, Layer1c},

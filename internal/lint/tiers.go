@@ -9,6 +9,7 @@ var tiers = map[string]Tier{
 	"podmanager/source":                   Beta,
 	"podmanager/source/manifest":          Beta,
 	"podmanager/status":                   Beta,
+	"podmanager/status/reconcile":         Beta,
 	"podworkers":                          Beta,
 	"podworkers/backoff":                  Beta,
 	"podworkers/lifecycle":                Beta,

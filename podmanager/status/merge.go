@@ -3,7 +3,7 @@ package status
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
 
 // Merge is the status to store where others write conditions too: mine, with the

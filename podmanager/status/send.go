@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
-	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/status/internal/reconcile"
+	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 

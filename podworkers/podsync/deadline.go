@@ -62,15 +62,16 @@ func (l *incarnation) killing(id string, by time.Time) *kill {
 
 // forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
-func (v *syncPass) forgetKills(a *plan.Actions) {
-	if a.KillPod != "" || len(v.incarnation.kills) == 0 {
+func (v *syncPass) forgetKills(d *plan.Decision) {
+	if len(v.incarnation.kills) == 0 {
 		return
 	}
 	wanted := make(map[string]bool)
-	for _, kills := range [...][]plan.Kill{a.Kill, a.Reset} {
-		for i := range kills {
-			wanted[kills[i].ID] = true
+	for i := range d.Steps {
+		if d.Steps[i].Op == plan.StopPod {
+			return
 		}
+		wanted[d.Steps[i].ID] = true
 	}
 	for id := range v.incarnation.kills {
 		if !wanted[id] {

@@ -66,16 +66,16 @@ func (s *Syncer) tryKillAll(ctx context.Context, v *syncPass, why string, graceO
 }
 
 // killSome stops single containers, as they are given, in no order (TO-8).
-func (s *Syncer) killSome(ctx context.Context, v *syncPass, kills []plan.Kill) error {
+func (s *Syncer) killSome(ctx context.Context, v *syncPass, kills []plan.Step) error {
 	if len(kills) == 0 {
 		return nil
 	}
 	targets := make([]target, len(kills))
 	for i, k := range kills {
-		if k.Why.Replaces() {
+		if k.Reason.Replaces() {
 			s.toReplace(v, k.Name, k.ID)
 		}
-		targets[i] = s.target(v, k.ID, k.Name, string(k.Why), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
+		targets[i] = s.target(v, k.ID, k.Name, string(k.Reason), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
 	}
 	err := s.stopAll(ctx, v, targets, false)
 	if err == nil {

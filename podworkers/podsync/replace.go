@@ -56,14 +56,18 @@ func (b *sandboxes) made(id string) { b.id, b.counted = id, false }
 
 // heldBack is the error of a pod of which something is to be replaced and waits. Nil:
 // nothing is.
-func (s *Syncer) heldBack(v *syncPass, a *plan.Actions) error {
+func (s *Syncer) heldBack(v *syncPass, d *plan.Decision) error {
 	var errs []error
-	for _, h := range a.Held {
+	for i := range d.Held {
+		h := &d.Held[i]
 		what := "sandbox"
-		if h.Container != "" {
-			what = "container=" + h.Container
+		switch {
+		case h.Op == plan.StartContainer:
+			continue // It says so itself, when it is its turn.
+		case h.Name != "":
+			what = "container=" + h.Name
 		}
-		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s): %s", what, podmanager.FullName(v.pod), v.pod.UID, h.Why)
+		err := fmt.Errorf("podsync: back-off replacing %s of pod=%s(%s): %s", what, podmanager.FullName(v.pod), v.pod.UID, h.Reason)
 		errs = append(errs, podworkers.RetryAfter(err, h.Until))
 	}
 	return errors.Join(errs...)
@@ -71,22 +75,27 @@ func (s *Syncer) heldBack(v *syncPass, a *plan.Actions) error {
 
 // contradictions tells people of what is replaced because the runtime reports
 // otherwise than it was asked for: of each field once.
-func (s *Syncer) contradictions(v *syncPass, a *plan.Actions) {
-	why := a.KillPod
-	if why == "" {
-		why = a.CreateSandbox
+func (s *Syncer) contradictions(v *syncPass, decision *plan.Decision) {
+	var why plan.Why
+	for i := range decision.Steps {
+		if op := decision.Steps[i].Op; why == "" && (op == plan.StopPod || op == plan.CreateSandbox) {
+			why = decision.Steps[i].Reason
+		}
 	}
 	if d, ok := plan.SandboxDiffers(why, v.pod, v.incarnation.number, v.madeSandbox(why)); ok && v.isContradiction(why) {
 		s.contradicts(v, "", d)
 	}
-	for i := range a.Kill {
-		k := &a.Kill[i]
+	for i := range decision.Steps {
+		k := &decision.Steps[i]
+		if k.Op != plan.StopContainer {
+			continue
+		}
 		for name, past := range v.incarnation.crashes {
 			rec := v.record(k.ID)
-			if rec == nil || past.start.id != k.ID || k.Why == plan.WhySpecChanged && !v.stillWants(name, past.made.Hash) {
+			if rec == nil || past.start.id != k.ID || k.Reason == plan.WhySpecChanged && !v.stillWants(name, past.made.Hash) {
 				continue
 			}
-			if d, ok := plan.Differs(k.Why, past.made, rec); ok && past.made.Name != "" {
+			if d, ok := plan.Differs(k.Reason, past.made, rec); ok && past.made.Name != "" {
 				s.contradicts(v, name, d)
 			}
 		}

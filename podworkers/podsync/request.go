@@ -112,7 +112,7 @@ func claim(pod *v1.Pod) string {
 
 // containerRequest is what the runtime is told of a container. Its error says
 // what the spec asks for and cannot be.
-func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Start, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
+func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Held, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	security, err := security(v.pod, c, image)
 	if err == nil {

@@ -17,17 +17,17 @@ import (
 
 // start brings one container up in a sandbox, unless it is held by its crash
 // loop. Its error says why it waits, and when to come back.
-func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Start, sandbox string) error {
+func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := st.Container
-	if !st.HeldUntil.IsZero() {
+	if !st.Until.IsZero() {
 		err := s.held(v, st)
 		v.explain(c.Name, err)
 		return err
 	}
-	err := s.do(ctx, v, Result{Action: StartContainer, Target: c.Name, Why: string(st.Why)}, func() error {
+	err := s.do(ctx, v, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
 		return s.bringUp(ctx, v, st, sandbox)
 	})
 	if !cut(ctx, err) {
@@ -37,31 +37,31 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Start, sandbox
 }
 
 // held is the error of a container that must wait for its next restart.
-func (s *Syncer) held(v *syncPass, st *plan.Start) error {
+func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	name := st.Container.Name
 	past := v.incarnation.crashes[name]
-	if !past.told.Equal(st.HeldUntil) { // Once for each wait, however often the pod is looked at.
+	if !past.told.Equal(st.Until) { // Once for each wait, however often the pod is looked at.
 		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
-		past.told = st.HeldUntil
+		past.told = st.Until
 		v.incarnation.crashes[name] = past
 	}
 	if s.cfg.Hooks.Held != nil {
-		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.HeldUntil})
+		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	}
 	delay := past.backoff.Delay
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", delay, name, podmanager.FullName(v.pod), v.pod.UID)
-	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.HeldUntil)
+	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.Until)
 }
 
 // bringUp goes the way of a container: image, record, run.
-func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Start, sandbox string) error {
+func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbox string) error {
 	c := st.Container
 	if id := v.found(st, sandbox, s.executor.Now()); id != "" {
 		s.restarts(v, c)
 		s.startsAgain(v, c)
 		return s.launch(ctx, v, c, id, v.record(id).Attempt)
 	}
-	if err := s.removeCreated(ctx, v, st.Remove); err != nil {
+	if err := s.removeCreated(ctx, v, st.Created); err != nil {
 		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
 			return podworkers.RetryAfter(err, s.executor.Now()) // It was started after all: the next look tells.
@@ -115,11 +115,11 @@ func (s *Syncer) launch(ctx context.Context, v *syncPass, c *v1.Container, id st
 // started, and not replaced: the runtime refuses that if a call of that agent
 // has started it, or is about to, while a record that was seen unstarted a moment
 // ago may go with all that has been since. One that does not start is replaced.
-func (v *syncPass) found(st *plan.Start, sandbox string, now time.Time) string {
-	if len(st.Remove) != 1 {
+func (v *syncPass) found(st *plan.Held, sandbox string, now time.Time) string {
+	if len(st.Created) != 1 {
 		return ""
 	}
-	id := st.Remove[0]
+	id := st.Created[0]
 	rec := v.record(id)
 	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
 		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.incarnation.refused(id, now) {
@@ -135,7 +135,7 @@ const maxStartRefusal = 2 * time.Minute
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number
 // is not to be used again (KC-2).
-func (s *Syncer) recount(v *syncPass, st *plan.Start) {
+func (s *Syncer) recount(v *syncPass, st *plan.Held) {
 	if s.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}

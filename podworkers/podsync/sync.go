@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -39,13 +40,14 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if overdue(pod, &status, s.executor.Now()) {
 		return false, nil
 	}
-	actions := s.decide(v, &status)
-	held := s.heldBack(v, &actions)
-	if actions.Idle() {
+	decision := s.decide(v, &status)
+	held := s.heldBack(v, &decision)
+	starts := decision.Starts(v.pod)
+	if len(decision.Steps) == 0 && len(starts) == 0 {
 		return false, errors.Join(held, s.setUp(ctx, v))
 	}
-	err := s.act(ctx, v, &actions)
-	if err == nil && len(actions.Reset) > 0 {
+	err := s.act(ctx, v, &decision, starts)
+	if err == nil && atOnce(&decision, v.decided) {
 		err = s.restartAfterReset(ctx, v)
 	}
 	if v.explained {
@@ -62,19 +64,24 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 }
 
 // decide asks plan what to do, and remembers what it has found out.
-func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Actions {
-	now := s.executor.Now()
-	actions := plan.Decide(plan.Input{
-		Pod: v.pod, Status: v.status, Incarnation: v.incarnation.number, Now: now, NotBefore: s.notBefore(v, now), SandboxNotBefore: s.sandboxNotBefore(v, now),
+func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Decision {
+	v.decided = s.executor.Now()
+	decision := plan.Decide(v.pod, v.status, plan.Input{
+		Incarnation: v.incarnation.number, Now: v.decided, NotBefore: s.notBefore(v, v.decided), SandboxNotBefore: s.sandboxNotBefore(v, v.decided),
 		Published: published, Probed: s.probed(v), Initialized: v.incarnation.initialized,
 		Replaced: v.incarnation.memory.replaced,
 	})
-	v.forgetKills(&actions)
+	v.forgetKills(&decision)
 	v.incarnation.initialized = ""
-	if actions.Initialized {
-		v.incarnation.initialized = actions.SandboxID
+	if decision.Initialized {
+		v.incarnation.initialized = decision.SandboxID
 	}
-	return actions
+	return decision
+}
+
+// atOnce reports whether it is to be decided again as soon as the steps are done.
+func atOnce(d *plan.Decision, decided time.Time) bool {
+	return !d.NextAt.IsZero() && !d.NextAt.After(decided)
 }
 
 // restartAfterReset starts what was reset, as far as it goes now: nothing else would
@@ -89,11 +96,11 @@ func (s *Syncer) restartAfterReset(ctx context.Context, v *syncPass) error {
 	if v.storeErr != nil {
 		return v.storeErr
 	}
-	actions := s.decide(v, &published)
-	if len(actions.Reset) > 0 {
+	decision := s.decide(v, &published)
+	if atOnce(&decision, v.decided) {
 		return errors.New("podsync: the containers were reset and are still there")
 	}
-	return s.act(ctx, v, &actions)
+	return s.act(ctx, v, &decision, decision.Starts(v.pod))
 }
 
 // confirmWithRuntime asks the runtime itself before a container that has run counts as
@@ -109,117 +116,6 @@ func (s *Syncer) confirmWithRuntime(ctx context.Context, v *syncPass) error {
 		return fmt.Errorf("podsync: a container has vanished, and the runtime does not confirm it: %w", err)
 	}
 	v.see(status)
-	return nil
-}
-
-// act does what was decided: ends what must end, then starts. Where nothing
-// runs, ending is only tidying up before a new sandbox, and waits until that can
-// be made: otherwise each retry would tidy up again.
-func (s *Syncer) act(ctx context.Context, v *syncPass, a *plan.Actions) error {
-	v.starting = a.Containers
-	s.contradictions(v, a)
-	tidies := a.CreateSandbox != "" && !v.status.MayRun()
-	if tidies {
-		if err := s.ready(ctx, v); err != nil {
-			return err
-		}
-	}
-	if err := s.cleanUp(ctx, v, a); err != nil {
-		return err
-	}
-	if len(a.Ephemeral) == 0 && len(a.Init) == 0 && len(a.Containers) == 0 {
-		return nil
-	}
-	if !tidies {
-		if err := s.ready(ctx, v); err != nil {
-			return err
-		}
-	}
-	if err := s.setUp(ctx, v); err != nil {
-		return err
-	}
-	return s.begin(ctx, v, a)
-}
-
-// begin starts what is to be started, in a new sandbox if need be.
-func (s *Syncer) begin(ctx context.Context, v *syncPass, a *plan.Actions) (err error) {
-	if s.cfg.Logs != nil {
-		if err := s.cfg.Logs.SetUp(v.ref()); err != nil {
-			return fmt.Errorf("podsync: the directory for the logs: %w", err)
-		}
-	}
-	sandbox := a.SandboxID
-	if a.CreateSandbox != "" {
-		if sandbox, err = s.createSandbox(ctx, v, a); err != nil {
-			return err
-		}
-		if err := s.lookAtSandbox(ctx, v); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	for i := range a.Ephemeral {
-		errs = append(errs, s.start(ctx, v, &a.Ephemeral[i], sandbox))
-	}
-	for i := range a.Init {
-		errs = append(errs, s.start(ctx, v, &a.Init[i], sandbox)) // Nothing that needs it is in the plan (RS-7).
-	}
-	for i := range a.Containers {
-		errs = append(errs, s.start(ctx, v, &a.Containers[i], sandbox))
-	}
-	return errors.Join(errs...)
-}
-
-// lookAtSandbox finds out the addresses of a new sandbox, where a container is
-// told of them.
-func (s *Syncer) lookAtSandbox(ctx context.Context, v *syncPass) error {
-	if v.pod.Spec.HostNetwork || s.cfg.Files == nil && !tellsAddresses(v.pod) {
-		return nil
-	}
-	status, err := s.look(ctx, v.pod.UID)
-	if err != nil {
-		return fmt.Errorf("podsync: the new sandbox cannot be looked at: %w", err)
-	}
-	v.see(status)
-	return nil
-}
-
-// cleanUp ends and removes what is in the way. If a kill fails nothing may be
-// started; a record that cannot be removed is in nobody's way.
-func (s *Syncer) cleanUp(ctx context.Context, v *syncPass, a *plan.Actions) error {
-	if a.KillPod != "" {
-		if a.CreateSandbox != "" && a.CreateSandbox != plan.WhyNoSandbox && v.incarnation.sandbox.news(a.SandboxAttempt) {
-			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", a.KillPod)
-		}
-		if a.CreateSandbox != "" {
-			s.toReplaceAll(v)
-		}
-		if err := s.killPod(ctx, v, nil, string(a.KillPod)); err != nil {
-			return err
-		}
-	}
-	if err := s.killSome(ctx, v, a.Kill); err != nil {
-		return err
-	}
-	if err := s.reset(ctx, v, a.Reset); err != nil {
-		return err
-	}
-	for _, id := range a.Prune {
-		_ = s.removeContainer(ctx, v, id, "an older attempt") // Tried again with the next one.
-	}
-	if len(a.StopSandboxes) > 0 {
-		if err := s.killed(ctx, v, s.stopSandboxes(ctx, v, a.StopSandboxes, "nobody uses it")); err != nil {
-			return err
-		}
-	}
-	for _, id := range a.RemoveSandboxes {
-		if err := s.removeSandbox(ctx, v, id, "came late"); err != nil {
-			return err
-		}
-	}
-	for _, id := range a.PruneSandboxes {
-		_ = s.removeSandbox(ctx, v, id, "a former life") // Tried again with the next sync.
-	}
 	return nil
 }
 
@@ -247,13 +143,13 @@ func (s *Syncer) ready(ctx context.Context, v *syncPass) error {
 }
 
 // createSandbox makes the pod's next sandbox.
-func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, a *plan.Actions) (id string, err error) {
+func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	v.incarnation.sandbox.replaces(s.cfg.CrashLoop, s.executor.Now())
-	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(a.CreateSandbox)}, func() error {
-		req, err := s.sandboxRequest(v, a.SandboxAttempt)
+	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(creation.Reason)}, func() error {
+		req, err := s.sandboxRequest(v, creation.Attempt)
 		if err != nil {
 			return because(ErrCreatePodSandbox, err)
 		}
@@ -271,6 +167,6 @@ func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, a *plan.Actions
 	}
 	s.warn(v, "", eventCreateSandbox, "Failed to create the sandbox: %v", err)
 	return "", s.perhapsDone(ctx, v, err, nil, func(sandbox *runtime.SandboxStatus) bool {
-		return sandbox.Incarnation == v.incarnation.number && sandbox.Attempt == a.SandboxAttempt && sandbox.Ready
+		return sandbox.Incarnation == v.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
 	})
 }

@@ -70,12 +70,13 @@ type syncPass struct {
 	incarnation *incarnation
 	status      *runtime.PodStatus // what the runtime showed when it was decided what to do; never nil
 	after       *runtime.PodStatus // what it showed after a kill
+	decided     time.Time          // when it was
 	ending      bool               // the pod is being ended, or has been
 	// explained says that a container waits for another reason than published.
 	explained bool
-	storeErr  error        // a panic of Config.Status: the call fails
-	starting  []plan.Start // regular containers that are being started
-	touched   atomic.Bool  // a call was sent that may have changed the pod's records
+	storeErr  error       // a panic of Config.Status: the call fails
+	starting  []plan.Step // containers that are being started
+	touched   atomic.Bool // a call was sent that may have changed the pod's records
 }
 
 // sync pass begins a call. status may be nil.

@@ -365,7 +365,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 		return
 	}
 	for i := range in.Starting {
-		if start := &in.Starting[i]; start.Container.Name == s.spec.Name && rec.Attempt < start.Attempt {
+		if start := &in.Starting[i]; start.Name == s.spec.Name && rec.Attempt < start.Attempt {
 			s.lastEnd(s.ended)
 			s.wait(reasonCreating, "")
 			return

@@ -8,52 +8,92 @@ import (
 
 // decision is the state of one Decide.
 type decision struct {
+	Pod    *v1.Pod
+	Status *runtime.PodStatus
 	Input
-	Actions
 	index
+	actions
 	where    place
 	recalled bool // the index has what was published
 }
 
-// Decide says what to do with a pod now. It changes nothing of its input, and
-// takes time in proportion to it.
-func Decide(in Input) Actions {
-	if in.Status == nil {
-		in.Status = &runtime.PodStatus{UID: in.Pod.UID}
+// actions are the steps of a decision by what they are for, in the order in which they
+// are done.
+type actions struct {
+	held []Held // what is not replaced yet
+	// killPod says why all containers and sandboxes of the pod, of every life,
+	// must be stopped before anything else. Empty: they need not.
+	killPod Why
+	kills   []Step // containers to stop one by one
+	// reset are all init and regular containers of a pod that RestartAllContainers
+	// begins anew, in the order in which they are to go: each is stopped, if it
+	// runs, and its record removed. Those that are the reason, causes, come last, and must
+	// not go before all others have. Nothing else is done by the same decision.
+	resets          []*runtime.ContainerStatus
+	causes          []*runtime.ContainerStatus
+	prunes          []Step // exited init containers that nobody needs any more
+	stopSandboxes   []Step // older ones that are ready and that nobody uses
+	removeSandboxes []Step // left behind by calls whose reply was lost
+	pruneSandboxes  []Step // of previous incarnations, which nobody needs any more
+	createSandbox   Why    // empty: containers are started in sandboxID
+	sandboxAttempt  uint32
+	sandboxID       string
+	initialized     bool // in sandboxID
+	ephemeral       []Held
+	// init are the init containers to start, in order. At most one is no sidecar:
+	// it comes last, and with no regular container, since nothing of what needs it
+	// is started before it has ended (RS-7).
+	init []Held
+	// containers are the regular containers to start, in order.
+	containers []Held
+}
+
+// Decide says what to do with a pod now: what stands between the records that the runtime
+// shows of it, all incarnations included, and its spec. A nil seen is a pod of which the
+// runtime shows nothing. Decide changes nothing that it is given, takes time in proportion
+// to it, and may be called concurrently.
+func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
+	if seen == nil {
+		seen = &runtime.PodStatus{UID: pod.UID}
 	}
-	d := decision{Input: in, where: findPlace(&in), index: index{replaced: in.Replaced}}
+	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{replaced: in.Replaced}}
 	if d.where.current != nil {
-		d.SandboxID = d.where.current.ID
+		d.sandboxID = d.where.current.ID
 	}
-	d.read(in.Pod, in.Status, in.Incarnation, d.SandboxID)
+	d.read(pod, seen, in.Incarnation, d.sandboxID)
 	switch {
 	case d.resetAll():
-		return d.Actions
+		return d.decided()
 	case d.where.replace != "" && d.Pod.DeletionTimestamp == nil && d.SandboxNotBefore.After(d.Now):
-		d.Held = append(d.Held, Held{Why: d.where.replace, Until: d.SandboxNotBefore})
+		d.held = append(d.held, Held{Step{Op: CreateSandbox, Reason: d.where.replace}, d.SandboxNotBefore})
 	case d.where.replace != "":
-		d.SandboxID = ""
+		d.sandboxID = ""
 		d.replaceSandbox()
 	default:
 		d.inSandbox()
 	}
-	d.prune()
-	return d.Actions
+	d.pruneInit()
+	return d.decided()
 }
 
 // inSandbox looks at the containers of a pod that has a sandbox to keep.
 func (d *decision) inSandbox() {
-	d.StopSandboxes, d.RemoveSandboxes = d.where.idle, d.where.late
+	for _, id := range d.where.idle {
+		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})
+	}
+	for _, id := range d.where.late {
+		d.removeSandboxes = append(d.removeSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyCameLate})
+	}
 	d.pruneFormer()
 	d.killStrays()
-	d.ephemeral()
+	d.startEphemeral()
 	if d.initialize() {
-		d.Actions.Initialized = true
+		d.initialized = true
 		d.regular()
 	}
-	if d.KillPod != "" {
+	if d.killPod != "" {
 		// Everything ends: what else would be done is part of it, or for nothing.
-		d.Actions = Actions{KillPod: d.KillPod, SandboxID: d.SandboxID, Initialized: d.Actions.Initialized}
+		d.actions = actions{killPod: d.killPod, sandboxID: d.sandboxID, initialized: d.initialized}
 	}
 }
 
@@ -68,7 +108,7 @@ func (d *decision) killStrays() {
 		switch {
 		case c.Incarnation != d.Incarnation:
 			d.kill(c, WhyPreviousIncarnation)
-		case c.SandboxID != d.SandboxID:
+		case c.SandboxID != d.sandboxID:
 			d.kill(c, WhyOtherSandbox)
 		case e == nil:
 			d.kill(c, WhyNotInSpec)
@@ -78,9 +118,13 @@ func (d *decision) killStrays() {
 	}
 }
 
+func stop(rec *runtime.ContainerStatus, why Why) Step {
+	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why}
+}
+
 // kill adds a container to those that must be stopped.
 func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
-	d.Kill = append(d.Kill, Kill{ID: rec.ID, Name: rec.Name, Why: why})
+	d.kills = append(d.kills, stop(rec, why))
 }
 
 // holds reports whether a container that is to be replaced, though nobody but the
@@ -90,33 +134,35 @@ func (d *decision) holds(c *v1.Container, why Why) bool {
 	if !until.After(d.Now) || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
-	d.Held = append(d.Held, Held{Container: c.Name, Why: why, Until: until})
+	d.held = append(d.held, Held{Step{Op: StopContainer, Name: c.Name, Reason: why}, until})
 	return true
 }
 
 // killUnwell is kill for a container whose probe has failed: that of the probe
 // is the time it has, if there is one (KC-10).
 func (d *decision) killUnwell(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
-	k := Kill{ID: rec.ID, Name: rec.Name, Why: why}
+	k := stop(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {
 		k.Grace = probe.TerminationGracePeriodSeconds
 	}
-	d.Kill = append(d.Kill, k)
+	d.kills = append(d.kills, k)
 }
 
 // start describes the next attempt at a container.
-func (d *decision) start(c *v1.Container, e *entry, why Why) Start {
+func (d *decision) start(c *v1.Container, e *entry, why Why) Held {
 	d.recall()
-	s := Start{Container: c, Attempt: e.nextAttempt(), Why: why}
+	s := Held{Step: Step{
+		Op: StartContainer, Reason: why, Independent: true, Name: c.Name, Container: c, Attempt: e.nextAttempt(),
+	}}
 	if e.created {
 		for rec := range d.all(e) {
 			if rec.State == runtime.StateCreated {
-				s.Remove = append(s.Remove, rec.ID)
+				s.Created = append(s.Created, rec.ID)
 			}
 		}
 	}
 	if until := d.NotBefore[c.Name]; until.After(d.Now) {
-		s.HeldUntil = until
+		s.Until = until
 	}
 	return s
 }

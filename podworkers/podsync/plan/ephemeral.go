@@ -4,9 +4,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ephemeral starts the ephemeral containers that have not run: each once, whatever
+// startEphemeral starts the ephemeral containers that have not run: each once, whatever
 // the pod is doing, and never again (CA-6). One that was only created has not.
-func (d *decision) ephemeral() {
+func (d *decision) startEphemeral() {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
@@ -19,7 +19,7 @@ func (d *decision) ephemeral() {
 		}
 		d.recall()
 		if e.newest != nil || !e.saidCreated() {
-			d.Ephemeral = append(d.Ephemeral, d.start(c, e, whyStart(e.newest)))
+			d.ephemeral = append(d.ephemeral, d.start(c, e, whyStart(e.newest)))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (d *decision) initialize() bool {
 	}
 	initialized := d.wasInitialized()
 	passed := initialized
-	for i := len(all) - 1; i >= 0 && d.KillPod == ""; i-- {
+	for i := len(all) - 1; i >= 0 && d.killPod == ""; i-- {
 		c, e := &all[i], d.at(i)
 		if !passed && e.here == nil {
 			continue
@@ -41,7 +41,7 @@ func (d *decision) initialize() bool {
 	if !passed {
 		d.startInit(0, WhyNotCreated)
 	}
-	slices.Reverse(d.Init) // They are started in the order of the spec (CA-14).
+	slices.Reverse(d.init) // They are started in the order of the spec (CA-14).
 	return initialized
 }
 
@@ -51,7 +51,7 @@ func (d *decision) initialize() bool {
 // sandbox it belongs to. Nothing else proves it, least of all what was
 // published, which does not say of which sandbox it speaks.
 func (d *decision) wasInitialized() bool {
-	if d.Input.Initialized == d.SandboxID {
+	if d.Input.Initialized == d.sandboxID {
 		return true
 	}
 	for i := range d.Pod.Spec.Containers {
@@ -85,7 +85,7 @@ func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
 	case rec.State == runtime.StateExited && rec.ExitCode == 0:
 		return true, ""
 	case !mayRestart(d.Pod, c, lastCode(rec)): // An unknown end is never a success.
-		d.KillPod = WhyInitFailed
+		d.killPod = WhyInitFailed
 		return false, ""
 	case rec.State == runtime.StateUnknown && d.holds(c, WhyUnknownState):
 		return false, ""
@@ -101,7 +101,5 @@ func (d *decision) startInit(i int, why Why) {
 		return
 	}
 	c := &d.Pod.Spec.InitContainers[i]
-	s := d.start(c, d.at(i), why)
-	s.Sidecar = isSidecar(c)
-	d.Init = append(d.Init, s)
+	d.init = append(d.init, d.start(c, d.at(i), why))
 }

@@ -139,7 +139,7 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 	if status.State.Waiting == nil {
 		return false
 	}
-	return slices.ContainsFunc(in.Starting, func(s Start) bool { return s.Container.Name == status.Name })
+	return slices.ContainsFunc(in.Starting, func(s Step) bool { return s.Name == status.Name })
 }
 
 // interrupted reports whether an ordinary init container that has failed is started

@@ -289,7 +289,7 @@ func TestVanished(t *testing.T) {
 // Nothing but a pod and no records is a legal input.
 func TestDecideAndStatus_NoStatus(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
-	a := plan.Decide(plan.Input{Pod: pod})
+	a := sorted(pod, plan.Decide(pod, nil, plan.Input{}))
 	assert.Equal(t, plan.WhyNoSandbox, a.CreateSandbox)
 	assert.Equal(t, v1.PodPending, plan.Status(plan.StatusInput{Pod: pod}).Phase)
 }
@@ -298,11 +298,10 @@ func TestDecideAndStatus_NoStatus(t *testing.T) {
 func TestDecide_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := randomHarness(t)
-		in := w.input()
-		before := fmt.Sprintf("%+v", *in.Status)
-		a := plan.Decide(in)
-		checkStarts(t, &in, &a)
-		require.Equal(t, before, fmt.Sprintf("%+v", *in.Status), "the status is shared and was written to")
+		before := fmt.Sprintf("%+v", *w.st)
+		a := w.decided()
+		checkStarts(t, w, &a)
+		require.Equal(t, before, fmt.Sprintf("%+v", *w.st), "the status is shared and was written to")
 		s := plan.Status(w.statusInput(rapid.Bool().Draw(t, "terminal")))
 		require.Len(t, s.ContainerStatuses, len(w.pod.Spec.Containers))
 		require.Len(t, s.InitContainerStatuses, len(w.pod.Spec.InitContainers))
@@ -337,7 +336,7 @@ func randomHarness(t *rapid.T) *harness {
 	return newHarness(t, text.String())
 }
 
-func checkStarts(t *rapid.T, in *plan.Input, a *plan.Actions) {
+func checkStarts(t *rapid.T, w *harness, a *actions) {
 	killed := map[string]bool{}
 	for _, k := range a.Kill {
 		killed[k.ID] = true
@@ -350,9 +349,9 @@ func checkStarts(t *rapid.T, in *plan.Input, a *plan.Actions) {
 		require.Empty(t, append(a.Init, a.Containers...), "started in what is killed")
 	}
 	for _, s := range append(a.Init, a.Containers...) {
-		for i := range in.Status.Containers {
-			rec := &in.Status.Containers[i]
-			if rec.Name != s.Container.Name {
+		for i := range w.st.Containers {
+			rec := &w.st.Containers[i]
+			if rec.Name != s.Name {
 				continue
 			}
 			require.Greater(t, s.Attempt, rec.Attempt, "the attempt was used before")
@@ -360,23 +359,23 @@ func checkStarts(t *rapid.T, in *plan.Input, a *plan.Actions) {
 				require.True(t, a.KillPod != "" || killed[rec.ID], "%s runs and is started (I37)", rec.ID)
 			}
 			if rec.State == runtime.StateCreated {
-				require.Contains(t, s.Remove, rec.ID)
+				require.Contains(t, s.Created, rec.ID)
 			}
 		}
 	}
-	checkPolicy(t, in, a)
+	checkPolicy(t, w, a)
 }
 
 // checkPolicy: I30, what may not run again does not, whatever happens around it.
-func checkPolicy(t *rapid.T, in *plan.Input, a *plan.Actions) {
-	policy := in.Pod.Spec.RestartPolicy
+func checkPolicy(t *rapid.T, w *harness, a *actions) {
+	policy := w.pod.Spec.RestartPolicy
 	for _, s := range a.Containers {
-		newest := newestOf(in.Status, s.Container.Name)
+		newest := newestOf(w.st, s.Name)
 		if newest == nil || newest.State != runtime.StateExited {
 			continue
 		}
 		require.NotEqual(t, v1.RestartPolicyNever, policy, "%s ran", newest.ID)
-		if publishedAfter(in.Published, newest) {
+		if publishedAfter(w.old, newest) {
 			continue // What came after it, and whose record is lost, decides.
 		}
 		if policy == v1.RestartPolicyOnFailure {
@@ -456,10 +455,11 @@ func benchmarkHarness(b *testing.B) *harness {
 }
 
 func BenchmarkDecideUnchanged(b *testing.B) {
-	in := benchmarkHarness(b).input()
+	w := benchmarkHarness(b)
+	in := w.input()
 	b.ReportAllocs()
 	for b.Loop() {
-		if a := plan.Decide(in); !a.Idle() {
+		if a := plan.Decide(w.pod, w.st, in); len(a.Steps) > 0 {
 			b.Fatal(a)
 		}
 	}

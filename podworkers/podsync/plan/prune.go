@@ -10,7 +10,7 @@ import (
 func (d *decision) pruneFormer() {
 	for _, id := range d.where.former {
 		if !d.needed(id) {
-			d.PruneSandboxes = append(d.PruneSandboxes, id)
+			d.pruneSandboxes = append(d.pruneSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyFormerSandbox, Independent: true})
 		}
 	}
 }
@@ -32,22 +32,26 @@ func (d *decision) needed(sandbox string) bool {
 	return false
 }
 
-// prune lists what exited of the init containers about to run, but for the
+// pruneInit lists what exited of the init containers about to run, but for the
 // newest of each name: it shows people how the last attempt ended (RS-4).
-func (d *decision) prune() {
-	for i := range d.Init {
+func (d *decision) pruneInit() {
+	for i := range d.init {
 		var keep *runtime.ContainerStatus
-		for rec := range d.all(d.of(d.Init[i].Container.Name)) {
+		for rec := range d.all(d.of(d.init[i].Name)) {
 			switch {
 			case rec.State != runtime.StateExited:
 			case keep == nil:
 				keep = rec
 			case newer(rec, keep):
-				d.Prune = append(d.Prune, keep.ID)
+				d.prunes = append(d.prunes, oldRecord(keep))
 				keep = rec
 			default:
-				d.Prune = append(d.Prune, rec.ID)
+				d.prunes = append(d.prunes, oldRecord(rec))
 			}
 		}
 	}
+}
+
+func oldRecord(rec *runtime.ContainerStatus) Step {
+	return Step{Op: RemoveContainer, ID: rec.ID, Name: rec.Name, Reason: WhyOlderRecord, Independent: true}
 }

@@ -25,9 +25,9 @@ func (d *decision) regular() {
 	}
 	switch best {
 	case over:
-		d.KillPod = WhyNothingToRun
+		d.killPod = WhyNothingToRun
 	case dying:
-		d.Init = nil
+		d.init = nil
 	}
 }
 
@@ -105,5 +105,5 @@ func (d *decision) ofRegular(i int) *entry { return d.at(len(d.Pod.Spec.InitCont
 
 // startRegular adds a regular container to those that are started.
 func (d *decision) startRegular(i int, why Why) {
-	d.Containers = append(d.Containers, d.start(&d.Pod.Spec.Containers[i], d.ofRegular(i), why))
+	d.containers = append(d.containers, d.start(&d.Pod.Spec.Containers[i], d.ofRegular(i), why))
 }

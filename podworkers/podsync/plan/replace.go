@@ -10,7 +10,7 @@ import (
 // could run in it.
 func (d *decision) replaceSandbox() {
 	if d.anythingToStop() {
-		d.KillPod = d.where.replace
+		d.killPod = d.where.replace
 	}
 	if d.Pod.DeletionTimestamp != nil {
 		return
@@ -20,7 +20,7 @@ func (d *decision) replaceSandbox() {
 	if !worthwhile {
 		return
 	}
-	d.CreateSandbox, d.SandboxAttempt = d.where.replace, nextSandboxAttempt(d.Status)
+	d.createSandbox, d.sandboxAttempt = d.where.replace, nextSandboxAttempt(d.Status)
 	if len(d.Pod.Spec.InitContainers) > 0 {
 		d.startInit(0, WhyNewSandbox)
 		return

@@ -1,5 +1,9 @@
 package plan
 
+import (
+	"github.com/podkeel/podkeel/runtime"
+)
+
 // resetAll lists the records of all containers if one of them has ended in a way
 // that makes all begin anew, and reports whether that is so (CA-21). The next
 // decision sees none of them, and begins with initialization. If that is cut
@@ -8,36 +12,31 @@ func (d *decision) resetAll() bool {
 	if d.Pod.DeletionTimestamp != nil || !d.anyCause() {
 		return false
 	}
-	var causes []Kill
 	first := len(d.Pod.Spec.InitContainers)
 	for i := first; i < d.count; i++ {
-		causes = d.resetOne(d.place(i), causes)
+		d.resetOne(d.place(i))
 	}
 	for i := first - 1; i >= 0; i-- {
-		causes = d.resetOne(d.place(i), causes)
+		d.resetOne(d.place(i))
 	}
-	d.Reset = append(d.Reset, causes...)
 	return true
 }
 
 // resetOne lists the records of one container, or adds it to the causes. What is
 // begun anew has nothing to put in order, and gets no grace (outer 3.5).
-func (d *decision) resetOne(e *entry, causes []Kill) []Kill {
+func (d *decision) resetOne(e *entry) {
 	if e.spec == nil {
-		return causes // An ephemeral container is left as it is.
+		return // An ephemeral container is left as it is.
 	}
 	for rec := range d.all(e) {
-		k := Kill{ID: rec.ID, Name: rec.Name, Why: WhyAllRestart, Grace: new(int64)}
 		switch {
 		case rec.Incarnation != d.Incarnation:
 		case rec == e.newest && d.isCause(e):
-			k.Why = WhyRestartsAll
-			causes = append(causes, k)
+			d.causes = append(d.causes, rec)
 		default:
-			d.Reset = append(d.Reset, k)
+			d.resets = append(d.resets, rec)
 		}
 	}
-	return causes
 }
 
 // isCause reports whether the newest attempt at a container ended, in the
@@ -57,4 +56,26 @@ func (d *decision) anyCause() bool {
 		}
 	}
 	return false
+}
+
+// resetSteps stop what runs of the containers that start over, and then remove all records,
+// those that are the reason last.
+func (a *actions) resetSteps() []Step {
+	if len(a.causes) == 0 {
+		return nil
+	}
+	var stops, removals []Step
+	add := func(records []*runtime.ContainerStatus, why Why) {
+		for _, rec := range records {
+			if rec.State.MayRun() {
+				s := stop(rec, why)
+				s.Grace = new(int64)
+				stops = append(stops, s)
+			}
+			removals = append(removals, Step{Op: RemoveContainer, ID: rec.ID, Name: rec.Name, Reason: why})
+		}
+	}
+	add(a.resets, WhyAllRestart)
+	add(a.causes, WhyRestartsAll)
+	return append(stops, removals...)
 }

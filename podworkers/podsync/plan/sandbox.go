@@ -1,6 +1,8 @@
 package plan
 
 import (
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -15,9 +17,8 @@ type place struct {
 }
 
 // findPlace looks at the sandboxes of a pod.
-func findPlace(in *Input) place {
-	st := in.Status
-	p := place{current: newestSandbox(st, in.Incarnation)}
+func findPlace(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64) place {
+	p := place{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
 		p.replace = WhyNoSandbox
 		return p
@@ -27,7 +28,7 @@ func findPlace(in *Input) place {
 		p.replace = WhySandboxNotReady
 	case p.several:
 		p.replace = WhySeveralSandboxes
-	case p.current.HostNetwork != in.Pod.Spec.HostNetwork:
+	case p.current.HostNetwork != pod.Spec.HostNetwork:
 		p.replace = WhyNetworkMode
 	case !p.current.HostNetwork && len(p.current.IPs) == 0:
 		p.replace = WhyNoAddress

@@ -168,6 +168,6 @@ func TestPlan_UnchangedMakesNothing(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		s := plan.Status(say)
 		do.Published = &s
-		_ = plan.Decide(do)
+		_ = plan.Decide(w.pod, w.st, do)
 	}), 5.0)
 }

@@ -41,7 +41,7 @@ type StatusInput struct {
 	// Starting are the regular containers that were decided to be started, and are
 	// being. One that was ended for that is not at its end, whatever its policy
 	// says of how it ended.
-	Starting []Start
+	Starting []Step
 	// HostIPs are the addresses of the node, primary first.
 	HostIPs []string
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".
@@ -108,7 +108,7 @@ func (in *StatusInput) complete() {
 	if in.given = in.Old != nil; !in.given {
 		in.Old = &in.Pod.Status
 	}
-	in.place = findPlace(&Input{Pod: in.Pod, Status: in.Runtime, Incarnation: in.Incarnation})
+	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation)
 	in.anew = restartingAll(in)
 }
 

@@ -177,7 +177,7 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 		s := plan.Containers(say)
 		plan.Conclude(say, &s)
 		do.Published = &s
-		if a := plan.Decide(do); !a.Idle() || s.Phase != v1.PodRunning {
+		if a := plan.Decide(w.pod, w.st, do); len(a.Steps) > 0 || s.Phase != v1.PodRunning {
 			b.Fatal(a, s)
 		}
 	}

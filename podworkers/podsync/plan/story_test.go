@@ -79,7 +79,7 @@ type harness struct {
 	// initialized is a sandbox that the pod was initialized in.
 	initialized string
 	replaced    plan.Replaced
-	starting    []plan.Start
+	starting    []plan.Step
 	told        []string // container, word and value, one after the other
 }
 
@@ -126,7 +126,7 @@ func (w *harness) line(verb string, args []string) {
 	case "reason":
 		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
 	case "starting":
-		w.starting = append(w.starting, plan.Start{Container: w.spec(args[0]), Attempt: uint32(w.number(args[1]))})
+		w.starting = append(w.starting, plan.Step{Op: plan.StartContainer, Name: args[0], Attempt: uint32(w.number(args[1]))})
 	case "spec":
 		w.specify(args[0], args[1:])
 	case "probed":
@@ -440,21 +440,21 @@ func (w *harness) input() plan.Input {
 		incarnation = max(incarnation, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Pod: w.pod, Status: w.st, Incarnation: incarnation, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
+		Incarnation: incarnation, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
 		Probed: w.probed, Initialized: w.initialized, Replaced: w.replaced,
 	}
 }
 
 func (w *harness) decide(initialized bool) (answer string) {
-	a := plan.Decide(w.input())
-	text := actions(&a)
+	a := w.decided()
+	text := a.String()
 	defer func() {
 		for _, h := range a.Held {
-			what := "replacement of " + h.Container
-			if h.Container == "" {
+			what := "replacement of " + h.Name
+			if h.Name == "" {
 				what = "replacement of the sandbox"
 			}
-			answer += fmt.Sprintf("%s held until %s: %s\n", what, h.Until.Sub(epoch), h.Why)
+			answer += fmt.Sprintf("%s held until %s: %s\n", what, h.Until.Sub(epoch), h.Reason)
 		}
 	}()
 	if a.Idle() != (text == "") {
@@ -469,7 +469,7 @@ func (w *harness) decide(initialized bool) (answer string) {
 	return text
 }
 
-func actions(a *plan.Actions) string {
+func (a *actions) String() string {
 	var b strings.Builder
 	if a.KillPod != "" {
 		fmt.Fprintf(&b, "kill pod: %s\n", a.KillPod)
@@ -483,7 +483,7 @@ func actions(a *plan.Actions) string {
 	for _, id := range a.StopSandboxes {
 		fmt.Fprintf(&b, "stop sandbox %s\n", id)
 	}
-	for _, id := range a.PruneSandboxes {
+	for _, id := range a.PruneSandbox {
 		fmt.Fprintf(&b, "prune sandbox %s\n", id)
 	}
 	for _, id := range a.RemoveSandboxes {
@@ -500,7 +500,7 @@ func actions(a *plan.Actions) string {
 	}
 	for _, s := range a.Init {
 		kind := "init "
-		if s.Sidecar {
+		if p := s.Container.RestartPolicy; p != nil && *p == v1.ContainerRestartPolicyAlways {
 			kind = "sidecar "
 		}
 		writeStart(&b, kind, s)
@@ -511,21 +511,21 @@ func actions(a *plan.Actions) string {
 	return b.String()
 }
 
-func writeKill(b *strings.Builder, verb string, k plan.Kill) {
-	fmt.Fprintf(b, "%s %s: %s", verb, k.ID, k.Why)
+func writeKill(b *strings.Builder, verb string, k plan.Step) {
+	fmt.Fprintf(b, "%s %s: %s", verb, k.ID, k.Reason)
 	if k.Grace != nil {
 		fmt.Fprintf(b, ", grace %ds", *k.Grace)
 	}
 	b.WriteByte('\n')
 }
 
-func writeStart(b *strings.Builder, kind string, s plan.Start) {
-	fmt.Fprintf(b, "start %s%s/%d: %s", kind, s.Container.Name, s.Attempt, s.Why)
-	for _, id := range s.Remove {
+func writeStart(b *strings.Builder, kind string, s plan.Held) {
+	fmt.Fprintf(b, "start %s%s/%d: %s", kind, s.Name, s.Attempt, s.Reason)
+	for _, id := range s.Created {
 		fmt.Fprintf(b, ", remove %s first", id)
 	}
-	if !s.HeldUntil.IsZero() {
-		fmt.Fprintf(b, ", held until %s", s.HeldUntil.Sub(epoch))
+	if !s.Until.IsZero() {
+		fmt.Fprintf(b, ", held until %s", s.Until.Sub(epoch))
 	}
 	b.WriteByte('\n')
 }

@@ -127,10 +127,9 @@ func (k *walk) over() bool {
 }
 
 // step decides and does it; it may be cut short.
-func (k *walk) step(mayFail bool) plan.Actions {
-	in := k.input()
-	a := plan.Decide(in)
-	require.Equal(k.t, a, plan.Decide(in), "the same world, another decision")
+func (k *walk) step(mayFail bool) actions {
+	a := k.decided()
+	require.Equal(k.t, a, k.decided(), "the same world, another decision")
 	k.check(&a)
 	k.initialized = ""
 	if a.Initialized {
@@ -163,7 +162,7 @@ func (k *walk) step(mayFail bool) plan.Actions {
 }
 
 // check: what must hold of a decision on its own.
-func (k *walk) check(a *plan.Actions) {
+func (k *walk) check(a *actions) {
 	starts := slices.Concat(a.Ephemeral, a.Init, a.Containers)
 	if k.pod.DeletionTimestamp != nil {
 		require.Empty(k.t, starts, "started for a deleted pod")
@@ -171,25 +170,24 @@ func (k *walk) check(a *plan.Actions) {
 		require.Empty(k.t, a.Reset)
 	}
 	if len(a.Reset) > 0 {
-		require.Equal(k.t, plan.Actions{Reset: a.Reset, SandboxID: a.SandboxID}, *a, "a reset stands for itself")
+		require.Equal(k.t, actions{Reset: a.Reset, SandboxID: a.SandboxID}, *a, "a reset stands for itself")
 	}
 	for i, s := range a.Init {
-		require.Equal(k.t, s.Container.RestartPolicy != nil, s.Sidecar)
-		if !s.Sidecar { // RS-7: so nothing goes on if it fails.
+		if s.Container.RestartPolicy == nil { // RS-7: so nothing goes on if it fails.
 			require.Len(k.t, a.Init, i+1, "an init container is started before one that it needs has ended")
 			require.Empty(k.t, a.Containers, "a regular container is started before the pod is initialized")
 		}
 	}
 	for _, s := range starts {
-		require.NotEmpty(k.t, s.Why)
+		require.NotEmpty(k.t, s.Reason)
 	}
 	for _, kill := range slices.Concat(a.Kill, a.Reset) {
-		require.NotEmpty(k.t, kill.Why)
+		require.NotEmpty(k.t, kill.Reason)
 	}
 }
 
 // cleanUp does what comes before starts.
-func (k *walk) cleanUp(a *plan.Actions) {
+func (k *walk) cleanUp(a *actions) {
 	if a.KillPod != "" {
 		k.lose()
 	}
@@ -212,9 +210,9 @@ func (k *walk) remove(id string) {
 }
 
 // start starts a container, or fails to after its record was made.
-func (k *walk) start(s plan.Start, mayFail bool) {
-	name := s.Container.Name
-	for _, id := range s.Remove {
+func (k *walk) start(s plan.Held, mayFail bool) {
+	name := s.Name
+	for _, id := range s.Created {
 		k.remove(id)
 	}
 	for _, rec := range k.records(runtime.StateRunning) {
@@ -233,7 +231,7 @@ func (k *walk) start(s plan.Start, mayFail bool) {
 	switch init := k.init(name); {
 	case name == "e":
 		k.passed[name] = state == "running"
-	case init != nil && s.Sidecar:
+	case init != nil && s.Container.RestartPolicy != nil:
 		k.passed[name] = k.passed[name] || state == "running"
 	case init == nil:
 		for _, c := range k.pod.Spec.InitContainers {
@@ -316,7 +314,7 @@ func cost(t *testing.T, main, init, records string, n int) time.Duration {
 	least := time.Hour
 	for range 7 {
 		begin := time.Now()
-		plan.Decide(in)
+		plan.Decide(w.pod, w.st, in)
 		least = min(least, time.Since(begin))
 	}
 	return least
@@ -333,7 +331,7 @@ func BenchmarkDecideLarge(b *testing.B) {
 	in := w.input()
 	b.ReportAllocs()
 	for b.Loop() {
-		if a := plan.Decide(in); !a.Idle() {
+		if a := plan.Decide(w.pod, w.st, in); len(a.Steps) > 0 {
 			b.Fatal(a)
 		}
 	}

@@ -54,6 +54,18 @@ const (
 	WhyAllRestart Why = "all containers are restarted"
 )
 
+// Why a sandbox or a record is removed, or stopped alone.
+const (
+	// WhyUnused: it is ready, older than the pod's and of no use.
+	WhyUnused Why = "nobody uses it"
+	// WhyCameLate: the reply to the call that made it was lost, and another one was made.
+	WhyCameLate Why = "came late"
+	// WhyFormerSandbox: its incarnation is over, and its records are not needed.
+	WhyFormerSandbox Why = "a former life"
+	// WhyOlderRecord: a newer attempt at the same init container has a record.
+	WhyOlderRecord Why = "an older attempt"
+)
+
 // Why a container is started, besides for a change of its spec, for an unknown
 // state and for a probe.
 const (

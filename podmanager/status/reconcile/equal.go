@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// Equal reports whether two complete statuses say the same: conditions of ours
-// by status, reason and message, in any order; conditions and fields of others not
-// at all; everything else in depth.
+// Equal reports whether two complete statuses say the same, so that nothing has to be sent:
+// conditions of the node by status, reason, message and generation, in any order; conditions
+// and fields of others not at all; everything else in depth.
 func Equal(a, b *v1.PodStatus) bool {
 	if !sameConditions(a, b) || !sameConditions(b, a) {
 		return false

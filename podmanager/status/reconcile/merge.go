@@ -6,9 +6,10 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// Merge is the status to store where others write too: mine, with the fields and the
-// conditions that are not ours as they are in theirs. A DisruptionTarget of ours goes
-// with the end of the pod, so one that has not been sent waits for that.
+// Merge is the status to write where others write too: mine, with the fields and the
+// conditions that are not the node's as they are in theirs. The node's DisruptionTarget is
+// written together with the end of the pod, so one that was not written yet waits for that.
+// Neither argument is changed.
 func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
 	copyForeign(&merged, theirs)
@@ -29,8 +30,9 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	return merged
 }
 
-// HoldBack is the status as long as the end of its pod is not to be told: all
-// else, in the phase that was told before.
+// HoldBack changes a status with a terminal phase into one that may be written while
+// containers still run: its phase, reason and message are those of before, and it has no
+// DisruptionTarget.
 func HoldBack(before, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = before.Phase, before.Reason, before.Message
 	kept := status.Conditions[:0]

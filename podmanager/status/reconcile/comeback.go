@@ -10,14 +10,15 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// ErrComesBack is in the error of a status in which a container that has ended
-// has not, though nothing runs it again.
+// ErrComesBack is wrapped by the error of CheckEnds: the status shows a container that has
+// ended for good as running or waiting.
 var ErrComesBack = errors.New("a container that has ended for good is back")
 
-// CheckEnds checks that a status may follow old: a container that has ended stays so
-// unless one of these runs it again: its policy, one of its rules, all of its pod
-// beginning anew, or its pod's policy in a new sandbox. It may also run if nobody has
-// seen its end. The error names every container of which that is not so.
+// CheckEnds reports whether status may follow old. A container that has ended stays so
+// unless one of these runs it again: its restart policy, one of its rules, a restart of all
+// containers of the pod, or the policy of its pod in a new sandbox. It may also come back if
+// nobody saw its end. Nil: it may follow. The error names every container of which it may
+// not, and wraps ErrComesBack.
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
 	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {

@@ -14,9 +14,9 @@ const (
 	unknownEndMessage = "The container could not be located when the pod was terminated"
 )
 
-// Terminate changes the status into that of a pod nothing of which runs any
-// more. Containers that were started, or may have been, and whose end is not
-// known, are given one; a pod that is not static and not over yet has Failed.
+// Terminate changes the status into that of a pod nothing of which runs any more.
+// Containers that were started, or may have been, and whose end is not known, are given one
+// with exit code 137; a pod that is not static and not in a terminal phase has Failed.
 func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	if hasInitialized(pod, status) {
 		endAll(status.ContainerStatuses)

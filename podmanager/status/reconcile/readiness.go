@@ -7,11 +7,10 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// SetReady notes a readiness result for the container with this ID, and what
-// follows from it for the pod. It reports false, and has changed nothing, if
-// the container is not there, is known to be so, or cannot be: one that is ready
-// runs and is not known not to have started, and an ordinary init container is
-// ready when it is done, which no probe tells.
+// SetReady notes a readiness result for the container with this ID, and the conditions that
+// follow from it. It reports false, and has changed nothing, if the container is not there,
+// is known to be so, or cannot be: one that is ready runs and is not known not to have
+// started, and an ordinary init container is ready when it is done, which no probe tells.
 func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool) bool {
 	c := probed(pod, status, containerID)
 	if c == nil || c.Ready == ready || ready && (c.State.Running == nil || c.Started != nil && !*c.Started) {
@@ -30,10 +29,10 @@ func judgeReadiness(pod *v1.Pod, status *v1.PodStatus) {
 	setCondition(status, containers)
 }
 
-// SetStarted notes a startup result for the container with this ID, and what
-// follows from it: the pod may be initialized by a sidecar that has started, and
-// what has not started is not ready. It reports false, and has changed nothing,
-// if the container is not there, does not run, or is known to be so.
+// SetStarted notes a startup result for the container with this ID, and what follows from
+// it: the pod may be initialized by a sidecar that has started, and what has not started is
+// not ready. It reports false, and has changed nothing, if the container is not there, does
+// not run, or is known to be so.
 func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started bool) bool {
 	c := probed(pod, status, containerID)
 	if c == nil || c.Started != nil && *c.Started == started || started && c.State.Running == nil {

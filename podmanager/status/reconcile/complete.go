@@ -9,10 +9,12 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// Complete turns a status that is handed in for the pod into the one that
-// comes after old: with the fields of others as they came with the pod, with its
-// times, with the end that was said before, with what a terminal phase means for the
-// conditions, and in the normal form in which statuses are compared.
+// Complete turns a status that was made for the pod into the one that follows old, in
+// place: fields that others write are those that came with the pod; transition times and the
+// start time are kept where nothing has changed, and otherwise now; a terminal phase and
+// its reason stay; a pod in a terminal phase is not ready; times are cut to seconds and
+// messages to their limits, so that two complete statuses can be compared by Equal. A zero
+// old is the status of a pod of which nothing was stored.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 	copyForeign(status, &pod.Status)
 	keepEnd(pod, old, status)

@@ -1,0 +1,76 @@
+package plan_test
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// A pod of which the runtime shows nothing gets a sandbox and its first containers.
+func ExampleDecide() {
+	pod := &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{{Name: "init", Image: "img"}},
+		Containers:     []v1.Container{{Name: "web", Image: "img"}},
+	}}
+	for _, step := range plan.Decide(pod, nil, plan.Input{Incarnation: 1}).Steps {
+		fmt.Println(step.Op, step.Name, step.Attempt, step.Reason)
+	}
+	// Output:
+	// CreateSandbox  0 no sandbox
+	// StartContainer init 0 sandbox is new
+}
+
+// An executor of one's own does the steps in their order. It stops at the first that fails,
+// unless that is independent, and at one that it does not know.
+func ExampleDecision() {
+	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "job", Image: "img"}}}}
+	seen := &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"10.0.0.1"}}}}
+	do := func(step plan.Step) error {
+		switch step.Op {
+		case plan.StartContainer: // A machine on which each container succeeds at once.
+			c := runtime.Container{ID: step.Name, Name: step.Name, SandboxID: step.SandboxID, Incarnation: 1, Attempt: step.Attempt, State: runtime.StateExited}
+			seen.Containers = append(seen.Containers, runtime.ContainerStatus{Container: c})
+		case plan.StopPod:
+			seen.Sandboxes[0].Ready = false
+		default:
+			return fmt.Errorf("unknown step %s", step.Op)
+		}
+		return nil
+	}
+	for range 2 {
+		for _, step := range plan.Decide(pod, seen, plan.Input{Incarnation: 1}).Steps {
+			fmt.Printf("%s: %s\n", step.Op, step.Reason)
+			if err := do(step); err != nil && !step.Independent {
+				break
+			}
+		}
+	}
+	fmt.Println(plan.Status(plan.StatusInput{Pod: pod, Runtime: seen, Incarnation: 1, Terminal: true}).Phase)
+	// Output:
+	// StartContainer: has no record
+	// StopPod: nothing is left to run
+	// Succeeded
+}
+
+// A table test of one's own: what is done, and what is said, when a container has ended.
+func ExampleDecide_table() {
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
+		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: policy, Containers: []v1.Container{{Name: "job"}}}}
+		seen := &runtime.PodStatus{
+			Sandboxes:  []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}},
+			Containers: []runtime.ContainerStatus{{Container: runtime.Container{ID: "c", Name: "job", SandboxID: "s", State: runtime.StateExited}}},
+		}
+		end := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}
+		status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "job", State: end}}}
+		step := plan.Decide(pod, seen, plan.Input{}).Steps[0]
+		fmt.Println(policy, podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true}).Phase, step.Op, step.Reason)
+	}
+	// Output:
+	// Always Running StartContainer has exited
+	// OnFailure Succeeded StopPod nothing is left to run
+	// Never Succeeded StopPod nothing is left to run
+}
