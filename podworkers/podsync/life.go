@@ -22,7 +22,6 @@ type incarnation struct {
 	later            bool                   // not the first incarnation of its UID in this process
 	fresh            bool                   // a previous incarnation's status may still be published
 	reasons          map[string]plan.Reason // by container: why its last start failed
-	crashes          map[string]crash       // by container
 	pulls            map[string]pull        // by image
 	messages         map[string]string      // by container ID: its termination message
 	stopNotConfirmed map[string]bool        // by container ID: runs although it was said to be stopped
@@ -32,8 +31,12 @@ type incarnation struct {
 	postStartPending map[string]bool
 	// refusals are, by container ID, those that the runtime would not start.
 	refusals map[string]refusal
-	sandbox  sandboxes     // how often the sandbox was replaced
-	stops    backoff.State // of the kills that have failed in a row
+	// backedOff are, by container, the ends of the last back-offs that people were told
+	// of; replaced is the attempt of the last replacement of the sandbox that they were.
+	backedOff map[string]time.Time
+	replaced  uint32
+	made      map[string]plan.Made // by container: what the newest record was made with
+	stops     backoff.State        // of the kills that have failed in a row
 	// mismatches are fields, by container, of which people know that the runtime
 	// reports them wrongly.
 	mismatches map[string]bool
@@ -41,45 +44,26 @@ type incarnation struct {
 	looks      uint64             // how often the pod was looked at
 	probed     bool               // the prober has been told what was published before
 	memory     remembered
-	kept       bool // Config.TerminalStatuses has how it has ended
-	told       bool // or has failed to keep it
-	goesOn     bool // and has nothing of a previous incarnation, since this one has not
-	// initialized is the ID of the sandbox in which the pod is initialized.
-	initialized string
+	saved      saved // what Config.TerminalStatuses has of the UID
+	// decided is what decisions remember.
+	decided plan.Memory
 }
 
-// crash is where a container is in its crash loop. Another image, or other
-// resources, begin another loop.
-type crash struct {
-	spec    string
-	backoff backoff.State
-	exit    exit
-	told    time.Time // the end of the last back-off that people were told of
-	start   attempt
-	made    plan.Made // what the newest record was made with
-}
+// saved is what Config.TerminalStatuses has of a UID, as far as this incarnation knows. It only
+// grows.
+type saved uint8
 
-// attempt is the last start of a container that was sent to the runtime.
-type attempt struct {
-	id     string    // empty: there was none
-	failed time.Time // when it failed; zero: it did not
-}
+const (
+	formerSaved  saved = iota // perhaps the end of a former incarnation
+	nothingSaved              // that was dropped, since this one goes on
+	saveFailed                // the end of this one could not be saved
+	endSaved                  // the end of this one
+)
 
 // refusal is a start that the runtime refuses, since when, and whether for good.
 type refusal struct {
 	since time.Time
 	final bool
-}
-
-// exit is the last end of a container that was seen: it is remembered when the
-// record is lost. The zero value: none was.
-type exit struct {
-	id      string
-	attempt uint32
-	// at is when it ended, as told when it was first seen; then, if that was said
-	// to be in the future. It is a reading of our own clock, so that setting it
-	// moves no delay (F79).
-	at time.Time
 }
 
 // pull is how the last pulls of an image went.
@@ -132,9 +116,9 @@ func (s *Syncer) end(l *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.ended = true
-	l.reasons, l.crashes, l.pulls, l.stopNotConfirmed, l.kills, l.postStartPending = nil, nil, nil, nil, nil, nil
+	l.reasons, l.backedOff, l.made, l.pulls, l.stopNotConfirmed, l.kills, l.postStartPending = nil, nil, nil, nil, nil, nil, nil
 	l.messages, l.refusals, l.mismatches, l.started = nil, nil, nil, nil
-	l.memory = remembered{}
+	l.memory, l.decided = remembered{}, plan.Memory{}
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.
@@ -189,19 +173,4 @@ func (l *incarnation) refuse(id string, now time.Time, final bool) {
 func (l *incarnation) refused(id string, now time.Time) bool {
 	r, known := l.refusals[id]
 	return known && (r.final || now.Sub(r.since) >= maxStartRefusal)
-}
-
-// noteExit remembers the last end of a container, if the record of that is seen
-// for the first time.
-func (v *syncPass) noteExit(rec *runtime.ContainerStatus, now time.Time) {
-	past := v.incarnation.crashes[rec.Name]
-	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
-		return
-	}
-	var age time.Duration
-	if !rec.FinishedAt.IsZero() {
-		age = max(now.Sub(rec.FinishedAt), 0)
-	}
-	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: now.Add(-age)}
-	v.incarnation.note(rec.Name, past)
 }

@@ -60,8 +60,7 @@ type remembered struct {
 	before   []ContainerState // what that one has kept
 	saved    []ContainerState // what is kept now
 	at       time.Time        // since when
-	replaced plan.Replaced
-	failed   bool // a save has, and people were told
+	failed   bool             // a save has, and people were told
 }
 
 // recall asks what a process before this one has kept of the pod's containers.
@@ -78,16 +77,9 @@ func (s *Syncer) recall(v *syncPass) {
 	m.saved = m.before
 	for i := range m.before {
 		if b := &m.before[i]; b.Replaced {
-			m.replace(b.Name, b.ID)
+			v.incarnation.decided = v.incarnation.decided.Replacing(b.Name, b.ID)
 		}
 	}
-}
-
-func (m *remembered) replace(name, id string) {
-	if m.replaced == nil {
-		m.replaced = make(plan.Replaced)
-	}
-	m.replaced[name] = id
 }
 
 // asBefore is what was published of the containers that still run, by a process
@@ -111,11 +103,10 @@ func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
 // toReplace notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
 func (s *Syncer) toReplace(v *syncPass, name, id string) {
-	m := &v.incarnation.memory
-	if m.replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
+	if v.incarnation.decided.Replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
 		return
 	}
-	m.replace(name, id)
+	v.incarnation.decided = v.incarnation.decided.Replacing(name, id)
 	s.remember(v)
 }
 
@@ -187,9 +178,9 @@ func (s *Syncer) states(v *syncPass) []ContainerState {
 			}
 		}
 	})
-	for name, id := range v.incarnation.memory.replaced {
+	for name, id := range v.incarnation.decided.Replaced {
 		if v.incarnation.succeeded(v.status, name, id) {
-			delete(v.incarnation.memory.replaced, name)
+			v.incarnation.decided = v.incarnation.decided.Succeeded(name)
 			continue
 		}
 		at := slices.IndexFunc(states, func(s ContainerState) bool { return s.ID == id })

@@ -3,56 +3,21 @@ package podsync
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sandboxes is where a pod is in the loop of its sandboxes: the first replacement of
-// one that was made here comes at once, the next ones after a delay that grows as that
-// of a crash loop.
-type sandboxes struct {
-	id      string // of the newest that was made here; empty: none was
-	backoff backoff.State
-	counted bool   // its replacement is counted
-	told    uint32 // the attempt of the last replacement that people were told of
-}
-
-// news reports whether people have not been told yet of the replacement by an attempt,
-// which may take several tries.
-func (b *sandboxes) news(attempt uint32) bool {
-	news := b.told != attempt
-	b.told = attempt
+// isNews reports whether people have not been told yet of the replacement of the sandbox by
+// an attempt, which may take several tries.
+func (l *incarnation) isNews(attempt uint32) bool {
+	news := l.replaced != attempt
+	l.replaced = attempt
 	return news
 }
-
-// sandboxNotBefore is when the next sandbox may be made. Zero: at once.
-func (s *Syncer) sandboxNotBefore(v *syncPass, now time.Time) time.Time {
-	b := &v.incarnation.sandbox
-	if b.id == "" || b.counted {
-		return time.Time{}
-	}
-	if wait := s.cfg.CrashLoop.Remaining(b.backoff, b.backoff.LastStart, now); wait > 0 {
-		return now.Add(wait)
-	}
-	return time.Time{}
-}
-
-// replaces counts the replacement of a sandbox, once: one that fails is tried again
-// after the backoff of any failure.
-func (b *sandboxes) replaces(policy backoff.CrashLoop, now time.Time) {
-	if b.id != "" && !b.counted {
-		b.backoff, b.counted = policy.Next(b.backoff, now), true
-	}
-}
-
-// made notes a new sandbox.
-func (b *sandboxes) made(id string) { b.id, b.counted = id, false }
 
 // heldBack is the error of a pod of which something is to be replaced and waits. Nil:
 // nothing is.
@@ -90,12 +55,12 @@ func (s *Syncer) contradictions(v *syncPass, decision *plan.Decision) {
 		if k.Op != plan.StopContainer {
 			continue
 		}
-		for name, past := range v.incarnation.crashes {
+		for name, made := range v.incarnation.made {
 			rec := v.record(k.ID)
-			if rec == nil || past.start.id != k.ID || k.Reason == plan.WhySpecChanged && !v.stillWants(name, past.made.Hash) {
+			if rec == nil || v.incarnation.decided.Started(name) != k.ID || k.Reason == plan.WhySpecChanged && !v.stillWants(name, made.Hash) {
 				continue
 			}
-			if d, ok := plan.Differs(k.Reason, past.made, rec); ok && past.made.Name != "" {
+			if d, ok := plan.Differs(k.Reason, made, rec); ok {
 				s.contradicts(v, name, d)
 			}
 		}
@@ -109,7 +74,8 @@ func (v *syncPass) isContradiction(why plan.Why) bool {
 	case plan.WhyNetworkMode, plan.WhyNoAddress:
 		return true
 	case plan.WhyNoSandbox, plan.WhySandboxNotReady:
-		return v.incarnation.sandbox.id != "" && (v.incarnation.sandbox.backoff.Delay > 0 || why == plan.WhyNoSandbox && v.madeSandbox(why) != nil)
+		id, delayed := v.incarnation.decided.Sandbox()
+		return id != "" && (delayed || why == plan.WhyNoSandbox && v.madeSandbox(why) != nil)
 	}
 	return false
 }
@@ -117,8 +83,9 @@ func (v *syncPass) isContradiction(why plan.Why) bool {
 // madeSandbox is the sandbox that is replaced, as the runtime reports it; nil if it
 // does not.
 func (v *syncPass) madeSandbox(why plan.Why) *runtime.SandboxStatus {
+	id, _ := v.incarnation.decided.Sandbox()
 	for i := range v.status.Sandboxes {
-		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == v.incarnation.sandbox.id {
+		if sandbox := &v.status.Sandboxes[i]; sandbox.ID == id {
 			return sandbox
 		}
 	}

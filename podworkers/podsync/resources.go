@@ -2,7 +2,6 @@ package podsync
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,30 +171,4 @@ func hugePages(limits v1.ResourceList) map[string]uint64 {
 		out[size] = uint64(max(quantity.Value(), 0))
 	}
 	return out
-}
-
-// crashKey tells whether a container is still the one that crashed before:
-// another image or other resources make it another.
-func crashKey(c *v1.Container) string {
-	var b strings.Builder
-	b.WriteString(c.Image)
-	for _, list := range [...]v1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
-		names := make([]string, 0, len(list))
-		for name := range list {
-			names = append(names, string(name))
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			writeQuantity(&b, name, list[v1.ResourceName(name)])
-		}
-		b.WriteByte('|')
-	}
-	return b.String()
-}
-
-func writeQuantity(b *strings.Builder, name string, q resource.Quantity) {
-	b.WriteByte(' ')
-	b.WriteString(name)
-	b.WriteByte('=')
-	b.WriteString(q.String())
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -39,17 +37,17 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 // held is the error of a container that must wait for its next restart.
 func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	name := st.Container.Name
-	past := v.incarnation.crashes[name]
-	if !past.told.Equal(st.Until) { // Once for each wait, however often the pod is looked at.
+	if !v.incarnation.backedOff[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
 		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
-		past.told = st.Until
-		v.incarnation.crashes[name] = past
+		if v.incarnation.backedOff == nil {
+			v.incarnation.backedOff = make(map[string]time.Time)
+		}
+		v.incarnation.backedOff[name] = st.Until
 	}
 	if s.cfg.Hooks.Held != nil {
 		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	}
-	delay := past.backoff.Delay
-	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", delay, name, podmanager.FullName(v.pod), v.pod.UID)
+	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", st.Delay, name, podmanager.FullName(v.pod), v.pod.UID)
 	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.Until)
 }
 
@@ -57,9 +55,9 @@ func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbox string) error {
 	c := st.Container
 	if id := v.found(st, sandbox, s.executor.Now()); id != "" {
-		s.restarts(v, c)
-		s.startsAgain(v, c)
-		return s.launch(ctx, v, c, id, v.record(id).Attempt)
+		s.attempted(v, st)
+		s.creating(v, st)
+		return s.launch(ctx, v, st, id, v.record(id).Attempt)
 	}
 	if err := s.removeCreated(ctx, v, st.Created); err != nil {
 		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
@@ -68,7 +66,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 		}
 		return err
 	}
-	s.restarts(v, c)
+	s.attempted(v, st)
 	image, err := s.ensureImage(ctx, v, c)
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 		}
 		return wrong
 	}
-	s.startsAgain(v, c)
+	s.creating(v, st)
 	id, err := s.create(ctx, v, req)
 	image.release() // From here on the record keeps it.
 	if err != nil {
@@ -95,13 +93,14 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 	if err := ctx.Err(); err != nil {
 		return err // It is to end before it has begun; who ends the pod removes it.
 	}
-	return s.launch(ctx, v, c, id, req.Attempt)
+	return s.launch(ctx, v, st, id, req.Attempt)
 }
 
 // launch starts a container that has a record.
-func (s *Syncer) launch(ctx context.Context, v *syncPass, c *v1.Container, id string, attempt uint32) error {
+func (s *Syncer) launch(ctx context.Context, v *syncPass, st *plan.Held, id string, attempt uint32) error {
+	c := st.Container
 	v.noteStart(c, id, attempt, s.executor.Now())
-	if err := s.run(ctx, v, c.Name, id); err != nil {
+	if err := s.run(ctx, v, st, id); err != nil {
 		if neverRan(err) {
 			s.forgetStart(v, id)
 		}
@@ -213,16 +212,27 @@ func (s *Syncer) perhapsDone(ctx context.Context, v *syncPass, err error, contai
 
 // madeContainer notes what a container was made with.
 func (v *syncPass) madeContainer(req *runtime.CreateContainerRequest) {
-	past := v.incarnation.crashes[req.Name]
-	past.made = plan.Made{
+	if v.incarnation.made == nil {
+		v.incarnation.made = make(map[string]plan.Made)
+	}
+	v.incarnation.made[req.Name] = plan.Made{
 		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
 	}
-	v.incarnation.note(req.Name, past)
+}
+
+// attempted and creating tell how far a start is, so that crash loops count it.
+func (s *Syncer) attempted(v *syncPass, st *plan.Held) {
+	v.incarnation.decided = v.incarnation.decided.Attempted(st.Step, s.executor.Now())
+}
+
+func (s *Syncer) creating(v *syncPass, st *plan.Held) {
+	v.incarnation.decided = v.incarnation.decided.Creating(st.Step, s.executor.Now())
 }
 
 // run has the runtime start a container.
-func (s *Syncer) run(ctx context.Context, v *syncPass, name, id string) error {
-	v.startSent(name, id)
+func (s *Syncer) run(ctx context.Context, v *syncPass, st *plan.Held, id string) error {
+	name := st.Name
+	v.incarnation.decided = v.incarnation.decided.Made(st.Step, id)
 	err := s.commit(ctx, v, func(ctx context.Context) error {
 		return s.cfg.Runtime.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
 	})
@@ -235,7 +245,7 @@ func (s *Syncer) run(ctx context.Context, v *syncPass, name, id string) error {
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
 			v.incarnation.refuse(id, s.executor.Now(), true)
-			v.startFailed(name, s.executor.Now())
+			v.incarnation.decided = v.incarnation.decided.Failed(st.Step, s.executor.Now())
 		}
 		s.failed(v, name, err)
 		return because(ErrRunContainer, err)

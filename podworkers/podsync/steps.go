@@ -142,7 +142,7 @@ func (s *Syncer) clearOne(ctx context.Context, v *syncPass, steps []plan.Step, c
 // clearPod stops the pod, which is perhaps about to get another sandbox.
 func (s *Syncer) clearPod(ctx context.Context, v *syncPass, step, creation *plan.Step) error {
 	if creation != nil {
-		if creation.Reason != plan.WhyNoSandbox && v.incarnation.sandbox.news(creation.Attempt) {
+		if creation.Reason != plan.WhyNoSandbox && v.incarnation.isNews(creation.Attempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
 		s.toReplaceAll(v)

@@ -67,15 +67,11 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 func (s *Syncer) decide(v *syncPass, published *v1.PodStatus) plan.Decision {
 	v.decided = s.executor.Now()
 	decision := plan.Decide(v.pod, v.status, plan.Input{
-		Incarnation: v.incarnation.number, Now: v.decided, NotBefore: s.notBefore(v, v.decided), SandboxNotBefore: s.sandboxNotBefore(v, v.decided),
-		Published: published, Probed: s.probed(v), Initialized: v.incarnation.initialized,
-		Replaced: v.incarnation.memory.replaced,
+		Incarnation: v.incarnation.number, Now: v.decided, CrashLoop: s.cfg.CrashLoop, Memory: v.incarnation.decided,
+		Published: published, Probed: s.probed(v),
 	})
 	v.forgetKills(&decision)
-	v.incarnation.initialized = ""
-	if decision.Initialized {
-		v.incarnation.initialized = decision.SandboxID
-	}
+	v.incarnation.decided = decision.Memory
 	return decision
 }
 
@@ -147,7 +143,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	v.incarnation.sandbox.replaces(s.cfg.CrashLoop, s.executor.Now())
+	v.incarnation.decided = v.incarnation.decided.Attempted(*creation, s.executor.Now())
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := s.sandboxRequest(v, creation.Attempt)
 		if err != nil {
@@ -159,7 +155,7 @@ func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.
 		}))
 	})
 	if err == nil {
-		v.incarnation.sandbox.made(id)
+		v.incarnation.decided = v.incarnation.decided.Made(*creation, id)
 		return id, ctx.Err()
 	}
 	if ctx.Err() != nil {

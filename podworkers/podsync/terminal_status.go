@@ -14,15 +14,15 @@ import (
 func (s *Syncer) noteTerminalStatus(v *syncPass, over bool) {
 	switch {
 	case s.cfg.TerminalStatuses == nil:
-	case over && !v.incarnation.kept:
+	case over && v.incarnation.saved < endSaved:
 		s.keepTerminalStatus(v)
-	case !over && !v.incarnation.goesOn:
+	case !over && v.incarnation.saved < nothingSaved:
 		if err := s.cfg.TerminalStatuses.Drop(v.pod.UID); err != nil {
 			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.goesOn = true
+		v.incarnation.saved = nothingSaved
 	}
 }
 
@@ -33,12 +33,12 @@ func (s *Syncer) keepTerminalStatus(v *syncPass) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.
 		}
-		v.incarnation.told = true
+		v.incarnation.saved = max(v.incarnation.saved, saveFailed)
 		if err := s.cfg.TerminalStatuses.Save(v.pod, stored); err != nil {
 			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.kept = true
+		v.incarnation.saved = endSaved
 	})
 }

@@ -95,7 +95,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.forgetContainers(v)
-	if v.incarnation.told {
+	if v.incarnation.saved >= saveFailed {
 		s.keepTerminalStatus(v)
 	}
 	s.end(v.incarnation)

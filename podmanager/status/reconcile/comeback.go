@@ -17,7 +17,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 // CheckEnds reports whether status may follow old. A container that has ended stays so
 // unless one of these runs it again: its restart policy, one of its rules, a restart of all
 // containers of the pod, or the policy of its pod in a new sandbox. It may also come back if
-// nobody saw its end. Nil: it may follow. The error names every container of which it may
+// its end was not seen. Nil: it may follow. The error names every container of which it may
 // not, and wraps ErrComesBack.
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error

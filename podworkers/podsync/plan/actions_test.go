@@ -25,7 +25,7 @@ type actions struct {
 func (w *harness) decided() actions { return sorted(w.pod, plan.Decide(w.pod, w.st, w.input())) }
 
 func sorted(pod *v1.Pod, d plan.Decision) actions {
-	a := actions{SandboxID: d.SandboxID, Initialized: d.Initialized}
+	a := actions{SandboxID: d.SandboxID, Initialized: d.Memory.Initialized != ""}
 	for _, s := range d.Steps {
 		isReset := s.Reason == plan.WhyAllRestart || s.Reason == plan.WhyRestartsAll
 		switch {

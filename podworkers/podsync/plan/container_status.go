@@ -4,10 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/runtime"
@@ -306,27 +304,6 @@ func (s *statusBuilder) keep(end v1.ContainerStateTerminated) {
 	}
 }
 
-// currentEnd is how a container ended of which nothing was begun after that. Nil:
-// it has not ended, or something was.
-func currentEnd(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
-	if old == nil {
-		return nil
-	}
-	last := old.LastTerminationState.Terminated
-	if old.State.Waiting != nil && last != nil && last.ContainerID != "" && last.ContainerID == old.ContainerID {
-		return last
-	}
-	return old.State.Terminated
-}
-
-func succeeded(old *v1.ContainerStatus) bool {
-	end := currentEnd(old)
-	return end != nil && end.ExitCode == 0
-}
-
-// oneMore is a restart count after a restart.
-func oneMore(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
-
 // carry keeps of the published status what the records do not tell any more: a
 // restart count never falls, and the last end is not forgotten. The end that
 // is current again (it was last while its container waited) is not also last;
@@ -355,7 +332,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != isOver || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
 		return
 	}
-	if in.Replaced.Is(s.spec.Name, s.ended.ContainerID) && mayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
+	if in.Memory.Replaced.Is(s.spec.Name, s.ended.ContainerID) && mayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
 		s.replaced = true
 		s.lastEnd(s.ended)
 		s.wait(reasonCreating, "")
@@ -448,37 +425,4 @@ func (s *statusBuilder) resources() {
 	if len(r.Requests) > 0 || len(r.Limits) > 0 {
 		s.inForce = r
 	}
-}
-
-// terminated describes an exited record. Times that a runtime left out or got
-// in the wrong order are set so that an end has a beginning before it.
-func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTerminated {
-	finished := rec.FinishedAt
-	if finished.IsZero() {
-		finished = rec.StartedAt
-	}
-	started := rec.StartedAt
-	if started.IsZero() || started.After(finished) {
-		started = finished
-	}
-	reason := rec.Reason
-	if reason == "" {
-		reason = reasonCompleted
-		if rec.ExitCode != 0 {
-			reason = reasonError
-		}
-	}
-	return v1.ContainerStateTerminated{
-		ExitCode: rec.ExitCode, Reason: reason, Message: rec.Message, ContainerID: id,
-		StartedAt: wholeSeconds(started), FinishedAt: wholeSeconds(finished),
-	}
-}
-
-// wholeSeconds is a time as it is published (ST-7), so that it can be compared
-// with what was.
-func wholeSeconds(t time.Time) metav1.Time {
-	if t.Nanosecond() != 0 {
-		t = t.Truncate(time.Second)
-	}
-	return metav1.Time{Time: t}
 }

@@ -14,6 +14,7 @@ type decision struct {
 	index
 	actions
 	where    place
+	copied   bool // Memory has loops of its own
 	recalled bool // the index has what was published
 }
 
@@ -56,16 +57,17 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if seen == nil {
 		seen = &runtime.PodStatus{UID: pod.UID}
 	}
-	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{replaced: in.Replaced}}
+	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{replaced: in.Memory.Replaced}}
 	if d.where.current != nil {
 		d.sandboxID = d.where.current.ID
 	}
 	d.read(pod, seen, in.Incarnation, d.sandboxID)
+	d.observe()
 	switch {
 	case d.resetAll():
 		return d.decided()
-	case d.where.replace != "" && d.Pod.DeletionTimestamp == nil && d.SandboxNotBefore.After(d.Now):
-		d.held = append(d.held, Held{Step{Op: CreateSandbox, Reason: d.where.replace}, d.SandboxNotBefore})
+	case d.where.replace != "" && d.Pod.DeletionTimestamp == nil && d.sandboxHeldUntil().After(d.Now):
+		d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.where.replace}, Until: d.sandboxHeldUntil(), Delay: d.Memory.sandbox.backoff.Delay})
 	case d.where.replace != "":
 		d.sandboxID = ""
 		d.replaceSandbox()
@@ -130,11 +132,11 @@ func (d *decision) kill(rec *runtime.ContainerStatus, why Why) {
 // holds reports whether a container that is to be replaced, though nobody but the
 // runtime says so, has to wait for that: it stays as it is until then.
 func (d *decision) holds(c *v1.Container, why Why) bool {
-	until := d.NotBefore[c.Name]
-	if !until.After(d.Now) || d.Pod.DeletionTimestamp != nil {
+	until, delay := d.heldUntil(c)
+	if until.IsZero() || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
-	d.held = append(d.held, Held{Step{Op: StopContainer, Name: c.Name, Reason: why}, until})
+	d.held = append(d.held, Held{Step{Op: StopContainer, Name: c.Name, Reason: why}, until, delay})
 	return true
 }
 
@@ -161,8 +163,6 @@ func (d *decision) start(c *v1.Container, e *entry, why Why) Held {
 			}
 		}
 	}
-	if until := d.NotBefore[c.Name]; until.After(d.Now) {
-		s.Until = until
-	}
+	s.Until, s.Delay = e.heldUntil, e.delay
 	return s
 }

@@ -9,7 +9,11 @@ import (
 
 // decided puts what was found into one list, in the order in which it is done.
 func (d *decision) decided() Decision {
-	answer := Decision{SandboxID: d.sandboxID, Initialized: d.initialized, Held: d.held}
+	answer := Decision{SandboxID: d.sandboxID, Memory: d.Memory, Held: d.held}
+	answer.Memory.Initialized = ""
+	if d.initialized {
+		answer.Memory.Initialized = d.sandboxID
+	}
 	answer.Steps = d.clearing()
 	if d.createSandbox != "" {
 		answer.Steps = append(answer.Steps, Step{Op: CreateSandbox, Reason: d.createSandbox, Attempt: d.sandboxAttempt})

@@ -10,12 +10,30 @@
 // All functions return values, change nothing that they are given, and may be called
 // concurrently.
 //
-// # Input
+// # Executing
 //
-// The caller passes what the records of the runtime cannot tell: whether the pod has
-// initialized in its sandbox, what was published before, and until when a container has to
-// wait. A start that has to wait is not among the steps to do; its time is. Probe results
-// are applied between Containers and Conclude.
+//	d := plan.Decide(pod, seen, plan.Input{Incarnation: 1, Now: now, Memory: memory})
+//	memory = d.Memory
+//	for _, step := range d.Steps {
+//		memory = memory.Attempted(step, now)
+//		if err := do(step); err != nil && !step.Independent {
+//			break
+//		}
+//	}
+//
+// An executor keeps these rules:
+//
+//   - Steps are done in the order of the list. The first that fails ends it, unless it is
+//     Independent. So does a step whose Op the executor does not know.
+//   - A start that has to wait is in Held, and is not a step.
+//   - The executor decides again when the pod or its records have changed, and at NextAt. It
+//     needs no other timer.
+//   - Each decision gets the Memory of the one before, with what the executor has noted in
+//     it since: Attempted, Creating, Made, Failed, Replacing. A crash loop advances with each
+//     attempt. A process that starts again begins with a zero Memory: delays start over.
+//
+// The caller also passes what was published before, and what the probes say of containers
+// that run. Probe results for the status are applied between Containers and Conclude.
 //
 // # Records
 //

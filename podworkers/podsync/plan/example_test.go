@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -73,4 +74,27 @@ func ExampleDecide_table() {
 	// Always Running StartContainer has exited
 	// OnFailure Succeeded StopPod nothing is left to run
 	// Never Succeeded StopPod nothing is left to run
+}
+
+// What has to be remembered goes in and comes out. A delay grows with each attempt.
+func ExampleMemory() {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web"}}}}
+	seen := &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}}}
+	var memory plan.Memory
+	now := time.Unix(0, 0)
+	for attempt := range uint32(4) {
+		end := runtime.Container{ID: fmt.Sprint(attempt), Name: "web", SandboxID: "s", Attempt: attempt, State: runtime.StateExited}
+		seen.Containers = []runtime.ContainerStatus{{Container: end, ExitCode: 1, FinishedAt: now}}
+		d := plan.Decide(pod, seen, plan.Input{Now: now, Memory: memory})
+		for len(d.Held) > 0 {
+			fmt.Println("waits", d.NextAt.Sub(now))
+			now = d.NextAt
+			d = plan.Decide(pod, seen, plan.Input{Now: now, Memory: d.Memory})
+		}
+		memory = d.Memory.Attempted(d.Steps[0], now)
+	}
+	// Output:
+	// waits 10s
+	// waits 20s
+	// waits 40s
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"iter"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -37,9 +38,12 @@ type entry struct {
 	running     *runtime.ContainerStatus // the newest that runs in the sandbox; it is what the container is
 	here        *runtime.ContainerStatus // the newest in the sandbox
 	newest      *runtime.ContainerStatus // the newest of this incarnation
+	exited      *runtime.ContainerStatus // the newest of this incarnation that has exited
 	ran         *runtime.ContainerStatus // the newest of this incarnation that was more than created
 	next        uint32                   // one more than the highest attempt, whatever the life
 	first, last int32                    // the records, as positions plus one
+	heldUntil   time.Time                // the end of its crash-loop delay; zero: none
+	delay       time.Duration            // how long that is
 	created     bool                     // one of them was only created
 	published   *v1.ContainerStatus
 	// gone says that the newest record is that of an older attempt than was
@@ -146,6 +150,9 @@ func (e *entry) note(rec *runtime.ContainerStatus, incarnation uint64, sandbox s
 		return
 	}
 	later(&e.newest, rec)
+	if rec.State == runtime.StateExited {
+		later(&e.exited, rec)
+	}
 	if rec.State != runtime.StateCreated {
 		later(&e.ran, rec)
 	}

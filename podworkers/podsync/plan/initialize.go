@@ -51,7 +51,7 @@ func (d *decision) initialize() bool {
 // sandbox it belongs to. Nothing else proves it, least of all what was
 // published, which does not say of which sandbox it speaks.
 func (d *decision) wasInitialized() bool {
-	if d.Input.Initialized == d.sandboxID {
+	if d.Memory.Initialized == d.sandboxID {
 		return true
 	}
 	for i := range d.Pod.Spec.Containers {

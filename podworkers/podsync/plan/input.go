@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
 // Input is what decides what to do with a pod besides its spec and its records.
@@ -11,15 +13,14 @@ type Input struct {
 	// Incarnation is the incarnation that counts. Records of other incarnations are used
 	// for attempt numbers only.
 	Incarnation uint64
-	// Now is compared with NotBefore and used for nothing else.
+	// Now is the caller's clock. What a runtime's clock says counts only as an age.
 	Now time.Time
-	// NotBefore holds, by container name, the end of crash-loop delays. A
-	// container without one is not delayed. One that runs is not replaced before
-	// that either for what the runtime reports of it.
-	NotBefore map[string]time.Time
-	// SandboxNotBefore is the same for the next sandbox. Until then what there is
-	// stays as it is. Zero: it is not delayed.
-	SandboxNotBefore time.Time
+	// CrashLoop is how long a container waits after an end before it starts again, and
+	// after how long a sandbox or a container is replaced again for what the runtime reports
+	// of it. The zero value has the kubelet's numbers.
+	CrashLoop backoff.CrashLoop
+	// Memory is what the last decision left, with what its executor has noted since.
+	Memory Memory
 	// Published is the newest status of this incarnation, or nil. It is looked at for
 	// containers whose records are gone, and for the numbers of attempts.
 	Published *v1.PodStatus
@@ -27,13 +28,6 @@ type Input struct {
 	// runs. A container without one has given no reason to be stopped, and if it
 	// has a startup probe it has not started.
 	Probed map[string]Probed
-	// Initialized is the ID of the sandbox that the pod was initialized in by the
-	// last decision: its SandboxID if its Initialized was set. Empty: in none, or
-	// nobody remembers. Then the records decide.
-	Initialized string
-	// Replaced are the containers that were told to end for the sake of the next
-	// attempt, as far as somebody remembers.
-	Replaced Replaced
 }
 
 // Verdict is what a probe believes of a container.

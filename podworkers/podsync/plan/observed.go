@@ -64,7 +64,7 @@ func (w *whereabouts) locate() {
 			w.reached = i
 		}
 	}
-	if w.in.Initialized == w.in.place.current.ID {
+	if w.in.Memory.Initialized == w.in.place.current.ID {
 		w.reached = max(w.reached, w.x.regular)
 	}
 }
@@ -103,7 +103,7 @@ func (w *whereabouts) outdated() []string {
 // their policy says of how they ended.
 func (w *whereabouts) restarting(s *v1.PodStatus) []string {
 	in := w.in
-	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && len(in.Replaced) == 0 {
+	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && len(in.Memory.Replaced) == 0 {
 		return nil
 	}
 	var names []string
@@ -158,7 +158,7 @@ func (w *whereabouts) startsAnew(place int, c *v1.Container, end *v1.ContainerSt
 // isReplaced reports whether a container was told to end for the sake of the next
 // attempt, which its policy makes.
 func (w *whereabouts) isReplaced(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return !w.in.isEnding() && w.in.Replaced.Is(c.Name, end.ContainerID) && mayRestart(w.in.Pod, c, exitUnknown)
+	return !w.in.isEnding() && w.in.Memory.Replaced.Is(c.Name, end.ContainerID) && mayRestart(w.in.Pod, c, exitUnknown)
 }
 
 // lastEnd is how a container that does not run ended last. Nil: it never ran.

@@ -457,10 +457,24 @@ func benchmarkHarness(b *testing.B) *harness {
 func BenchmarkDecideUnchanged(b *testing.B) {
 	w := benchmarkHarness(b)
 	in := w.input()
+	in.Memory = plan.Decide(w.pod, w.st, in).Memory
 	b.ReportAllocs()
 	for b.Loop() {
 		if a := plan.Decide(w.pod, w.st, in); len(a.Steps) > 0 {
 			b.Fatal(a)
 		}
 	}
+}
+
+// Starts have the held ones in their places: ephemeral containers first, then the spec's order.
+func TestDecision_StartsAreInTheirOrder(t *testing.T) {
+	w := newHarness(t, "pod main=a,b ephemeral=e\nsandbox 0 ready\na 0 exited=1\nheld a 80s")
+	d := plan.Decide(w.pod, w.st, w.input())
+	var names []string
+	for _, s := range d.Starts(w.pod) {
+		names = append(names, s.Name)
+	}
+	assert.Equal(t, []string{"e", "a", "b"}, names)
+	assert.Len(t, d.Steps, 2)
+	assert.Len(t, d.Held, 1)
 }

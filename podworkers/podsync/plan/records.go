@@ -64,25 +64,6 @@ func (e *entry) wasMade() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
 
-// LastExits are the newest exited records of one incarnation of the pod, by name: from
-// their ends crash-loop delays count. Nil: there are none.
-func LastExits(st *runtime.PodStatus, incarnation uint64) map[string]*runtime.ContainerStatus {
-	var found map[string]*runtime.ContainerStatus
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		if c.Incarnation != incarnation || c.State != runtime.StateExited {
-			continue
-		}
-		if found == nil {
-			found = make(map[string]*runtime.ContainerStatus)
-		}
-		if last := found[c.Name]; last == nil || newer(c, last) {
-			found[c.Name] = c
-		}
-	}
-	return found
-}
-
 // Vanished reports whether a container that was published as running has no
 // record: reason enough to look twice before it is started again. An older
 // attempt is no record of it.

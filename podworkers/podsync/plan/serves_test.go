@@ -165,6 +165,7 @@ func timesOf(c *v1.ContainerStatus) (times []metav1.Time) {
 func TestPlan_UnchangedMakesNothing(t *testing.T) {
 	w := largeHarness(t)
 	say, do := w.statusInput(false), w.input()
+	do.Memory = plan.Decide(w.pod, w.st, do).Memory
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		s := plan.Status(say)
 		do.Published = &s

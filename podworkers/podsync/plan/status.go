@@ -29,11 +29,8 @@ type StatusInput struct {
 	// Ending says that the pod is being ended on request, so that a sandbox which
 	// is not ready was stopped by this node. Terminal and a deleted Pod imply it.
 	Ending bool
-	// Initialized is the ID of the sandbox in which the pod is known to have been
-	// initialized, as in Input. Empty: the records decide.
-	Initialized string
-	// Replaced is as in Input.
-	Replaced Replaced
+	// Memory is what the last decision left, as in Input.
+	Memory Memory
 	// Static says that the pod does not come from the API.
 	Static bool
 	// Reasons holds, by container name, why the last start failed.
@@ -146,7 +143,7 @@ func sandboxLost(in *StatusInput) bool {
 	if in.place.replace == "" {
 		return false
 	}
-	x := index{replaced: in.Replaced}
+	x := index{replaced: in.Memory.Replaced}
 	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
 	x.publish(in.Old)
 	if _, worthwhile := x.anew(in.Pod); worthwhile {

@@ -172,6 +172,7 @@ func largeHarness(b failer) *harness {
 func BenchmarkPlanUnchanged(b *testing.B) {
 	w := largeHarness(b)
 	say, do := w.statusInput(false), w.input()
+	do.Memory = plan.Decide(w.pod, w.st, do).Memory
 	b.ReportAllocs()
 	for b.Loop() {
 		s := plan.Containers(say)

@@ -75,6 +75,8 @@ type Step struct {
 type Held struct {
 	Step
 	Until time.Time
+	// Delay is the length of the whole delay.
+	Delay time.Duration
 }
 
 // Decision is what to do with a pod now.
@@ -91,8 +93,7 @@ type Decision struct {
 	// SandboxID is the sandbox in which the pod's containers are. Empty: there is none, or
 	// another one takes its place.
 	SandboxID string
-	// Initialized says that the pod is initialized in SandboxID: it is to be
-	// remembered for the next decision. If it is not set, as when all containers start over,
-	// what was remembered is forgotten before any step is done.
-	Initialized bool
+	// Memory is what the next decision has to be given. It replaces the one of the input
+	// before any step is done.
+	Memory Memory
 }

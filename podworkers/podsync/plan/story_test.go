@@ -440,9 +440,23 @@ func (w *harness) input() plan.Input {
 		incarnation = max(incarnation, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Incarnation: incarnation, Now: epoch.Add(time.Minute), NotBefore: w.held, SandboxNotBefore: w.held["sandbox"], Published: w.old,
-		Probed: w.probed, Initialized: w.initialized, Replaced: w.replaced,
+		Incarnation: incarnation, Now: epoch.Add(time.Minute), Published: w.old, Probed: w.probed, Memory: w.memory(),
 	}
+}
+
+// memory is what is remembered of the pod, as it is described.
+func (w *harness) memory() plan.Memory {
+	m, now := plan.Memory{Initialized: w.initialized, Replaced: w.replaced}, epoch.Add(time.Minute)
+	for name, until := range w.held {
+		switch {
+		case !until.After(now):
+		case name == "sandbox":
+			m = m.HoldingSandbox(now, until.Sub(now))
+		default:
+			m = m.Holding(w.spec(name), now, until.Sub(now))
+		}
+	}
+	return m
 }
 
 func (w *harness) decide(initialized bool) (answer string) {
@@ -533,7 +547,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Held) {
 func (w *harness) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
-		Ending: w.ending, Initialized: w.initialized, Replaced: w.replaced, Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Ending: w.ending, Memory: w.memory(), Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 //	a running|waiting|exited=1 [started] [ready] [id=a1] [last=1@a0] [why=Error]
 //	observed sandbox lost ending terminated static restarting-all initialized=false
 //	observed restarting=a,b outdated=a
-//	previous Failed/Why [condition=DisruptionTarget]
+//	previous Failed/Why [condition=DisruptionTarget] [message=m]
 //	previous again             the result of concluding the same before
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -207,6 +207,10 @@ func (h *harness) publish(key, value string) {
 	}
 	if h.seen.Previous == nil {
 		h.seen.Previous = &v1.PodStatus{}
+	}
+	if key == "message" {
+		h.seen.Previous.Message = value
+		return
 	}
 	if key == "condition" {
 		h.seen.Previous.Conditions = append(h.seen.Previous.Conditions, v1.PodCondition{Type: v1.PodConditionType(value), Status: v1.ConditionTrue})

@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// loopKey tells whether a container is still the one that crashed before:
+// another image or other resources make it another.
+func loopKey(c *v1.Container) string {
+	var b strings.Builder
+	b.WriteString(c.Image)
+	for _, list := range [...]v1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+		names := make([]string, 0, len(list))
+		for name := range list {
+			names = append(names, string(name))
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			writeQuantity(&b, name, list[v1.ResourceName(name)])
+		}
+		b.WriteByte('|')
+	}
+	return b.String()
+}
+
+func writeQuantity(b *strings.Builder, name string, q resource.Quantity) {
+	b.WriteByte(' ')
+	b.WriteString(name)
+	b.WriteByte('=')
+	b.WriteString(q.String())
+}

@@ -1,0 +1,225 @@
+package plan_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestMemory runs the texts in testdata/memory. Each line of a block is done in turn:
+//
+//	at 10s                     the time is now that much
+//	record a 0 exited [ended=5s] | created | running | gone     what the runtime shows of it
+//	sandbox ready|lost|gone    and of the sandbox
+//	image other | cpu 2        the pod is changed
+//	max 20s                    the longest delay
+//	attempt | creating | made a0 | failed | replaced    the executor notes it of the last start
+//	made-sandbox s1            or of the last sandbox
+//	forget                     the process is started again
+//	decide                     what is decided is printed
+func TestMemory(t *testing.T) {
+	files, err := filepath.Glob("testdata/memory/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+				p := newPilot(t)
+				for line := range strings.Lines(d.Input) {
+					p.do(strings.Fields(line))
+				}
+				return p.out.String()
+			})
+		})
+	}
+}
+
+// pilot is an executor that does what it is told, step by step.
+type pilot struct {
+	t      *testing.T
+	out    strings.Builder
+	pod    *v1.Pod
+	seen   *runtime.PodStatus
+	now    time.Duration
+	policy backoff.CrashLoop
+	memory plan.Memory
+	last   plan.Step // the last StartContainer, held or not
+	made   plan.Step // the last CreateSandbox
+}
+
+func newPilot(t *testing.T) *pilot {
+	p := &pilot{t: t, pod: &v1.Pod{}, seen: &runtime.PodStatus{}}
+	p.pod.Spec.Containers = []v1.Container{{Name: "a", Image: "img"}}
+	p.last = plan.Step{Op: plan.StartContainer, Name: "a", Container: &p.pod.Spec.Containers[0]}
+	p.sandbox("ready")
+	return p
+}
+
+func (p *pilot) duration(s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	require.NoError(p.t, err)
+	return d
+}
+
+func (p *pilot) clock() time.Time { return epoch.Add(p.now) }
+
+func (p *pilot) do(f []string) {
+	switch c := &p.pod.Spec.Containers[0]; f[0] {
+	case "at":
+		p.now = p.duration(f[1])
+	case "max":
+		p.policy.Max = p.duration(f[1])
+	case "record":
+		p.record(f[1:])
+	case "sandbox":
+		p.sandbox(f[1])
+	case "image":
+		c.Image = f[1]
+	case "cpu":
+		c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(f[1]), v1.ResourceMemory: resource.MustParse("1Mi")}
+	case "forget":
+		p.memory = plan.Memory{}
+	case "decide":
+		p.decide()
+	default:
+		p.note(f)
+	}
+}
+
+func (p *pilot) note(f []string) {
+	switch f[0] {
+	case "attempt":
+		p.memory = p.memory.Attempted(p.last, p.clock())
+	case "creating":
+		p.memory = p.memory.Creating(p.last, p.clock())
+	case "made":
+		p.memory = p.memory.Made(p.last, f[1])
+	case "failed":
+		p.memory = p.memory.Failed(p.last, p.clock())
+	case "attempt-sandbox":
+		p.memory = p.memory.Attempted(p.made, p.clock())
+	case "made-sandbox":
+		p.memory = p.memory.Made(p.made, f[1])
+	default:
+		p.t.Fatalf("unknown line %q", f)
+	}
+}
+
+func (p *pilot) sandbox(state string) {
+	p.seen.Sandboxes = nil
+	if state != "gone" {
+		p.seen.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: state == "ready"}, IPs: []string{"10.0.0.1"}}}
+	}
+}
+
+func (p *pilot) record(f []string) {
+	c := runtime.ContainerStatus{Container: runtime.Container{ID: f[0] + f[1], Name: f[0], SandboxID: "s"}}
+	_, err := fmt.Sscan(f[1], &c.Attempt)
+	require.NoError(p.t, err)
+	p.seen.Containers = nil
+	switch f[2] {
+	case "gone":
+		return
+	case "created":
+		c.State = runtime.StateCreated
+	case "running":
+		c.State = runtime.StateRunning
+	case "exited":
+		c.State, c.ExitCode = runtime.StateExited, 1
+		if len(f) > 3 {
+			c.FinishedAt = epoch.Add(p.duration(strings.TrimPrefix(f[3], "ended=")))
+		}
+	}
+	p.seen.Containers = []runtime.ContainerStatus{c}
+}
+
+func (p *pilot) decide() {
+	d := plan.Decide(p.pod, p.seen, plan.Input{Now: p.clock(), CrashLoop: p.policy, Memory: p.memory})
+	p.memory = d.Memory
+	fmt.Fprintf(&p.out, "%s:", p.now)
+	for _, s := range d.Steps {
+		p.keep(s)
+		fmt.Fprintf(&p.out, " %s %s", s.Op, s.Name)
+	}
+	for _, h := range d.Held {
+		p.keep(h.Step)
+		fmt.Fprintf(&p.out, " %s %s waits %s until %s", h.Op, h.Name, h.Delay, h.Until.Sub(epoch))
+	}
+	if !d.NextAt.IsZero() {
+		fmt.Fprintf(&p.out, ", again at %s", d.NextAt.Sub(epoch))
+	}
+	p.out.WriteByte('\n')
+}
+
+func (p *pilot) keep(s plan.Step) {
+	switch s.Op {
+	case plan.StartContainer:
+		p.last = s
+	case plan.CreateSandbox:
+		p.made = s
+	}
+}
+
+// A memory is a value: what is noted in one is not in another.
+func TestMemory_CopiesAreIndependent(t *testing.T) {
+	c := &v1.Container{Name: "a"}
+	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: c}
+	var zero plan.Memory
+	one := zero.Made(start, "a0")
+	two := one.Made(start, "a1")
+	assert.Equal(t, "", zero.Started("a"))
+	assert.Equal(t, "a0", one.Started("a"))
+	assert.Equal(t, "a1", two.Started("a"))
+	first := one.Replacing("a", "a0")
+	second := first.Succeeded("a")
+	third := first.Replacing("b", "b0")
+	assert.Empty(t, one.Replaced)
+	assert.Equal(t, plan.Replaced{"a": "a0"}, first.Replaced)
+	assert.Empty(t, second.Replaced)
+	assert.Equal(t, plan.Replaced{"a": "a0", "b": "b0"}, third.Replaced)
+}
+
+// Steps that a crash loop has nothing to do with change nothing.
+func TestMemory_OtherStepsAreNotNoted(t *testing.T) {
+	var m plan.Memory
+	stop := plan.Step{Op: plan.StopContainer, ID: "a0", Name: "a"}
+	assert.Equal(t, m, m.Attempted(stop, epoch))
+	assert.Equal(t, m, m.Made(stop, "a0"))
+	assert.Equal(t, m, m.Creating(stop, epoch), "it was not started before")
+}
+
+// Decide is given a memory to read, and answers another one.
+func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
+	w := newHarness(t, "pod main=a,b\nsandbox 0 ready\na 0 exited=1\nb 0 exited=1")
+	first := plan.Decide(w.pod, w.st, w.input())
+	in := w.input()
+	in.Memory = first.Memory.Attempted(first.Steps[0], epoch)
+	before := fmt.Sprintf("%+v", in.Memory)
+	w.line("a", []string{"1", "exited=1"})
+	w.line("b", []string{"1", "exited=1"})
+	second := plan.Decide(w.pod, w.st, in)
+	assert.Equal(t, before, fmt.Sprintf("%+v", in.Memory))
+	assert.NotEqual(t, before, fmt.Sprintf("%+v", second.Memory))
+}
+
+// Sandbox tells what was made last, and whether its replacements are delayed by now.
+func TestMemory_Sandbox(t *testing.T) {
+	create := plan.Step{Op: plan.CreateSandbox}
+	m := plan.Memory{}.Made(create, "s1")
+	id, delayed := m.Sandbox()
+	assert.Equal(t, "s1", id)
+	assert.False(t, delayed)
+	_, delayed = m.Attempted(create, epoch).Sandbox()
+	assert.True(t, delayed)
+}
