@@ -128,6 +128,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/podstatus", Pure, Layer1b},
 			{"internal/resources", Pure, Layer1b},
 			{"internal/deadline", Pure, Layer1b},
+			{"internal/podhash", Pure, Layer1b},
 			{"internal/document", Passive, Layer1b},
 			{"internal/contain", Passive, Layer1b},
 			{"podworkers/backoff", Pure, Layer1b},

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podhash"
 	podresources "github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -34,23 +35,23 @@ const (
 const (
 	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
 	// change during the life of the pod it was made for.
-	AnnotationPodHash = plan.PodHashAnnotation
+	AnnotationPodHash = podhash.PodAnnotation
 	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
 	// included, as JSON: an agent that does not know the pod counts it by that.
 	AnnotationClaim = podresources.ClaimAnnotation
 	// AnnotationSpecHash, on a container, is the versioned hash of what forces
 	// a restart when it changes.
-	AnnotationSpecHash = plan.HashAnnotation
+	AnnotationSpecHash = podhash.SpecAnnotation
 	// AnnotationRestartCount, on a container, is its attempt.
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
 )
 
 // PodHash is the versioned hash of what can not change during the life of a pod.
-func PodHash(pod *v1.Pod) string { return plan.PodHash(pod) }
+func PodHash(pod *v1.Pod) string { return podhash.Pod(pod) }
 
 // HasPodHash reports whether a pod may be the one whose PodHash that was. A hash of
 // another version says nothing, and so does an empty one.
-func HasPodHash(pod *v1.Pod, hash string) bool { return plan.HasHash(pod, hash) }
+func HasPodHash(pod *v1.Pod, hash string) bool { return podhash.Matches(pod, hash) }
 
 // sandboxRequest is what the runtime is told of a pod. Its error says what the
 // spec asks for and cannot be.
@@ -84,7 +85,7 @@ func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandbox
 		Resources:   podResources(v.pod),
 		LogDir:      s.logDir(v.pod),
 	}
-	req.Annotations[AnnotationPodHash] = plan.PodHash(v.pod)
+	req.Annotations[AnnotationPodHash] = podhash.Pod(v.pod)
 	req.Annotations[AnnotationClaim] = claim(v.pod)
 	if class := spec.RuntimeClassName; class != nil {
 		req.Handler = s.cfg.Handlers[*class]
@@ -151,7 +152,7 @@ func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Hel
 	}
 	req.Labels[LabelContainerName] = c.Name
 	setStopInfo(req.Annotations, v.pod, c)
-	req.Annotations[AnnotationSpecHash] = plan.SpecHash(c)
+	req.Annotations[AnnotationSpecHash] = podhash.Spec(c)
 	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(st.Attempt), 10)
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		req.StopSignal = string(*c.Lifecycle.StopSignal)

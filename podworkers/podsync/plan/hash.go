@@ -1,158 +1,39 @@
 package plan
 
 import (
-	"strconv"
-	"strings"
-
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podhash"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // HashAnnotation is the annotation of a container that carries the SpecHash it
 // was created with.
-const HashAnnotation = "podkeel.dev/spec-hash"
+const HashAnnotation = podhash.SpecAnnotation
 
 // PodHashAnnotation is the annotation of a sandbox that carries the PodHash of
 // the pod it was made for.
-const PodHashAnnotation = "podkeel.dev/pod-hash"
+const PodHashAnnotation = podhash.PodAnnotation
 
-// Fingerprints begin with their version. A later library that covers more gets a
-// new prefix and goes on to understand those before, so that an upgrade restarts
-// nothing. Of containers there is the first version only; that of pods did not
-// cover restart policies.
-const (
-	hashV1 = "v1-"
-	hashV2 = "v2-"
-)
-
-// SpecHash is the fingerprint of what forces a container to be restarted when
+// SpecHash is the versioned hash of what forces a container to be restarted when
 // it changes: its name and image, and nothing else.
-func SpecHash(c *v1.Container) string { return hashV1 + specSum(c).String() }
+func SpecHash(c *v1.Container) string { return podhash.Spec(c) }
 
-// PodHash is the fingerprint of what can not change during a pod's life and decides
+// PodHash is the versioned hash of what can not change during a pod's life and decides
 // what its records mean: the names, commands and arguments of its containers, in
 // their order, and their restart policies, by which an init container is a sidecar
 // or has to end.
-func PodHash(pod *v1.Pod) string { return hashV2 + policySum(pod, podSum(pod)).String() }
-
-// HasHash reports whether a pod may be the one that a PodHash was of.
-func HasHash(pod *v1.Pod, hash string) bool {
-	s := podSum(pod)
-	return !s.differs(hashV1, hash) && !policySum(pod, s).differs(hashV2, hash)
-}
+func PodHash(pod *v1.Pod) string { return podhash.Pod(pod) }
 
 // hashChanged reports whether a container was created from a spec that has
 // changed since.
 func hashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
-	return specSum(c).differs(hashV1, rec.Annotations[HashAnnotation])
+	return podhash.SpecChanged(c, rec.Annotations[HashAnnotation])
 }
 
 // IsAnothers reports whether the newest sandbox of an incarnation was made for a pod
 // of the same UID but of another hash: one that was replaced while no agent ran.
 func IsAnothers(status *runtime.PodStatus, incarnation uint64, pod *v1.Pod) bool {
 	newest := newestSandbox(status, incarnation)
-	return newest != nil && !HasHash(pod, newest.Annotations[PodHashAnnotation])
-}
-
-func specSum(c *v1.Container) sum { return newSum().add(c.Name).add(c.Image) }
-
-func podSum(pod *v1.Pod) sum {
-	h := newSum()
-	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		h = h.count(len(containers))
-		for i := range containers {
-			h = h.add(containers[i].Name).addAll(containers[i].Command).addAll(containers[i].Args)
-		}
-	}
-	return h
-}
-
-// policySum adds the restart policies of a pod and of its containers to a sum. None
-// is Always for a pod, and that of the pod for a container.
-func policySum(pod *v1.Pod, h sum) sum {
-	policy := pod.Spec.RestartPolicy
-	if policy == "" {
-		policy = v1.RestartPolicyAlways
-	}
-	h = h.add(string(policy))
-	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if own := containers[i].RestartPolicy; own != nil {
-				h = h.add(string(*own))
-			} else {
-				h = h.add("")
-			}
-			h = h.addRules(containers[i].RestartPolicyRules)
-		}
-	}
-	return h
-}
-
-// sum is FNV-1a over strings with a zero byte after each. It depends on nothing
-// but them, least of all on a Go type, so that no upgrade changes it.
-type sum uint64
-
-const prime = 1099511628211
-
-func newSum() sum { return 14695981039346656037 }
-
-func (h sum) add(s string) sum {
-	for i := range len(s) {
-		h = (h ^ sum(s[i])) * prime
-	}
-	return h * prime
-}
-
-// addAll adds how many there are first: a word that ends one list must not do
-// for one that begins the next.
-func (h sum) addAll(list []string) sum {
-	h = h.count(len(list))
-	for _, s := range list {
-		h = h.add(s)
-	}
-	return h
-}
-
-func (h sum) addRules(list []v1.ContainerRestartRule) sum {
-	h = h.count(len(list))
-	for i := range list {
-		h = h.add(string(list[i].Action))
-		if by := list[i].ExitCodes; by != nil {
-			h = h.add(string(by.Operator)).count(len(by.Values))
-			for _, code := range by.Values {
-				h = h.count(int(code))
-			}
-		}
-	}
-	return h
-}
-
-func (h sum) count(n int) sum { return h.add(strconv.Itoa(n)) }
-
-// String is the fingerprint as it is written down, behind its version.
-func (h sum) String() string { return strconv.FormatUint(uint64(h), 16) }
-
-// differs reports whether a fingerprint that was written down is of that version and
-// another one. None at all, or one of another version, is not: somebody else's way of
-// counting is no reason to restart anything.
-func (h sum) differs(version, written string) bool {
-	digits, ok := strings.CutPrefix(written, version)
-	if !ok || h.is(digits) {
-		return false
-	}
-	then, err := strconv.ParseUint(digits, 16, 64)
-	return err == nil && sum(then) != h
-}
-
-// is reports whether these are its digits as String writes them. There may be
-// other ways to write it.
-func (h sum) is(digits string) bool {
-	for i := len(digits) - 1; i >= 0; i-- {
-		if digits[i] != "0123456789abcdef"[h%16] {
-			return false
-		}
-		h /= 16
-	}
-	return h == 0 && digits != ""
+	return newest != nil && !podhash.Matches(pod, newest.Annotations[PodHashAnnotation])
 }

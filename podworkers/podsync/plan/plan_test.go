@@ -10,78 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
-
-// The hash is written into containers that outlive us: its values are part of
-// the format.
-func TestSpecHash_CA18(t *testing.T) {
-	c := v1.Container{Name: "web", Image: "nginx:1"}
-	hash := plan.SpecHash(&c)
-	assert.Equal(t, "v1-28a14e6ad440d8c", hash)
-	c.Env, c.Command, c.LivenessProbe = []v1.EnvVar{{Name: "A"}}, []string{"x"}, &v1.Probe{}
-	c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-	assert.Equal(t, hash, plan.SpecHash(&c), "only name and image count")
-	c.Image = "nginx:2"
-	assert.NotEqual(t, hash, plan.SpecHash(&c))
-	assert.NotEqual(t, plan.SpecHash(&v1.Container{Name: "a", Image: "bc"}), plan.SpecHash(&v1.Container{Name: "ab", Image: "c"}))
-}
-
-// The same holds for the hash of a pod, which sandboxes carry.
-func TestPodHash(t *testing.T) {
-	pod := func(change ...func(*v1.PodSpec)) *v1.Pod {
-		p := &v1.Pod{Spec: v1.PodSpec{
-			InitContainers: []v1.Container{{Name: "i", Image: "img:1"}},
-			Containers:     []v1.Container{{Name: "a", Image: "img:1", Command: []string{"run"}, Args: []string{"-v", "x"}}},
-		}}
-		for _, f := range change {
-			f(&p.Spec)
-		}
-		return p
-	}
-	hash := plan.PodHash(pod())
-	assert.Equal(t, "v2-78da85781a196d0d", hash)
-	assert.True(t, plan.HasHash(pod(), hash))
-	assert.True(t, plan.HasHash(pod(), "v1-124b24487b0aab1a"), "of a library before restart policies counted")
-	assert.False(t, plan.HasHash(pod(), "v1-124b24487b0aab1b"))
-	assert.Equal(t, hash, plan.PodHash(pod(func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyAlways })), "the default")
-	assert.Equal(t, hash, plan.PodHash(pod(func(s *v1.PodSpec) {
-		s.Containers[0].Image, s.Containers[0].Env = "img:2", []v1.EnvVar{{Name: "A"}}
-	})), "an image can change")
-	seen := map[string]string{hash: "nothing"}
-	for name, change := range map[string]func(*v1.PodSpec){
-		"a name":      func(s *v1.PodSpec) { s.Containers[0].Name = "b" },
-		"a word":      func(s *v1.PodSpec) { s.Containers[0].Args[1] = "y" },
-		"a word less": func(s *v1.PodSpec) { s.Containers[0].Args = s.Containers[0].Args[:1] },
-		"a word in another list": func(s *v1.PodSpec) {
-			s.Containers[0].Command, s.Containers[0].Args = []string{"run", "-v"}, []string{"x"}
-		},
-		"an empty word of a command": func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = []string{""}, nil },
-		"an empty word of arguments": func(s *v1.PodSpec) { s.Containers[0].Command, s.Containers[0].Args = nil, []string{""} },
-		"the policy of the pod":      func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever },
-		"a sidecar":                  func(s *v1.PodSpec) { s.InitContainers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways) },
-		"a container's policy":       func(s *v1.PodSpec) { s.Containers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways) },
-		"a rule": func(s *v1.PodSpec) {
-			s.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart}}
-		},
-		"the codes of a rule": func(s *v1.PodSpec) {
-			s.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{
-				Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{4}},
-			}}
-		},
-		"a container less":            func(s *v1.PodSpec) { s.InitContainers = nil },
-		"a container in another list": func(s *v1.PodSpec) { s.Containers = append(s.InitContainers, s.Containers...); s.InitContainers = nil },
-	} {
-		h := plan.PodHash(pod(change))
-		assert.Empty(t, seen[h], name)
-		seen[h] = name
-	}
-}
 
 // IsAnothers looks at the newest sandbox of the life, and concludes nothing
 // from what is not written there.

@@ -1,0 +1,148 @@
+package podhash
+
+import (
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// SpecAnnotation is the annotation of a container that carries the Spec it
+// was created with.
+const SpecAnnotation = "podkeel.dev/spec-hash"
+
+// PodAnnotation is the annotation of a sandbox that carries the Pod of
+// the pod it was made for.
+const PodAnnotation = "podkeel.dev/pod-hash"
+
+// A hash begins with its version. A later library that covers more gets a new
+// prefix and goes on to understand those before, so that an upgrade restarts
+// nothing. Of containers there is the first version only; that of pods did not
+// cover restart policies.
+const (
+	hashV1 = "v1-"
+	hashV2 = "v2-"
+)
+
+// Spec is the versioned hash of what forces a container to be restarted when
+// it changes: its name and image, and nothing else.
+func Spec(c *v1.Container) string { return hashV1 + specSum(c).String() }
+
+// Pod is the versioned hash of what can not change during a pod's life and decides
+// what its records mean: the names, commands and arguments of its containers, in
+// their order, and their restart policies, by which an init container is a sidecar
+// or has to end.
+func Pod(pod *v1.Pod) string { return hashV2 + policySum(pod, podSum(pod)).String() }
+
+// Matches reports whether a pod may be the one of which Pod returned this hash. A hash of
+// another version says nothing, and so does an empty one: it matches every pod.
+func Matches(pod *v1.Pod, hash string) bool {
+	s := podSum(pod)
+	return !s.differs(hashV1, hash) && !policySum(pod, s).differs(hashV2, hash)
+}
+
+// SpecChanged reports whether a container was created from a spec that has changed
+// since, by the Spec that was written down.
+func SpecChanged(c *v1.Container, written string) bool { return specSum(c).differs(hashV1, written) }
+
+func specSum(c *v1.Container) sum { return newSum().add(c.Name).add(c.Image) }
+
+func podSum(pod *v1.Pod) sum {
+	h := newSum()
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		h = h.count(len(containers))
+		for i := range containers {
+			h = h.add(containers[i].Name).addAll(containers[i].Command).addAll(containers[i].Args)
+		}
+	}
+	return h
+}
+
+// policySum adds the restart policies of a pod and of its containers to a sum. None
+// is Always for a pod, and that of the pod for a container.
+func policySum(pod *v1.Pod, h sum) sum {
+	policy := pod.Spec.RestartPolicy
+	if policy == "" {
+		policy = v1.RestartPolicyAlways
+	}
+	h = h.add(string(policy))
+	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if own := containers[i].RestartPolicy; own != nil {
+				h = h.add(string(*own))
+			} else {
+				h = h.add("")
+			}
+			h = h.addRules(containers[i].RestartPolicyRules)
+		}
+	}
+	return h
+}
+
+// sum is FNV-1a over strings with a zero byte after each. It depends on nothing
+// but them, least of all on a Go type, so that no upgrade changes it.
+type sum uint64
+
+const prime = 1099511628211
+
+func newSum() sum { return 14695981039346656037 }
+
+func (h sum) add(s string) sum {
+	for i := range len(s) {
+		h = (h ^ sum(s[i])) * prime
+	}
+	return h * prime
+}
+
+// addAll adds how many there are first: a word that ends one list must not do
+// for one that begins the next.
+func (h sum) addAll(list []string) sum {
+	h = h.count(len(list))
+	for _, s := range list {
+		h = h.add(s)
+	}
+	return h
+}
+
+func (h sum) addRules(list []v1.ContainerRestartRule) sum {
+	h = h.count(len(list))
+	for i := range list {
+		h = h.add(string(list[i].Action))
+		if by := list[i].ExitCodes; by != nil {
+			h = h.add(string(by.Operator)).count(len(by.Values))
+			for _, code := range by.Values {
+				h = h.count(int(code))
+			}
+		}
+	}
+	return h
+}
+
+func (h sum) count(n int) sum { return h.add(strconv.Itoa(n)) }
+
+// String is the hash as it is written down, behind its version.
+func (h sum) String() string { return strconv.FormatUint(uint64(h), 16) }
+
+// differs reports whether a hash that was written down is of that version and
+// another one. None at all, or one of another version, is not: somebody else's way of
+// counting is no reason to restart anything.
+func (h sum) differs(version, written string) bool {
+	digits, ok := strings.CutPrefix(written, version)
+	if !ok || h.is(digits) {
+		return false
+	}
+	then, err := strconv.ParseUint(digits, 16, 64)
+	return err == nil && sum(then) != h
+}
+
+// is reports whether these are its digits as String writes them. There may be
+// other ways to write it.
+func (h sum) is(digits string) bool {
+	for i := len(digits) - 1; i >= 0; i-- {
+		if digits[i] != "0123456789abcdef"[h%16] {
+			return false
+		}
+		h /= 16
+	}
+	return h == 0 && digits != ""
+}
