@@ -139,6 +139,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/plan", Pure, Layer1c},
 			{"podworkers/podsync/internal/environ", Pure, Layer1c},
 			{"podworkers/podsync/internal/volume", Pure, Layer1c},
+			{"podworkers/podsync/internal/request", Pure, Layer1c},
 			{"podworkers/prober/verdict", Pure, Layer1c},
 			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},
 			{"syncloop/gc/policy", Pure, Layer1c},
@@ -201,6 +202,7 @@ func Podkeel() Codebase {
 		},
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
+			{"podworkers/podsync/internal/request", "podworkers/podsync/internal/environ", "the variables of a container are a part of what the runtime is asked for"},
 			{"syncloop/internal/waiting", "syncloop/internal/usage", "who waits is decided by what pods take together"},
 			{"syncloop/internal/orphans", "syncloop/internal/usage", "whose name or port is needed is told by what pods take together"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},

@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -60,9 +61,8 @@ func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) 
 
 // resolvedImage is an image that is present.
 type resolvedImage struct {
+	request.Image
 	name    string // with its tag
-	ref     string // to create containers with
-	user    string // as whom it wants to run
 	size    uint64 // in bytes; zero: not known
 	release func() // ends its lease; may be called again
 }
@@ -76,7 +76,7 @@ func (s *Syncer) present(ctx context.Context, v *syncPass, c *v1.Container, name
 			return image, err
 		}
 		image.release = lease.Release
-		if waited, err := lease.Hold(ctx, image.ref); err != nil || !waited {
+		if waited, err := lease.Hold(ctx, image.Ref); err != nil || !waited {
 			return image, err
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Syncer) inspect(ctx context.Context, v *syncPass, c *v1.Container, name
 		image, err = s.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: name, Pod: v.ref(), Container: c.Name})
 		return err
 	})
-	return resolvedImage{name: name, ref: image.ID, user: image.User, size: image.SizeBytes}, err
+	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: name, size: image.SizeBytes}, err
 }
 
 // pull fetches an image, unless the last failure was too recent. It takes as
@@ -178,11 +178,11 @@ func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name
 	}
 	s.tell(v, c.Name, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
 		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
-	image := resolvedImage{name: name, ref: pulled.Ref, user: seen.user, size: seen.size, release: lease.Release}
+	image := resolvedImage{Image: request.Image{Ref: pulled.Ref, User: seen.User}, name: name, size: seen.size, release: lease.Release}
 	switch {
 	case cut(ctx, err):
 		return image, err
-	case err != nil && (waited || wantsUser(v.pod, c)):
+	case err != nil && (waited || request.WantsUser(v.pod, c)):
 		return image, because(ErrImageInspect, err)
 	}
 	return image, nil

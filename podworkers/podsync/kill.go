@@ -9,6 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -18,32 +19,32 @@ type target struct {
 	id, name string
 	why      string
 	created  bool // has not run: it is removed, so that a late start finds nothing
-	stopInfo
+	request.StopInfo
 	kill *kill
 }
 
 // target prepares the kill of a container, or takes it up again. The record is
 // nil if the sync pass has none.
-func (s *Syncer) target(v *syncPass, id, name, why string, graceOf func(stopInfo) time.Duration) target {
+func (s *Syncer) target(v *syncPass, id, name, why string, graceOf func(request.StopInfo) time.Duration) target {
 	rec := v.record(id)
-	t := target{id: id, name: name, why: why, stopInfo: v.stopInfo(name, rec)}
+	t := target{id: id, name: name, why: why, StopInfo: request.StopInfoOf(v.pod, v.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = v.incarnation.killing(id, s.executor.Now().Add(graceOf(t.stopInfo)))
+	t.kill = v.incarnation.killing(id, s.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
 // killPod stops every container of a pod and then its sandboxes, those of
 // previous incarnations too, and sees for itself that nothing runs. It may be repeated.
 func (s *Syncer) killPod(ctx context.Context, v *syncPass, override *int64, why string) error {
-	return s.killAll(ctx, v, why, func(stopInfo) time.Duration { return grace(v.pod, nil, override) })
+	return s.killAll(ctx, v, why, func(request.StopInfo) time.Duration { return grace(v.pod, nil, override) })
 }
 
 // killAll is killPod, with a grace for each container.
-func (s *Syncer) killAll(ctx context.Context, v *syncPass, why string, graceOf func(stopInfo) time.Duration) error {
+func (s *Syncer) killAll(ctx context.Context, v *syncPass, why string, graceOf func(request.StopInfo) time.Duration) error {
 	return s.killed(ctx, v, s.tryKillAll(ctx, v, why, graceOf))
 }
 
-func (s *Syncer) tryKillAll(ctx context.Context, v *syncPass, why string, graceOf func(stopInfo) time.Duration) error {
+func (s *Syncer) tryKillAll(ctx context.Context, v *syncPass, why string, graceOf func(request.StopInfo) time.Duration) error {
 	var targets []target
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.State != runtime.StateExited {
@@ -75,7 +76,7 @@ func (s *Syncer) killSome(ctx context.Context, v *syncPass, kills []plan.Step) e
 		if k.Reason.Replaces() {
 			s.toReplace(v, k.Name, k.ID)
 		}
-		targets[i] = s.target(v, k.ID, k.Name, string(k.Reason), func(stopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
+		targets[i] = s.target(v, k.ID, k.Name, string(k.Reason), func(request.StopInfo) time.Duration { return grace(v.pod, k.Grace, nil) })
 	}
 	err := s.stopAll(ctx, v, targets, false)
 	if err == nil {

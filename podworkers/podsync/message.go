@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -90,7 +90,7 @@ func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *ru
 
 // fileWords is what it wrote into its file.
 func (s *Syncer) fileWords(v *syncPass, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if s.cfg.Files == nil || isMounted(c, messagePath(c)) {
+	if s.cfg.Files == nil || request.IsMounted(c, request.MessagePath(c)) {
 		return "", nil
 	}
 	text, err := s.cfg.Files.ReadTerminationLog(v.pod.UID, record.Name, record.Attempt, maxMessage)
@@ -143,16 +143,11 @@ func readable(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// messagePath is where a container finds the file for its termination message.
-func messagePath(c *v1.Container) string {
-	return path.Join("/", cmp.Or(c.TerminationMessagePath, v1.TerminationMessagePathDefault))
-}
-
 // messageMount gives an attempt at a container the file for its termination message,
 // unless it has something of its own there (KC-8).
 func (s *Syncer) messageMount(v *syncPass, c *v1.Container, attempt uint32) ([]runtime.Mount, error) {
-	at := messagePath(c)
-	if s.cfg.Files == nil || isMounted(c, at) {
+	at := request.MessagePath(c)
+	if s.cfg.Files == nil || request.IsMounted(c, at) {
 		return nil, nil
 	}
 	file, err := s.cfg.Files.TerminationLog(v.pod, c.Name, attempt)

@@ -3,12 +3,12 @@ package podsync
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -67,27 +67,17 @@ func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *
 func (s *Syncer) hostsMount(v *syncPass, c *v1.Container) ([]runtime.Mount, error) {
 	const at = "/etc/hosts"
 	ips := v.addresses(s.cfg.HostIPs)
-	if isMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
+	if request.IsMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
 		return nil, nil
 	}
-	names, err := s.cfg.DNS.names(v.pod)
+	names, err := s.node.Names(v.pod)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.cfg.Files.Hosts(v.pod, ips, names.hosts)
+	file, err := s.cfg.Files.Hosts(v.pod, ips, names.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("the hosts file: %w", err)
 	}
-	readOnly := c.SecurityContext != nil && isSet(c.SecurityContext.ReadOnlyRootFilesystem)
+	readOnly := c.SecurityContext != nil && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem
 	return []runtime.Mount{{ContainerPath: at, HostPath: file, ReadOnly: readOnly}}, nil
-}
-
-// isMounted reports whether a container mounts something of its own at a path.
-func isMounted(c *v1.Container, at string) bool {
-	for i := range c.VolumeMounts {
-		if path.Join("/", c.VolumeMounts[i].MountPath) == at {
-			return true
-		}
-	}
-	return false
 }

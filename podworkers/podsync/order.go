@@ -4,40 +4,9 @@ import (
 	"context"
 	"errors"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
-
-// The places in the order in which the containers of a pod are stopped. Those
-// of sidecars are greater, and grow from the last one in the spec to the first
-// (TO-3).
-const (
-	// unawaited is an ephemeral container: it is stopped with the first, and
-	// nobody waits for it, as one with a shell would use up everybody's grace.
-	unawaited = -1
-	// first is any other container.
-	first = 0
-	// last bounds what is believed of an annotation.
-	last = 1000
-)
-
-// stopOrder is the place of a container by its name. One that the pod does not
-// have is among the first.
-func stopOrder(pod *v1.Pod, name string) int {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name && containers.IsSidecar(c) {
-			return len(pod.Spec.InitContainers) - i
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if pod.Spec.EphemeralContainers[i].Name == name {
-			return unawaited
-		}
-	}
-	return first
-}
 
 // queue is where the containers of one pod stand while they are stopped: by
 // target, a latch that opens when it has had its turn, and those it waits for.
@@ -56,7 +25,7 @@ func newQueue(t executor.Executor, targets []target, whole bool) *queue {
 	}
 	for i := range targets {
 		for j := range targets {
-			if whole && targets[j].order >= first && targets[j].order < targets[i].order {
+			if whole && targets[j].Order >= request.First && targets[j].Order < targets[i].Order {
 				q.before[i] = append(q.before[i], q.served[j])
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -101,7 +102,7 @@ func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
 
 // postStartPending is a container as a target, within its normal grace.
 func (s *Syncer) postStartPending(v *syncPass, id, name string) target {
-	return s.target(v, id, name, postStartFailed, func(stopInfo) time.Duration { return grace(v.pod, nil, nil) })
+	return s.target(v, id, name, postStartFailed, func(request.StopInfo) time.Duration { return grace(v.pod, nil, nil) })
 }
 
 // stopRejected stops containers whose hook was no success, and shows that they have

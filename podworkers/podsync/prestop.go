@@ -11,12 +11,12 @@ import (
 // told, has not been told in this kill, and has time for it (KC-12). A hook that
 // fails changes nothing; its error says that the call was told to stop.
 func (s *Syncer) preStop(ctx context.Context, v *syncPass, t *target) error {
-	if t.preStop == nil || t.kill.told || !s.executor.Now().Before(t.kill.by) {
+	if t.PreStop == nil || t.kill.told || !s.executor.Now().Before(t.kill.by) {
 		return nil
 	}
 	t.kill.told = true
 	err := s.hook(ctx, v, RunPreStopHook, hook{
-		purpose: runtime.PreStopHook, handler: t.stopInfo.preStop, id: t.id, name: t.name, ports: t.ports, by: t.kill.by,
+		purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, by: t.kill.by,
 	})
 	failed, ok := errtree.As[*hookFailure](err)
 	if !ok {

@@ -3,7 +3,7 @@ package podsync
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -12,7 +12,7 @@ import (
 // first what was published of it, if something was, by an agent before this one
 // too: what was ready before the agent was started again is ready still (PR-5).
 func (s *Syncer) addProbes(v *syncPass) {
-	if !hasProbes(v.pod) {
+	if !request.HasProbes(v.pod) {
 		return
 	}
 	if !v.incarnation.probed {
@@ -26,12 +26,12 @@ func (s *Syncer) addProbes(v *syncPass) {
 			s.cfg.Probes.ObserveStatus(v.pod.UID, before)
 		}
 	}
-	s.cfg.Probes.AddPod(expandProbes(v.pod))
+	s.cfg.Probes.AddPod(request.ExpandProbes(v.pod))
 }
 
 // probed are the verdicts on the containers of a pod that run.
 func (s *Syncer) probed(v *syncPass) map[string]plan.Probed {
-	if !hasProbes(v.pod) {
+	if !request.HasProbes(v.pod) {
 		return nil
 	}
 	verdicts := make(map[string]plan.Probed, len(v.status.Containers))
@@ -55,15 +55,4 @@ func (s *Syncer) probed(v *syncPass) map[string]plan.Probed {
 		verdicts[c.ID] = p
 	}
 	return verdicts
-}
-
-// hasProbes reports whether any container of a pod that goes on running is
-// probed.
-func hasProbes(pod *v1.Pod) bool {
-	for c := range containers.All(pod) {
-		if probesOf(c) != [3]*v1.Probe{} {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
@@ -51,7 +52,7 @@ func (s *Syncer) statusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatu
 
 // observed tells the prober what has been stored of the pod (PR-4).
 func (s *Syncer) observed(v *syncPass) {
-	if !hasProbes(v.pod) {
+	if !request.HasProbes(v.pod) {
 		return
 	}
 	if len(v.incarnation.postStartPending) == 0 {

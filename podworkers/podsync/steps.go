@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
@@ -81,7 +82,7 @@ func (s *Syncer) begin(ctx context.Context, v *syncPass, starts []plan.Held, cre
 // lookAtSandbox finds out the addresses of a new sandbox, where a container is
 // told of them.
 func (s *Syncer) lookAtSandbox(ctx context.Context, v *syncPass) error {
-	if v.pod.Spec.HostNetwork || s.cfg.Files == nil && !tellsAddresses(v.pod) {
+	if v.pod.Spec.HostNetwork || s.cfg.Files == nil && !request.TellsAddresses(v.pod) {
 		return nil
 	}
 	status, err := s.look(ctx, v.pod.UID)

@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -23,6 +24,7 @@ import (
 type Syncer struct {
 	cfg           Config
 	guard         *contain.Guard
+	node          request.Node
 	executor      executor.Executor
 	images        *images.Manager
 	reporter      runtime.StatusReporter // nil: the runtime is not one, and so on
@@ -45,7 +47,7 @@ func New(cfg Config) (*Syncer, error) {
 		return nil, err
 	}
 	g := cfg.guard()
-	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock)}
+	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.node()}
 	s.reporter = contain.Feature[runtime.StatusReporter](g, cfg.Runtime)
 	s.execer = contain.Feature[runtime.Execer](g, cfg.Runtime)
 	s.handlerRunner = contain.Feature[runtime.HandlerRunner](g, cfg.Runtime)

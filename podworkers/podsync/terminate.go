@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -64,11 +65,11 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 }
 
 // ownGrace is what the record of an orphan's container says, if it does.
-func ownGrace(info stopInfo) time.Duration {
-	if info.grace == nil {
+func ownGrace(info request.StopInfo) time.Duration {
+	if info.Grace == nil {
 		return orphanGrace
 	}
-	return *info.grace
+	return *info.Grace
 }
 
 // orphan is as much of a pod as its records tell.

@@ -1,11 +1,9 @@
 package podsync
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
 // Problem is a field of a pod that this agent does not honour.
@@ -57,130 +55,20 @@ func (s *Syncer) Features() Features {
 // Those in ignored do not change what runs, and may be warned about. It is pure, and
 // called when a pod is admitted.
 func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
-	u := unsupported{features: features, of: pod}
-	u.pod()
-	u.podSecurity(pod.Spec.SecurityContext)
-	for i := range pod.Spec.InitContainers {
-		u.container(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
+	if features.Volumes != nil {
+		rejected = append(rejected, features.Volumes(pod)...)
 	}
-	for i := range pod.Spec.Containers {
-		u.container(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		field := fmt.Sprintf("spec.ephemeralContainers[%d]", i)
-		u.ignore(pod.Spec.EphemeralContainers[i].TargetContainerName != "", field+".targetContainerName",
-			"the processes of another container are not shown")
-		u.container(field, c)
-	}
-	return u.rejected, u.ignored
+	refused, missed := request.Unsupported(pod, request.Features{
+		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
+		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
+		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, Handlers: features.Handlers,
+	})
+	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// unsupported collects problems.
-type unsupported struct {
-	features          Features
-	of                *v1.Pod
-	rejected, ignored []Problem
-}
-
-func (u *unsupported) reject(found bool, field, why string) {
-	if found {
-		u.rejected = append(u.rejected, Problem{field, why})
+func appendProblems(to []Problem, problems []request.Problem) []Problem {
+	for _, p := range problems {
+		to = append(to, Problem(p))
 	}
-}
-
-func (u *unsupported) ignore(found bool, field, why string) {
-	if found {
-		u.ignored = append(u.ignored, Problem{field, why})
-	}
-}
-
-func (u *unsupported) pod() {
-	s := &u.of.Spec
-	if u.features.Volumes != nil {
-		u.rejected = append(u.rejected, u.features.Volumes(u.of)...)
-	} else {
-		u.reject(len(s.Volumes) > 0, "spec.volumes", "volumes are not mounted")
-	}
-	u.reject(s.ActiveDeadlineSeconds != nil && !u.features.Deadlines, "spec.activeDeadlineSeconds", "deadlines are not watched")
-	u.reject(s.HostUsers != nil && !*s.HostUsers, "spec.hostUsers", "user namespaces are not made")
-	if s.RuntimeClassName != nil {
-		_, known := u.features.Handlers[*s.RuntimeClassName]
-		u.reject(!known, "spec.runtimeClassName", fmt.Sprintf("the class %q is not known", *s.RuntimeClassName))
-	}
-	u.reject(len(s.ResourceClaims) > 0, "spec.resourceClaims", "resources are not claimed")
-	u.reject(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
-}
-
-func (u *unsupported) podSecurity(s *v1.PodSecurityContext) {
-	if s == nil {
-		return
-	}
-	const field = "spec.securityContext."
-	u.reject(s.SupplementalGroupsPolicy != nil && *s.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyMerge,
-		field+"supplementalGroupsPolicy", "only Merge is known")
-	u.reject(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
-	u.ignore(s.FSGroup != nil && u.features.Volumes == nil, field+"fsGroup", "there are no volumes")
-	u.ignore(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
-}
-
-func (u *unsupported) container(field string, c *v1.Container) {
-	field += "."
-	u.probe(field+"livenessProbe", c.LivenessProbe)
-	u.probe(field+"readinessProbe", c.ReadinessProbe)
-	u.probe(field+"startupProbe", c.StartupProbe)
-	u.lifecycle(field+"lifecycle.", c.Lifecycle)
-	u.reject(len(c.VolumeMounts) > 0 && u.features.Volumes == nil, field+"volumeMounts", "volumes are not mounted")
-	u.reject(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
-	u.reject(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
-	u.ignore(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
-	u.ignore(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.features.Hosts,
-		field+"terminationMessagePath", "termination messages are not read")
-	u.ignore(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,
-		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
-	u.environment(field, c)
-	if s := c.SecurityContext; s != nil {
-		u.reject(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
-		u.reject(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
-	}
-}
-
-// probe looks at how a container is to be probed.
-func (u *unsupported) probe(field string, p *v1.Probe) {
-	switch {
-	case p == nil:
-	case !u.features.Probes:
-		u.reject(true, field, "probes are not made")
-	case p.Exec != nil:
-		u.reject(!u.features.ExecProbes, field+".exec", "the runtime runs no commands in containers")
-	case p.GRPC != nil:
-		u.reject(!u.features.GRPCProbes, field+".grpc", "probes by gRPC are not made")
-	}
-}
-
-func (u *unsupported) lifecycle(field string, l *v1.Lifecycle) {
-	if l != nil {
-		u.hook(field+"postStart", l.PostStart)
-		u.hook(field+"preStop", l.PreStop)
-	}
-}
-
-// hook looks at what is to be done after the start or before the stop.
-func (u *unsupported) hook(field string, h *v1.LifecycleHandler) {
-	switch {
-	case h == nil:
-	case h.Exec != nil:
-		u.reject(!u.features.ExecHooks, field+".exec", "the runtime runs no commands in containers")
-	case h.HTTPGet != nil:
-		u.reject(!u.features.HTTPHooks, field+".httpGet", "hooks make no requests")
-	case h.TCPSocket != nil:
-		u.reject(true, field+".tcpSocket", "has never had a meaning")
-	}
-}
-
-// environment looks for references that can never be resolved.
-func (u *unsupported) environment(field string, c *v1.Container) {
-	for _, p := range environ.Problems(u.of, c) {
-		u.reject(true, field+p.Field, p.Why)
-	}
+	return to
 }

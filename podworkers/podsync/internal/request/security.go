@@ -1,4 +1,4 @@
-package podsync
+package request
 
 import (
 	"errors"
@@ -54,8 +54,9 @@ func hasPrivileged(spec *v1.PodSpec) bool {
 	return false
 }
 
-// security is what holds for a container: its own word, else its pod's.
-func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Security, error) {
+// Security is what holds for a container: its own word, else its pod's. Its error says
+// why the container must not run: as root, or with a profile that is none.
+func (n *Node) Security(pod *v1.Pod, c *v1.Container, image Image) (runtime.Security, error) {
 	out := podSecurity(pod.Spec.SecurityContext)
 	if own := c.SecurityContext; own != nil {
 		override(&out, own)
@@ -69,7 +70,7 @@ func security(pod *v1.Pod, c *v1.Container, image resolvedImage) (runtime.Securi
 	if out.Group != nil && out.User == nil {
 		out.User, out.Username = userOf(image)
 	}
-	return out, nil
+	return out, n.locate(&out.Seccomp)
 }
 
 // What a container sees of the kernel that would tell of the host or let it be
@@ -83,10 +84,10 @@ var (
 	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// wantsUser reports whether a container needs to know the user of its image: it
+// WantsUser reports whether a container needs to know the user of its image: it
 // must not be root, or has a group and no user of its own, and runtimes take a
 // group only with a user.
-func wantsUser(pod *v1.Pod, c *v1.Container) bool {
+func WantsUser(pod *v1.Pod, c *v1.Container) bool {
 	out := podSecurity(pod.Spec.SecurityContext)
 	if c.SecurityContext != nil {
 		override(&out, c.SecurityContext)
@@ -96,8 +97,8 @@ func wantsUser(pod *v1.Pod, c *v1.Container) bool {
 
 // userOf is as whom an image runs: by number or by name. One that does not say
 // runs as root.
-func userOf(image resolvedImage) (id *int64, name string) {
-	name, _, _ = strings.Cut(image.user, ":")
+func userOf(image Image) (id *int64, name string) {
+	name, _, _ = strings.Cut(image.User, ":")
 	if name == "" {
 		return new(int64), ""
 	}
@@ -154,7 +155,7 @@ func mustNotBeRoot(pod *v1.Pod, c *v1.Container) bool {
 
 // checkRoot fails if the container would run as root and must not, or if
 // nobody can tell.
-func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image resolvedImage) error {
+func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image Image) error {
 	if !mustNotBeRoot(pod, c) {
 		return nil
 	}
@@ -164,7 +165,7 @@ func checkRoot(pod *v1.Pod, c *v1.Container, out *runtime.Security, image resolv
 		}
 		return nil
 	}
-	user, _, _ := strings.Cut(image.user, ":")
+	user, _, _ := strings.Cut(image.User, ":")
 	id, err := strconv.ParseInt(user, 10, 64)
 	switch {
 	case user == "" || (err == nil && id == 0):
@@ -184,14 +185,14 @@ func seccomp(p *v1.SeccompProfile) runtime.Profile {
 
 // locate makes the path of a seccomp profile, which is below a directory of the
 // node, one of the node.
-func (s *Syncer) locate(p *runtime.Profile) error {
+func (n *Node) locate(p *runtime.Profile) error {
 	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
 		return nil
 	}
 	if p.Path == "" || path.IsAbs(p.Path) || slices.Contains(strings.Split(p.Path, "/"), "..") {
 		return fmt.Errorf("the seccomp profile %q is no path below the directory of profiles", p.Path)
 	}
-	p.Path = path.Join(s.cfg.SeccompRoot, p.Path)
+	p.Path = path.Join(n.SeccompRoot, p.Path)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package podsync
+package request
 
 import (
 	"fmt"
@@ -15,40 +15,40 @@ const (
 	maxLabel    = 63
 )
 
-// ownNames are how a pod calls itself.
-type ownNames struct {
-	host  string   // for the kernel
-	hosts []string // for its hosts file
+// Names are how a pod calls itself.
+type Names struct {
+	Host  string   // for the kernel
+	Hosts []string // for its hosts file
 }
 
-// names are how a pod calls itself; an error says which field cannot be honoured.
+// Names are how a pod calls itself; an error says which field cannot be honoured.
 // A pod with the network of the host has the host's name, which is empty here.
-func (r *Resolver) names(pod *v1.Pod) (ownNames, error) {
+func (n *Node) Names(pod *v1.Pod) (Names, error) {
 	spec := &pod.Spec
 	if spec.HostNetwork {
-		return ownNames{}, nil
+		return Names{}, nil
 	}
 	if o := spec.HostnameOverride; o != nil {
 		if bad := validation.IsDNS1123Subdomain(*o); len(bad) > 0 || len(*o) > maxHostname {
-			return ownNames{}, fmt.Errorf("spec.hostnameOverride: %q is no host name of at most %d bytes", *o, maxHostname)
+			return Names{}, fmt.Errorf("spec.hostnameOverride: %q is no host name of at most %d bytes", *o, maxHostname)
 		}
-		return ownNames{*o, []string{*o}}, nil
+		return Names{*o, []string{*o}}, nil
 	}
 	host, err := shortName(pod)
 	if err != nil || spec.Subdomain == "" {
-		return ownNames{host, []string{host}}, err
+		return Names{host, []string{host}}, err
 	}
 	if bad := validation.IsDNS1123Label(spec.Subdomain); len(bad) > 0 {
-		return ownNames{}, fmt.Errorf("spec.subdomain: %q: %s", spec.Subdomain, bad[0])
+		return Names{}, fmt.Errorf("spec.subdomain: %q: %s", spec.Subdomain, bad[0])
 	}
-	full := strings.TrimSuffix(host+"."+spec.Subdomain+"."+pod.Namespace+".svc."+r.ClusterDomain, ".")
+	full := strings.TrimSuffix(host+"."+spec.Subdomain+"."+pod.Namespace+".svc."+n.ClusterDomain, ".")
 	if !isSet(spec.SetHostnameAsFQDN) {
-		return ownNames{host, []string{full, host}}, nil
+		return Names{host, []string{full, host}}, nil
 	}
 	if len(full) > maxHostname {
-		return ownNames{}, fmt.Errorf("spec.setHostnameAsFQDN: %q has %d bytes, and a kernel takes %d", full, len(full), maxHostname)
+		return Names{}, fmt.Errorf("spec.setHostnameAsFQDN: %q has %d bytes, and a kernel takes %d", full, len(full), maxHostname)
 	}
-	return ownNames{full, []string{full, host}}, nil
+	return Names{full, []string{full, host}}, nil
 }
 
 // shortName is the name that the pod asks for, or its own, cut to a label.

@@ -1,7 +1,6 @@
-package podsync
+package request_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -27,82 +27,45 @@ var (
 	}
 )
 
-func TestResolver_Policies(t *testing.T) {
-	in := Resolver{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local", Host: host}
-	out := Resolver{Host: host}
+func TestDNS_Policies(t *testing.T) {
+	in := request.Node{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local"}
 	for _, c := range []struct {
-		r           Resolver
+		node        request.Node
+		host        runtime.DNS
 		policy      v1.DNSPolicy
 		hostNetwork bool
 		want        runtime.DNS
 		warnings    int
 	}{
-		{in, v1.DNSDefault, false, host, 0},
-		{in, v1.DNSClusterFirst, false, cluster, 0},
-		{in, "", false, cluster, 0},
-		{in, v1.DNSClusterFirst, true, host, 0},
-		{in, v1.DNSClusterFirstWithHostNet, true, cluster, 0},
-		{in, v1.DNSNone, false, runtime.DNS{}, 0},
-		{out, v1.DNSClusterFirst, false, host, 0},
-		{out, v1.DNSClusterFirstWithHostNet, true, host, 1},
-		{Resolver{}, v1.DNSClusterFirst, false, runtime.DNS{}, 0},
+		{in, host, v1.DNSDefault, false, host, 0},
+		{in, host, v1.DNSClusterFirst, false, cluster, 0},
+		{in, host, "", false, cluster, 0},
+		{in, host, v1.DNSClusterFirst, true, host, 0},
+		{in, host, v1.DNSClusterFirstWithHostNet, true, cluster, 0},
+		{in, host, v1.DNSNone, false, runtime.DNS{}, 0},
+		{request.Node{}, host, v1.DNSClusterFirst, false, host, 0},
+		{request.Node{}, host, v1.DNSClusterFirstWithHostNet, true, host, 1},
+		{request.Node{}, runtime.DNS{}, v1.DNSClusterFirst, false, runtime.DNS{}, 0},
 	} {
-		got, warnings, err := c.r.resolver(named(func(s *v1.PodSpec) { s.DNSPolicy, s.HostNetwork = c.policy, c.hostNetwork }))
+		got, warnings, err := c.node.DNS(named(func(s *v1.PodSpec) { s.DNSPolicy, s.HostNetwork = c.policy, c.hostNetwork }), c.host)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, "%s %t", c.policy, c.hostNetwork)
 		assert.Len(t, warnings, c.warnings, "%s %t", c.policy, c.hostNetwork)
 	}
-	_, _, err := in.resolver(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }))
+	_, _, err := in.DNS(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }), host)
 	assert.EqualError(t, err, `spec.dnsPolicy: "Some" is not known`)
 	assert.Equal(t, "ndots:1", host.Options[0], "the host's is nobody's to change")
 }
 
-// What the host says may change: it is asked for each pod that goes by it, and
-// only for those.
-func TestResolver_ReadHost(t *testing.T) {
-	asked, now := 0, host
-	r := Resolver{Host: runtime.DNS{Servers: []string{"192.0.2.99"}}, ReadHost: func() (runtime.DNS, error) {
-		asked++
-		if len(now.Servers) == 0 {
-			return runtime.DNS{}, errors.New("no such file")
-		}
-		return now, nil
-	}}
-	pod := named(func(s *v1.PodSpec) { s.DNSPolicy = v1.DNSDefault })
-	got, _, err := r.resolver(pod)
-	require.NoError(t, err)
-	assert.Equal(t, host, got)
-
-	now = runtime.DNS{Servers: []string{"192.0.2.2"}, Searches: []string{"example.net"}}
-	got, _, err = r.resolver(pod)
-	require.NoError(t, err)
-	assert.Equal(t, now, got)
-	inCluster := r
-	inCluster.ClusterDNS = []string{"10.0.0.10"}
-	pod.Spec.DNSPolicy = v1.DNSClusterFirst
-	got, _, err = inCluster.resolver(pod)
-	require.NoError(t, err)
-	assert.Equal(t, runtime.DNS{Servers: []string{"10.0.0.10"}, Searches: []string{"example.net"}, Options: []string{"ndots:5"}}, got)
-
-	now = runtime.DNS{}
-	_, _, err = r.resolver(pod)
-	assert.EqualError(t, err, "the host's resolver configuration: no such file")
-	assert.Equal(t, 4, asked)
-	pod.Spec.DNSPolicy = v1.DNSNone
-	_, _, err = r.resolver(pod)
-	require.NoError(t, err)
-	assert.Equal(t, 4, asked, "a pod that has its own does not go by the host's")
-}
-
-func TestResolver_OwnConfig(t *testing.T) {
-	in := Resolver{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local", Host: host}
+func TestDNS_OwnConfig(t *testing.T) {
+	in := request.Node{ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local"}
 	pod := named(func(s *v1.PodSpec) {
 		s.DNSConfig = &v1.PodDNSConfig{
 			Nameservers: []string{"192.0.2.9", "10.0.0.10"}, Searches: []string{"my.org", "example.org"},
 			Options: []v1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "edns0"}},
 		}
 	})
-	got, warnings, err := in.resolver(pod)
+	got, warnings, err := in.DNS(pod, host)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.Equal(t, runtime.DNS{
@@ -110,35 +73,35 @@ func TestResolver_OwnConfig(t *testing.T) {
 	}, got)
 
 	pod.Spec.DNSConfig.Nameservers = nil
-	_, warnings, _ = (&Resolver{}).resolver(pod)
+	_, warnings, _ = new(request.Node).DNS(pod, runtime.DNS{})
 	assert.Equal(t, []string{"spec.dnsConfig is added to nothing: what the host resolves names with is not known"}, warnings)
 }
 
-func TestResolver_Limits(t *testing.T) {
+func TestDNS_Limits(t *testing.T) {
 	own := &v1.PodDNSConfig{Nameservers: []string{"1", "2", "3", "4"}}
 	for i := range 33 {
 		own.Searches = append(own.Searches, fmt.Sprint("d", i))
 	}
 	pod := named(func(s *v1.PodSpec) { s.DNSPolicy, s.DNSConfig = v1.DNSNone, own })
-	got, warnings, err := (&Resolver{}).resolver(pod)
+	got, warnings, err := new(request.Node).DNS(pod, runtime.DNS{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"1", "2", "3"}, got.Servers)
 	assert.Len(t, got.Searches, 32)
 	assert.Equal(t, []string{"some name servers were left out: 3 are used, 1 2 3", "some search domains were left out: the first 32 are used"}, warnings)
 	own.Searches = []string{strings.Repeat("a", 1000), strings.Repeat("b", 1000), strings.Repeat("c", 46), "d"}
-	got, _, _ = (&Resolver{}).resolver(pod)
+	got, _, _ = new(request.Node).DNS(pod, runtime.DNS{})
 	assert.Len(t, got.Searches, 3, "2048 characters with the blanks between them")
 }
 
-func TestParseResolver(t *testing.T) {
-	got := ParseResolver("# made by hand\nnameserver 192.0.2.1\nsearch old.org\nsearch example.org. sub.example.org .\noptions ndots:1 rotate\noptions ndots:2 ; later\nnameserver\nnameserver fd00::1 # v6\n")
+func TestParseDNS(t *testing.T) {
+	got := request.ParseDNS("# made by hand\nnameserver 192.0.2.1\nsearch old.org\nsearch example.org. sub.example.org .\noptions ndots:1 rotate\noptions ndots:2 ; later\nnameserver\nnameserver fd00::1 # v6\n")
 	assert.Equal(t, runtime.DNS{
 		Servers: []string{"192.0.2.1", "fd00::1"}, Searches: []string{"example.org", "sub.example.org", "."}, Options: []string{"ndots:2", "rotate"},
 	}, got)
 }
 
 func TestNames(t *testing.T) {
-	r := &Resolver{ClusterDomain: "cluster.local"}
+	r := &request.Node{ClusterDomain: "cluster.local"}
 	long := strings.Repeat("a", 62) + "-b"
 	for _, c := range []struct {
 		why    string
@@ -161,21 +124,21 @@ func TestNames(t *testing.T) {
 		{"no name", func(s *v1.PodSpec) { s.HostnameOverride = new("") }, "", nil, "spec.hostnameOverride"},
 		{"too long a name", func(s *v1.PodSpec) { s.HostnameOverride = new(long + "b") }, "", nil, "spec.hostnameOverride"},
 	} {
-		got, err := r.names(named(c.change))
+		got, err := r.Names(named(c.change))
 		if c.err != "" {
 			assert.ErrorContains(t, err, c.err, c.why)
 			continue
 		}
 		require.NoError(t, err, c.why)
-		assert.Equal(t, ownNames{c.host, c.hosts}, got, c.why)
+		assert.Equal(t, request.Names{c.host, c.hosts}, got, c.why)
 	}
 	pod := named(func(*v1.PodSpec) {})
 	pod.Name = long
-	got, err := r.names(pod)
+	got, err := r.Names(pod)
 	require.NoError(t, err)
-	assert.Equal(t, strings.Repeat("a", 62), got.host, "cut, and no dash at its end")
+	assert.Equal(t, strings.Repeat("a", 62), got.Host, "cut, and no dash at its end")
 	pod.Name, pod.Spec.Subdomain = "web", "sub"
-	got, err = (&Resolver{}).names(pod)
+	got, err = new(request.Node).Names(pod)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"web.sub.ns.svc", "web"}, got.hosts)
+	assert.Equal(t, []string{"web.sub.ns.svc", "web"}, got.Hosts)
 }

@@ -1,4 +1,4 @@
-package podsync
+package request
 
 import (
 	"fmt"
@@ -10,35 +10,6 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Resolver is what pods are told about the names of others. The zero value is a
-// node without a cluster: pods use the resolver of the host as it is.
-type Resolver struct {
-	// ClusterDNS are the addresses of the cluster's name servers.
-	ClusterDNS []string
-	// ClusterDomain is what the names of the cluster end in, as "cluster.local".
-	ClusterDomain string
-	// Host is the resolver configuration of the host, see ParseResolver. Where it
-	// is empty, a runtime that is told nothing uses the host's own.
-	Host runtime.DNS
-	// ReadHost, if it is set, takes the place of Host, which may change while pods
-	// run. It is called before each sandbox whose pod goes by the host, by several
-	// goroutines, and should not block. With an error the sandbox is not made, and
-	// tried again.
-	ReadHost func() (runtime.DNS, error)
-}
-
-// host is the resolver configuration of the host, as it is now.
-func (r *Resolver) host() (runtime.DNS, error) {
-	if r.ReadHost == nil {
-		return cloneDNS(r.Host), nil
-	}
-	d, err := r.ReadHost()
-	if err != nil {
-		return runtime.DNS{}, fmt.Errorf("the host's resolver configuration: %w", err)
-	}
-	return cloneDNS(d), nil
-}
-
 // What a resolver takes; the rest is left out.
 const (
 	maxNameservers = 3
@@ -46,9 +17,9 @@ const (
 	maxSearchChars = 2048
 )
 
-// ParseResolver reads a resolver configuration, as that in /etc/resolv.conf. Of
+// ParseDNS reads a resolver configuration, as that in /etc/resolv.conf. Of
 // several search lines the last one counts. What it does not know it skips.
-func ParseResolver(text string) runtime.DNS {
+func ParseDNS(text string) runtime.DNS {
 	var d runtime.DNS
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -75,29 +46,30 @@ func ParseResolver(text string) runtime.DNS {
 	return d
 }
 
-// resolver is what a pod's names are resolved with. The warnings say what was
-// left out, or had to be replaced.
-func (r *Resolver) resolver(pod *v1.Pod) (d runtime.DNS, warnings []string, err error) {
+// UsesHostDNS reports whether the resolver of a pod depends on that of the host.
+func UsesHostDNS(pod *v1.Pod) bool { return pod.Spec.DNSPolicy != v1.DNSNone }
+
+// DNS is the resolver configuration of a pod. host is that of the host; it is not used
+// unless UsesHostDNS. The warnings say what was left out, or had to be replaced.
+func (n *Node) DNS(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings []string, err error) {
 	spec := &pod.Spec
-	if spec.DNSPolicy != v1.DNSNone {
-		if d, err = r.host(); err != nil {
-			return runtime.DNS{}, nil, err
-		}
+	if UsesHostDNS(pod) {
+		d = cloneDNS(host)
 	}
 	switch policy := spec.DNSPolicy; policy {
 	case v1.DNSNone, v1.DNSDefault:
 	case v1.DNSClusterFirst, "":
-		d = r.clusterFirst(pod, !spec.HostNetwork, d)
+		d = n.clusterFirst(pod, !spec.HostNetwork, d)
 	case v1.DNSClusterFirstWithHostNet:
-		d = r.clusterFirst(pod, true, d)
-		if len(r.ClusterDNS) == 0 {
+		d = n.clusterFirst(pod, true, d)
+		if len(n.ClusterDNS) == 0 {
 			warnings = append(warnings, fmt.Sprintf("the node has no cluster DNS: the policy %s is taken for %s", policy, v1.DNSDefault))
 		}
 	default:
 		return runtime.DNS{}, nil, fmt.Errorf("spec.dnsPolicy: %q is not known", string(policy))
 	}
 	if spec.DNSConfig != nil {
-		if spec.DNSPolicy != v1.DNSNone && len(d.Servers) == 0 && len(spec.DNSConfig.Nameservers) == 0 {
+		if UsesHostDNS(pod) && len(d.Servers) == 0 && len(spec.DNSConfig.Nameservers) == 0 {
 			warnings = append(warnings, "spec.dnsConfig is added to nothing: what the host resolves names with is not known")
 		}
 		addOwn(&d, spec.DNSConfig)
@@ -105,15 +77,15 @@ func (r *Resolver) resolver(pod *v1.Pod) (d runtime.DNS, warnings []string, err 
 	return d, append(warnings, cutToFit(&d)...), nil
 }
 
-// clusterFirst asks the cluster, if there is one and the pod asks for it.
-func (r *Resolver) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
-	if len(r.ClusterDNS) == 0 || !wanted {
+// clusterFirst asks the cluster, if there is one and it is wanted.
+func (n *Node) clusterFirst(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
+	if len(n.ClusterDNS) == 0 || !wanted {
 		return host
 	}
-	d := runtime.DNS{Servers: slices.Clone(r.ClusterDNS), Options: []string{"ndots:5"}}
-	if r.ClusterDomain != "" {
-		services := "svc." + r.ClusterDomain
-		d.Searches = []string{pod.Namespace + "." + services, services, r.ClusterDomain}
+	d := runtime.DNS{Servers: slices.Clone(n.ClusterDNS), Options: []string{"ndots:5"}}
+	if n.ClusterDomain != "" {
+		services := "svc." + n.ClusterDomain
+		d.Searches = []string{pod.Namespace + "." + services, services, n.ClusterDomain}
 	}
 	d.Searches = unique(append(d.Searches, host.Searches...))
 	return d

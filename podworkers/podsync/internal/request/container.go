@@ -1,0 +1,67 @@
+package request
+
+import (
+	"fmt"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/podhash"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// Image is the image of a container, as the runtime describes it.
+type Image struct {
+	Ref  string // to create containers with
+	User string // as whom it wants to run; empty is root
+}
+
+// Container is what a request for one container is made of.
+type Container struct {
+	Pod         *v1.Pod
+	Ref         runtime.PodRef
+	Container   *v1.Container
+	Attempt     uint32
+	SandboxID   string
+	Image       Image
+	Environment *environ.Environment
+	Mounts      []runtime.Mount
+	Security    runtime.Security // see Node.Security
+}
+
+// Container is what the runtime is asked for.
+func (n *Node) Container(in Container) runtime.CreateContainerRequest {
+	c := in.Container
+	req := runtime.CreateContainerRequest{
+		Pod:         in.Ref,
+		SandboxID:   in.SandboxID,
+		Name:        c.Name,
+		Attempt:     in.Attempt,
+		Image:       c.Image,
+		ImageRef:    in.Image.Ref,
+		Command:     in.Environment.Command(),
+		Args:        in.Environment.Args(),
+		WorkingDir:  c.WorkingDir,
+		Env:         in.Environment.Vars(),
+		Mounts:      in.Mounts,
+		Resources:   resources(in.Pod, c, n.MemoryBytes),
+		Security:    in.Security,
+		Labels:      labels(in.Pod, nil),
+		Annotations: make(map[string]string),
+		Stdin:       c.Stdin,
+		StdinOnce:   c.StdinOnce,
+		TTY:         c.TTY,
+	}
+	req.Labels[LabelContainerName] = c.Name
+	setStopInfo(req.Annotations, in.Pod, c)
+	req.Annotations[AnnotationSpecHash] = podhash.Spec(c)
+	req.Annotations[AnnotationRestartCount] = strconv.FormatUint(uint64(in.Attempt), 10)
+	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
+		req.StopSignal = string(*c.Lifecycle.StopSignal)
+	}
+	if n.LogRoot != "" {
+		req.LogPath = fmt.Sprintf("%s/%d.log", c.Name, in.Attempt)
+	}
+	return req
+}

@@ -1,0 +1,119 @@
+package request
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// stopAnnotations are all of them. What the pod itself says under these names
+// is not ours.
+var stopAnnotations = [...]string{
+	AnnotationTerminationGracePeriod, AnnotationDeletionGracePeriod, AnnotationPreStopHandler, AnnotationPorts,
+	AnnotationTerminationMessagePath, AnnotationTerminationMessagePolicy, AnnotationStopOrder,
+}
+
+// stopAnnotationLimit bounds each of them, in bytes. A larger one is left out,
+// and not believed.
+const stopAnnotationLimit = 16 << 10
+
+// StopInfo is what has to be known of a container to stop it.
+type StopInfo struct {
+	PreStop *v1.LifecycleHandler // nil: it has none
+	Ports   []v1.ContainerPort
+	Order   int
+	Grace   *time.Duration // as its record says; nil if that does not
+}
+
+// setStopInfo writes into the annotations of a container that is to be made
+// what stopping it will need.
+func setStopInfo(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
+	for _, name := range stopAnnotations {
+		delete(annotations, name)
+	}
+	set := func(name, value string) {
+		if value != "" && len(value) <= stopAnnotationLimit {
+			annotations[name] = value
+		}
+	}
+	if n := pod.Spec.TerminationGracePeriodSeconds; n != nil {
+		set(AnnotationTerminationGracePeriod, strconv.FormatInt(*n, 10))
+	}
+	if n := pod.DeletionGracePeriodSeconds; n != nil {
+		set(AnnotationDeletionGracePeriod, strconv.FormatInt(*n, 10))
+	}
+	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
+		set(AnnotationPreStopHandler, asJSON(c.Lifecycle.PreStop))
+	}
+	if len(c.Ports) > 0 {
+		set(AnnotationPorts, asJSON(c.Ports))
+	}
+	set(AnnotationTerminationMessagePath, c.TerminationMessagePath)
+	set(AnnotationTerminationMessagePolicy, string(c.TerminationMessagePolicy))
+	if order := stopOrder(pod, c.Name); order != First && order <= last {
+		set(AnnotationStopOrder, strconv.Itoa(order))
+	}
+}
+
+// asJSON is empty for what cannot be written.
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// StopInfoOf is what the pod of an incarnation says of one of its containers, or else
+// what its record does: that is of a former incarnation, or the pod is not known any more.
+// rec may be nil.
+func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.ContainerStatus) StopInfo {
+	if rec == nil || rec.Incarnation == incarnation {
+		if c := containers.Named(containers.All(pod), name); c != nil {
+			info := StopInfo{Ports: c.Ports, Order: stopOrder(pod, name)}
+			if c.Lifecycle != nil {
+				info.PreStop = c.Lifecycle.PreStop
+			}
+			return info
+		}
+	}
+	if rec == nil {
+		return StopInfo{Order: stopOrder(pod, name)}
+	}
+	return readStopInfo(rec.Annotations)
+}
+
+// readStopInfo reads back what setStopInfo has written. Garbage counts as
+// nothing: anybody may have made the container.
+func readStopInfo(annotations map[string]string) StopInfo {
+	var info StopInfo
+	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
+		if n, err := strconv.ParseInt(annotations[name], 10, 64); err == nil && n >= 0 && info.Grace == nil {
+			info.Grace = new(deadline.Seconds(n))
+		}
+	}
+	var handler v1.LifecycleHandler
+	if fromJSON(annotations[AnnotationPreStopHandler], &handler) {
+		info.PreStop = &handler
+	}
+	var ports []v1.ContainerPort
+	if fromJSON(annotations[AnnotationPorts], &ports) {
+		info.Ports = ports
+	}
+	if n, err := strconv.Atoi(annotations[AnnotationStopOrder]); err == nil && n >= Unawaited && n <= last {
+		info.Order = n
+	}
+	return info
+}
+
+// fromJSON reports whether a text could be read. If not, what it was read into
+// is not to be used.
+func fromJSON(text string, into any) bool {
+	return text != "" && len(text) <= stopAnnotationLimit && json.Unmarshal([]byte(text), into) == nil
+}
