@@ -123,6 +123,7 @@ func Podkeel() Codebase {
 			{"internal/osfile", Edge, Layer1a},
 			{"internal/podhttp", Edge, Layer1a},
 			{"internal/plain", Pure, Layer1a},
+			{"podworkers/podsync/reasons", Pure, Layer1a},
 
 			// What several decisions have to agree on.
 			{"podworkers/podsync/podstatus", Pure, Layer1b},

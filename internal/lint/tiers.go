@@ -19,6 +19,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/objects":          Beta,
 	"podworkers/podsync/plan":             Experimental,
 	"podworkers/podsync/podstatus":        Beta,
+	"podworkers/podsync/reasons":          Beta,
 	"podworkers/podsync/volumes":          Beta,
 	"podworkers/podsync/volumes/inmemory": Experimental,
 	"podworkers/podworkerstest":           Beta,

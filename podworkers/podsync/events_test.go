@@ -20,10 +20,10 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// reasons notes of events what programs read: type, reason, and about what.
-type reasons []string
+// notedEvents notes of events what programs read: type, reason, and about what.
+type notedEvents []string
 
-func (r *reasons) Event(o k8sruntime.Object, kind, reason, _ string) {
+func (r *notedEvents) Event(o k8sruntime.Object, kind, reason, _ string) {
 	about := "pod"
 	if ref, ok := o.(*v1.ObjectReference); ok {
 		about = ref.FieldPath
@@ -31,7 +31,7 @@ func (r *reasons) Event(o k8sruntime.Object, kind, reason, _ string) {
 	*r = append(*r, fmt.Sprintf("%s %s %s", kind, reason, about))
 }
 
-func (r *reasons) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+func (r *notedEvents) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
 	r.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
@@ -144,7 +144,7 @@ func TestEvents_Reasons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				heard := &reasons{}
+				heard := &notedEvents{}
 				s := &stage{machine: memory.New(memory.Config{}), pod: plainPod()}
 				if c.pod != nil {
 					c.pod(s.pod)

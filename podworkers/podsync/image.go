@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -23,7 +24,7 @@ import (
 func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) (image resolvedImage, err error) {
 	name, err := images.Normalize(c.Image)
 	if err != nil {
-		wrong := because(ErrInvalidImageName, err)
+		wrong := because(reasons.InvalidImageName, err)
 		if v.isNews(c.Name, wrong) {
 			s.warn(v, c.Name, eventInspectFailed, "Image name %q cannot be used: %v", c.Image, err)
 		}
@@ -49,12 +50,12 @@ func (s *Syncer) ensureImage(ctx context.Context, v *syncPass, c *v1.Container) 
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
 			s.warn(v, c.Name, eventInspectFailed, "Failed to inspect image %q: %v", name, err)
-			return image, because(ErrImageInspect, err)
+			return image, because(reasons.ImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
 		s.warn(v, c.Name, eventNeverPull, "Container image %q is not present with pull policy of Never", name)
-		return image, because(ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
+		return image, because(reasons.ErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", name))
 	}
 	return s.pull(ctx, v, c, name, lease)
 }
@@ -103,7 +104,7 @@ func (s *Syncer) pull(ctx context.Context, v *syncPass, c *v1.Container, name st
 			v.incarnation.pulls[name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", name, past.err)
-		return resolvedImage{}, podworkers.RetryAfter(because(ErrImagePullBackOff, err), now.Add(wait))
+		return resolvedImage{}, podworkers.RetryAfter(because(reasons.ImagePullBackOff, err), now.Add(wait))
 	}
 	auths := s.credentials(ctx, v, name)
 	s.tell(v, c.Name, eventPulling, "Pulling image %q", name)
@@ -139,14 +140,14 @@ func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name st
 // pullReason names a failed pull as precisely as the runtime does (IM-5). Of
 // several tries with several credentials an image that came and is not what it
 // should be says most.
-func pullReason(err error) Reason {
+func pullReason(err error) reasons.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
-		return ErrSignatureValidation
+		return reasons.SignatureValidationFailed
 	case errors.Is(err, runtime.ErrRegistryUnavailable):
-		return ErrRegistryUnavailable
+		return reasons.RegistryUnavailable
 	}
-	return ErrImagePull
+	return reasons.ErrImagePull
 }
 
 // dropPulls forgets the images that the pod does not want any more: it may be
@@ -183,7 +184,7 @@ func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name
 	case cut(ctx, err):
 		return image, err
 	case err != nil && (waited || request.WantsUser(v.pod, c)):
-		return image, because(ErrImageInspect, err)
+		return image, because(reasons.ImageInspectError, err)
 	}
 	return image, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -101,7 +102,7 @@ func TestImageName_IM1(t *testing.T) {
 			p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = image, v1.PullAlways
 		}))
 		if want == "" {
-			assert.ErrorIs(t, err, podsync.ErrInvalidImageName, "%q", image)
+			assert.ErrorIs(t, err, reasons.InvalidImageName, "%q", image)
 			assert.Empty(t, rt.pulled, "%q", image)
 			continue
 		}
@@ -115,7 +116,7 @@ func TestImageName_IM1(t *testing.T) {
 func TestImage_CannotTell(t *testing.T) {
 	rt := &fakeImages{err: errors.New("disk is on fire")}
 	err := syncImage(t, rt, plainPod())
-	require.ErrorIs(t, err, podsync.ErrImageInspect)
+	require.ErrorIs(t, err, reasons.ImageInspectError)
 	require.ErrorContains(t, err, "disk is on fire")
 	assert.Empty(t, rt.pulled)
 }
@@ -136,7 +137,7 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 				assert.NoError(t, err, "%s %q", policy, user)
 				continue
 			}
-			require.ErrorIs(t, err, podsync.ErrCreateContainerConfig, "%s %q", policy, user)
+			require.ErrorIs(t, err, reasons.CreateContainerConfigError, "%s %q", policy, user)
 			assert.ErrorContains(t, err, want)
 		}
 	}
@@ -173,7 +174,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsGroup: new(int64(5))}
 	}))
-	require.ErrorIs(t, err, podsync.ErrImageInspect)
+	require.ErrorIs(t, err, reasons.ImageInspectError)
 }
 
 // If nobody can tell which user it is, the container is not started.
@@ -182,7 +183,7 @@ func TestSecurity_KC7_UserUnknown(t *testing.T) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
 		p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{RunAsNonRoot: new(true)}
 	}))
-	require.ErrorIs(t, err, podsync.ErrImageInspect)
+	require.ErrorIs(t, err, reasons.ImageInspectError)
 }
 
 // IM-5: the delay grows while pulls fail; one that succeeds ends that.
@@ -198,9 +199,9 @@ func TestPull_IM5_Delays(t *testing.T) {
 		}
 		waits := func(d time.Duration) {
 			t.Helper()
-			require.ErrorIs(t, sync(), podsync.ErrImagePull)
+			require.ErrorIs(t, sync(), reasons.ErrImagePull)
 			time.Sleep(d - 1)
-			require.ErrorIs(t, sync(), podsync.ErrImagePullBackOff)
+			require.ErrorIs(t, sync(), reasons.ImagePullBackOff)
 			require.ErrorIs(t, sync(), down, "why it failed is not forgotten")
 			time.Sleep(1)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -105,7 +106,7 @@ func (s *Syncer) stopAll(ctx context.Context, v *syncPass, targets []target, who
 func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() error) error {
 	if t.created {
 		if err := s.removeUnstarted(ctx, v, t.id); !errors.Is(err, runtime.ErrWrongState) {
-			return because(ErrKillContainer, err)
+			return because(reasons.KillContainerError, err)
 		}
 		// A start that an agent before this one sent has come: it runs, or is about to.
 	}
@@ -113,12 +114,12 @@ func (s *Syncer) stop(ctx context.Context, v *syncPass, t *target, await func() 
 	return s.do(ctx, v, Result{Action: KillContainer, Target: t.name, Why: t.why}, func() error {
 		v.touched.Store(true)
 		if err := s.preStop(ctx, v, t); err != nil {
-			return because(ErrKillContainer, err)
+			return because(reasons.KillContainerError, err)
 		}
 		if err := await(); err != nil {
-			return because(ErrKillContainer, err)
+			return because(reasons.KillContainerError, err)
 		}
-		return because(ErrKillContainer, s.signal(ctx, v, t))
+		return because(reasons.KillContainerError, s.signal(ctx, v, t))
 	})
 }
 
@@ -153,7 +154,7 @@ func (s *Syncer) stopSandboxes(ctx context.Context, v *syncPass, ids []string, w
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
 			}
-			return because(ErrKillPodSandbox, err)
+			return because(reasons.KillPodSandboxError, err)
 		})
 	})
 	return errors.Join(errs...)
@@ -186,10 +187,10 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 		}
 	}
 	if len(running) > 0 {
-		return because(ErrKillContainer, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
+		return because(reasons.KillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
 	if ready := readySandboxes(status); nothingLeft && len(ready) > 0 {
-		return because(ErrKillPodSandbox, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
+		return because(reasons.KillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -21,10 +22,6 @@ const (
 	maxLogMessage   = 2048 // bytes of its log, from the end
 	logMessageLines = 80
 )
-
-// cannotRun is the reason of a container whose command was never run: its log
-// says nothing.
-const cannotRun = "ContainerCannotRun"
 
 // listen is what the runtime shows, with the termination message of the containers that
 // have ended. They are read once for each container, and then remembered; what
@@ -102,7 +99,8 @@ func (s *Syncer) fileWords(v *syncPass, c *v1.Container, record *runtime.Contain
 
 // logWords is the end of its log, where that is to stand for the file.
 func (s *Syncer) logWords(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
-	if s.logs == nil || record.ExitCode == 0 || record.Reason == cannotRun ||
+	if s.logs == nil || record.ExitCode == 0 || record.Reason == string(reasons.ContainerCannotRun) || // its log says nothing
+
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil
 	}

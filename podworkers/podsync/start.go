@@ -10,6 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -48,7 +49,7 @@ func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	}
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", st.Delay, name, podmanager.FullName(v.pod), v.pod.UID)
-	return podworkers.RetryAfter(because(ErrCrashLoopBackOff, err), st.Until)
+	return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
 }
 
 // bringUp goes the way of a container: image, record, run.
@@ -60,7 +61,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 		return s.launch(ctx, v, st, id, v.record(id).Attempt)
 	}
 	if err := s.removeCreated(ctx, v, st.Created); err != nil {
-		err = because(ErrCreateContainer, fmt.Errorf("an earlier record is in the way: %w", err))
+		err = because(reasons.CreateContainerError, fmt.Errorf("an earlier record is in the way: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
 			return podworkers.RetryAfter(err, s.executor.Now()) // It was started after all: the next look tells.
 		}
@@ -78,7 +79,7 @@ func (s *Syncer) bringUp(ctx context.Context, v *syncPass, st *plan.Held, sandbo
 	case cut(ctx, err):
 		return err
 	case err != nil:
-		wrong := because(ErrCreateContainerConfig, err)
+		wrong := because(reasons.CreateContainerConfigError, err)
 		if v.isNews(c.Name, wrong) {
 			s.failed(v, c.Name, err)
 		}
@@ -177,7 +178,7 @@ func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateCont
 	})
 	if err != nil {
 		s.failed(v, req.Name, err)
-		return "", s.perhapsDone(ctx, v, because(ErrCreateContainer, err), func(c *runtime.ContainerStatus) bool {
+		return "", s.perhapsDone(ctx, v, because(reasons.CreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
@@ -241,14 +242,14 @@ func (s *Syncer) run(ctx context.Context, v *syncPass, st *plan.Held, id string)
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
 		v.incarnation.refuse(id, s.executor.Now(), false)
-		return podworkers.RetryAfter(because(ErrRunContainer, err), s.executor.Now())
+		return podworkers.RetryAfter(because(reasons.RunContainerError, err), s.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
 			v.incarnation.refuse(id, s.executor.Now(), true)
 			v.incarnation.decided = v.incarnation.decided.Failed(st.Step, s.executor.Now())
 		}
 		s.failed(v, name, err)
-		return because(ErrRunContainer, err)
+		return because(reasons.RunContainerError, err)
 	}
 	s.tell(v, name, eventStarted, "Container %s started", name)
 	return nil

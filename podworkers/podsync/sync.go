@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -147,9 +148,9 @@ func (s *Syncer) createSandbox(ctx context.Context, v *syncPass, creation *plan.
 	err = s.do(ctx, v, Result{Action: CreatePodSandbox, Target: v.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := s.sandboxRequest(v, creation.Attempt)
 		if err != nil {
-			return because(ErrCreatePodSandbox, err)
+			return because(reasons.CreatePodSandboxError, err)
 		}
-		return because(ErrCreatePodSandbox, s.commit(ctx, v, func(ctx context.Context) (err error) {
+		return because(reasons.CreatePodSandboxError, s.commit(ctx, v, func(ctx context.Context) (err error) {
 			id, err = s.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))

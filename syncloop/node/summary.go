@@ -8,6 +8,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
 // Summary is a pod on one line, as people know it from kubectl.
@@ -74,7 +75,7 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 		}
 		initializing = true
 		why := reason(c)
-		switch known := why != "" && why != "PodInitializing"; {
+		switch known := why != "" && why != string(reasons.PodInitializing); {
 		case initialized && known && sidecar:
 			s.Status = why
 		case initialized:
@@ -122,7 +123,7 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 		return ready
 	}
 	s.Status = why
-	if why == "Completed" && running {
+	if why == string(reasons.Completed) && running {
 		s.Status = "NotReady"
 		if podstatus.IsConditionTrue(pod.Status.Conditions, v1.PodReady) {
 			s.Status = string(v1.PodRunning)

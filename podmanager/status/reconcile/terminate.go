@@ -5,12 +5,13 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
 // What is said of a container whose end nobody saw. It is never a success.
 const (
 	unknownEndCode    = 137
-	unknownEndReason  = "ContainerStatusUnknown"
+	unknownEndReason  = string(reasons.ContainerStatusUnknown)
 	unknownEndMessage = "The container could not be located when the pod was terminated"
 )
 

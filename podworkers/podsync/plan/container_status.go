@@ -8,17 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // The words of container statuses that people and programs know.
 const (
-	reasonCreating     = "ContainerCreating"
-	reasonInitializing = "PodInitializing"
-	reasonUnknown      = "ContainerStatusUnknown"
-	reasonCompleted    = "Completed"
-	reasonError        = "Error"
-
 	messageRestartingAll = "All containers of the pod begin anew"
 
 	messageUnknown  = "The runtime does not know how this container ended; it was running before"
@@ -175,7 +170,7 @@ func (s *statusBuilder) justEnded(in *StatusInput, rec *runtime.ContainerStatus)
 // that it has succeeded, though what comes after it was created. If there is one, it
 // is that of an attempt before.
 func (s *statusBuilder) mustHaveSucceeded(in *StatusInput, before *runtime.ContainerStatus) {
-	s.end(v1.ContainerStateTerminated{Reason: reasonCompleted})
+	s.end(v1.ContainerStateTerminated{Reason: string(reasons.Completed)})
 	if before != nil {
 		s.restarts = oneMore(count(before.Attempt))
 		s.lastEnd(terminated(before, s.idOf(in, before)))
@@ -232,8 +227,8 @@ func (s *statusBuilder) end(t v1.ContainerStateTerminated) { s.state, s.ended = 
 func (s *statusBuilder) lastEnd(t v1.ContainerStateTerminated) { s.wasOver, s.last = true, t }
 
 // wait says that it does not run, and why.
-func (s *statusBuilder) wait(reason, message string) {
-	s.state, s.waiting = isWaiting, v1.ContainerStateWaiting{Reason: reason, Message: message}
+func (s *statusBuilder) wait(reason reasons.Reason, message string) {
+	s.state, s.waiting = isWaiting, v1.ContainerStateWaiting{Reason: string(reason), Message: message}
 }
 
 // unknown describes a container of which the runtime does not know how it is:
@@ -242,7 +237,7 @@ func (s *statusBuilder) unknown() {
 	switch old := s.old; {
 	case old != nil && old.State.Running != nil:
 		s.end(v1.ContainerStateTerminated{
-			ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageUnknown, ContainerID: s.id,
+			ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageUnknown, ContainerID: s.id,
 		})
 		s.restarts = max(s.restarts, oneMore(old.RestartCount))
 	case old != nil && old.State.Terminated != nil && old.ContainerID == s.id:
@@ -264,7 +259,7 @@ func (s *statusBuilder) beginsAnew() {
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
 		s.restarts = oneMore(s.restarts)
 	}
-	s.wait(reasonRestartingAll, "")
+	s.wait(reasons.RestartingAllContainers, "")
 	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
@@ -276,12 +271,9 @@ func (s *statusBuilder) missing(in *StatusInput) {
 		s.keep(*end)
 		return
 	}
-	// An ephemeral container does not wait for the pod to be initialized (CA-6).
-	reason := reasonCreating
-	if len(in.Pod.Spec.InitContainers) > 0 && s.role != ephemeral {
-		reason = reasonInitializing
-	}
-	s.wait(reason, "")
+	s.wait(reasons.NotCreated(reasons.Waiting{
+		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
+	}), "")
 	s.carry()
 	if old == nil || old.State.Running == nil {
 		return
@@ -290,7 +282,7 @@ func (s *statusBuilder) missing(in *StatusInput) {
 		s.restarts = oneMore(s.restarts)
 	}
 	// How the attempt before it ended is not how this one did.
-	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonUnknown, Message: messageVanished})
+	s.lastEnd(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: string(reasons.ContainerStatusUnknown), Message: messageVanished})
 }
 
 // keep describes a container as it was published, except for what is said of all:
@@ -335,7 +327,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if in.Memory.Replaced.Is(s.spec.Name, s.ended.ContainerID) && mayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
 		s.replaced = true
 		s.lastEnd(s.ended)
-		s.wait(reasonCreating, "")
+		s.wait(reasons.ContainerCreating, "")
 		return
 	}
 	if rec == nil {
@@ -344,7 +336,7 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	for i := range in.Starting {
 		if start := &in.Starting[i]; start.Name == s.spec.Name && rec.Attempt < start.Attempt {
 			s.lastEnd(s.ended)
-			s.wait(reasonCreating, "")
+			s.wait(reasons.ContainerCreating, "")
 			return
 		}
 	}
@@ -361,7 +353,7 @@ func (s *statusBuilder) explain(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state == isOver {
 		s.lastEnd(s.ended)
 	}
-	s.wait(reason.Reason, reason.Message)
+	s.wait(reasons.Reason(reason.Reason), reason.Message)
 }
 
 // starts reports whether the container is to be started, given its record. An

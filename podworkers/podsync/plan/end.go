@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -44,9 +45,9 @@ func terminated(rec *runtime.ContainerStatus, id string) v1.ContainerStateTermin
 	}
 	reason := rec.Reason
 	if reason == "" {
-		reason = reasonCompleted
+		reason = string(reasons.Completed)
 		if rec.ExitCode != 0 {
-			reason = reasonError
+			reason = string(reasons.Error)
 		}
 	}
 	return v1.ContainerStateTerminated{

@@ -6,11 +6,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
 // ReasonRestartingAll is the reason of a container that has ended, or waits, because
 // all containers of its pod start over: its end is none of its own doing.
-const ReasonRestartingAll = "RestartingAllContainers"
+const ReasonRestartingAll = string(reasons.RestartingAllContainers)
 
 // MayRestart reports whether the restart policy runs a container again that ended with
 // this exit code. The first of the container's restart rules that matches decides, then

@@ -8,6 +8,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -131,7 +132,7 @@ func (f *Facts) probe(c *Container, kind string) string {
 }
 
 // statusUnknown is the reason of an end that nobody has seen.
-const statusUnknown = "ContainerStatusUnknown"
+const statusUnknown = string(reasons.ContainerStatusUnknown)
 
 func (f *Facts) waiting(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
@@ -145,10 +146,12 @@ func (f *Facts) waiting(c *Container) string {
 		return f.andLast(subject + " is in a state that the runtime cannot tell")
 	case c.Reason == "":
 		return f.andLast(subject + " waits, and no reason is known")
-	case c.Reason == "ContainerCreating" && f.Worker.Step == Working:
-		return subject + " waits: ContainerCreating: its image is being fetched, or it is being made"
-	case c.Reason == "CrashLoopBackOff" && c.LastEnd != nil:
+	case c.Reason == string(reasons.CrashLoopBackOff) && c.LastEnd != nil:
 		return fmt.Sprintf("%s waits: CrashLoopBackOff%s: it ended with %s", subject, f.again(c), c.LastEnd)
+	}
+	means := reasons.Reason(c.Reason).Meaning()
+	if c.Message == "" && (!means.Working || f.Worker.Step == Working) {
+		return subject + " waits: " + because(c.Reason+f.again(c), means.Sentence)
 	}
 	return subject + " waits: " + because(c.Reason+f.again(c), c.Message)
 }

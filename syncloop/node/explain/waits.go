@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -101,7 +103,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 		waits = append(waits, "all its containers begin anew, as one of them has asked for")
 	}
 	for i := range all {
-		if c := &all[i]; c.Says != "" && c.Reason != podstatus.ReasonRestartingAll && (!noSandbox || !pending(c)) {
+		if c := &all[i]; c.Says != "" && c.Reason != string(reasons.RestartingAllContainers) && (!noSandbox || !pending(c)) {
 			waits = append(waits, c.Says)
 		}
 	}
@@ -116,7 +118,7 @@ func (f *Facts) inside(all []Container) (waits []string) {
 
 // pending containers wait for nothing but their sandbox.
 func pending(c *Container) bool {
-	return c.State == "waiting" && (c.Reason == "ContainerCreating" || c.Reason == "PodInitializing")
+	return c.State == "waiting" && reasons.Reason(c.Reason).Meaning().Pending
 }
 
 // sandboxSeen: the runtime shows a sandbox that is ready. While a sync is under
@@ -212,12 +214,7 @@ func (f *Facts) backOff(name string) string {
 			if w == nil || list[i].Name != name {
 				continue
 			}
-			switch w.Reason {
-			case "CrashLoopBackOff":
-				what = "crash-loop back-off"
-			case "ErrImagePull", "RegistryUnavailable", "SignatureValidationFailed", "ImagePullBackOff":
-				what = "image pull back-off"
-			}
+			what = cmp.Or(reasons.Reason(w.Reason).Meaning().Backoff, what)
 		}
 	}
 	return fmt.Sprintf("%s of container %q is over", what, name)

@@ -1,0 +1,88 @@
+package reasons_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+)
+
+// TestStories runs the texts in testdata. Commands:
+//
+//	waits container=NAME    why it waits in the pod, whose spec and status follow as YAML
+//	means                   what each of the reasons that follow means
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "waits":
+				return waits(t, d)
+			case "means":
+				return means(d.Input)
+			}
+			d.Fatalf(t, "unknown command")
+			return ""
+		})
+	})
+}
+
+func waits(t *testing.T, d *datadriven.TestData) string {
+	var name string
+	d.ScanArgs(t, "container", &name)
+	pod := &v1.Pod{}
+	if err := yaml.UnmarshalStrict([]byte(d.Input), pod); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	w := reasons.Waiting{Pod: pod, Published: &pod.Status}
+	for _, list := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				w.Container = &list[i]
+			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon); c.Name == name {
+			w.Container, w.Ephemeral = c, true
+		}
+	}
+	if w.Container == nil {
+		d.Fatalf(t, "no container %q", name)
+	}
+	return string(reasons.NotCreated(w)) + "\n"
+}
+
+func means(words string) string {
+	var b strings.Builder
+	for _, word := range strings.Fields(words) {
+		m := reasons.Reason(word).Meaning()
+		fmt.Fprintf(&b, "%s:", word)
+		if m.Pending {
+			b.WriteString(" pending")
+		}
+		if m.Backoff != "" {
+			fmt.Fprintf(&b, " (%s)", m.Backoff)
+		}
+		if m.Sentence != "" {
+			fmt.Fprintf(&b, " %q", m.Sentence)
+		}
+		if m.Working {
+			b.WriteString(" while it is synced")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestReason_IsAnError(t *testing.T) {
+	err := fmt.Errorf("a: %w", reasons.ErrImagePull)
+	assert.ErrorIs(t, err, reasons.ErrImagePull)
+	assert.NotErrorIs(t, err, reasons.ImagePullBackOff)
+	assert.EqualError(t, err, "a: podsync: ErrImagePull")
+}
