@@ -49,6 +49,7 @@
 //	    kits      podmanager/status/statustest  podworkers/podworkerstest  runtime/runtimetest
 //	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
 //	              workqueue/workqueuetest
+//	              podworkers/podsync/volumestest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
@@ -56,6 +57,7 @@
 //	              podworkers/podsync/images  runtime/faulty
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
+//	              podworkers/podsync/internal/request
 //	              podworkers/prober/verdict  podworkers/podsync/images/internal/registry
 //	              syncloop/gc/policy  podmanager/source/internal/merge
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
@@ -64,11 +66,14 @@
 //	              runtime/cri/internal/crilog
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/resources
 //	              internal/deadline
+//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline
+//	              internal/podhash
 //	    passive   internal/document  internal/contain
 //	1a  types     runtime  internal
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock
 //	    pure      internal/containers  internal/errtree  internal/poduid  internal/plain
+//	              podworkers/podsync/reasons
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

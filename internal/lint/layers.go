@@ -186,6 +186,7 @@ func Podkeel() Codebase {
 			{"runtime/cri", Edge, Layer4},
 			{"podmanager/status/statustest", Kit, Layer4},
 			{"podworkers/podworkerstest", Kit, Layer4},
+			{"podworkers/podsync/volumestest", Kit, Layer4},
 			{"runtime/runtimetest", Kit, Layer4},
 			{"workqueue/workqueuetest", Kit, Layer4},
 

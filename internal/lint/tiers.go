@@ -22,6 +22,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/reasons":          Beta,
 	"podworkers/podsync/volumes":          Beta,
 	"podworkers/podsync/volumes/inmemory": Experimental,
+	"podworkers/podsync/volumestest":      Beta,
 	"podworkers/podworkerstest":           Beta,
 	"podmanager/status/statustest":        Beta,
 	"podworkers/prober":                   Beta,

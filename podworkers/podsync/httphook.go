@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-
+	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -46,32 +40,15 @@ func (s *Syncer) hookURL(v *syncPass, h hook) (string, error) {
 	if host == "" {
 		return "", errors.New("the pod has no address")
 	}
-	port, ok := hookPort(get.Port, h.ports)
+	port, ok := podhttp.Port(get.Port, h.ports)
 	if !ok {
 		return "", fmt.Errorf("the container has no port %s", get.Port.String())
 	}
-	path, err := url.Parse(get.Path)
+	target, err := podhttp.Target(get.Scheme, host, port, get.Path)
 	if err != nil {
 		return "", errors.New("its path cannot be read")
 	}
-	// Only path and query: a path is not allowed to name another host.
-	target := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(port)), Path: path.Path, RawPath: path.RawPath, RawQuery: path.RawQuery}
-	if strings.EqualFold(string(get.Scheme), string(v1.URISchemeHTTPS)) {
-		target.Scheme = "https"
-	}
 	return target.String(), nil
-}
-
-// hookPort finds a port by number, by the name that the container gives it, or
-// by a number written as text.
-func hookPort(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
-	number := port.IntValue()
-	for i := range ports {
-		if port.Type == intstr.String && ports[i].Name == port.StrVal {
-			number = int(ports[i].ContainerPort)
-		}
-	}
-	return number, number >= 1 && number <= 65535
 }
 
 // podIP is the address of a container's sandbox, or empty.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -53,19 +52,13 @@ func judge(response *http.Response, body []byte) (prober.Outcome, string, error)
 // request makes the request that a probe describes.
 func (c *Checker) request(ctx context.Context, req prober.Request) (*http.Request, error) {
 	get := req.Handler.HTTPGet
-	address, err := address(req, get.Host, get.Port)
+	host, port, err := address(req, get.Host, get.Port)
 	if err != nil {
 		return nil, err
 	}
-	target, err := url.Parse(get.Path)
+	target, err := podhttp.Target(get.Scheme, host, port, get.Path)
 	if err != nil {
 		return nil, fmt.Errorf("check: the path of the probe: %w", err)
-	}
-	// Only path and query: a path is not allowed to name another host.
-	target = &url.URL{Path: target.Path, RawPath: target.RawPath, RawQuery: target.RawQuery}
-	target.Scheme, target.Host = "http", address
-	if strings.EqualFold(string(get.Scheme), string(v1.URISchemeHTTPS)) {
-		target.Scheme = "https"
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {

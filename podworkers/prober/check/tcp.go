@@ -2,6 +2,8 @@ package check
 
 import (
 	"context"
+	"net"
+	"strconv"
 
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
@@ -9,10 +11,11 @@ import (
 // connect makes a connection and closes it: that it can be made is a success.
 func (c *Checker) connect(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
 	probe := req.Handler.TCPSocket
-	address, err := address(req, probe.Host, probe.Port)
+	host, port, err := address(req, probe.Host, probe.Port)
 	if err != nil {
 		return 0, "", err
 	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
 	conn, err := c.dial(ctx, "tcp", address)
 	if err != nil {
 		return answerOf(ctx, err)

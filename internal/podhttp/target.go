@@ -1,0 +1,41 @@
+package podhttp
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Target is the URL of a request to a host. Of path only the path and the query count: it
+// is not allowed to name another host. The scheme is http unless it is said to be https.
+func Target(scheme v1.URIScheme, host string, port int, path string) (*url.URL, error) {
+	parsed, err := url.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	target := &url.URL{
+		Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(port)),
+		Path: parsed.Path, RawPath: parsed.RawPath, RawQuery: parsed.RawQuery,
+	}
+	if strings.EqualFold(string(scheme), string(v1.URISchemeHTTPS)) {
+		target.Scheme = "https"
+	}
+	return target, nil
+}
+
+// Port finds a port by number, by the name that the container gives it, or by a number
+// written as text. False: there is no such port.
+func Port(port intstr.IntOrString, ports []v1.ContainerPort) (int, bool) {
+	number := port.IntValue()
+	for i := range ports {
+		if port.Type == intstr.String && ports[i].Name == port.StrVal {
+			number = int(ports[i].ContainerPort)
+			break
+		}
+	}
+	return number, number >= 1 && number <= 65535
+}

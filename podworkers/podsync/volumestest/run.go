@@ -1,0 +1,73 @@
+package volumestest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/podkeel/podkeel/podworkers/podsync"
+)
+
+// Harness is one implementation, made for one case.
+type Harness struct {
+	// Volumes is what is checked. Required. It knows no pod yet.
+	Volumes podsync.Volumes
+	// OnDisk says that the HostPath of a mount is a path on this machine, which the cases
+	// may read and write.
+	OnDisk bool
+}
+
+// T is the part of *testing.T that a case needs.
+type T interface {
+	// Context is for the calls of a case.
+	Context() context.Context
+	// Errorf notes a failure; the case goes on.
+	Errorf(format string, args ...any)
+	// FailNow ends the goroutine of the case.
+	FailNow()
+	// Helper marks its caller as one that is not shown.
+	Helper()
+	// Skipf notes why a case is skipped, and may end its goroutine.
+	Skipf(format string, args ...any)
+}
+
+// Case is one promise and the code that checks it.
+type Case struct {
+	// Name is the case's, as "teardown/again".
+	Name string
+	// Promise is what is checked, in a sentence.
+	Promise string
+
+	onDisk bool
+	run    func(*bench)
+}
+
+// Run checks every promise, each in a subtest with a harness of its own.
+func Run(t *testing.T, factory func(t *testing.T) Harness) {
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) { c.Run(t, factory(t)) })
+	}
+}
+
+// Cases returns all cases, for a caller that runs them in another way.
+func Cases() []Case {
+	return slices.Concat(problemCases, setUpCases, mountCases, tearDownCases)
+}
+
+// Run checks the promise on one implementation. It returns when every call that it made has
+// returned, and tears its pods down.
+func (c Case) Run(t T, h Harness) {
+	t.Helper()
+	if h.Volumes == nil {
+		t.Errorf("volumestest: the harness has no Volumes")
+		t.FailNow()
+		return
+	}
+	if c.onDisk && !h.OnDisk {
+		t.Skipf("%s: the volumes are not on this machine", c.Name)
+		return
+	}
+	b := &bench{T: t, Harness: h, promise: c.Promise}
+	defer b.clear()
+	c.run(b)
+}

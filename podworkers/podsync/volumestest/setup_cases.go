@@ -1,0 +1,89 @@
+package volumestest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+var setUpCases = []Case{
+	{Name: "setup/none", Promise: "SetUp of a pod without volumes is no error.", run: func(b *bench) { b.setUp(b.pod("none")) }},
+	{Name: "setup/again", Promise: "SetUp may be repeated: the volumes stay where they are.", run: func(b *bench) {
+		p := b.pod("one", "data")
+		b.setUp(p)
+		first := b.path(p)
+		b.setUp(p)
+		if again := b.path(p); again != first {
+			b.failf("the volume was at %s and is at %s", first, again)
+		}
+	}},
+	{Name: "setup/keeps", Promise: "SetUp leaves what a container has written into an emptyDir.", onDisk: true, run: func(b *bench) {
+		p := b.pod("one", "data")
+		b.setUp(p)
+		b.write(p)
+		b.setUp(p)
+		if !b.written(p) {
+			b.failf("the file is gone")
+		}
+	}},
+	{Name: "setup/absent-object", Promise: "SetUp fails for a configMap volume whose ConfigMap does not exist, unless it is optional.", run: func(b *bench) {
+		for _, optional := range []bool{false, true} {
+			p := b.pod(fmt.Sprint("optional-", optional))
+			p.Spec.Volumes = []v1.Volume{{Name: "map", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{
+				LocalObjectReference: v1.LocalObjectReference{Name: "volumestest-absent"}, Optional: &optional,
+			}}}}
+			if len(b.Volumes.Problems(p)) > 0 {
+				b.Skipf("configMap volumes are refused")
+				return
+			}
+			if err := b.Volumes.SetUp(b.Context(), p); (err == nil) != optional {
+				b.failf("SetUp, optional=%t: %v", optional, err)
+			}
+		}
+	}},
+	{Name: "setup/concurrent", Promise: "Pods are set up, mounted and torn down at the same time.", run: (*bench).concurrent},
+}
+
+// concurrent takes many pods through their lives at once.
+func (b *bench) concurrent() {
+	pods := make([]*v1.Pod, 20)
+	for i := range pods {
+		pods[i] = b.pod(fmt.Sprint("pod-", i), "data")
+	}
+	errs := make([]error, len(pods))
+	var wg sync.WaitGroup
+	for i, p := range pods {
+		wg.Go(func() { errs[i] = b.wholeLife(p) })
+	}
+	wg.Wait()
+	for i := range errs {
+		b.ok(pods[i].Name, errs[i])
+	}
+}
+
+// wholeLife makes all calls of a pod's life.
+func (b *bench) wholeLife(p *v1.Pod) error {
+	if err := b.Volumes.SetUp(b.Context(), p); err != nil {
+		return err
+	}
+	if _, err := b.Volumes.Mounts(b.Context(), p, &p.Spec.Containers[0], literal); err != nil {
+		return err
+	}
+	return b.Volumes.TearDown(b.Context(), p.UID)
+}
+
+// write writes a file into the only volume of a pod.
+func (b *bench) write(p *v1.Pod) {
+	b.Helper()
+	b.ok("writing into the volume", os.WriteFile(filepath.Join(b.path(p), "file"), []byte("text"), 0o600))
+}
+
+// written reports whether that file is there.
+func (b *bench) written(p *v1.Pod) bool {
+	b.Helper()
+	_, err := os.Stat(filepath.Join(b.path(p), "file"))
+	return err == nil
+}
