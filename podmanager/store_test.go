@@ -39,19 +39,6 @@ func storeOf(pods ...*v1.Pod) *podmanager.Store {
 	return s
 }
 
-func ExampleNew() {
-	pods := podmanager.New()
-	pods.AddPod(mirror("uid-in-the-api", "dns-node1"))
-	pods.AddPod(static("uid-of-the-file", "dns-node1"))
-
-	fmt.Println(pods.TranslatePodUID("uid-in-the-api"))
-	_, found := pods.GetPodByUID("uid-in-the-api")
-	fmt.Println("a mirror is a pod:", found)
-	// Output:
-	// uid-of-the-file
-	// a mirror is a pod: false
-}
-
 func TestStore_B151_PodsAndMirrorsAreKeptApart(t *testing.T) {
 	p, st, m := pod("p", "api-pod"), static("s", "web"), mirror("m", "web")
 	s := storeOf(p, st, m)

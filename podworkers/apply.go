@@ -178,7 +178,7 @@ func (w *Workers) perform(a *action) {
 	case lifecycle.OpCancel:
 		a.cancel.Cancel(context.Canceled)
 	case lifecycle.OpResolve:
-		a.resolve.resolve(failure(a.outcome))
+		a.resolve.Resolve(failure(a.outcome))
 	case lifecycle.OpPhase:
 		w.config.Hooks.Phase(a.uid, a.incarnation, a.phase)
 	case lifecycle.OpForget:

@@ -2,16 +2,75 @@ package podworkers
 
 import (
 	"context"
+	"sync"
+
+	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
 // Completion is a handle on the end of a pod that was told to end. It is
 // resolved exactly once, on every way out: the pod terminated, had finished
-// before, never started, was forgotten, or the workers were stopped.
+// before, never started, was forgotten, or the workers were stopped. Its methods may be
+// called concurrently.
 type Completion struct {
 	latch executor.Latch
 	err   error // written before the latch opens, read after
+	mu    struct {
+		sync.Mutex
+		resolved  bool
+		followers []*Completion
+	}
+}
+
+// NewCompletion makes a handle that is not resolved, for another implementation of
+// PodWorkers, or for what is to end before it has a worker. A nil clock is the real one.
+func NewCompletion(clk clock.Clock) *Completion { return newCompletion(executor.Over(clk)) }
+
+func newCompletion(t executor.Executor) *Completion { return &Completion{latch: t.NewLatch()} }
+
+// Resolve resolves a handle that was made with NewCompletion: nil says that the pod's
+// containers are known to have stopped. The first call counts. Those that Kill returns
+// are resolved by Workers.
+func (c *Completion) Resolve(err error) {
+	followers, first := c.settle(err)
+	if !first {
+		return
+	}
+	c.latch.Open()
+	for _, f := range followers {
+		f.Resolve(err)
+	}
+}
+
+// settle sets the error, if this is the first one.
+func (c *Completion) settle(err error) (followers []*Completion, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.resolved {
+		return nil, false
+	}
+	c.mu.resolved, c.err = true, err
+	followers, c.mu.followers = c.mu.followers, nil
+	return followers, true
+}
+
+// Follow resolves the handle as soon as another one is, with the same error.
+func (c *Completion) Follow(other *Completion) {
+	if err, resolved := other.resolvedOr(c); resolved {
+		c.Resolve(err)
+	}
+}
+
+// resolvedOr returns the error of a handle that is resolved; one that is not remembers
+// who follows it.
+func (c *Completion) resolvedOr(follower *Completion) (err error, resolved bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.mu.resolved {
+		c.mu.followers = append(c.mu.followers, follower)
+	}
+	return c.err, c.mu.resolved
 }
 
 // Done is closed when the handle is resolved.
@@ -35,19 +94,4 @@ func (c *Completion) Wait(ctx context.Context) error {
 		return err
 	}
 	return c.err
-}
-
-// Resolved is the handle of a pod that has no worker, and so nothing that runs. It may
-// be called at any time.
-func (w *Workers) Resolved() *Completion {
-	c := newCompletion(w.executor)
-	c.resolve(nil)
-	return c
-}
-
-func newCompletion(t executor.Executor) *Completion { return &Completion{latch: t.NewLatch()} }
-
-func (c *Completion) resolve(err error) {
-	c.err = err
-	c.latch.Open()
 }

@@ -86,3 +86,19 @@ func ExampleWait() {
 	// <nil>
 	// context canceled
 }
+
+func ExampleFail() {
+	status := v1.PodStatus{Phase: v1.PodRunning}
+	podworkers.Fail("Evicted", "the node is low on memory")(&status)
+	fmt.Println(status.Phase, status.Reason)
+	// Output: Failed Evicted
+}
+
+// A handle for those who have another PodWorkers: whoever has told a pod to end waits for
+// it, and whoever ends the pod resolves it.
+func ExampleNewCompletion() {
+	ended := podworkers.NewCompletion(nil)
+	go ended.Resolve(nil) // The containers have stopped.
+	fmt.Println(ended.Wait(context.Background()))
+	// Output: <nil>
+}

@@ -44,10 +44,3 @@ func ended(s v1.PodStatus) string {
 	}
 	return fmt.Sprint(s.Phase, " ", s.Reason, " ", s.Message, " ", conditions)
 }
-
-func ExampleFail() {
-	status := v1.PodStatus{Phase: v1.PodRunning}
-	podworkers.Fail("Evicted", "the node is low on memory")(&status)
-	fmt.Println(status.Phase, status.Reason)
-	// Output: Failed Evicted
-}

@@ -29,7 +29,7 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 		err = w.accept(&options, &u, c)
 	}
 	if err != nil {
-		c.resolve(err)
+		c.Resolve(err)
 	}
 	return c
 }

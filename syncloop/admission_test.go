@@ -174,32 +174,3 @@ func TestPodAdmitAttributes_Requested(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a: 0, 0 others, trial false", "b: 1, 0 others, trial false", "b: 0, 0 others, trial true"}, asked)
 }
-
-func ExampleAdmitPodCount() {
-	two := syncloop.AdmitPodCount(2)
-	running := []*v1.Pod{named("web", "api"), named("db", "api")}
-	fmt.Println(two.Admit(syncloop.PodAdmitAttributes{Pod: named("job", "api"), OtherPods: running[:1]}).Admit)
-	refused := two.Admit(syncloop.PodAdmitAttributes{Pod: named("job", "api"), OtherPods: running})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output:
-	// true
-	// OutOfpods - the node runs 2 pods and takes at most 2
-}
-
-func ExampleAdmitHostPorts() {
-	web := named("web", "api")
-	web.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080}}}}
-	proxy := named("proxy", "file")
-	proxy.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080, HostIP: "127.0.0.1"}}}}
-	refused := syncloop.AdmitHostPorts().Admit(syncloop.PodAdmitAttributes{Pod: proxy, OtherPods: []*v1.Pod{web}})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: NodePorts - host port 127.0.0.1:8080/TCP is taken by pod ns/web
-}
-
-func ExampleAdmitNames() {
-	refused := syncloop.AdmitNames().Admit(syncloop.PodAdmitAttributes{
-		Pod: named("web", "file"), OtherPods: []*v1.Pod{named("web", "api")},
-	})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: NameConflict - the name ns/web is taken by a pod of source "api"
-}

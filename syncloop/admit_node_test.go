@@ -1,7 +1,6 @@
 package syncloop_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -222,50 +221,4 @@ func TestAdmitTaints_AD5(t *testing.T) {
 	}
 	assert.Equal(t, no, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: named("web", "api")})))
 	assert.Empty(t, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: named("web", "file")})), "static pods are exempt")
-}
-
-func ExampleAdmitResources() {
-	handler := syncloop.AdmitResources(list("cpu=4 memory=8Gi"))
-	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: requesting("new", "cpu=2"), OtherPods: []*v1.Pod{requesting("old", "cpu=2500m")}})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: OutOfcpu - the node has not enough cpu: requested 2, used 2500m, capacity 4
-}
-
-func ExampleAdmitNodeAffinity() {
-	pod := named("web", "api")
-	pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
-	refused := syncloop.AdmitNodeAffinity("n1", map[string]string{"disk": "hdd"}).Admit(syncloop.PodAdmitAttributes{Pod: pod})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: NodeAffinity - spec.nodeSelector wants disk=ssd, and the node has disk=hdd
-}
-
-func ExampleAdmitOS() {
-	pod := named("web", "api")
-	pod.Spec.OS = &v1.PodOS{Name: v1.Windows}
-	refused := syncloop.AdmitOS("linux").Admit(syncloop.PodAdmitAttributes{Pod: pod})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: PodOSNotSupported - the pod's spec.os is "windows", and the node's operating system is linux
-}
-
-func ExampleAdmitTaints() {
-	handler := syncloop.AdmitTaints([]v1.Taint{{Key: "maintenance", Effect: v1.TaintEffectNoExecute}})
-	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: named("web", "api")})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: TaintToleration - the pod does not tolerate the node's taint maintenance:NoExecute
-}
-
-func ExampleAdmitGates() {
-	pod := named("web", "api")
-	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
-	refused := syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: SchedulingGated - the pod must not be started before its scheduling gates are removed: quota
-}
-
-func ExampleAdmitNodeName() {
-	pod := named("web", "api")
-	pod.Spec.NodeName = "edge-2"
-	refused := syncloop.AdmitNodeName("edge-1").Admit(syncloop.PodAdmitAttributes{Pod: pod})
-	fmt.Println(refused.Reason, "-", refused.Message)
-	// Output: NodeName - spec.nodeName is "edge-2", and this node is "edge-1"
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/podworkers/podworkerstest"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 )
@@ -228,33 +227,6 @@ func TestNewDeadlines_NamesEveryFault(t *testing.T) {
 	_, err := syncloop.NewDeadlines(syncloop.DeadlinesConfig{})
 	require.EqualError(t, err, "syncloop: DeadlinesConfig.Desired is missing\n"+
 		"syncloop: DeadlinesConfig.Workers is missing\nsyncloop: DeadlinesConfig.Status is missing")
-}
-
-// Deadlines need to know what is wanted, since when it runs, and who ends it. A
-// loop that has them does the rest.
-func ExampleNewDeadlines() {
-	manager, statuses := podmanager.New(), status.New(status.Config{})
-	observed, _ := pleg.New(pleg.Config{Runtime: memory.New(memory.Config{})})
-	workers, _ := podworkers.New(podworkers.Config{Syncer: podworkerstest.NewSyncer(nil), Cache: observed})
-	deadlines, err := syncloop.NewDeadlines(syncloop.DeadlinesConfig{Desired: manager, Workers: workers, Status: statuses})
-	if err != nil {
-		panic(err)
-	}
-	loop, err := syncloop.New(syncloop.Config{
-		Handler: printer{manager}, Updates: &desire{}, Desired: manager, Changes: observed, Deadlines: deadlines,
-	})
-	if err != nil {
-		panic(err)
-	}
-	web := podworkerstest.Pod("web")
-	web.Spec.ActiveDeadlineSeconds = new(int64(0))
-	manager.AddPod(web)
-	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: web})
-	statuses.SetPodStatus(web, v1.PodStatus{Phase: v1.PodRunning}) // It has started.
-	deadlines.Note(web.UID)
-	loop.Step(context.Background())
-	fmt.Println("it has to end:", workers.View(web.UID).IsPodTerminationRequested())
-	// Output: it has to end: true
 }
 
 // TestDeadlines_NoEntryIsLeftBehind: a pod that has to end has no entry any

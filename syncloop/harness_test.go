@@ -30,12 +30,39 @@ type harness struct {
 	handlers *syncloop.Handlers
 	unlisted bool // the runtime has never been seen
 	broken   map[string]int
+	// evictions are those of pods that wait whose end has not been told.
+	evictions map[types.UID]*podworkers.Completion
+}
+
+// evict evicts a pod that waits.
+func (w *harness) evict(uid types.UID) {
+	ended := podworkers.NewCompletion(nil)
+	w.evictions[uid] = ended
+	is := w.handlers.EvictWaiting(uid, syncloop.WaitingEviction{
+		Reason: "Evicted", Message: "by the host", Condition: v1.PodCondition{Type: v1.DisruptionTarget}, Ended: ended,
+	})
+	if !is {
+		delete(w.evictions, uid)
+		w.note("%s does not wait", uid)
+	}
+}
+
+// evicted notes which evictions are over.
+func (w *harness) evicted() {
+	for _, uid := range slices.Sorted(maps.Keys(w.evictions)) {
+		select {
+		case <-w.evictions[uid].Done():
+			w.note("the eviction of %s is over, error: %v", uid, w.evictions[uid].Err())
+			delete(w.evictions, uid)
+		default:
+		}
+	}
 }
 
 func newHarness() *harness {
-	w := &harness{broken: map[string]int{}}
+	w := &harness{broken: map[string]int{}, evictions: map[types.UID]*podworkers.Completion{}}
 	w.manager = &manager{Store: podmanager.New(), harness: w}
-	w.workers = &workers{harness: w, table: lifecycle.New(), deaf: map[types.UID]bool{}}
+	w.workers = &workers{harness: w, table: lifecycle.New(), deaf: map[types.UID]bool{}, kills: map[types.UID]*podworkers.Completion{}}
 	w.status = &statuses{harness: w, byUID: map[types.UID]v1.PodStatus{}}
 	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
 	ask := syncloop.PodAdmitFunc(w.admit)
@@ -140,6 +167,7 @@ type workers struct {
 	out   lifecycle.Effects
 	down  bool
 	deaf  map[types.UID]bool // to the next update of these
+	kills map[types.UID]*podworkers.Completion
 }
 
 func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
@@ -173,8 +201,14 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 	return err
 }
 
-func (w *workers) Kill(podworkers.UpdatePodOptions) *podworkers.Completion {
-	panic("handlers have nobody to wait for")
+func (w *workers) Kill(o podworkers.UpdatePodOptions) *podworkers.Completion {
+	o.UpdateType = podworkers.SyncPodKill
+	kill := podworkers.NewCompletion(nil)
+	if err := w.UpdatePod(o); err != nil {
+		kill.Resolve(err)
+	}
+	w.kills[o.Pod.UID] = kill
+	return kill
 }
 
 func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podworkers.PodWorkerSync {
@@ -218,6 +252,9 @@ func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 	}
 	w.table.Done(work.Ref, work.Incarnation, result, &w.out)
 	w.handlers.Note(uid)
+	if kill := w.kills[uid]; kill != nil && w.table.View(uid).IsPodKnownTerminated() {
+		kill.Resolve(nil)
+	}
 	return work.Kind.String()
 }
 

@@ -87,6 +87,9 @@ func New(config Config) (*Loop, error) {
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.changes.Close()
 	defer l.end()
+	if l.waiting != nil {
+		defer l.waiting.StopWaiting()
+	}
 	l.waitUntilReady(ctx)
 	for ctx.Err() == nil {
 		if next, timed := l.Step(ctx); l.pause(ctx, next, timed) != nil {

@@ -35,6 +35,7 @@ func TestStories(t *testing.T) {
 				fmt.Fprintln(&b, strings.Join(words, " "))
 				told := w.command(t, words)
 				w.handlers.HandleWaiting(t.Context())
+				w.evicted()
 				for _, note := range append(told, w.took()...) {
 					fmt.Fprintln(&b, "  "+note)
 				}
@@ -49,6 +50,8 @@ func TestStories(t *testing.T) {
 //	add|update|remove|reconcile POD [| POD]...   desire changes; see parsePod
 //	sync POD [| POD]...                          these should be looked at
 //	cleanup [evict=UID]                          housekeeping, just before which a pod that waits is evicted
+//	evict UID                                    a pod that waits is evicted
+//	end                                          the loop has ended
 //	work UID [completed|failed]                  the worker does a piece of work
 //	deaf UID                                     the worker refuses the next update
 //	stop                                         the workers have stopped
@@ -74,11 +77,15 @@ func (w *harness) command(t *testing.T, words []string) []string {
 		w.handlers.HandlePodSyncs(ctx, parsePods(t, args))
 	case "cleanup":
 		for _, arg := range args {
-			w.handlers.EvictWaiting(types.UID(strings.TrimPrefix(arg, "evict=")), "Evicted", "by the host", v1.PodCondition{Type: v1.DisruptionTarget})
+			w.evict(types.UID(strings.TrimPrefix(arg, "evict=")))
 		}
 		if err := w.handlers.HandlePodCleanups(ctx); err != nil {
 			t.Fatal(err)
 		}
+	case "evict":
+		w.evict(types.UID(args[0]))
+	case "end":
+		w.handlers.StopWaiting()
 	case "work":
 		result := lifecycle.Succeeded
 		if len(args) > 1 {

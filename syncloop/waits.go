@@ -14,7 +14,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 	"github.com/podkeel/podkeel/syncloop/internal/waiting"
@@ -35,6 +34,9 @@ type WaitingHandler interface {
 	// housekeeping. It returns when it is to be called next even if nothing happens;
 	// false if that is never.
 	HandleWaiting(ctx context.Context) (next time.Time, timed bool)
+	// StopWaiting is called once, when Run has ended: whoever waits for the end of a pod
+	// that waits is told that it will not come.
+	StopWaiting()
 }
 
 // Deferral says that a pod waits before it can be admitted.
@@ -51,7 +53,8 @@ type deferred struct {
 	mu struct {
 		sync.Mutex
 		pods    map[types.UID]Deferral
-		evicted map[types.UID]v1.PodStatus // what they are to have, as soon as the loop sees to it
+		evicted map[types.UID]eviction // what they are to have, as soon as the loop sees to it
+		stopped bool
 	}
 }
 
@@ -64,8 +67,8 @@ func (d *deferred) set(uid types.UID, one Deferral) {
 	d.mu.pods[uid] = one
 }
 
-// drop forgets a pod, and returns the status that it is to have if it was evicted.
-func (d *deferred) drop(uid types.UID) (evicted v1.PodStatus, is bool) {
+// drop forgets a pod, and returns what is to become of it if it was evicted.
+func (d *deferred) drop(uid types.UID) (evicted eviction, is bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	evicted, is = d.mu.evicted[uid]
@@ -76,19 +79,35 @@ func (d *deferred) drop(uid types.UID) (evicted v1.PodStatus, is bool) {
 
 // evict notes the status of a pod that waits and is not to start any more. The first
 // stands. It reports false if the pod does not wait.
-func (d *deferred) evict(uid types.UID, status v1.PodStatus) bool {
+func (d *deferred) evict(uid types.UID, of WaitingEviction) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, waits := d.mu.pods[uid]; !waits {
+	if _, waits := d.mu.pods[uid]; !waits || d.mu.stopped {
 		return false
 	}
-	if _, before := d.mu.evicted[uid]; !before {
-		if d.mu.evicted == nil {
-			d.mu.evicted = make(map[types.UID]v1.PodStatus)
-		}
-		d.mu.evicted[uid] = status
+	e, before := d.mu.evicted[uid]
+	if !before {
+		e.first = of
 	}
+	if of.Ended != nil {
+		e.ended = append(e.ended, of.Ended)
+	}
+	if d.mu.evicted == nil {
+		d.mu.evicted = make(map[types.UID]eviction)
+	}
+	d.mu.evicted[uid] = e
 	return true
+}
+
+// stop keeps further pods from being evicted, and returns the evictions that nobody sees
+// to any more.
+func (d *deferred) stop() []eviction {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.stopped = true
+	left := slices.Collect(maps.Values(d.mu.evicted))
+	d.mu.evicted = nil
+	return left
 }
 
 // evictions are the pods that wait and are not to start, in order.
@@ -96,37 +115,6 @@ func (d *deferred) evictions() []types.UID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.mu.evicted))
-}
-
-// EvictWaiting ends a pod that waits before it can be admitted, if it does: it has
-// Failed, with this reason, message and condition, and does not start. It never blocks
-// and may be called from anywhere. False: the pod does not wait, and a worker has to
-// be told.
-func (h *Handlers) EvictWaiting(uid types.UID, reason, message string, condition v1.PodCondition) bool {
-	is := h.deferred.evict(uid, v1.PodStatus{
-		Phase: v1.PodFailed, Reason: reason, Message: message, Conditions: []v1.PodCondition{condition},
-	})
-	if is && h.wake != nil {
-		h.wake()
-	}
-	return is
-}
-
-// evictWaiting gives the pods that wait, and have been evicted, their status.
-func (h *Handlers) evictWaiting() {
-	for _, uid := range h.deferred.evictions() {
-		h.evicted(h.waiting[uid].pod)
-	}
-}
-
-// evicted gives a pod that waited the status it is to have if it was evicted.
-func (h *Handlers) evicted(pod *v1.Pod) (is bool) {
-	status, is := h.deferred.drop(pod.UID)
-	if is {
-		status.QOSClass = resources.QOSClass(pod)
-		h.refuse(pod, status)
-	}
-	return is
 }
 
 // Deferred says whether and for what a pod waits before it can be admitted. It may
@@ -294,7 +282,9 @@ func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 		return false
 	}
 	delete(h.waiting, uid)
-	h.deferred.drop(uid)
+	if e, evicted := h.deferred.drop(uid); evicted { // It was removed meanwhile, or is another pod by now.
+		e.resolve(h.mayRunStill(uid))
+	}
 	h.places.admissionQueue.Leave(uid)
 	return true
 }
@@ -363,15 +353,7 @@ func (h *Handlers) askAgain() {
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
 	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
 		if runs(running, uid) && !h.config.Workers.View(uid).Known() {
-			pod := h.waiting[uid].pod
-			status, evicted := h.deferred.drop(uid)
-			h.waitsNoLonger(uid)
-			h.start(pod)
-			if evicted {
-				h.send(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, Pod: pod, KillPodOptions: &podworkers.KillPodOptions{
-					Evict: true, PodStatusFunc: podworkers.Fail(status.Reason, status.Message, status.Conditions...),
-				}})
-			}
+			h.adopt(h.waiting[uid].pod)
 		}
 	}
 }

@@ -350,22 +350,6 @@ func (p printer) Send(_ context.Context, u status.Update) error {
 	return nil
 }
 
-func ExampleNewSender() {
-	store := status.New(status.Config{})
-	ctx, cancel := context.WithCancel(context.Background())
-	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: printer{cancel}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	store.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	store.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	fmt.Println(sender.Run(ctx))
-	// Output:
-	// web Running version 2
-	// <nil>
-}
-
 // late is a sink that is 20 ms away.
 type late struct{ done chan struct{} }
 

@@ -88,27 +88,6 @@ func readyCondition(s v1.PodStatus) v1.ConditionStatus {
 	return ""
 }
 
-func ExampleNew() {
-	store := status.New(status.Config{})
-	changes := store.Subscribe(func() { fmt.Println("(something changed)") })
-	defer changes.Close()
-
-	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodPending})
-	store.SetPodStatus(newPod("uid-1"), v1.PodStatus{Phase: v1.PodRunning})
-	for _, u := range changes.TakeAll(nil) {
-		fmt.Println(u.UID, u.Version, u.Status.Phase)
-	}
-	store.TerminatePod(newPod("uid-1"))
-	for _, u := range changes.TakeAll(nil) {
-		fmt.Println(u.UID, u.Version, u.Status.Phase)
-	}
-	// Output:
-	// (something changed)
-	// uid-1 2 Running
-	// (something changed)
-	// uid-1 3 Failed
-}
-
 func TestGetPodStatus_ST1_MirrorUIDIsTranslated(t *testing.T) {
 	st := staticPod("static")
 	mirror := newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")

@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -11,22 +10,6 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
-
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// A container that exits as soon as it is started.
-func ExampleCrashLoop() {
-	var rule backoff.CrashLoop
-	var state backoff.State
-	now := start
-	for range 8 {
-		wait := rule.Remaining(state, now, now)
-		fmt.Print(wait.Seconds(), " ")
-		now = now.Add(wait)
-		state = rule.Next(state, now)
-	}
-	// Output: 0 10 20 40 80 160 300 300
-}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 

@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -10,21 +9,6 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
-
-// A volume that cannot be mounted.
-func ExampleExponential() {
-	rule := backoff.Exponential{Initial: time.Second, Max: 4 * time.Second, Reset: time.Minute}
-	var state backoff.State
-	now := start
-	for range 4 {
-		state = rule.Failed(state, now)
-		fmt.Print(state.Delay, " ")
-		now = now.Add(rule.Remaining(state, now))
-	}
-	now = now.Add(2 * time.Minute) // It was in order for a while.
-	fmt.Println(rule.Failed(state, now).Delay)
-	// Output: 1s 2s 4s 4s 1s
-}
 
 func TestExponential_NoField(t *testing.T) {
 	var rule backoff.Exponential

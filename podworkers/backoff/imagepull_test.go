@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -9,25 +8,6 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
-
-// An image that is not there is asked for after 10, 20, 40 ... seconds. A node that is
-// next to its registry asks sooner.
-func ExampleImagePull() {
-	for _, rule := range []backoff.ImagePull{{}, {Initial: time.Second, Max: 5 * time.Second}} {
-		var state backoff.State
-		now := start
-		var delays []time.Duration
-		for range 4 {
-			state = rule.Failed(state, now)
-			delays = append(delays, state.Delay)
-			now = now.Add(rule.Remaining(state, now))
-		}
-		fmt.Println(delays)
-	}
-	// Output:
-	// [10s 20s 40s 1m20s]
-	// [1s 2s 4s 5s]
-}
 
 func TestImagePull_FromTheLastFailure(t *testing.T) {
 	var rule backoff.ImagePull

@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -11,15 +10,6 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
-
-func ExampleRetry_Delay() {
-	var kubelet backoff.Retry
-	fmt.Println(kubelet.Delay(backoff.Resync, start, time.Time{}, 0.5))
-	fmt.Println(kubelet.Delay(backoff.Asked, start, start.Add(20*time.Second), 0))
-	// Output:
-	// 1m15s
-	// 20s
-}
 
 func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 	const s = time.Second

@@ -13,13 +13,41 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
+// statuses is a StatusStore that prints what is reported.
+type statuses map[types.UID]v1.PodStatus
+
+func (s statuses) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s[pod.UID] = *status.DeepCopy()
+	fmt.Print("status ", status.Phase)
+	for _, c := range status.ContainerStatuses {
+		switch {
+		case c.State.Waiting != nil:
+			fmt.Printf(" %s=Waiting(%s)", c.Name, c.State.Waiting.Reason)
+		case c.State.Running != nil:
+			fmt.Printf(" %s=Running", c.Name)
+		case c.State.Terminated != nil:
+			fmt.Printf(" %s=Terminated(%d)", c.Name, c.State.Terminated.ExitCode)
+		}
+	}
+	fmt.Println()
+}
+
+func (s statuses) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) { s.SetPodStatus(pod, status) }
+
+func (s statuses) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
+	status, ok := s[uid]
+	return *status.DeepCopy(), ok
+}
+
+func (s statuses) TerminatePod(pod *v1.Pod) { fmt.Println("status finished") }
+
 // A pod is brought up and taken down again. In an agent podworkers makes these
 // calls, whenever there is something to do.
 func ExampleNew() {
 	rt := memory.New(memory.Config{})
 	syncer, err := podsync.New(podsync.Config{
 		Runtime: rt,
-		Status:  &store{write: func(line string) { fmt.Println(line) }, statuses: map[types.UID]v1.PodStatus{}},
+		Status:  statuses{},
 	})
 	if err != nil {
 		fmt.Println(err)

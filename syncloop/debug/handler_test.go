@@ -118,12 +118,3 @@ func TestNew_NamesWhatIsMissing(t *testing.T) {
 	_, err := debug.New(debug.Config{})
 	assert.EqualError(t, err, "debug: Config.Pods, Healthy and Ready are all needed")
 }
-
-func ExampleNew() {
-	ok := func() error { return nil }
-	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/healthz", nil))
-	fmt.Println(answer.Code, answer.Body)
-	// Output: 200 ok
-}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -235,16 +234,4 @@ func TestNewServer_Faults(t *testing.T) {
 	assert.EqualError(t, err, "debug: ServerConfig.Handler is needed")
 	_, err = debug.NewServer(debug.ServerConfig{Handler: http.NotFoundHandler(), MaxConnections: -1})
 	assert.EqualError(t, err, "debug: ServerConfig.MaxConnections is negative")
-}
-
-// A server with bounds for the handler.
-func ExampleNewServer() {
-	ok := func() error { return nil }
-	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
-	s, _ := debug.NewServer(debug.ServerConfig{Handler: h})
-	l, _ := net.Listen("tcp", "127.0.0.1:0")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // When the program ends.
-	fmt.Println(s.Run(ctx, l))
-	// Output: <nil>
 }

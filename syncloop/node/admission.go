@@ -14,7 +14,7 @@ import (
 // admission is the built-in chain, then the caller's. What is about this node
 // alone comes before what depends on the pods that it has (AD-5).
 func (n *Node) admission() []syncloop.PodAdmitHandler {
-	return slices.Concat([]syncloop.PodAdmitHandler{
+	all := []syncloop.PodAdmitHandler{
 		admitValid(),
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
@@ -25,8 +25,11 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		syncloop.AdmitNodeName(n.config.Name),
 		syncloop.AdmitHostPorts(),
 		syncloop.AdmitTaints(n.config.Taints),
-		admitFeatures(n.features(), n.config.Recorder),
-	}, n.config.Admit)
+	}
+	if features, ok := n.features(); ok {
+		all = append(all, admitFeatures(features, n.config.Recorder))
+	}
+	return append(all, n.config.Admit...)
 }
 
 // completeLabels adds what every node says of itself.

@@ -12,7 +12,6 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/backoff"
-	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/syncloop"
@@ -92,36 +91,6 @@ func (n *Node) buildWork() (err error) {
 		Recorder:     n.config.Recorder,
 		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced, Panicked: n.guard.Note},
 	})
-	return err
-}
-
-// buildSyncer: what is done about one pod.
-func (n *Node) buildSyncer() (err error) {
-	config := podsync.Config{
-		Images: n.images, Keyring: n.config.Keyring,
-		Runtime: n.config.Runtime,
-		Status:  n.status,
-		Changed: n.pleg.RequestRelist,
-		Probes:  n.prober,
-		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
-		DNS:             n.config.DNS,
-		ContainerStates: n.states(),
-		Allocatable:     n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
-		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
-		HostIPs:   n.config.HostIPs,
-		CrashLoop: n.config.CrashLoop, ImagePull: n.config.ImagePull,
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-		Recorder: n.config.Recorder,
-		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds, Panicked: n.guard.Note},
-	}
-	if n.logs != nil {
-		config.Logs = n.logs
-	}
-	if n.statuses != nil {
-		config.TerminalStatuses = unlessDrained{n.statuses, n.draining}
-	}
-	n.syncer, err = podsync.New(config)
 	return err
 }
 

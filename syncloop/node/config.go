@@ -34,6 +34,10 @@ type Config struct {
 	// Runtime runs the containers; nil is a new runtime in memory, with in-memory
 	// volumes if none are given.
 	Runtime runtime.Runtime
+	// NewSyncer makes the PodSyncer, which does what is to be done about one pod. It is
+	// called once, by New, with the parts that it may use; its error is that of New. A
+	// panic of the PodSyncer is the error of that call. Nil: a podsync.Syncer.
+	NewSyncer func(parts SyncerParts) (podworkers.PodSyncer, error)
 	// Sources bring pods beside those of Set. The keys name them; "api" is
 	// taken by Set, and pods of all others are static pods.
 	Sources map[string]source.Source

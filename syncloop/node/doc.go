@@ -1,7 +1,7 @@
 // Package node assembles a whole node: sources, manager, workers, PodSyncer, runtime, PLEG
-// and loop. It adds no behaviour of its own that the parts do not have. A program that
-// needs another wiring composes podworkers and syncloop directly, as the package's Examples
-// show.
+// and loop. It adds no behaviour of its own that the parts do not have. It takes a Runtime
+// and a PodSyncer (Config.NewSyncer). A program that replaces another part composes
+// podworkers and syncloop directly, as the Example of package syncloop shows.
 //
 // The host program hands pods over with Apply and Delete, follows them with Watch, and
 // stops the node with Drain. Ready, Done, Err and Healthy report how the node is. Explain

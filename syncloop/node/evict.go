@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // The errors of Evict.
@@ -70,9 +71,9 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	if e.Reason == "" {
 		e.Reason = reasonEvicted
 	}
-	if waits && n.handlers.EvictWaiting(uid, e.Reason, e.Message, disruption(e)) {
+	if ended := podworkers.NewCompletion(n.config.Clock); waits && n.handlers.EvictWaiting(uid, e.whileWaiting(ended)) {
 		n.warn(pod, e)
-		return n.workers.Resolved(), nil
+		return ended, nil
 	}
 	if !view.IsPodTerminationRequested() || view.RestartRequested() && !view.RestartEvicted() {
 		n.warn(pod, e)
@@ -85,6 +86,11 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 			PodTerminationGracePeriodSecondsOverride: e.GraceSeconds,
 		},
 	}), nil
+}
+
+// whileWaiting is the eviction of a pod that waits.
+func (e Eviction) whileWaiting(ended *podworkers.Completion) syncloop.WaitingEviction {
+	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruption(e), GraceSeconds: e.GraceSeconds, Ended: ended}
 }
 
 // reasonEvicted is the reason of an eviction that gives none, and of its event.

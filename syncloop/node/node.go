@@ -17,7 +17,6 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
-	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -44,7 +43,7 @@ type Node struct {
 	sender   *status.Sender // nil: nobody is told
 	pleg     *pleg.PLEG
 	prober   *prober.Prober
-	syncer   *podsync.Syncer
+	syncer   podworkers.PodSyncer
 	workers  *podworkers.Workers
 	handlers *syncloop.Handlers
 	limits   *syncloop.Deadlines
@@ -241,7 +240,7 @@ func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(
 // nobody knows, and opens the door once a housekeeping has seen every source and the
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
-	n.syncer.Forget(n.remembered)
+	n.forget()
 	n.historyStore.forget(n.known)
 	n.prober.CleanupPods(n.probed)
 	if err != nil || !n.sources.AllSeen() {

@@ -590,13 +590,14 @@ var panickings = []panicking{
 // exempt are the calls that no test makes panic.
 var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
-	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused,
+	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"Runtime.Attach": unused, "Runtime.PodStats": unused, "Runtime.PortForward": unused, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
 }
 
 const (
 	clocks = "a clock is what the rest is built on: in a simulation it is the simulation"
 	unused = "a node does not call it; package contain has a test of what contains it"
+	syncer = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
 )
 
 func TestPanic_OfAnythingInConfig(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/podworkers/prober/check"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
@@ -38,15 +37,6 @@ func (n *Node) checker() prober.Checker {
 		return answered{handlerRunner}
 	}
 	return check.New(check.Config{Exec: feature[runtime.Execer](n), GRPC: n.config.GRPCProbes})
-}
-
-// features are those of the syncer, as far as the checks go along.
-func (n *Node) features() podsync.Features {
-	features := n.syncer.Features()
-	answers := feature[runtime.HandlerRunner](n) != nil
-	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
-	features.Deadlines = true
-	return features
 }
 
 // believed passes a verdict on to the loop.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
-	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
@@ -36,11 +35,11 @@ type terminalStatuses struct {
 	log      *slog.Logger
 	executor executor.Executor
 	wake     executor.Event
-	// locks are held over each call of TerminalStatuses that changes something of a pod: these
-	// come one after the other.
-	locks keylock.Locks[types.UID]
-	mu    struct {
+	mu       struct {
 		sync.Mutex
+		// busy are the pods of which a call of TerminalStatuses changes something now: these
+		// calls come one after the other. No lock is held meanwhile.
+		busy    map[types.UID]executor.Latch
 		unsaved map[types.UID]unsaved
 		backoff backoff.State // zero: the last attempt was a success
 		due     time.Time
@@ -57,14 +56,49 @@ func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(ty
 	kept := &terminalStatuses{TerminalStatuses: e, guard: guard, known: known, log: guard.Log(), executor: executor.Over(clk)}
 	kept.wake = kept.executor.NewEvent()
 	kept.mu.unsaved = make(map[types.UID]unsaved)
+	kept.mu.busy = make(map[types.UID]executor.Latch)
 	return kept
+}
+
+// enter waits until no other call changes something of a pod, and returns what lets the
+// next one in. Its error is that of ctx, or the crash of a simulated process.
+func (e *terminalStatuses) enter(ctx context.Context, uid types.UID) (leave func(), err error) {
+	own := e.executor.NewLatch()
+	for {
+		other := e.claim(uid, own)
+		if other == nil {
+			return func() {
+				e.mu.Lock()
+				delete(e.mu.busy, uid)
+				e.mu.Unlock()
+				own.Open()
+			}, nil
+		}
+		if err := other.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// claim marks a pod as busy, or returns what opens when it may be claimed again.
+func (e *terminalStatuses) claim(uid types.UID, own executor.Latch) (other executor.Latch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if other, busy := e.mu.busy[uid]; busy {
+		return other
+	}
+	e.mu.busy[uid] = own
+	return nil
 }
 
 // Save implements podsync.TerminalStatuses. After an error the ending is tried again later.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	defer e.locks.Lock(pod.UID)()
-	err := e.save(pod, status)
-	if err == nil {
+	leave, err := e.enter(context.Background(), pod.UID) // The other call has an end.
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err = e.save(pod, status); err == nil {
 		e.forget(pod.UID)
 		return nil
 	}
@@ -93,14 +127,22 @@ func (e *terminalStatuses) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
 
 // Drop implements podsync.TerminalStatuses.
 func (e *terminalStatuses) Drop(uid types.UID) error {
-	defer e.locks.Lock(uid)()
+	leave, err := e.enter(context.Background(), uid)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	e.forget(uid)
 	return e.TerminalStatuses.Drop(uid)
 }
 
 // Remove drops the ending of a pod that is gone, for the collector of directories.
 func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	defer e.locks.Lock(uid)()
+	leave, err := e.enter(ctx, uid)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if !gone(uid) {
 		return nil
 	}
@@ -186,7 +228,11 @@ func (e *terminalStatuses) waiting() []types.UID {
 // resave tries one ending again, unless it is saved or dropped by now, or of no use: a
 // pod that is not known comes back as a new one.
 func (e *terminalStatuses) resave(uid types.UID) error {
-	defer e.locks.Lock(uid)()
+	leave, err := e.enter(context.Background(), uid)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	e.mu.Lock()
 	u, ok := e.mu.unsaved[uid]
 	e.mu.Unlock()

@@ -180,3 +180,54 @@ func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 		require.NoError(t, n.stop())
 	})
 }
+
+// slowDisk is one on which a Save takes a while, and that counts the calls for one pod
+// that are under way at once.
+type slowDisk struct {
+	fullDisk
+	wait        func()
+	now, atOnce int
+}
+
+func (d *slowDisk) during(f func() error) error {
+	d.mu.Lock()
+	d.now++
+	d.atOnce = max(d.atOnce, d.now)
+	d.mu.Unlock()
+	d.wait()
+	err := f()
+	d.mu.Lock()
+	d.now--
+	d.mu.Unlock()
+	return err
+}
+
+func (d *slowDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
+	return d.during(func() error { return d.fullDisk.Save(pod, status) })
+}
+
+func (d *slowDisk) Drop(uid types.UID) error {
+	return d.during(func() error { return d.fullDisk.Drop(uid) })
+}
+
+// The calls for one pod come one after the other although no lock is held over them: an
+// attempt that is under way when the pod comes again ends before the ending is dropped.
+func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &slowDisk{fullDisk: fullDisk{full: true, begin: time.Now()}, wait: func() { time.Sleep(3 * time.Second) }}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), TerminalStatuses: disk})
+		job := pod("job", "sleep", "5")
+		job.Spec.RestartPolicy = v1.RestartPolicyNever
+		require.NoError(t, n.Apply(job))
+		time.Sleep(45 * time.Second)
+		n.Delete("job")
+		require.NoError(t, n.Apply(pod("job", "serve")))
+		time.Sleep(time.Hour)
+		assert.Equal(t, 1, disk.atOnce)
+		assert.Equal(t, []string{
+			"   3 drop job", "  11 save job Succeeded full=true", "  14 save job Succeeded full=true", "  17 save job Succeeded full=true",
+			"  24 save job Succeeded full=true", "  47 save job Succeeded full=true", "  50 drop job",
+		}, disk.transcript())
+		require.NoError(t, n.stop())
+	})
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -14,11 +16,19 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
+// example is a pod with one container, whose image is named after it.
+func example(name string, command ...string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c0", Image: name + ":1", Command: command}}},
+	}
+}
+
 // A job of three seconds, watched for a minute, takes no time at all.
 func ExampleNew() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{Seed: 1})
-	job := pod("job", []string{"sleep", "3"})
+	job := example("job", "sleep", "3")
 	job.Spec.RestartPolicy = "Never"
 	b.Apply(job)
 	b.Run(time.Minute)
@@ -45,7 +55,7 @@ func ExampleSimulation_RunUntil() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
 	defer b.Stop()
-	b.Apply(pod("job", []string{"sleep", "90"}))
+	b.Apply(example("job", "sleep", "90"))
 	took := b.RunUntil(func() bool { return b.Status("job") == "1/1 Running restarts=1" })
 	fmt.Println("it runs again after", took)
 
@@ -67,10 +77,10 @@ func ExampleSimulation_AddNode() {
 	var t testing.B // In a test: its *testing.T.
 	edge := nodetest.New(&t, nodetest.Config{Node: node.Config{Name: "edge"}})
 	core := edge.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})
-	edge.Apply(pod("web", []string{"serve"}))
+	edge.Apply(example("web", "serve"))
 	edge.Run(time.Minute)
 	edge.Crash() // A scheduler might now move the pod.
-	core.Apply(pod("web", []string{"serve"}))
+	core.Apply(example("web", "serve"))
 	core.Run(time.Minute)
 	core.Stop()
 	fmt.Println("edge:", edge.Status("web"))
@@ -86,7 +96,7 @@ func ExampleConfig_runtime() {
 	b := nodetest.New(&t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime {
 		return memory.New(memory.Config{Clock: clk, Images: []string{"web:1"}})
 	}})
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(example("web", "serve"))
 	b.Run(time.Minute)
 	fmt.Println(b.Status("web"))
 	b.Stop()

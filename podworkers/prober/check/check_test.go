@@ -228,12 +228,3 @@ func TestCheck_F26_Errors(t *testing.T) {
 		assert.ErrorIs(t, err, c.want, name)
 	}
 }
-
-// A runtime's commands are all that exec probes need.
-func ExampleNew() {
-	c := check.New(check.Config{Exec: &execer{result: runtime.ExecResult{Output: []byte("fine")}}})
-	fmt.Println(c.Check(context.Background(), prober.Request{
-		ContainerID: "memory://c1", Handler: &v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}},
-	}))
-	// Output: Passed fine <nil>
-}

@@ -2,7 +2,6 @@ package grpccheck_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"testing"
 
@@ -70,13 +69,4 @@ func TestCheck_F26_Errors(t *testing.T) {
 	assert.ErrorIs(t, err, grpccheck.ErrNoHandler)
 	_, _, err = c.Check(t.Context(), prober.Request{Handler: &v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 1}}})
 	assert.ErrorIs(t, err, grpccheck.ErrNoAddress)
-}
-
-func ExampleNew() {
-	c := grpccheck.New(grpccheck.Config{})
-	_, _, err := c.Check(context.Background(), prober.Request{
-		PodIP: "127.0.0.1", Handler: &v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 70000}},
-	})
-	fmt.Println(err)
-	// Output: grpccheck: no such port: 70000
 }

@@ -1,0 +1,34 @@
+package debug_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/syncloop/debug"
+
+	"net/http/httptest"
+)
+
+// A server with bounds for the handler.
+func ExampleNewServer() {
+	ok := func() error { return nil }
+	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
+	s, _ := debug.NewServer(debug.ServerConfig{Handler: h})
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // When the program ends.
+	fmt.Println(s.Run(ctx, l))
+	// Output: <nil>
+}
+
+func ExampleNew() {
+	ok := func() error { return nil }
+	h, _ := debug.New(debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok})
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/healthz", nil))
+	fmt.Println(answer.Code, answer.Body)
+	// Output: 200 ok
+}

@@ -1,0 +1,126 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// SyncerParts is what a node offers to the PodSyncer that Config.NewSyncer makes. The
+// parts belong to the node, which runs them; their methods may be called from the
+// beginning of the first SyncPod on, concurrently.
+type SyncerParts struct {
+	// Runtime is Config.Runtime, or the one in memory. A panic in it is the error of
+	// that call.
+	Runtime runtime.Runtime
+	// Status stores statuses. The PodSyncer reports here what becomes of a pod:
+	// SetPodStatus in SyncPod and SyncTerminatingPod, TerminatePod in SyncTerminatedPod.
+	// Watchers and Config.Sink are told of what is stored.
+	Status *status.Store
+	// Prober runs the probes of pods. The node passes results on to Status, and to the
+	// next SyncPod of the pod.
+	Prober *prober.Prober
+	// Observed is the newest observation of the runtime. RequestRelist has it observe a
+	// pod soon; a PodSyncer that has changed something calls it at the end of the call.
+	Observed *pleg.PLEG
+	// Reference is the configuration of the PodSyncer that the node has without
+	// NewSyncer: podsync.New makes that, to be wrapped, or to be called for some pods.
+	// It has the clock, the log and the recorder of the node too.
+	Reference podsync.Config
+}
+
+// Forgetter is a PodSyncer that remembers something of pods between its calls. One
+// without this method is not asked to forget.
+type Forgetter interface {
+	// Forget drops what is remembered of every pod for which keep answers false. It is
+	// called after each housekeeping, by one goroutine, concurrently with all other
+	// methods. keep does not block.
+	Forget(keep func(uid types.UID) bool)
+}
+
+// FeatureReporter is a PodSyncer that honours only some fields of a pod. The node
+// refuses pods that need others, with reason UnsupportedField. For a PodSyncer without
+// this method no field is checked; Config.Admit can do that.
+type FeatureReporter interface {
+	// Features returns what the PodSyncer can do. It is called once, by New.
+	Features() podsync.Features
+}
+
+var (
+	_ Forgetter       = (*podsync.Syncer)(nil)
+	_ FeatureReporter = (*podsync.Syncer)(nil)
+)
+
+// buildSyncer: what is done about one pod.
+func (n *Node) buildSyncer() (err error) {
+	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, Observed: n.pleg, Reference: n.reference()}
+	if n.config.NewSyncer == nil {
+		n.syncer, err = podsync.New(parts.Reference)
+		return err
+	}
+	n.syncer, err = n.config.NewSyncer(parts)
+	switch {
+	case err != nil:
+		return fmt.Errorf("node: Config.NewSyncer: %w", err)
+	case n.syncer == nil:
+		return errors.New("node: Config.NewSyncer has returned no PodSyncer")
+	}
+	return nil
+}
+
+// reference is the configuration of the reference PodSyncer.
+func (n *Node) reference() podsync.Config {
+	config := podsync.Config{
+		Images: n.images, Keyring: n.config.Keyring,
+		Runtime: n.config.Runtime,
+		Status:  n.status,
+		Changed: n.pleg.RequestRelist,
+		Probes:  n.prober,
+		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, HTTP: n.config.HTTP,
+		DNS:             n.config.DNS,
+		ContainerStates: n.states(),
+		Allocatable:     n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
+		Handlers: n.config.Handlers, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
+		HostIPs:   n.config.HostIPs,
+		CrashLoop: n.config.CrashLoop, ImagePull: n.config.ImagePull,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Recorder: n.config.Recorder,
+		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds, Panicked: n.guard.Note},
+	}
+	if n.logs != nil {
+		config.Logs = n.logs
+	}
+	if n.statuses != nil {
+		config.TerminalStatuses = unlessDrained{n.statuses, n.draining}
+	}
+	return config
+}
+
+// forget drops what the PodSyncer remembers of pods that nobody knows.
+func (n *Node) forget() {
+	if f, ok := n.syncer.(Forgetter); ok {
+		_ = n.guard.Do("NewSyncer.Forget", func() { f.Forget(n.remembered) }) // The log names a panic.
+	}
+}
+
+// features are those of the PodSyncer, as far as the checks go along; false if it does
+// not say.
+func (n *Node) features() (podsync.Features, bool) {
+	reporter, ok := n.syncer.(FeatureReporter)
+	if !ok {
+		return podsync.Features{}, false
+	}
+	features := reporter.Features()
+	answers := feature[runtime.HandlerRunner](n) != nil
+	features.GRPCProbes = answers || n.config.Check != nil || n.config.GRPCProbes != nil
+	features.Deadlines = true
+	return features, true
+}

@@ -1,0 +1,51 @@
+package syncloop_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// An eviction of a pod that waits is resolved on every way out: the loop has ended, or
+// the pod was removed, before it was seen to.
+func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
+	running := []runtime.Pod{parseRunning(t, "b=running")}
+	for name, test := range map[string]struct {
+		then    func(w *harness)
+		running []runtime.Pod
+		want    string
+	}{
+		"the loop has ended":           {then: func(w *harness) { w.handlers.StopWaiting() }, want: syncloop.ErrStopped.Error()},
+		"it was removed":               {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }},
+		"it was removed, and it runs":  {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }, running: running, want: "syncloop: the pod runs, and was removed before it was ended"},
+		"it was evicted a second time": {then: func(w *harness) { w.evict("b"); w.handlers.HandleWaiting(t.Context()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness()
+			w.chain = append(w.chain, syncloop.AdmitPodCount(1))
+			for _, words := range [][]string{{"add", "a"}, {"work", "a"}, {"remove", "a"}, {"add", "b"}} {
+				w.command(t, words)
+			}
+			ended := podworkers.NewCompletion(nil)
+			assert.True(t, w.handlers.EvictWaiting("b", syncloop.WaitingEviction{Reason: "Evicted", Ended: ended}))
+			w.running = test.running
+			assert.NoError(t, ended.Err())
+			test.then(w)
+			select {
+			case <-ended.Done():
+			default:
+				t.Fatal("it is not resolved")
+			}
+			if test.want == "" {
+				assert.NoError(t, ended.Err())
+			} else {
+				assert.EqualError(t, ended.Err(), test.want)
+			}
+		})
+	}
+}
