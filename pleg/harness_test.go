@@ -244,7 +244,7 @@ type simulation struct {
 	harness *harness
 	pleg    *pleg.PLEG
 	ctx     *executor.Context
-	sub     *pleg.Subscription
+	sub     pleg.Subscription
 	ran     bool
 	err     error
 }

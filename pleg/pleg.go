@@ -52,7 +52,7 @@ type Generator interface {
 	// so far. wake, if not nil, is called when the view turns from empty to
 	// non-empty, by the goroutine that found the change, with no lock held, and perhaps
 	// before Subscribe returns; it must not block.
-	Subscribe(wake func()) *Subscription
+	Subscribe(wake func()) Subscription
 	// Get returns what is cached of a pod, at once. The status is never nil
 	// and only to be read; that of an unknown pod has its UID and nothing
 	// else. An error means that the newest inspection failed: the status is
@@ -155,7 +155,7 @@ type PLEG struct {
 		table  table
 		state  state
 		rhythm rhythm
-		subs   []*Subscription // replaced, never changed
+		subs   []*subscription // replaced, never changed
 	}
 }
 

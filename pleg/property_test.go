@@ -24,7 +24,7 @@ type history struct {
 	gone    map[types.UID]int32 // the last version in which a pod was empty
 	latest  map[types.UID]int32 // the newest version that Get has shown
 	replica map[types.UID]string
-	sub     *pleg.Subscription
+	sub     pleg.Subscription
 }
 
 var uids = []types.UID{"a", "b", "c", "d"}

@@ -49,17 +49,28 @@ type Change struct {
 	Events Events
 }
 
-// Subscription is one consumer's view of what has changed. It holds each
-// changed pod once, so it cannot overflow, and nothing waits for its consumer.
-type Subscription struct {
+// Subscription is one consumer's view of what has changed. It holds each changed pod
+// once, so it cannot overflow, and nobody waits for its consumer.
+type Subscription interface {
+	// TakeAll appends to buf all pods that have changed since the last call, in the
+	// order in which they changed first, and returns it. One consumer calls it, at any
+	// time, and it never blocks; the newest status of each pod is with Get.
+	TakeAll(buf []Change) []Change
+	// Close ends the subscription. It is called once. A change that is being delivered
+	// may still wake the consumer once; what the subscription holds can still be taken.
+	Close()
+}
+
+// subscription is the one of a PLEG.
+type subscription struct {
 	p     *PLEG
 	dirty *dirty.Set[Events]
 	taken []dirty.Entry[Events]
 }
 
 // Subscribe implements Generator.
-func (p *PLEG) Subscribe(wake func()) *Subscription {
-	s := &Subscription{p: p, dirty: dirty.New(func(old, new Events) Events { return old | new }, wake)}
+func (p *PLEG) Subscribe(wake func()) Subscription {
+	s := &subscription{p: p, dirty: dirty.New(func(old, new Events) Events { return old | new }, wake)}
 	p.mu.Lock()
 	known := p.mu.table.known()
 	p.mu.subs = append(slices.Clone(p.mu.subs), s)
@@ -70,10 +81,8 @@ func (p *PLEG) Subscribe(wake func()) *Subscription {
 	return s
 }
 
-// TakeAll appends to buf all pods that have changed since the last TakeAll, in the
-// order in which they changed first, and returns it. One consumer calls it, at
-// any time; the newest status of each pod is with Get.
-func (s *Subscription) TakeAll(buf []Change) []Change {
+// TakeAll implements Subscription.
+func (s *subscription) TakeAll(buf []Change) []Change {
 	s.taken = s.dirty.TakeAll(s.taken)
 	for _, e := range s.taken {
 		buf = append(buf, Change{e.UID, e.Value})
@@ -81,12 +90,11 @@ func (s *Subscription) TakeAll(buf []Change) []Change {
 	return buf
 }
 
-// Close ends the subscription. A change that is being delivered may still
-// wake it once; what it holds can still be taken.
-func (s *Subscription) Close() {
+// Close implements Subscription.
+func (s *subscription) Close() {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.p.mu.subs = slices.DeleteFunc(slices.Clone(s.p.mu.subs), func(o *Subscription) bool { return o == s })
+	s.p.mu.subs = slices.DeleteFunc(slices.Clone(s.p.mu.subs), func(o *subscription) bool { return o == s })
 }
 
 // known is every pod of which something is known, in order of UID.

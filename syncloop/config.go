@@ -99,7 +99,7 @@ type Changes interface {
 	// Subscribe is called once, by New. It returns what has changed since, to be taken
 	// in each step and closed at the end of Run. wake is called when there is something
 	// to take; it never blocks.
-	Subscribe(wake func()) *pleg.Subscription
+	Subscribe(wake func()) pleg.Subscription
 }
 
 // ContainerReadiness stores what the probes of containers have found: a status.Store.

@@ -25,7 +25,7 @@ type Loop struct {
 	guard        *contain.Guard
 	executor     executor.Executor
 	wake         executor.Event
-	changes      *pleg.Subscription
+	changes      pleg.Subscription
 	syncRequests *dirty.Set[struct{}]
 	probes       probeResults
 	// onChange is the handler's method for what the runtime shows.
