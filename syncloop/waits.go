@@ -34,8 +34,8 @@ type WaitingHandler interface {
 	// housekeeping. It returns when it is to be called next even if nothing happens;
 	// false if that is never.
 	HandleWaiting(ctx context.Context) (next time.Time, timed bool)
-	// StopWaiting is called once, when Run has ended: whoever waits for the end of a pod
-	// that waits is told that it will not come.
+	// StopWaiting is called once, when Run has ended. It resolves, with ErrStopped, the
+	// handles of evictions that are not complete.
 	StopWaiting()
 }
 

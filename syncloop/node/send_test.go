@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podmanager/status/statustest"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -143,5 +145,28 @@ func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 		assert.Equal(t, []string{"ContainerCreating"}, slices.Compact(told.reasons))
 		require.NoError(t, n.stop())
 		assert.Equal(t, []string{"ContainerCreating", "CreateContainerError"}, slices.Compact(told.reasons))
+	})
+}
+
+// TestSink_KeepsTheContract: the sinks of these tests are held to what others are.
+func TestSink_KeepsTheContract(t *testing.T) {
+	statustest.RunSink(t, func(*testing.T) statustest.SinkUnderTest {
+		var (
+			mu     sync.Mutex
+			stored = make(map[types.UID]v1.PodStatus)
+		)
+		return statustest.SinkUnderTest{
+			Sink: sinkFunc(func(u status.Update) {
+				mu.Lock()
+				defer mu.Unlock()
+				stored[u.UID] = u.Status
+			}),
+			Read: func(uid types.UID) (v1.PodStatus, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				s, ok := stored[uid]
+				return s, ok
+			},
+		}
 	})
 }
