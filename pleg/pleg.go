@@ -74,7 +74,7 @@ type Generator interface {
 
 // Config is what New needs. The zero value of a field is its default.
 type Config struct {
-	// Runtime is observed: any runtime.PodLister. It must be given. A listing
+	// Runtime is observed. It must be given. A listing
 	// belongs to the PLEG once returned: the runtime does not change it any
 	// more, and returns another slice or the same one as it was. If Runtime
 	// is a runtime.EventSource too, Run listens to it.

@@ -11,8 +11,8 @@ import (
 
 // contain wraps whatever the workers call that others have written: a panic there
 // is the error of that call, or of that pod's sync, and of nothing else (I50).
-// The workers' asker is nil if the cache is none.
-func (c *Config) contain() (*contain.Guard, asker) {
+// The workers' RelistRequester is nil if the cache is none.
+func (c *Config) contain() (*contain.Guard, RelistRequester) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -20,8 +20,8 @@ func (c *Config) contain() (*contain.Guard, asker) {
 	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
 	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
 	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
-	var look asker
-	if inner, ok := c.Cache.(asker); ok {
+	var look RelistRequester
+	if inner, ok := c.Cache.(RelistRequester); ok {
 		look = guardedAsker{inner, g}
 	}
 	c.Cache = guardedCache{c.Cache, g}
@@ -49,7 +49,7 @@ func (c guardedCache) NewerThan(ctx context.Context, uid types.UID, mark uint64)
 
 // guardedAsker contains a cache that can be asked for an observation.
 type guardedAsker struct {
-	inner asker
+	inner RelistRequester
 	guard *contain.Guard
 }
 

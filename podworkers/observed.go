@@ -2,9 +2,11 @@ package podworkers
 
 import "k8s.io/apimachinery/pkg/types"
 
-// asker is a Config.Cache that can be asked to observe a pod soon, and until that
-// succeeds. A call of it does not block.
-type asker interface {
+// RelistRequester is a StatusCache that can be asked to observe a pod soon, and again
+// until that succeeds: a pleg.PLEG. A Config.Cache without this method is not asked.
+type RelistRequester interface {
+	// RequestRelist is called for each pod whose sync failed because the runtime could
+	// not be asked, concurrently, without a lock held. It must not block.
 	RequestRelist(uid types.UID)
 }
 

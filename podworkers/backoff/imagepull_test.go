@@ -2,7 +2,6 @@ package backoff_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
