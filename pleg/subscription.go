@@ -50,7 +50,7 @@ type Change struct {
 }
 
 // Subscription is one consumer's view of what has changed. It holds each changed pod
-// once, so it cannot overflow, and nobody waits for its consumer.
+// once, so it cannot overflow, and nothing waits for its consumer.
 type Subscription interface {
 	// TakeAll appends to buf all pods that have changed since the last call, in the
 	// order in which they changed first, and returns it. One consumer calls it, at any

@@ -19,7 +19,7 @@ type WaitingEviction struct {
 	// own grace.
 	GraceSeconds *int64
 	// Ended is resolved when nothing of the pod runs, or with an error if that cannot be
-	// known. Nil: nobody is told.
+	// known. Nil: the caller does not wait.
 	Ended *podworkers.Completion
 }
 
