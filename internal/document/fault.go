@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // MaxFaults bounds how many faults of one file are listed.
-const MaxFaults = 50
+const MaxFaults = plain.MaxFaults
 
 // Fault is one thing wrong in a file.
 type Fault struct {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // readJSON makes a value of every document of a JSON stream. JSON is read as
@@ -44,7 +46,7 @@ type jsonReader struct {
 }
 
 func (r *jsonReader) read(depth int) (*Value, error) {
-	token, err := r.dec.Token()
+	token, err := r.token()
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +92,14 @@ func (r *jsonReader) list(v *Value, depth int) error {
 		}
 		v.Items = append(v.Items, item)
 	}
-	_, err := r.dec.Token()
+	_, err := r.token()
 	return unexpectedEnd(err)
 }
 
 func (r *jsonReader) object(v *Value, depth int) error {
 	seen := map[string]int{}
 	for r.dec.More() {
-		key, err := r.dec.Token()
+		key, err := r.token()
 		if err != nil {
 			return unexpectedEnd(err)
 		}
@@ -113,21 +115,35 @@ func (r *jsonReader) object(v *Value, depth int) error {
 		seen[name] = line
 		v.Fields = append(v.Fields, Field{name, line, child})
 	}
-	_, err := r.dec.Token()
+	_, err := r.token()
 	return unexpectedEnd(err)
 }
 
 func (r *jsonReader) duplicate(name string, line, first int) {
 	if len(r.faults) <= MaxFaults {
-		reason := fmt.Sprintf("duplicate field %s (first on line %d)", Quote(name), first)
+		reason := fmt.Sprintf("duplicate field %s (first on line %d)", plain.Quote(name), first)
 		r.faults = append(r.faults, Fault{Line: line, Reason: reason, Syntax: true})
 	}
+}
+
+// errEnd is the end of the file within a document.
+var errEnd = errors.New("unexpected EOF")
+
+// token reads a token. A decoder over bytes in memory fails at the end, within a token,
+// or with an error of syntax.
+func (r *jsonReader) token() (json.Token, error) {
+	token, err := r.dec.Token()
+	var syntax *json.SyntaxError
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &syntax) {
+		return nil, errEnd
+	}
+	return token, err
 }
 
 // unexpectedEnd tells the end of the file within a document from the one after it.
 func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+		return errEnd
 	}
 	return err
 }
@@ -146,7 +162,7 @@ func (r *jsonReader) errorLine(err error) int {
 	if errors.As(err, &syntax) {
 		return r.lineAt(min(syntax.Offset, int64(len(r.data))))
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, errEnd) {
 		return r.lineAt(int64(len(r.data)))
 	}
 	return r.line

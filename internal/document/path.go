@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // Path leads from a document to one of its values. nil is the document. Making
@@ -40,9 +43,9 @@ func (p *Path) String() string {
 	case p == nil:
 		return ""
 	case p.key && plainKey.MatchString(p.name):
-		return p.parent.String() + "[" + Shorten(p.name) + "]"
+		return p.parent.String() + "[" + plain.Shorten(p.name) + "]"
 	case p.key:
-		return p.parent.String() + "[" + Quote(p.name) + "]"
+		return p.parent.String() + "[" + plain.Quote(p.name) + "]"
 	case p.name == "":
 		return p.parent.String() + "[" + strconv.Itoa(p.index) + "]"
 	case p.parent == nil:
@@ -97,4 +100,46 @@ func (p *Path) same(other *Path) bool {
 		}
 	}
 	return p == other
+}
+
+// Path is the path of a field, such as field.Error of apimachinery has it. A key that
+// somebody chose may hold any characters, so it has to be the last step.
+func (v *Value) Path(field string) *Path {
+	var p *Path
+	for at, rest := v, field; rest != ""; {
+		var next *Path
+		if rest[0] == '[' {
+			next, rest = at.subscript(p, rest)
+		} else {
+			rest = strings.TrimPrefix(rest, ".")
+			end := max(strings.IndexAny(rest+".", ".["), 0)
+			next, rest = p.Field(rest[:end]), rest[end:]
+		}
+		p, at = next, next.step(at)
+	}
+	return p
+}
+
+// subscript is the path beneath p of what begins with a bracket, and what is left of
+// that: a key of the object, an item of a list, or a key that the document lacks.
+func (v *Value) subscript(p *Path, s string) (next *Path, rest string) {
+	if v != nil && v.Kind == Object {
+		return p.Entry(strings.TrimSuffix(s[1:], "]")), ""
+	}
+	inner, rest, _ := strings.Cut(s[1:], "]")
+	if i, err := strconv.Atoi(inner); err == nil && i >= 0 {
+		return p.At(i), rest
+	}
+	return p.Entry(strings.TrimSuffix(s[1:], "]")), ""
+}
+
+// step is the value that the last step of a path leads to, or nil.
+func (p *Path) step(from *Value) *Value {
+	switch {
+	case p.name != "" || p.key:
+		return from.Get(p.name)
+	case from == nil || p.index >= len(from.Items):
+		return nil
+	}
+	return from.Items[p.index]
 }

@@ -272,7 +272,7 @@ func (s *schema) fieldsOf(t reflect.Type) map[string]reflect.Type {
 	known := make(map[string]reflect.Type, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := JSONName(f)
+		name := jsonName(f)
 		switch {
 		case name != "" && name != "-":
 			known[name] = f.Type
@@ -286,8 +286,8 @@ func (s *schema) fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// JSONName is the name of a struct's field in a document; empty if it has none.
-func JSONName(f reflect.StructField) string {
+// jsonName is the name of a struct's field in a document; empty if it has none.
+func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
 }

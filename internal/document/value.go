@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // Kind is what a value of a document is, in the words of JSON.
@@ -189,9 +191,9 @@ func appendPlain(to []byte, s string) []byte {
 func (v *Value) Show() string {
 	switch v.Kind {
 	case Boolean, Number:
-		return Shorten(v.Text)
+		return plain.Shorten(v.Text)
 	case Text:
-		return Quote(v.Text)
+		return plain.Quote(v.Text)
 	}
 	return v.Kind.String()
 }
@@ -205,29 +207,6 @@ func (v *Value) Describe() string {
 	return v.Kind.String()
 }
 
-// maxShown bounds what of a value is quoted: a name may be ten kilobytes.
-const maxShown = 64
-
-// Quote makes any text safe to show, and short.
-func Quote(s string) string {
-	if short := Shorten(s); short != s {
-		return strconv.Quote(strings.TrimSuffix(short, "...")) + "..."
-	}
-	return strconv.Quote(s)
-}
-
-// Shorten makes any text short.
-func Shorten(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "..."
-}
-
 // canonicalNumber writes a JSON number in one way whatever way it was written
 // in: integers in decimal, others in the shortest form.
 func canonicalNumber(literal string) (string, error) {
@@ -236,7 +215,7 @@ func canonicalNumber(literal string) (string, error) {
 	}
 	f, err := strconv.ParseFloat(literal, 64)
 	if err != nil {
-		return "", fmt.Errorf("%s is too large for a number", Shorten(literal))
+		return "", fmt.Errorf("%s is too large for a number", plain.Shorten(literal))
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64), nil
 }

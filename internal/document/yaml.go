@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // readYAML makes a value of every document of a YAML stream. Empty documents
@@ -149,7 +151,7 @@ func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, r.mergeable(key, child)...)
 		case seen[key.Value] > 0:
-			r.fault(key, "duplicate field %s (first on line %d)", Quote(key.Value), seen[key.Value])
+			r.fault(key, "duplicate field %s (first on line %d)", plain.Quote(key.Value), seen[key.Value])
 		default:
 			seen[key.Value] = key.Line
 			v.Fields = append(v.Fields, Field{key.Value, key.Line, child})
@@ -199,7 +201,7 @@ func (r *yamlReader) scalar(n *yaml.Node, v *Value) {
 			v.Kind, v.Text = Boolean, strconv.FormatBool(b)
 		}
 	default:
-		r.fault(n, "tag %s has no meaning in a manifest", Quote(tag))
+		r.fault(n, "tag %s has no meaning in a manifest", plain.Quote(tag))
 		v.bad = true
 	}
 }
@@ -208,7 +210,7 @@ func (r *yamlReader) scalar(n *yaml.Node, v *Value) {
 func (r *yamlReader) typed(n *yaml.Node, v *Value) {
 	var decoded any
 	if err := n.Decode(&decoded); err != nil {
-		r.fault(n, "%s is not %s", Quote(n.Value), strings.TrimPrefix(n.ShortTag(), "!!"))
+		r.fault(n, "%s is not %s", plain.Quote(n.Value), strings.TrimPrefix(n.ShortTag(), "!!"))
 		v.bad = true
 		return
 	}
@@ -218,7 +220,7 @@ func (r *yamlReader) typed(n *yaml.Node, v *Value) {
 		v.Kind, v.Text = Boolean, strconv.FormatBool(d)
 	case float64:
 		if math.IsNaN(d) || math.IsInf(d, 0) {
-			r.fault(n, "%s is not a number", Quote(n.Value))
+			r.fault(n, "%s is not a number", plain.Quote(n.Value))
 			v.Kind, v.bad = Null, true
 			return
 		}

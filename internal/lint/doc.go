@@ -50,6 +50,7 @@
 //	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
 //	              workqueue/workqueuetest
 //	              podworkers/podsync/volumestest
+//	              podmanager/source/sourcetest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
@@ -69,6 +70,13 @@
 //	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline
 //	              internal/podhash
 //	    passive   internal/document  internal/contain
+//	              syncloop/gc/policy  podmanager/source/internal/merge  podmanager/validation
+//	              podmanager/status/internal/reconcile  podmanager/status/internal/outbox
+//	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
+//	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
+//	              runtime/cri/internal/crilog
+//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline  internal/document
+//	    passive   internal/contain
 //	1a  types     runtime  internal
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock

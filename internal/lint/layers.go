@@ -130,7 +130,7 @@ func Podkeel() Codebase {
 			{"internal/resources", Pure, Layer1b},
 			{"internal/deadline", Pure, Layer1b},
 			{"internal/podhash", Pure, Layer1b},
-			{"internal/document", Passive, Layer1b},
+			{"internal/document", Pure, Layer1b},
 			{"internal/contain", Passive, Layer1b},
 			{"podworkers/backoff", Pure, Layer1b},
 
@@ -146,6 +146,7 @@ func Podkeel() Codebase {
 			{"syncloop/gc/policy", Pure, Layer1c},
 			{"podmanager/source/internal/merge", Pure, Layer1c},
 			{"podmanager/status/reconcile", Pure, Layer1c},
+			{"podmanager/validation", Pure, Layer1c},
 			{"podmanager/status/internal/outbox", Pure, Layer1c},
 			{"pleg/internal/diff", Pure, Layer1c},
 			{"runtime/cri/internal/convert", Pure, Layer1c},
@@ -189,6 +190,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/volumestest", Kit, Layer4},
 			{"runtime/runtimetest", Kit, Layer4},
 			{"workqueue/workqueuetest", Kit, Layer4},
+			{"podmanager/source/sourcetest", Kit, Layer4},
 
 			// The whole, from its rhythm to its simulation.
 			{"syncloop", Shell, Layer5a},

@@ -20,17 +20,34 @@ const heaviest = 90
 var tooHeavy = []string{"k8s.io/client-go", "k8s.io/cri-api", "google.golang.org/grpc", "github.com/prometheus", "go.etcd.io/bbolt", "github.com/fsnotify/fsnotify"}
 
 func TestWeight(t *testing.T) {
-	h := Podkeel()
+	compiled := compiledBy(t, core...)
+	t.Logf("the core compiles %d packages outside the standard library", len(compiled))
+	assert.Empty(t, weigh(compiled))
+}
+
+// compiledBy lists the packages outside the standard library that an importer of these
+// has to compile.
+func compiledBy(t *testing.T, dirs ...string) []string {
+	t.Helper()
 	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
-	for _, dir := range core {
-		args = append(args, h.Module+"/"+dir)
+	for _, dir := range dirs {
+		args = append(args, Podkeel().Module+"/"+dir)
 	}
 	out, err := exec.Command("go", args...).Output()
 	require.NoError(t, err)
 	compiled := strings.Fields(string(out))
-	require.Greater(t, len(compiled), len(core), "the go command listed nothing")
-	t.Logf("the core compiles %d packages outside the standard library", len(compiled))
-	assert.Empty(t, weigh(compiled))
+	require.Greater(t, len(compiled), len(dirs), "the go command listed nothing")
+	return compiled
+}
+
+// TestWeight_Node: an assembled node reads no files of people. What is left of YAML is
+// apimachinery's own (go.yaml.in/yaml/v2), which k8s.io/api brings along.
+func TestWeight_Node(t *testing.T) {
+	for _, p := range compiledBy(t, "syncloop/node") {
+		for _, files := range []string{"github.com/fsnotify/fsnotify", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", Podkeel().Module + "/internal/document"} {
+			assert.False(t, beneath(p, files), "a node brings along %s", p)
+		}
+	}
 }
 
 // weigh says what is wrong with a list of compiled packages.

@@ -6,7 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Source is one source of pods. Implement it to bring pods from anywhere.
+// Source is one source of pods. Implement it to bring pods from anywhere;
+// package sourcetest checks an implementation.
 type Source interface {
 	// Run hands over a snapshot as soon as it knows what it has, even if that
 	// is nothing, and a new one after every change, until ctx ends. It is

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -32,6 +32,6 @@ func admitValid() syncloop.PodAdmitHandler {
 // completed is a copy of a pod with what it leaves out.
 func completed(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
-	manifest.Default(pod)
+	validation.Default(pod)
 	return pod
 }

@@ -8,15 +8,18 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/source"
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // Apply makes this pod desired on the node, in place of an earlier one of its UID. The
 // pod is copied, and what it leaves out is filled in as the API server would, the node's
 // name included. It needs a UID and a name; the error, which is source.ErrInvalid, names
-// everything that is wrong with it, and nothing has changed then; ErrStopped says that
+// everything that is wrong with it (each fault is a *field.Error of apimachinery), and
+// nothing has changed then; ErrStopped says that
 // Run has ended. A pod with a deletion timestamp is no longer desired, but still shown
 // until it has ended. Apply never blocks, and may be called before Run and from
 // anywhere.
@@ -56,7 +59,7 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 		return pod, nil // The source says what is missing.
 	}
 	pod = pod.DeepCopy()
-	manifest.Default(pod)
+	validation.Default(pod)
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName = n.config.Name
 	}
@@ -66,12 +69,28 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// validate is the manifests' check, which is about pods that are not being
-// deleted.
+// invalidPod is everything that is wrong with a pod, as an error. It wraps each
+// *field.Error.
+type invalidPod field.ErrorList
+
+// validate is nil for a pod that can be run.
 func validate(pod *v1.Pod) error {
-	living := *pod
-	living.DeletionTimestamp = nil
-	return manifest.Validate(&living)
+	if errs := validation.Validate(pod); len(errs) > 0 {
+		return invalidPod(errs)
+	}
+	return nil
+}
+
+// Error has a line for each fault.
+func (e invalidPod) Error() string { return plain.Fields(field.ErrorList(e)) }
+
+// Unwrap makes errors.As find the first *field.Error.
+func (e invalidPod) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, err := range e {
+		errs[i] = err
+	}
+	return errs
 }
 
 // Delete removes the pod of this UID from the desired pods: it is ended with its grace, and

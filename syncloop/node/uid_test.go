@@ -13,7 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/poduid"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
@@ -48,9 +48,9 @@ func TestUID_OneRuleEverywhere(t *testing.T) {
 		require.NoError(t, err)
 		_, made := dir.TerminationLog(p, "c", 0)
 		completed := p.DeepCopy()
-		manifest.Default(completed)
+		validation.Default(completed)
 		for taker, err := range map[string]error{
-			"Set": n.Apply(p), "a manifest": manifest.Validate(completed), "SetUp of volumes": dir.SetUp(t.Context(), p), "TerminationLog": made,
+			"Set": n.Apply(p), "a manifest": validation.Validate(completed).ToAggregate(), "SetUp of volumes": dir.SetUp(t.Context(), p), "TerminationLog": made,
 			"SetUp of logs": logs.SetUp(ref), "checkpoint": ends.Save(p, &v1.PodStatus{Phase: v1.PodFailed}),
 		} {
 			assert.Equal(t, poduid.Valid(uid), err == nil, "%s: %q: %v", taker, uid, err)

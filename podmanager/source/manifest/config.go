@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // ErrConfig is what every fault of a Config is.
@@ -66,8 +67,8 @@ func (c *Config) complete() error {
 	c.NodeName = strings.ToLower(c.NodeName)
 	if c.NodeName == "" {
 		fault("NodeName is empty")
-	} else if len(dnsSubdomain.complaints(c.NodeName)) > 0 {
-		fault("NodeName %s: expected %s", document.Quote(c.NodeName), dnsSubdomain.expected)
+	} else if len(k8svalidation.IsDNS1123Subdomain(c.NodeName)) > 0 {
+		fault("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(c.NodeName))
 	}
 	if err := c.completePath(); err != nil {
 		fault("%v", err)
@@ -80,16 +81,22 @@ func (c *Config) complete() error {
 		if *d.value < 0 {
 			fault("%s is negative", d.name)
 		}
-		orDefault(d.value, d.usual)
+		if *d.value == 0 {
+			*d.value = d.usual
+		}
 	}
 	if c.MaxFiles < 0 {
 		fault("MaxFiles is negative")
 	}
-	orDefault(&c.MaxFiles, 10_000)
+	if c.MaxFiles == 0 {
+		c.MaxFiles = 10_000
+	}
 	if c.MaxMemory < 0 {
 		fault("MaxMemory is negative")
 	}
-	orDefault(&c.MaxMemory, 256<<20)
+	if c.MaxMemory == 0 {
+		c.MaxMemory = 256 << 20
+	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
@@ -109,7 +116,7 @@ func (c *Config) completePath() error {
 	if c.FS != nil {
 		c.Path = path.Clean(filepath.ToSlash(c.Path))
 		if !fs.ValidPath(c.Path) {
-			return fmt.Errorf("Path %s is not a path in an fs.FS", document.Quote(c.Path))
+			return fmt.Errorf("Path %s is not a path in an fs.FS", plain.Quote(c.Path))
 		}
 		return nil
 	}

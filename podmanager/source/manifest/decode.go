@@ -1,14 +1,16 @@
 package manifest
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // MaxFileSize is the most a manifest file may hold, in bytes: 10 MiB, as in the
@@ -19,8 +21,8 @@ const MaxFileSize = 10 << 20
 const maxMemory = 32 << 20
 
 // Decode reads all pods of a manifest: YAML or JSON, any number of documents,
-// each a Pod, a PodList or a List of pods. They get the defaults of [Default]
-// and are checked by [Validate]. One fault rejects everything, and the error is
+// each a Pod, a PodList or a List of pods. They get the defaults of
+// [validation.Default] and are checked by [validation.Validate]. One fault rejects everything, and the error is
 // [Faults] with all of them, or ErrEmpty if there is no document. It keeps
 // nothing and may be called from anywhere, also without a Source. The size and number
 // of files are bounded by a Source only.
@@ -34,8 +36,8 @@ func Decode(data []byte) ([]*v1.Pod, error) {
 		if len(faults) >= maxListed {
 			break // Nobody reads more.
 		}
-		Default(d.pod)
-		faults = faults.and(d.located(validate(d.pod)))
+		validation.Default(d.pod)
+		faults = faults.and(d.located(d.validate()))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -163,61 +165,42 @@ func podOf(file *document.File, doc *document.Value, typed bool) ([]written, Fau
 // nameOf is the name of a pod as it is written, if that is text.
 func nameOf(doc *document.Value) string {
 	if name := doc.Get("metadata").Get("name"); name != nil && name.Kind == document.Text {
-		return document.Shorten(name.Text)
+		return plain.Shorten(name.Text)
 	}
 	return ""
 }
 
-// located turns what a check of the pod found into faults with lines. What was
-// found only because something else is a fault is left out.
-func (d written) located(found []finding) Faults {
-	faults := make(Faults, 0, min(len(found), maxListed))
-	for _, f := range found {
-		if f.follows(d.missing) {
+// validate checks the pod, as far as it could be read.
+func (d written) validate() field.ErrorList {
+	unread := make([]string, 0, len(d.missing))
+	for _, m := range d.missing {
+		unread = append(unread, m.String())
+	}
+	errs := validation.ValidatePartial(d.pod, unread)
+	if d.pod.DeletionTimestamp != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "deletionTimestamp"), "expected none, since a pod of a manifest ends when the manifest goes"))
+	}
+	return errs
+}
+
+// located turns the errors of a pod into faults with lines. What was found only
+// because something else is a fault is left out.
+func (d written) located(errs field.ErrorList) Faults {
+	var faults Faults
+	for _, e := range errs {
+		at := d.raw.Path(e.Field)
+		if slices.ContainsFunc(d.missing, func(m *document.Path) bool { return at.Within(m) || m.Within(at) }) {
 			continue
 		}
-		if len(faults) == maxListed {
+		if len(faults) >= maxListed {
 			break // Nobody reads as many.
 		}
 		faults = append(faults, Fault{
-			Line: f.at.Line(d.raw), Pod: document.Shorten(d.pod.Name), Field: f.at.String(), Reason: f.reason,
+			Line: at.Line(d.raw), Pod: plain.Shorten(d.pod.Name), Field: at.String(), Reason: plain.Reason(e),
 		})
 	}
 	return faults
 }
 
-// finding is something wrong with a pod, before it is known where that is in
-// the file.
-type finding struct {
-	at     *document.Path
-	reason string
-	needs  []*document.Path // other values that it was judged by
-}
-
-// follows reports that the finding could be one only because of what is missing.
-func (f *finding) follows(missing []*document.Path) bool {
-	for _, m := range missing {
-		if f.at.Within(m) || m.Within(f.at) || slices.ContainsFunc(f.needs, m.Within) {
-			return true
-		}
-	}
-	return false
-}
-
 // maxListed bounds what is gathered of one pod or list, far above what is shown.
 const maxListed = 1000
-
-// findings gathers what is wrong.
-type findings []finding
-
-// add adds a finding that was judged by the value at a path, and by those of needs.
-func (f *findings) add(at *document.Path, format string, args ...any) {
-	f.addFor(nil, at, format, args...)
-}
-
-// addFor is add for what was judged by other values too.
-func (f *findings) addFor(needs []*document.Path, at *document.Path, format string, args ...any) {
-	if len(*f) < maxListed {
-		*f = append(*f, finding{at, fmt.Sprintf(format, args...), needs})
-	}
-}

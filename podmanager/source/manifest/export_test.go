@@ -3,11 +3,13 @@ package manifest
 import (
 	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // Load is how the source reads a file: Decode, and then some.
 func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
-	pods, _, err := load(data, node, path, objects)
+	pods, _, err := load(data, node, path, validation.Available{ConfigMaps: objects, Secrets: objects})
 	return pods, err
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // file is what is known of one manifest file.
@@ -46,7 +48,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 		return nil
 	}
 	f.known, f.need = version, 0
-	pods, memory, err := load(data, c.NodeName, f.path, c.Objects)
+	pods, memory, err := load(data, c.NodeName, f.path, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && memory > room {
 		f.need = memory
 		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // FuzzLoad: whatever a file holds, it is either pods that keep the rules or an
@@ -36,8 +37,8 @@ func FuzzLoad(f *testing.F) {
 					t.Fatalf("%q leads somewhere", s)
 				}
 			}
-			if err := manifest.Validate(pod); err != nil {
-				t.Fatalf("a pod that breaks the rules: %v", err)
+			if errs := validation.Validate(pod); len(errs) > 0 {
+				t.Fatalf("a pod that breaks the rules: %v", errs)
 			}
 		}
 	})

@@ -3,21 +3,22 @@ package manifest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/podkeel/podkeel/internal/document"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // maxName is the longest name of a pod: it is a file name, and a DNS name.
 const maxName = 253
 
 // load reads a manifest file as the static pods of a node, and says what they take
-// in memory. path is part of their identity; objects says that they may refer to
-// config maps and secrets.
-func load(data []byte, node, path string, objects bool) ([]*v1.Pod, int64, error) {
+// in memory. path is part of their identity; have is what they may refer to.
+func load(data []byte, node, path string, have validation.Available) ([]*v1.Pod, int64, error) {
 	docs, memory, faults, err := decode(data)
 	if err != nil {
 		return nil, memory, err
@@ -28,13 +29,12 @@ func load(data []byte, node, path string, objects bool) ([]*v1.Pod, int64, error
 		if len(faults) >= maxListed {
 			break // Nobody reads more.
 		}
-		Default(d.pod)
-		found := validate(d.pod)
-		found = append(found, references(d.pod, objects)...)
+		validation.Default(d.pod)
+		errs := append(d.validate(), validation.References(d.pod, have)...)
 		if full := len(d.pod.Name) + 1 + len(node); full > maxName && len(d.pod.Name) <= maxName {
-			found.add((*document.Path)(nil).Fields("metadata", "name"), "%s: %d characters with the node's name: expected at most %d", document.Quote(d.pod.Name), full, maxName)
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}
-		faults = faults.and(d.located(append(found, distinct.check(d)...)))
+		faults = faults.and(d.located(append(errs, distinct.check(d)...)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -82,21 +82,25 @@ type sameness struct {
 }
 
 // check adds a document to those known, or says which one it repeats.
-func (s *sameness) check(d written) (f findings) {
+func (s *sameness) check(d written) (errs field.ErrorList) {
 	if s.names == nil {
 		s.names, s.uids = map[types.NamespacedName]int{}, map[types.UID]int{}
 	}
-	meta := (*document.Path)(nil).Field("metadata")
+	repeats := func(name string, value any, line int, what string) {
+		err := field.Duplicate(field.NewPath("metadata", name), value)
+		err.Detail = fmt.Sprintf("the pod on line %d has the same %s", line, what)
+		errs = append(errs, err)
+	}
 	name := types.NamespacedName{Namespace: d.pod.Namespace, Name: d.pod.Name}
 	if line, ok := s.names[name]; ok {
-		f.add(meta.Field("name"), "%s: the pod on line %d has the same name", document.Quote(d.pod.Name), line)
+		repeats("name", d.pod.Name, line, "name")
 	} else {
 		s.names[name] = d.raw.Line
 	}
 	if line, ok := s.uids[d.pod.UID]; ok && d.pod.UID != "" {
-		f.add(meta.Field("uid"), "%s: the pod on line %d has the same UID", document.Quote(string(d.pod.UID)), line)
+		repeats("uid", string(d.pod.UID), line, "UID")
 	} else {
 		s.uids[d.pod.UID] = d.raw.Line
 	}
-	return f
+	return errs
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -32,4 +35,9 @@ func impure(s state, c chan int) {
 	_ = time.Since(s.since)
 	fmt.Println("hello")
 	_ = fmt.Sprint("this is computation")
+	_, _ = netip.ParseAddr("127.0.0.1") // So is this,
+	_ = io.EOF                          // and this is a value.
+	_ = io.Discard
+	_ = net.IPv4len
+	_ = fs.ErrExist
 }

@@ -1,12 +1,11 @@
-package manifest
+package validation
 
 import (
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/document"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // What a pod can tell its own containers: the fields that an environment
@@ -21,12 +20,12 @@ var (
 )
 
 // fieldRef wants a field that can be told in one of the two ways.
-func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *document.Path, allowed []string) {
+func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *field.Path, allowed []string) {
 	if ref == nil {
 		return
 	}
 	if ref.APIVersion != "v1" {
-		f.add(at.Field("apiVersion"), "%s: expected v1", document.Quote(ref.APIVersion))
+		f.unsupported(at.Child("apiVersion"), ref.APIVersion, "expected v1")
 	}
 	name, rest, keyed := strings.Cut(ref.FieldPath, "['")
 	if keyed {
@@ -37,20 +36,20 @@ func (f *findings) fieldRef(ref *v1.ObjectFieldSelector, at *document.Path, allo
 	} else if slices.Contains(allowed, ref.FieldPath) {
 		return
 	}
-	f.add(at.Field("fieldPath"), "%s: expected one of %s, metadata.labels['key'], metadata.annotations['key']",
-		document.Quote(ref.FieldPath), strings.Join(allowed, ", "))
+	f.unsupported(at.Child("fieldPath"), ref.FieldPath, "expected one of %s, metadata.labels['key'], metadata.annotations['key']",
+		strings.Join(allowed, ", "))
 }
 
 // resourceFields are the resources that can be told, as limits and requests.
 var resourceFields = []string{"cpu", "memory", "ephemeral-storage"}
 
-func (f *findings) resourceFieldRef(ref *v1.ResourceFieldSelector, at *document.Path) {
+func (f *findings) resourceFieldRef(ref *v1.ResourceFieldSelector, at *field.Path) {
 	if ref == nil {
 		return
 	}
 	kind, name, _ := strings.Cut(ref.Resource, ".")
 	if kind != "limits" && kind != "requests" || !slices.Contains(resourceFields, name) && !hugePages(v1.ResourceName(name)) {
-		f.add(at.Field("resource"), "%s: expected limits. or requests. and one of %s, hugepages-...",
-			document.Quote(ref.Resource), strings.Join(resourceFields, ", "))
+		f.unsupported(at.Child("resource"), ref.Resource, "expected limits. or requests. and one of %s, hugepages-...",
+			strings.Join(resourceFields, ", "))
 	}
 }

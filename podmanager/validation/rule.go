@@ -1,9 +1,8 @@
-package manifest
+package validation
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/podkeel/podkeel/internal/document"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // rule is what a name of some kind has to be: the test is the library's, the
@@ -31,17 +30,17 @@ var (
 )
 
 // named wants a name that keeps a rule.
-func (f *findings) named(at *document.Path, name string, r rule) {
+func (f *findings) named(at *field.Path, name string, r rule) {
 	if name == "" {
-		f.add(at, "missing: expected a name")
+		f.required(at, "expected a name")
 		return
 	}
 	f.keeps(at, name, r)
 }
 
 // keeps wants a text that keeps a rule.
-func (f *findings) keeps(at *document.Path, s string, r rule) {
+func (f *findings) keeps(at *field.Path, s string, r rule) {
 	if len(r.complaints(s)) > 0 {
-		f.add(at, "%s: expected %s", document.Quote(s), r.expected)
+		f.invalid(at, s, "expected %s", r.expected)
 	}
 }
