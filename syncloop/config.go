@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/pleg"
-	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager"
 )
 
 // Constants of the kubelet's loop.
@@ -77,7 +77,7 @@ type Hooks struct {
 type Updates interface {
 	// TakeAll returns all updates since the last call, in order, and forgets them. It is
 	// called at the beginning of each step, by one goroutine, and must not block.
-	TakeAll() []source.PodUpdate
+	TakeAll() []podmanager.PodUpdate
 	// SetWake is called once, by New, before Run and Step. From then on the
 	// implementation calls wake after each update, and whenever a source has become
 	// complete although nothing has changed. wake never blocks and may be called by

@@ -38,10 +38,10 @@ func (p printer) HandlePodReconcile(context.Context, []*v1.Pod) {}
 func (p printer) HandlePodCleanups(context.Context) error       { return nil }
 
 // desire hands over one batch of updates; a source.Mux hands over many.
-type desire struct{ updates []source.PodUpdate }
+type desire struct{ updates []podmanager.PodUpdate }
 
 func (d *desire) SetWake(func()) {}
-func (d *desire) TakeAll() []source.PodUpdate {
+func (d *desire) TakeAll() []podmanager.PodUpdate {
 	taken := d.updates
 	d.updates = nil
 	return taken
@@ -55,7 +55,7 @@ func ExampleNew() {
 	web := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1", Name: "web", Namespace: "default"}}
 	loop, err := syncloop.New(syncloop.Config{
 		Handler: printer{desired},
-		Updates: &desire{[]source.PodUpdate{{Op: source.ADD, Source: "api", Pods: []*v1.Pod{web}}}},
+		Updates: &desire{[]podmanager.PodUpdate{{Op: podmanager.ADD, Source: "api", Pods: []*v1.Pod{web}}}},
 		Desired: desired,
 		Changes: observed,
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/internal/dirty"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
-	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager"
 )
 
 // Loop is the node's heartbeat: it waits until there is something to do and
@@ -261,24 +261,24 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 // desire hands changes of the desired state to their handlers (SL-7): what goes makes room
 // first; then all that comes, from whichever source, as one, so that it does
 // not matter which of them is heard first; then the rest in its order.
-func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
+func (l *Loop) desire(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.deadlines(updates)
 	for _, u := range updates {
 		switch u.Op {
-		case source.REMOVE:
+		case podmanager.REMOVE:
 			l.handle(ctx, "HandlePodRemoves", l.config.Handler.HandlePodRemoves, u.Pods)
-		case source.ADD:
+		case podmanager.ADD:
 			added = append(added, u.Pods...)
 		}
 	}
 	l.handle(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
 	for _, u := range updates {
 		switch u.Op {
-		case source.REMOVE, source.ADD:
-		case source.UPDATE, source.DELETE:
+		case podmanager.REMOVE, podmanager.ADD:
+		case podmanager.UPDATE, podmanager.DELETE:
 			l.handle(ctx, "HandlePodUpdates", l.config.Handler.HandlePodUpdates, u.Pods)
-		case source.RECONCILE:
+		case podmanager.RECONCILE:
 			l.handle(ctx, "HandlePodReconcile", l.config.Handler.HandlePodReconcile, u.Pods)
 		default:
 			l.config.Log.Error("a source sent an operation that the loop does not take", "source", u.Source, "op", u.Op)
@@ -287,7 +287,7 @@ func (l *Loop) desire(ctx context.Context, updates []source.PodUpdate) {
 }
 
 // deadlines notes that they may have changed, as the handlers know by now.
-func (l *Loop) deadlines(updates []source.PodUpdate) {
+func (l *Loop) deadlines(updates []podmanager.PodUpdate) {
 	if l.config.Deadlines == nil {
 		return
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
@@ -149,12 +148,12 @@ type stream struct {
 	bench *bench
 	mu    sync.Mutex
 	wake  func()
-	next  []source.PodUpdate
+	next  []podmanager.PodUpdate
 }
 
 func (s *stream) SetWake(wake func()) { s.wake = wake }
 
-func (s *stream) TakeAll() []source.PodUpdate {
+func (s *stream) TakeAll() []podmanager.PodUpdate {
 	s.bench.mu.Lock()
 	s.bench.mu.steps++
 	s.bench.mu.Unlock()
@@ -166,15 +165,15 @@ func (s *stream) TakeAll() []source.PodUpdate {
 }
 
 // bring is what a source says; with nothing it only speaks.
-func (s *stream) bring(updates ...source.PodUpdate) {
+func (s *stream) bring(updates ...podmanager.PodUpdate) {
 	s.mu.Lock()
 	s.next = append(s.next, updates...)
 	s.mu.Unlock()
 	s.wake()
 }
 
-func update(op source.PodOperation, uids ...types.UID) source.PodUpdate {
-	u := source.PodUpdate{Op: op, Source: "api"}
+func update(op podmanager.PodOperation, uids ...types.UID) podmanager.PodUpdate {
+	u := podmanager.PodUpdate{Op: op, Source: "api"}
 	for _, uid := range uids {
 		u.Pods = append(u.Pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
@@ -285,8 +284,8 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b.relist(t)
 	b.at(10)
 	b.stream.bring(
-		update(source.REMOVE, "a"), update(source.ADD, "b", "c"), update(source.UPDATE, "d"), update(source.DELETE, "e"),
-		update(source.RECONCILE, "f"), update(source.SET, "g"), update(source.ADD),
+		update(podmanager.REMOVE, "a"), update(podmanager.ADD, "b", "c"), update(podmanager.UPDATE, "d"), update(podmanager.DELETE, "e"),
+		update(podmanager.RECONCILE, "f"), update(podmanager.SET, "g"), update(podmanager.ADD),
 	)
 	b.at(11)
 	next, timed := b.loop.Step(b.ctx)
@@ -419,7 +418,7 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	b.transcript()
 	b.on("additions", func() error { panic("oh") })
 	b.on("syncs", func() error { panic("oh") })
-	b.stream.bring(update(source.ADD, "a"), update(source.UPDATE, "a"))
+	b.stream.bring(update(podmanager.ADD, "a"), update(podmanager.UPDATE, "a"))
 	b.RunUntilIdle()
 	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.transcript())
 	b.at(20)
@@ -441,7 +440,7 @@ func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b.on("syncs", func() error {
 		b.loop.RequestSync("b")
 		b.loop.Probed(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
-		b.stream.bring(update(source.ADD, "d"))
+		b.stream.bring(update(podmanager.ADD, "d"))
 		return nil
 	})
 	b.on("cleanups", func() error {
@@ -468,7 +467,7 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	assert.Equal(t, 2, idle)
 	b.at(3660)
 	assert.Equal(t, idle, b.steps(), "an hour of nothing")
-	b.stream.bring(update(source.ADD, "a"))
+	b.stream.bring(update(podmanager.ADD, "a"))
 	b.at(3720)
 	assert.Equal(t, idle+2, b.steps())
 	b.machine.shows("a=running")
@@ -634,7 +633,7 @@ func TestRun_I35_WaitsForFirstSnapshots(t *testing.T) {
 				_ = b.process.Sleep(b.ctx, 500*time.Millisecond)
 				b.loop.RequestHousekeeping()
 			})
-			b.stream.bring(update(source.ADD, "a"))
+			b.stream.bring(update(podmanager.ADD, "a"))
 			b.run()
 			b.at(5)
 			assert.Equal(t, fmt.Sprintf("%.1f additions [a]", wait.begun), b.transcript()[0])

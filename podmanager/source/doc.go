@@ -1,7 +1,7 @@
 // Package source merges any number of sources of pods into one stream of typed changes. A
 // source (a directory, a URL, an API server, a host program) delivers the full list of its
-// pods. The [Mux] computes what that means for the consumer: [ADD], [UPDATE], [DELETE],
-// [REMOVE], [RECONCILE].
+// pods. The [Mux] computes what that means for the consumer, as [podmanager.PodUpdate]s: ADD,
+// UPDATE, DELETE, REMOVE, RECONCILE.
 //
 // The Mux has no queue. Per source it keeps the snapshot that the consumer has read and the
 // newest one; [Mux.TakeAll] returns their difference. A slow consumer costs memory for the

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
@@ -113,7 +114,7 @@ func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
 		has := map[string]bool{}
 		for _, u := range m.TakeAll() {
 			for _, p := range u.Pods {
-				has[p.Name] = u.Op != source.REMOVE
+				has[p.Name] = u.Op != podmanager.REMOVE
 			}
 		}
 		assert.Len(t, has, 25)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
@@ -68,7 +69,7 @@ func (m *Mux) wake() {
 // DELETE, RECONCILE. It never blocks, and returns nil if nothing is new. It is
 // called by the one consumer, after a wake or whenever it likes, and makes the
 // sources concerned count as seen.
-func (m *Mux) TakeAll() []PodUpdate {
+func (m *Mux) TakeAll() []podmanager.PodUpdate {
 	updates, rejected := m.take()
 	for _, r := range rejected {
 		m.reject(r)
@@ -82,7 +83,7 @@ type rejection struct {
 	merge.Rejected
 }
 
-func (m *Mux) take() (updates []PodUpdate, rejected []rejection) {
+func (m *Mux) take() (updates []podmanager.PodUpdate, rejected []rejection) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	for _, in := range m.inboxes {
@@ -96,15 +97,15 @@ func (m *Mux) take() (updates []PodUpdate, rejected []rejection) {
 }
 
 // appendUpdates puts changes in the order of delivery (CF-3).
-func appendUpdates(to []PodUpdate, source string, c merge.Changes) []PodUpdate {
-	for _, u := range [...]PodUpdate{
-		{c.Remove, REMOVE, source},
-		{c.Add, ADD, source},
-		{c.Update, UPDATE, source},
-		{c.Delete, DELETE, source},
-		{c.Reconcile, RECONCILE, source},
+func appendUpdates(to []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
+	for _, u := range [...]podmanager.PodUpdate{
+		{Pods: c.Remove, Op: podmanager.REMOVE, Source: source},
+		{Pods: c.Add, Op: podmanager.ADD, Source: source},
+		{Pods: c.Update, Op: podmanager.UPDATE, Source: source},
+		{Pods: c.Delete, Op: podmanager.DELETE, Source: source},
+		{Pods: c.Reconcile, Op: podmanager.RECONCILE, Source: source},
 	} {
-		if len(u.Pods) > 0 || u.Op == ADD && c.First {
+		if len(u.Pods) > 0 || u.Op == podmanager.ADD && c.First {
 			to = append(to, u)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
@@ -42,7 +43,7 @@ func pod(uid, name, image string) *v1.Pod {
 }
 
 // told prints updates as text.
-func told(updates []source.PodUpdate) []string {
+func told(updates []podmanager.PodUpdate) []string {
 	var out []string
 	for _, u := range updates {
 		line := u.Source + " " + u.Op.String()
