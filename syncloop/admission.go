@@ -9,7 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // PodAdmitHandler decides whether a pod may run on this node. It is called on
@@ -76,7 +76,7 @@ func (a PodAdmitAttributes) taken() sums {
 	if a.sums != nil {
 		return a.sums
 	}
-	sum := new(usage.Sums)
+	sum := new(admission.Sums)
 	for i, pod := range a.OtherPods {
 		if pod == nil {
 			pod = &v1.Pod{} // It counts all the same.
@@ -89,15 +89,15 @@ func (a PodAdmitAttributes) taken() sums {
 }
 
 // usageOf is what a pod takes by its spec.
-func usageOf(pod *v1.Pod) usage.Item {
-	item := usage.Of(pod)
+func usageOf(pod *v1.Pod) admission.Item {
+	item := admission.ItemOf(pod)
 	item.Static = podmanager.IsStaticPod(pod)
 	item.Source = pod.Annotations[podmanager.ConfigSourceAnnotation]
 	return item
 }
 
 // sums are those of pods that stay, and of pods that are ending.
-type sums []*usage.Sums
+type sums []*admission.Sums
 
 func (s sums) count() (n int) {
 	for _, sum := range s {
@@ -113,16 +113,16 @@ func (s sums) requested(name v1.ResourceName) (total resource.Quantity) {
 	return total
 }
 
-func (s sums) holder(port resources.HostPort) (usage.Item, bool) {
+func (s sums) holder(port resources.HostPort) (admission.Item, bool) {
 	for _, sum := range s {
 		if item, taken := sum.Holder(port); taken {
 			return item, true
 		}
 	}
-	return usage.Item{}, false
+	return admission.Item{}, false
 }
 
-func (s sums) named(namespace, name string) (items []usage.Item) {
+func (s sums) named(namespace, name string) (items []admission.Item) {
 	for _, sum := range s {
 		items = append(items, sum.Named(namespace, name)...)
 	}

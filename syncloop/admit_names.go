@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // AdmitNames refuses a static pod that has the full name of an active pod that
@@ -29,7 +29,7 @@ func AdmitNames() PodAdmitHandler {
 // reasonName is that of a refusal because of a full name.
 const reasonName = "NameConflict"
 
-func sourceOf(item usage.Item) string {
+func sourceOf(item admission.Item) string {
 	if item.Source == "" {
 		return "unknown source"
 	}

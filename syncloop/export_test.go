@@ -8,13 +8,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // Sums are what the pods of the node take, as the handlers keep it and as it is when
 // all of it is added up anew. ran is how each pod was before it began to end.
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
-	var staying, ending usage.Sums
+	var staying, ending admission.Sums
 	for _, pod := range h.config.Manager.GetPods() {
 		if h.places.admissionQueue.Waiting(pod.UID) || h.stays(pod, h.config.Workers.View(pod.UID)) {
 			staying.Put(usageOf(pod))
@@ -29,14 +29,14 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	return text(h.places.admissionQueue.Staying()) + " | " + text(h.places.admissionQueue.Ending()), text(&staying) + " | " + text(&ending)
 }
 
-func text(s *usage.Sums) string {
+func text(s *admission.Sums) string {
 	var uids []string
 	for _, uid := range s.UIDs() {
 		uids = append(uids, string(uid))
 	}
 	slices.Sort(uids)
 	cpu := s.Requested(v1.ResourceCPU)
-	_, port := s.Holder(usage.Of(withPort(80)).Ports[0])
+	_, port := s.Holder(admission.ItemOf(withPort(80)).Ports[0])
 	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
 }
 

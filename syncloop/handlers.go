@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/orphans"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // HandlersConfig is what Handlers need. Manager, Workers, Status, Runtime and
@@ -152,7 +152,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter),
 	}
 	h.places = newPlaces(func() { h.wake() })
-	h.leftovers.graces, h.leftovers.alone = orphans.New(config.OrphanGrace), make(map[types.UID]time.Time)
+	h.leftovers.graces, h.leftovers.alone = admission.NewGraces(config.OrphanGrace), make(map[types.UID]time.Time)
 	return h, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/orphans"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // DefaultOrphanGrace is how long a pod is left alone that an agent before this one has
@@ -22,7 +22,7 @@ const ReasonNotDesired = "NotDesired"
 // leftovers are what an agent before this one has left, as long as its pods may only
 // be late.
 type leftovers struct {
-	graces orphans.Graces
+	graces admission.Graces
 	// alone are the pods that run and are left alone, with the end of that.
 	alone map[types.UID]time.Time
 	// over: nothing is left alone any more. It is read from anywhere.
@@ -127,7 +127,7 @@ func earlier(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, boo
 // inTheWay: another pod needs the orphan's name or a host port, or the node takes no
 // pods any more and ends those that it has.
 func (h *Handlers) inTheWay(pod *runtime.Pod) bool {
-	return h.config.Closed() || orphans.Claimed(itemOf(pod), h.places.admissionQueue.Staying())
+	return h.config.Closed() || admission.Claimed(itemOf(pod), h.places.admissionQueue.Staying())
 }
 
 // endClaimed ends pods that are left alone and are in the way of others.

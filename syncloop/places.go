@@ -12,14 +12,13 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
-	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // places are what the pods of the node take of it, from their admission until
 // their containers have stopped. They live on the loop's goroutine.
 type places struct {
-	admissionQueue waiting.AdmissionQueue
+	admissionQueue admission.Queue
 	// noted are the pods of which the workers have told something new.
 	noted *dirty.Set[struct{}]
 	taken []dirty.Entry[struct{}] // kept for the next time
@@ -42,7 +41,7 @@ type places struct {
 type ending struct {
 	incarnation uint64 // 0: it has no worker
 	since       time.Time
-	item        usage.Item
+	item        admission.Item
 }
 
 // defaultGrace is that of a pod of which nothing else is known.
@@ -185,7 +184,7 @@ func (h *Handlers) mayRun(uid types.UID, view lifecycle.View) bool {
 }
 
 // ends is what takes up room under a UID that begins to end.
-func (h *Handlers) ends(uid types.UID, view lifecycle.View, before usage.Item) usage.Item {
+func (h *Handlers) ends(uid types.UID, view lifecycle.View, before admission.Item) admission.Item {
 	if pod := h.places.given[uid]; pod != nil && view.HasConfig() {
 		return usageOf(pod)
 	}
@@ -193,7 +192,7 @@ func (h *Handlers) ends(uid types.UID, view lifecycle.View, before usage.Item) u
 		return itemOf(seen)
 	}
 	if before.Pod == nil {
-		before = usage.Item{UID: uid, Pod: &v1.Pod{}, Claim: resources.ReadClaim("")}
+		before = admission.Item{UID: uid, Pod: &v1.Pod{}, Claim: resources.ReadClaim("")}
 		before.Pod.UID = uid
 	}
 	return before
@@ -201,8 +200,8 @@ func (h *Handlers) ends(uid types.UID, view lifecycle.View, before usage.Item) u
 
 // itemOf is what a pod takes that only the runtime knows: its sandbox tells, if an
 // agent like this one has made it.
-func itemOf(pod *runtime.Pod) usage.Item {
-	item := usage.Item{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, RuntimeOnly: true, Pod: skeleton(pod)}
+func itemOf(pod *runtime.Pod) admission.Item {
+	item := admission.Item{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, RuntimeOnly: true, Pod: skeleton(pod)}
 	newest := -1
 	for i := range pod.Sandboxes {
 		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {

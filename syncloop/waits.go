@@ -15,8 +15,7 @@ import (
 	"github.com/podkeel/podkeel/internal/resources"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
-	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // ReasonAdmissionDeferred is the reason of a pod that is Pending because others
@@ -142,7 +141,7 @@ type waiter struct {
 func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
 	var fault error
 	d := h.places.admissionQueue.Admit(usageOf(pod), !h.config.FromAPIServer(pod), h.config.Clock.Now(),
-		func(_ types.UID, beside waiting.Beside) waiting.Answer {
+		func(_ types.UID, beside admission.Beside) admission.Answer {
 			answer, err := h.question(pod, beside)
 			if err != nil {
 				fault = err
@@ -154,17 +153,17 @@ func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
 		return false, fault
 	}
 	switch d.Verdict {
-	case waiting.Waits:
+	case admission.Waits:
 		h.wait(pod, d)
-	case waiting.Refused:
+	case admission.Refused:
 		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
 	}
-	return d.Verdict == waiting.Admitted, nil
+	return d.Verdict == admission.Admitted, nil
 }
 
 // review asks about a pod that waits. If a handler panics the pod goes on waiting,
 // once; the next housekeeping asks again.
-func (h *Handlers) review(uid types.UID, beside waiting.Beside) waiting.Answer {
+func (h *Handlers) review(uid types.UID, beside admission.Beside) admission.Answer {
 	w := h.waiting[uid]
 	answer, err := h.question(w.pod, beside)
 	if err == nil {
@@ -173,14 +172,14 @@ func (h *Handlers) review(uid types.UID, beside waiting.Beside) waiting.Answer {
 	}
 	w.panics++
 	h.clean() // Which has it asked again.
-	return waiting.Answer{Unknown: w.panics == 1, Reason: panicked.Reason, Message: panicked.Message}
+	return admission.Answer{Unknown: w.panics == 1, Reason: panicked.Reason, Message: panicked.Message}
 }
 
 // panicked is the refusal of a handler that has panicked too often.
 var panicked = PodAdmitResult{Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"}
 
 // question puts a pod before the chain.
-func (h *Handlers) question(pod *v1.Pod, beside waiting.Beside) (waiting.Answer, error) {
+func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Answer, error) {
 	attrs := PodAdmitAttributes{Pod: pod, Trial: beside.Ending == nil, sums: sums{beside.Staying}}
 	if !attrs.Trial && beside.Ending.Len() > 0 {
 		attrs.sums = append(attrs.sums, beside.Ending)
@@ -192,13 +191,13 @@ func (h *Handlers) question(pod *v1.Pod, beside waiting.Beside) (waiting.Answer,
 	return answerOf(result), err
 }
 
-func answerOf(r PodAdmitResult) waiting.Answer {
-	return waiting.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message}
+func answerOf(r PodAdmitResult) admission.Answer {
+	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message}
 }
 
 // nameInUse: a static pod does not start while a pod has its full name that the
 // workers' line of that name does not have. They see to all others.
-func nameInUse(pod *v1.Pod, ending *usage.Sums) PodAdmitResult {
+func nameInUse(pod *v1.Pod, ending *admission.Sums) PodAdmitResult {
 	if !podmanager.IsStaticPod(pod) {
 		return admitted
 	}
@@ -214,7 +213,7 @@ func nameInUse(pod *v1.Pod, ending *usage.Sums) PodAdmitResult {
 }
 
 // wait has a pod wait, and says so: at first by an event as well.
-func (h *Handlers) wait(pod *v1.Pod, d waiting.Decision) {
+func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
 	w := h.waiting[pod.UID]
 	first := w == nil
 	if first {
@@ -250,7 +249,7 @@ func (h *Handlers) publish(w *waiter) {
 const maxNamed = 3
 
 // sentence says for what a pod waits.
-func (h *Handlers) sentence(d waiting.Decision) string {
+func (h *Handlers) sentence(d admission.Decision) string {
 	if len(d.For) == 0 {
 		return d.Answer.Message
 	}
@@ -320,13 +319,13 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 }
 
 // decided does what has been decided about a pod that waited.
-func (h *Handlers) decided(pod *v1.Pod, d waiting.Decision) {
+func (h *Handlers) decided(pod *v1.Pod, d admission.Decision) {
 	switch d.Verdict {
-	case waiting.Waits:
+	case admission.Waits:
 		h.wait(pod, d)
-	case waiting.Refused:
+	case admission.Refused:
 		h.reject(pod, PodAdmitResult{Reason: d.Answer.Reason, Message: d.Answer.Message})
-	case waiting.Admitted:
+	case admission.Admitted:
 		if h.evicted(pod) {
 			return
 		}

@@ -73,7 +73,7 @@
 //	              syncloop/gc/policy  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/internal/reconcile  podmanager/status/internal/outbox
 //	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
-//	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
+//	              syncloop/internal/admission
 //	              runtime/cri/internal/crilog
 //	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline  internal/document
 //	    passive   internal/contain
@@ -82,6 +82,7 @@
 //	    passive   internal/dirty  internal/keylock
 //	    pure      internal/containers  internal/errtree  internal/poduid  internal/plain
 //	              podworkers/podsync/reasons
+//	    pure      internal/containers  internal/poduid  internal/plain
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

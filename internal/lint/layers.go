@@ -151,9 +151,7 @@ func Podkeel() Codebase {
 			{"pleg/internal/diff", Pure, Layer1c},
 			{"runtime/cri/internal/convert", Pure, Layer1c},
 			{"syncloop/node/explain", Pure, Layer1c},
-			{"syncloop/internal/usage", Pure, Layer1c},
-			{"syncloop/internal/waiting", Pure, Layer1c},
-			{"syncloop/internal/orphans", Pure, Layer1c},
+			{"syncloop/internal/admission", Pure, Layer1c},
 			{"runtime/cri/internal/crilog", Pure, Layer1c},
 
 			// State behind a mutex that starts nothing by itself.
@@ -207,8 +205,6 @@ func Podkeel() Codebase {
 		Stairs: []Stair{
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
 			{"podworkers/podsync/internal/request", "podworkers/podsync/internal/environ", "the variables of a container are a part of what the runtime is asked for"},
-			{"syncloop/internal/waiting", "syncloop/internal/usage", "who waits is decided by what pods take together"},
-			{"syncloop/internal/orphans", "syncloop/internal/usage", "whose name or port is needed is told by what pods take together"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
 			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},

@@ -1,4 +1,4 @@
-package waiting_test
+package admission_test
 
 import (
 	"fmt"
@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/resources"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
-	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
-// TestStories runs testdata. Each block is a story of one admission queue, a command a
+// TestQueue runs testdata. Each block is a story of one queue, a command a
 // line:
 //
 //	cpu N                                       what the node has
@@ -26,20 +25,18 @@ import (
 //	leave POD                                   it stays, or waits, no longer
 //	after D                                     time passes
 //
-// After each of the last three the admission queue is asked what is new.
-func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			s := &story{t: t}
-			var b strings.Builder
-			for line := range strings.Lines(d.Input) {
-				fmt.Fprintln(&b, strings.TrimSpace(line))
-				for _, told := range s.command(strings.Fields(line)) {
-					fmt.Fprintln(&b, "  "+told)
-				}
+// After each of the last three the queue is asked what is new.
+func TestQueue(t *testing.T) {
+	datadriven.RunTest(t, "testdata/waiting.txt", func(t *testing.T, d *datadriven.TestData) string {
+		s := &story{t: t}
+		var b strings.Builder
+		for line := range strings.Lines(d.Input) {
+			fmt.Fprintln(&b, strings.TrimSpace(line))
+			for _, told := range s.command(strings.Fields(line)) {
+				fmt.Fprintln(&b, "  "+told)
 			}
-			return b.String()
-		})
+		}
+		return b.String()
 	})
 }
 
@@ -48,9 +45,9 @@ var began = time.Unix(0, 0)
 
 type story struct {
 	t              *testing.T
-	admissionQueue waiting.AdmissionQueue
+	admissionQueue admission.Queue
 	cpu            resource.Quantity
-	items          map[types.UID]usage.Item
+	items          map[types.UID]admission.Item
 	past           time.Duration
 }
 
@@ -100,12 +97,12 @@ func (s *story) review() (told []string) {
 	return told
 }
 
-func (s *story) tell(d waiting.Decision) string {
-	text := string(d.UID) + " " + map[waiting.Verdict]string{waiting.Admitted: "is admitted", waiting.Waits: "waits", waiting.Refused: "is refused"}[d.Verdict]
+func (s *story) tell(d admission.Decision) string {
+	text := string(d.UID) + " " + map[admission.Verdict]string{admission.Admitted: "is admitted", admission.Waits: "waits", admission.Refused: "is refused"}[d.Verdict]
 	if len(d.For) > 0 {
 		text += fmt.Sprintf(" for %v", d.For)
 	}
-	if d.Verdict == waiting.Waits && !d.Until.IsZero() {
+	if d.Verdict == admission.Waits && !d.Until.IsZero() {
 		text += " until " + d.Until.Sub(began).String()
 	}
 	if d.Answer.Reason != "" {
@@ -115,9 +112,9 @@ func (s *story) tell(d waiting.Decision) string {
 }
 
 // pod reads what a pod takes, and remembers it.
-func (s *story) pod(words []string) (item usage.Item, in time.Duration, limited bool) {
+func (s *story) pod(words []string) (item admission.Item, in time.Duration, limited bool) {
 	s.t.Helper()
-	item = usage.Item{UID: types.UID(words[0]), Namespace: "ns", Name: words[0]}
+	item = admission.Item{UID: types.UID(words[0]), Namespace: "ns", Name: words[0]}
 	item.Requests = v1.ResourceList{}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -143,22 +140,22 @@ func (s *story) pod(words []string) (item usage.Item, in time.Duration, limited 
 		}
 	}
 	if s.items == nil {
-		s.items = map[types.UID]usage.Item{}
+		s.items = map[types.UID]admission.Item{}
 	}
 	s.items[item.UID] = item
 	return item, in, limited
 }
 
 // ask is admission by cpu and by host ports.
-func (s *story) ask(uid types.UID, beside waiting.Beside) waiting.Answer {
+func (s *story) ask(uid types.UID, beside admission.Beside) admission.Answer {
 	item := s.items[uid]
-	for _, sums := range []*usage.Sums{beside.Staying, beside.Ending} {
+	for _, sums := range []*admission.Sums{beside.Staying, beside.Ending} {
 		if sums == nil {
 			continue
 		}
 		for _, port := range item.Ports {
 			if held, taken := sums.Holder(port); taken {
-				return waiting.Answer{Reason: fmt.Sprintf("port %d of %s", port.Port, held.UID)}
+				return admission.Answer{Reason: fmt.Sprintf("port %d of %s", port.Port, held.UID)}
 			}
 		}
 	}
@@ -168,7 +165,7 @@ func (s *story) ask(uid types.UID, beside waiting.Beside) waiting.Answer {
 	}
 	sum.Add(item.Requests["cpu"])
 	if want := item.Requests["cpu"]; want.Sign() > 0 && sum.Cmp(s.cpu) > 0 {
-		return waiting.Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String())}
+		return admission.Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String())}
 	}
-	return waiting.Answer{Admit: true}
+	return admission.Answer{Admit: true}
 }

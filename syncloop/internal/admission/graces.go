@@ -1,9 +1,7 @@
-package orphans
+package admission
 
 import (
 	"time"
-
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
 // Graces are those of the pods of each source. Make one with New.
@@ -12,9 +10,9 @@ type Graces struct {
 	heard map[string]time.Time // by source: when it was complete for the first time
 }
 
-// New is for sources none of which has been heard. Without a grace nothing is left
+// NewGraces is for sources none of which has been heard. Without a grace nothing is left
 // alone.
-func New(grace time.Duration) Graces {
+func NewGraces(grace time.Duration) Graces {
 	return Graces{grace: max(grace, 0), heard: make(map[string]time.Time)}
 }
 
@@ -43,7 +41,7 @@ func (g *Graces) Until(sources []string) (time.Time, bool) {
 
 // Claimed reports whether a pod that stays, or waits, needs the name or a host port
 // of this one.
-func Claimed(orphan usage.Item, staying *usage.Sums) bool {
+func Claimed(orphan Item, staying *Sums) bool {
 	for _, other := range staying.Named(orphan.Namespace, orphan.Name) {
 		if other.UID != orphan.UID {
 			return true

@@ -1,4 +1,4 @@
-package usage
+package admission
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -22,7 +22,7 @@ type Item struct {
 	RuntimeOnly bool
 }
 
-// Of is what a pod takes by its spec. Where it comes from is the caller's to add.
-func Of(pod *v1.Pod) Item {
+// ItemOf is what a pod takes by its spec. Where it comes from is the caller's to add.
+func ItemOf(pod *v1.Pod) Item {
 	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: resources.ClaimOf(pod)}
 }

@@ -1,4 +1,4 @@
-package orphans_test
+package admission_test
 
 import (
 	"fmt"
@@ -12,23 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/resources"
-	"github.com/podkeel/podkeel/syncloop/internal/orphans"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
-// TestStories runs testdata. Each block is a story, "story [grace=D]", a command a
+// TestGraces runs testdata. Each block is a story, "story [grace=D]", a command a
 // line:
 //
 //	heard SOURCE           it is complete
 //	after D                time passes
 //	pod [SOURCE]...        until when is a pod of these left alone?
-func TestStories(t *testing.T) {
+func TestGraces(t *testing.T) {
 	datadriven.RunTest(t, "testdata/graces.txt", func(t *testing.T, d *datadriven.TestData) string {
 		grace := "30s"
 		d.MaybeScanArgs(t, "grace", &grace)
 		length, err := time.ParseDuration(grace)
 		require.NoError(t, err)
-		graces, began := orphans.New(length), time.Unix(0, 0)
+		graces, began := admission.NewGraces(length), time.Unix(0, 0)
 		now := began
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
@@ -61,15 +60,15 @@ func TestStories(t *testing.T) {
 
 // TestClaimed: by a full name, or a host port, of another pod.
 func TestClaimed(t *testing.T) {
-	item := func(uid, name string, port int32) usage.Item {
-		i := usage.Item{UID: types.UID(uid), Namespace: "ns", Name: name}
+	item := func(uid, name string, port int32) admission.Item {
+		i := admission.Item{UID: types.UID(uid), Namespace: "ns", Name: name}
 		if port > 0 {
 			i.Ports = []resources.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: port}}
 		}
 		return i
 	}
 	for name, test := range map[string]struct {
-		other   usage.Item
+		other   admission.Item
 		claimed bool
 	}{
 		"another":       {item("b", "other", 81), false},
@@ -77,8 +76,8 @@ func TestClaimed(t *testing.T) {
 		"its port":      {item("b", "other", 80), true},
 		"the pod again": {item("a", "web", 80), false},
 	} {
-		var staying usage.Sums
+		var staying admission.Sums
 		staying.Put(test.other)
-		assert.Equal(t, test.claimed, orphans.Claimed(item("a", "web", 80), &staying), name)
+		assert.Equal(t, test.claimed, admission.Claimed(item("a", "web", 80), &staying), name)
 	}
 }

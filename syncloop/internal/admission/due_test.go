@@ -1,4 +1,4 @@
-package waiting_test
+package admission_test
 
 import (
 	"fmt"
@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
-	"github.com/podkeel/podkeel/syncloop/internal/waiting"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // Due is true as long as something has changed that a pod which waits has not been asked
 // about; Waiting says of which pods that may be.
-func TestAdmissionQueue_DueAndWaiting(t *testing.T) {
+func TestQueue_DueAndWaiting(t *testing.T) {
 	s := &story{t: t, cpu: resource.MustParse("1")}
 	q := &s.admissionQueue
 	s.command([]string{"end", "old", "cpu=1"})
@@ -40,11 +39,11 @@ func TestAdmissionQueue_DueAndWaiting(t *testing.T) {
 
 // Of 32 pods that are ending those are found that a pod waits for; of more it waits for
 // all, as each is a question.
-func TestAdmissionQueue_BoundOfTheSearch(t *testing.T) {
+func TestQueue_BoundOfTheSearch(t *testing.T) {
 	for many, want := range map[int]int{31: 1, 32: 1, 33: 33} {
 		s := &story{t: t, cpu: resource.MustParse("1")}
 		for i := range many {
-			item := usage.Item{UID: types.UID(fmt.Sprintf("old-%02d", i)), Namespace: "ns"}
+			item := admission.Item{UID: types.UID(fmt.Sprintf("old-%02d", i)), Namespace: "ns"}
 			if i == 7 {
 				item, _, _ = s.pod([]string{string(item.UID), "port=80"})
 			}
@@ -52,7 +51,7 @@ func TestAdmissionQueue_BoundOfTheSearch(t *testing.T) {
 		}
 		item, _, _ := s.pod([]string{"new", "port=80"})
 		d := s.admissionQueue.Admit(item, true, began, s.ask)
-		assert.Equal(t, waiting.Waits, d.Verdict)
+		assert.Equal(t, admission.Waits, d.Verdict)
 		assert.Len(t, d.For, want, "of %d", many)
 		if want == 1 {
 			assert.Equal(t, []types.UID{"old-07"}, d.For)

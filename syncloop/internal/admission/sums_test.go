@@ -1,4 +1,4 @@
-package usage_test
+package admission_test
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/podkeel/podkeel/internal/resources"
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // item draws what a pod takes; few values, so that pods share them.
-func item(t *rapid.T, uid types.UID) usage.Item {
-	i := usage.Item{UID: uid, Namespace: "ns", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")}
+func item(t *rapid.T, uid types.UID) admission.Item {
+	i := admission.Item{UID: uid, Namespace: "ns", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")}
 	i.Pod, i.Requests = &v1.Pod{}, v1.ResourceList{}
 	for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu"} {
 		if text := rapid.SampledFrom([]string{"", "0", "1m", "100m", "1", "1.5", "3k", "1Gi", "9Ei"}).Draw(t, string(name)); text != "" {
@@ -37,8 +37,8 @@ func item(t *rapid.T, uid types.UID) usage.Item {
 // and go, every answer is that of a sum over all pods that are there.
 func TestSums_EqualTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var sums usage.Sums
-		var there []usage.Item // in order of arrival
+		var sums admission.Sums
+		var there []admission.Item // in order of arrival
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 5).Draw(t, "uid")))
 			at := -1
@@ -69,7 +69,7 @@ func TestSums_EqualTheFullRecomputation(t *testing.T) {
 	})
 }
 
-func compare(t *rapid.T, sums *usage.Sums, there []usage.Item) {
+func compare(t *rapid.T, sums *admission.Sums, there []admission.Item) {
 	var pods []*v1.Pod
 	for i := range there {
 		pods = append(pods, there[i].Pod)
@@ -90,7 +90,7 @@ func compare(t *rapid.T, sums *usage.Sums, there []usage.Item) {
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		var want []usage.Item
+		var want []admission.Item
 		for i := range there {
 			if there[i].Name == name {
 				want = append(want, there[i])
@@ -111,7 +111,7 @@ func compare(t *rapid.T, sums *usage.Sums, there []usage.Item) {
 	}
 }
 
-func holder(there []usage.Item, port resources.HostPort) types.UID {
+func holder(there []admission.Item, port resources.HostPort) types.UID {
 	for i := range there {
 		for _, held := range there[i].Ports {
 			if held.Conflicts(port) {

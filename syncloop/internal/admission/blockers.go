@@ -1,4 +1,4 @@
-package waiting
+package admission
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
 // maxBlockers bounds among how many pods those are looked for that a pod waits
@@ -17,7 +15,7 @@ const maxBlockers = 32
 // blockers are the pods that a pod waits for, those that should end first at the
 // beginning: of all that are ending as few as need to, if they end when they
 // should.
-func (l *AdmissionQueue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
+func (l *Queue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
 	all := l.ending.UIDs()
 	slices.SortFunc(all, func(a, b types.UID) int {
 		return cmp.Or(l.until[a].Compare(l.until[b]), cmp.Compare(a, b))
@@ -25,7 +23,7 @@ func (l *AdmissionQueue) blockers(uid types.UID, now time.Time, ask Ask) []types
 	if len(all) == 1 || len(all) > maxBlockers {
 		return all
 	}
-	var gone []usage.Item
+	var gone []Item
 	defer func() {
 		for _, item := range gone {
 			l.ending.Put(item)
@@ -43,9 +41,9 @@ func (l *AdmissionQueue) blockers(uid types.UID, now time.Time, ask Ask) []types
 
 // needed are those of the pods that are gone without which admission refuses. The
 // last of them is one, or they were fewer.
-func (l *AdmissionQueue) needed(uid types.UID, gone *[]usage.Item, ask Ask) (needed []types.UID) {
+func (l *Queue) needed(uid types.UID, gone *[]Item, ask Ask) (needed []types.UID) {
 	last := len(*gone) - 1
-	var still []usage.Item
+	var still []Item
 	for i, item := range *gone {
 		l.ending.Put(item)
 		if i < last && l.fits(uid, ask) {
@@ -59,12 +57,12 @@ func (l *AdmissionQueue) needed(uid types.UID, gone *[]usage.Item, ask Ask) (nee
 	return needed
 }
 
-func (l *AdmissionQueue) fits(uid types.UID, ask Ask) bool {
+func (l *Queue) fits(uid types.UID, ask Ask) bool {
 	return ask(uid, Beside{Staying: &l.staying, Ending: &l.ending}).Admit
 }
 
 // expected is when the last of these pods should have ended.
-func (l *AdmissionQueue) expected(uids []types.UID, now time.Time) time.Time {
+func (l *Queue) expected(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
 		if until := l.until[uid]; until.After(now) {
 			now = until

@@ -1,12 +1,10 @@
-package waiting
+package admission
 
 import (
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
 // Margin is how much longer than the grace of the others a pod waits that does not
@@ -24,10 +22,10 @@ type Answer struct {
 // Beside is what a pod would have beside it. Neither has anything of its own UID.
 type Beside struct {
 	// Staying are the pods that stay, and those that wait before it.
-	Staying *usage.Sums
+	Staying *Sums
 	// Ending are the pods that are ending; nil: the question is what admission
 	// would say without any.
-	Ending *usage.Sums
+	Ending *Sums
 }
 
 // Ask puts a pod before admission. It changes nothing.
@@ -42,7 +40,7 @@ const (
 	Admitted Verdict = iota + 1
 	// Waits: others have to end first.
 	Waits
-	// Refused: it is out of the admission queue.
+	// Refused: it is out of the queue.
 	Refused
 )
 
@@ -58,11 +56,11 @@ type Decision struct {
 	Until time.Time
 }
 
-// AdmissionQueue is what the pods of a node take, and who waits for some of it. The zero
+// Queue is what the pods of a node take, and who waits for some of it. The zero
 // value has no pods.
-type AdmissionQueue struct {
-	staying usage.Sums // those that wait included
-	ending  usage.Sums
+type Queue struct {
+	staying Sums // those that wait included
+	ending  Sums
 	// until is when the pods that are ending should have ended.
 	until   map[types.UID]time.Time
 	waiting []*waiter // in order of arrival
@@ -73,19 +71,19 @@ type AdmissionQueue struct {
 
 // waiter is a pod that waits.
 type waiter struct {
-	item usage.Item
+	item Item
 	Decision
 }
 
 // Staying and Ending are the sums of those pods, for reading only.
-func (l *AdmissionQueue) Staying() *usage.Sums { return &l.staying }
+func (l *Queue) Staying() *Sums { return &l.staying }
 
 // Ending are the sums of the pods that are ending, for reading only.
-func (l *AdmissionQueue) Ending() *usage.Sums { return &l.ending }
+func (l *Queue) Ending() *Sums { return &l.ending }
 
 // Stay counts a pod that needs no admission, or has had it, or renews what it
 // takes. One that waits goes on waiting, with what it takes now.
-func (l *AdmissionQueue) Stay(item usage.Item) {
+func (l *Queue) Stay(item Item) {
 	if w := l.waits[item.UID]; w != nil {
 		w.item = item
 	}
@@ -94,7 +92,7 @@ func (l *AdmissionQueue) Stay(item usage.Item) {
 }
 
 // Leave forgets that a pod stays, or waits.
-func (l *AdmissionQueue) Leave(uid types.UID) {
+func (l *Queue) Leave(uid types.UID) {
 	if _, found := l.staying.Remove(uid); !found {
 		return
 	}
@@ -107,7 +105,7 @@ func (l *AdmissionQueue) Leave(uid types.UID) {
 
 // End counts a pod that still runs and has to end, by until if all goes well. What
 // stays under its UID, if anything, is its next incarnation.
-func (l *AdmissionQueue) End(item usage.Item, until time.Time) {
+func (l *Queue) End(item Item, until time.Time) {
 	if l.until == nil {
 		l.until = make(map[types.UID]time.Time)
 	}
@@ -118,7 +116,7 @@ func (l *AdmissionQueue) End(item usage.Item, until time.Time) {
 
 // Ended forgets a pod that was ending: nothing of it runs any more, or it stays
 // after all.
-func (l *AdmissionQueue) Ended(uid types.UID) {
+func (l *Queue) Ended(uid types.UID) {
 	if _, found := l.ending.Remove(uid); found {
 		delete(l.until, uid)
 		l.changed = true
@@ -127,7 +125,7 @@ func (l *AdmissionQueue) Ended(uid types.UID) {
 
 // WaitingUIDs returns those of the pods that wait, in order of arrival. The list is
 // the caller's.
-func (l *AdmissionQueue) WaitingUIDs() []types.UID {
+func (l *Queue) WaitingUIDs() []types.UID {
 	uids := make([]types.UID, len(l.waiting))
 	for i, w := range l.waiting {
 		uids[i] = w.UID
@@ -136,17 +134,17 @@ func (l *AdmissionQueue) WaitingUIDs() []types.UID {
 }
 
 // Recheck has the next Review ask again, whatever has changed.
-func (l *AdmissionQueue) Recheck() { l.changed = true }
+func (l *Queue) Recheck() { l.changed = true }
 
 // Due reports whether a Review may decide something, whatever the time.
-func (l *AdmissionQueue) Due() bool { return l.changed && len(l.waiting) > 0 }
+func (l *Queue) Due() bool { return l.changed && len(l.waiting) > 0 }
 
 // Waiting reports whether a pod waits.
-func (l *AdmissionQueue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
+func (l *Queue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
 
 // Admit decides on a pod that has arrived. A patient one waits for as long as it
 // takes.
-func (l *AdmissionQueue) Admit(item usage.Item, patient bool, now time.Time, ask Ask) Decision {
+func (l *Queue) Admit(item Item, patient bool, now time.Time, ask Ask) Decision {
 	l.Leave(item.UID)
 	w := &waiter{item: item, Decision: Decision{UID: item.UID}}
 	l.decide(w, now, ask)
@@ -162,7 +160,7 @@ func (l *AdmissionQueue) Admit(item usage.Item, patient bool, now time.Time, ask
 // Review asks about the pods that wait again, if something has changed or the time
 // of one is over, and returns what is new. It says when the next one's is; false if
 // none is limited.
-func (l *AdmissionQueue) Review(now time.Time, ask Ask) (decisions []Decision, next time.Time, timed bool) {
+func (l *Queue) Review(now time.Time, ask Ask) (decisions []Decision, next time.Time, timed bool) {
 	if l.changed || l.overdue(now) {
 		l.changed = false
 		decisions = l.review(now, ask)
@@ -176,7 +174,7 @@ func (l *AdmissionQueue) Review(now time.Time, ask Ask) (decisions []Decision, n
 	return decisions, next, timed
 }
 
-func (l *AdmissionQueue) overdue(now time.Time) bool {
+func (l *Queue) overdue(now time.Time) bool {
 	return slices.ContainsFunc(l.waiting, func(w *waiter) bool { return w.late(now) })
 }
 
@@ -184,7 +182,7 @@ func (w *waiter) late(now time.Time) bool { return !w.Until.IsZero() && !now.Bef
 
 // review takes all reservations back and gives them out again one by one, so that
 // each pod is asked about beside those that came before it.
-func (l *AdmissionQueue) review(now time.Time, ask Ask) (decisions []Decision) {
+func (l *Queue) review(now time.Time, ask Ask) (decisions []Decision) {
 	for _, w := range l.waiting {
 		l.staying.Remove(w.UID)
 	}
@@ -207,7 +205,7 @@ func (l *AdmissionQueue) review(now time.Time, ask Ask) (decisions []Decision) {
 	return decisions
 }
 
-func (l *AdmissionQueue) enter(w *waiter) {
+func (l *Queue) enter(w *waiter) {
 	if l.waits == nil {
 		l.waits = make(map[types.UID]*waiter)
 	}
@@ -215,9 +213,9 @@ func (l *AdmissionQueue) enter(w *waiter) {
 	l.waits[w.UID] = w
 }
 
-// decide finds the verdict on a pod that is not in the admission queue, and enters it
+// decide finds the verdict on a pod that is not in the queue, and enters it
 // unless it is refused.
-func (l *AdmissionQueue) decide(w *waiter, now time.Time, ask Ask) {
+func (l *Queue) decide(w *waiter, now time.Time, ask Ask) {
 	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own previous incarnation.
 	defer func() {
 		if restore {
@@ -247,7 +245,7 @@ func (l *AdmissionQueue) decide(w *waiter, now time.Time, ask Ask) {
 }
 
 // stillBlocked: all that the pod was said to wait for still have to end.
-func (l *AdmissionQueue) stillBlocked(w *waiter) bool {
+func (l *Queue) stillBlocked(w *waiter) bool {
 	return len(w.For) > 0 && !slices.ContainsFunc(w.For, func(uid types.UID) bool {
 		_, there := l.ending.Get(uid)
 		return !there
