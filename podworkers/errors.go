@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -76,7 +76,7 @@ func passes(err error) bool {
 	case *retryError, *terminalError:
 		return false
 	}
-	parts := errtree.Parts(err)
+	parts := contain.ErrorParts(err)
 	return slices.ContainsFunc(parts, passes) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
 }
 
@@ -96,7 +96,7 @@ func every(err error, marked func(error) bool) bool {
 	if marked(err) {
 		return true
 	}
-	parts := errtree.Parts(err)
+	parts := contain.ErrorParts(err)
 	for _, part := range parts {
 		if !every(part, marked) {
 			return false
@@ -110,7 +110,7 @@ func retryAt(err error) (at time.Time, ok bool) {
 	if e, marked := err.(*retryError); marked {
 		at, ok = e.at, true
 	}
-	for _, inner := range errtree.Parts(err) {
+	for _, inner := range contain.ErrorParts(err) {
 		if t, found := retryAt(inner); found && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}

@@ -11,4 +11,7 @@
 // fails the test; runtime.Goexit and fatal errors such as a concurrent map write; and
 // panics in goroutines that the foreign code starts by itself. A log handler is wrapped by
 // the Guard; its panic is counted and reported to the hook, not logged.
+//
+// AsType finds an error of a type in what such code returns, in aggregates too, which
+// errors.As does not search.
 package contain

@@ -117,7 +117,6 @@ func Podkeel() Codebase {
 			{"internal/executor", Seam, Layer1a},
 			{"internal/dirty", Passive, Layer1a},
 			{"internal/containers", Pure, Layer1a},
-			{"internal/errtree", Pure, Layer1a},
 			{"internal/poduid", Pure, Layer1a},
 			{"internal/keylock", Passive, Layer1a},
 			{"internal/osfile", Edge, Layer1a},

@@ -8,8 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/deadline"
-	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -47,7 +47,7 @@ func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) e
 		if errors.Is(err, ErrHookTimeout) {
 			err = &hookFailure{fmt.Sprintf("it did not end within %s", h.by.Sub(began)), ErrHookTimeout}
 		}
-		if failed, ok := errtree.As[*hookFailure](err); ok {
+		if failed, ok := contain.AsType[*hookFailure](err); ok {
 			s.cfg.Log.DebugContext(ctx, "hook failed", "uid", v.pod.UID, "container", h.name, "hook", h.purpose, "err", err, "cause", failed.cause)
 		}
 		return err

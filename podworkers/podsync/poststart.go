@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
@@ -37,7 +37,7 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 			by: s.executor.Now().Add(s.cfg.HookTimeout),
 		})
 	})
-	failed, ok := errtree.As[*hookFailure](err)
+	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
 	case err == nil:
 		delete(v.incarnation.postStartPending, id)

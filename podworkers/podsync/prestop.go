@@ -3,7 +3,7 @@ package podsync
 import (
 	"context"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -18,7 +18,7 @@ func (s *Syncer) preStop(ctx context.Context, v *syncPass, t *target) error {
 	err := s.hook(ctx, v, RunPreStopHook, hook{
 		purpose: runtime.PreStopHook, handler: t.PreStop, id: t.id, name: t.name, ports: t.Ports, by: t.kill.by,
 	})
-	failed, ok := errtree.As[*hookFailure](err)
+	failed, ok := contain.AsType[*hookFailure](err)
 	if !ok {
 		return err
 	}

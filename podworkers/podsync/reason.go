@@ -1,7 +1,7 @@
 package podsync
 
 import (
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
@@ -28,7 +28,7 @@ func because(reason reasons.Reason, err error) error {
 // waiting is what a container shows that could not be started for this error.
 // False: nothing, the error says nothing about the container.
 func waiting(err error) (plan.Reason, bool) {
-	f, ok := errtree.As[*failure](err)
+	f, ok := contain.AsType[*failure](err)
 	if !ok {
 		return plan.Reason{}, false
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
@@ -250,7 +250,7 @@ func (c *checker) end(e Event) {
 // delay is how long after a call the next one may come without news.
 func (c *checker) delay(e Event, random float64) time.Duration {
 	var class backoff.Class
-	_, asked := errtree.As[interface{ RetryAt() time.Time }](e.Err)
+	_, asked := contain.AsType[interface{ RetryAt() time.Time }](e.Err)
 	switch {
 	case e.Err == nil:
 		class = backoff.Resync

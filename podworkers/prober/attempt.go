@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
@@ -113,7 +112,7 @@ func (p *Prober) checkOnce(a *attempt) (ans answer, panicked bool) {
 	case err != nil && late && a.ctx.Err() == nil:
 		return answer{outcome: Failed, message: fmt.Sprintf("no answer within %v", a.request.Timeout), timedOut: true}, false
 	case err != nil:
-		_, below := errtree.As[*contain.Panic](err) // Of a runtime below the checker.
+		_, below := contain.AsType[*contain.Panic](err) // Of a runtime below the checker.
 		return answer{err: err}, below
 	case outcome < Passed || outcome > Failed:
 		return answer{err: errNothing}, false

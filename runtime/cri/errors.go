@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -78,7 +78,7 @@ func (f *failure) Unwrap() error { return f.ours }
 
 // code is that of a failed call.
 func code(err error) codes.Code {
-	if f, ok := errtree.As[*failure](err); ok {
+	if f, ok := contain.AsType[*failure](err); ok {
 		return f.status.Code()
 	}
 	return codes.OK
@@ -96,7 +96,7 @@ func undecided(ctx context.Context, err error) bool {
 // what is only about to be. If the text changes, the error is one without a
 // name, and the same attempt is made again all the same (F56).
 func reserved(err error) bool {
-	f, ok := errtree.As[*failure](err)
+	f, ok := contain.AsType[*failure](err)
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")
 }
 

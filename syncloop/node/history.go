@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -234,7 +234,7 @@ func (n *Node) did(r podsync.Result) {
 	var until time.Time
 	if r.Err != nil {
 		e.Err = r.Err.Error()
-		if wait, ok := errtree.As[interface{ RetryAt() time.Time }](r.Err); ok {
+		if wait, ok := contain.AsType[interface{ RetryAt() time.Time }](r.Err); ok {
 			until = wait.RetryAt()
 		}
 	}

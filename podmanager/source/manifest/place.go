@@ -9,7 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
@@ -96,7 +96,7 @@ func (p osPlace) file(name string) string { return filepath.Join(p.path, name) }
 
 func (p osPlace) read(file string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenPath(file)
-	if other, ok := errtree.As[*osfile.KindError](err); ok {
+	if other, ok := contain.AsType[*osfile.KindError](err); ok {
 		return nil, fmt.Errorf("%w: %s", ErrNotFile, other.Kind)
 	}
 	if err != nil {

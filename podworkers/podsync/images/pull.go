@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/errtree"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
@@ -139,7 +138,7 @@ func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 	if err != nil && ctx.Err() != nil {
 		return nil
 	}
-	if _, ok := errtree.As[*contain.Panic](err); ok {
+	if _, ok := contain.AsType[*contain.Panic](err); ok {
 		return err
 	}
 	took := m.executor.Now().Sub(f.begun)

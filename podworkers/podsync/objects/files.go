@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -148,7 +148,7 @@ func lasting(err error) error {
 // list lists a directory.
 func list(root *os.Root, at string) ([]string, error) {
 	f, err := osfile.OpenListWithin(root, at)
-	if other, ok := errtree.As[*osfile.KindError](err); ok {
+	if other, ok := contain.AsType[*osfile.KindError](err); ok {
 		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, other.Kind)
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func list(root *os.Root, at string) ([]string, error) {
 // read reads a regular file, if it has no more than so many bytes.
 func read(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenWithin(root, name)
-	if other, ok := errtree.As[*osfile.KindError](err); ok {
+	if other, ok := contain.AsType[*osfile.KindError](err); ok {
 		return nil, notRegular(other.Kind)
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
-package errtree
+package contain
 
-// Parts are the errors that an error is made of, without nils; none for a leaf.
-func Parts(err error) []error {
+// ErrorParts are the errors that an error is made of, without nils; none for a leaf.
+func ErrorParts(err error) []error {
 	var parts []error
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -30,8 +30,8 @@ func withoutNils(parts []error, first int) []error {
 	return rest
 }
 
-// As finds the first error of a type, as errors.AsType does, in aggregates too.
-func As[T any](err error) (found T, ok bool) {
+// AsType finds the first error of a type, as errors.AsType does, in aggregates too.
+func AsType[T any](err error) (found T, ok bool) {
 	if err == nil {
 		return found, false
 	}
@@ -41,8 +41,8 @@ func As[T any](err error) (found T, ok bool) {
 	if e, has := err.(interface{ As(any) bool }); has && e.As(&found) {
 		return found, true
 	}
-	for _, part := range Parts(err) {
-		if found, ok = As[T](part); ok {
+	for _, part := range ErrorParts(err) {
+		if found, ok = AsType[T](part); ok {
 			return found, true
 		}
 	}

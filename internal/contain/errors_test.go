@@ -1,4 +1,4 @@
-package errtree_test
+package contain_test
 
 import (
 	"errors"
@@ -7,16 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/podkeel/podkeel/internal/errtree"
+	"github.com/podkeel/podkeel/internal/contain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestAs finds an error of a type however deep it is, whatever it is in.
-func TestAs(t *testing.T) {
+// TestAsType finds an error of a type however deep it is, whatever it is in.
+func TestAsType(t *testing.T) {
 	other, path := errors.New("other"), &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist}
 	for name, err := range map[string]error{
 		"itself":             path,
@@ -26,26 +23,26 @@ func TestAs(t *testing.T) {
 		"wrapped aggregate":  fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{other, fmt.Errorf("b: %w", path)})),
 		"aggregate of those": utilerrors.NewAggregate([]error{other, utilerrors.NewAggregate([]error{errors.Join(other, path)})}),
 	} {
-		found, ok := errtree.As[*fs.PathError](err)
+		found, ok := contain.AsType[*fs.PathError](err)
 		assert.True(t, ok, name)
 		assert.Same(t, path, found, name)
 	}
 	for _, err := range []error{nil, other, utilerrors.NewAggregate([]error{other}), errors.Join(other, nil)} {
-		_, ok := errtree.As[*fs.PathError](err)
+		_, ok := contain.AsType[*fs.PathError](err)
 		assert.False(t, ok)
 	}
-	asked, ok := errtree.As[interface{ Timeout() bool }](utilerrors.NewAggregate([]error{path}))
+	asked, ok := contain.AsType[interface{ Timeout() bool }](utilerrors.NewAggregate([]error{path}))
 	assert.True(t, ok, "an interface is found too")
 	assert.False(t, asked.Timeout())
 }
 
 func TestParts(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
-	assert.Equal(t, []error{a, b}, errtree.Parts(errors.Join(a, nil, b)))
-	assert.Equal(t, []error{a, b}, errtree.Parts(holed{a, nil, b, nil}))
-	assert.Equal(t, []error{a}, errtree.Parts(fmt.Errorf("%w", a)))
-	assert.Empty(t, errtree.Parts(a))
-	assert.Empty(t, errtree.Parts(nil))
+	assert.Equal(t, []error{a, b}, contain.ErrorParts(errors.Join(a, nil, b)))
+	assert.Equal(t, []error{a, b}, contain.ErrorParts(holed{a, nil, b, nil}))
+	assert.Equal(t, []error{a}, contain.ErrorParts(fmt.Errorf("%w", a)))
+	assert.Empty(t, contain.ErrorParts(a))
+	assert.Empty(t, contain.ErrorParts(nil))
 }
 
 // holed is an aggregate of somebody who does not look.
