@@ -214,3 +214,36 @@ func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[typ
 		has[p.UID] = p.Spec.Containers[0].Image
 	}
 }
+
+// TestDiff_NothingNew: no snapshot, or the one that was taken, changes nothing, and is
+// not the source's first word.
+func TestDiff_NothingNew(t *testing.T) {
+	var none *merge.Snapshot
+	assert.Zero(t, none.Len())
+	assert.Equal(t, merge.Changes{}, merge.Diff(nil, nil, "file"))
+	first := none.Next(parsePods(t, "uid=a name=a\nuid=a name=b"), epoch)
+	assert.Equal(t, 1, first.Len())
+	assert.Equal(t, merge.Changes{}, merge.Diff(first, first, "file"), "what was rejected is not told again")
+	assert.Equal(t, merge.Changes{}, merge.Diff(first, nil, "file"))
+}
+
+// TestNext_SameNumberOfOtherPods: as many pods as before need not be the same ones.
+func TestNext_SameNumberOfOtherPods(t *testing.T) {
+	for name, c := range map[string]struct{ before, now, want string }{
+		"another UID":        {"uid=a name=a", "uid=b name=a", "REMOVE a/a(v1 from=file seen=0)\nADD b/a(v1 from=file seen=1)\n"},
+		"another name":       {"uid=a name=a", "uid=a name=b", "REMOVE a/a(v1 from=file seen=0)\nADD a/b(v1 from=file seen=1)\n"},
+		"another namespace":  {"uid=a name=a", "uid=a name=a ns=x", "REMOVE a/a(v1 from=file seen=0)\nADD a/a(v1 from=file seen=1)\n"},
+		"another order":      {"uid=a name=a\nuid=b name=b", "uid=b name=b\nuid=a name=a image=v2", "UPDATE a/a(v2 from=file seen=0)\n"},
+		"nil":                {"uid=a name=a", "nil", "REMOVE a/a(v1 from=file seen=0)\nrejected: pod without identity: nil\n"},
+		"the same, rejected": {"uid=a name=a\nuid=a name=b", "uid=a name=a\nuid=c name=c", "ADD c/c(v1 from=file seen=1)\n"},
+		"one pod less":       {"uid=a name=a\nuid=b name=b", "uid=a name=a", "REMOVE b/b(v1 from=file seen=0)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var none *merge.Snapshot
+			before := none.Next(parsePods(t, c.before), epoch)
+			now := before.Next(parsePods(t, c.now), epoch.Add(time.Second))
+			assert.Equal(t, c.want, print(merge.Diff(before, now, "file")))
+			assert.Equal(t, "nothing\n", print(merge.Diff(now, now.Next(parsePods(t, c.now), epoch.Add(time.Hour)), "file")))
+		})
+	}
+}
