@@ -67,15 +67,20 @@ func Diff(old, latest *Snapshot, source string) Changes {
 
 // compare files a pod that is in both snapshots under what changed in it.
 func (c *Changes) compare(before *v1.Pod, e entry, source string) {
-	switch {
-	case before == e.pod:
-	case desiredStateDiffers(before, e.pod) && e.pod.DeletionTimestamp != nil:
-		c.Delete = append(c.Delete, e.deliver(source))
-	case desiredStateDiffers(before, e.pod):
-		c.Update = append(c.Update, e.deliver(source))
-	case !equality.Semantic.DeepEqual(before.Status, e.pod.Status):
-		c.Reconcile = append(c.Reconcile, e.deliver(source))
+	if before == e.pod {
+		return
 	}
+	if !desiredStateDiffers(before, e.pod) {
+		if !equality.Semantic.DeepEqual(before.Status, e.pod.Status) {
+			c.Reconcile = append(c.Reconcile, e.deliver(source))
+		}
+		return
+	}
+	if e.pod.DeletionTimestamp != nil {
+		c.Delete = append(c.Delete, e.deliver(source))
+		return
+	}
+	c.Update = append(c.Update, e.deliver(source))
 }
 
 // desiredStateDiffers compares what a user wants, as opposed to what was observed.

@@ -247,3 +247,29 @@ func TestNext_SameNumberOfOtherPods(t *testing.T) {
 		})
 	}
 }
+
+// TestDiff_Annotations: a value that was changed is an update; the same one is not.
+func TestDiff_Annotations(t *testing.T) {
+	for now, want := range map[string]string{
+		"uid=a name=a k=1": "nothing\n",
+		"uid=a name=a k=2": "UPDATE a/a(v1 from=file seen=0)\n",
+		"uid=a name=a l=1": "UPDATE a/a(v1 from=file seen=0)\n",
+		"uid=a name=a":     "UPDATE a/a(v1 from=file seen=0)\n",
+	} {
+		var none *merge.Snapshot
+		before := none.Next(parsePods(t, "uid=a name=a k=1"), epoch)
+		assert.Equal(t, want, print(merge.Diff(before, before.Next(parsePods(t, now), epoch), "file")), now)
+	}
+}
+
+// TestNext_SamePodsCostNoIndex: a snapshot of the same pods is two allocations, however
+// many they are.
+func TestNext_SamePodsCostNoIndex(t *testing.T) {
+	pods := make([]*v1.Pod, 100)
+	for i := range pods {
+		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), Name: strconv.Itoa(i)}}
+	}
+	var none *merge.Snapshot
+	first := none.Next(pods, epoch)
+	assert.Equal(t, 2.0, testing.AllocsPerRun(10, func() { first.Next(pods, epoch) }))
+}

@@ -106,12 +106,13 @@ func (p *Snapshot) Len() int {
 
 // admit says why a pod cannot be part of the snapshot.
 func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
-	switch {
-	case pod == nil:
+	if pod == nil {
 		return fmt.Errorf("%w: nil", ErrNameless)
-	case pod.Name == "":
+	}
+	if pod.Name == "" {
 		return fmt.Errorf("%w: no name (uid %q)", ErrNameless, pod.UID)
-	case pod.UID == "":
+	}
+	if pod.UID == "" {
 		return fmt.Errorf("%w: no UID (pod %s)", ErrNameless, fullNameOf(pod))
 	}
 	if other, taken := names[fullNameOf(pod)]; taken {
