@@ -27,14 +27,6 @@ func (p *Path) At(i int) *Path { return &Path{parent: p, index: i} }
 // Entry is the path of a value with a key that somebody chose.
 func (p *Path) Entry(key string) *Path { return &Path{parent: p, name: key, key: true} }
 
-// Fields is Field for several steps.
-func (p *Path) Fields(names ...string) *Path {
-	for _, name := range names {
-		p = p.Field(name)
-	}
-	return p
-}
-
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
 // String is the path as people write it: spec.containers[0].name.
