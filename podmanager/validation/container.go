@@ -84,10 +84,9 @@ func (f *findings) container(c *v1.Container, volumes map[string]bool, names map
 }
 
 func (f *findings) image(at *field.Path, image string) {
-	switch {
-	case image == "":
+	if image == "" {
 		f.required(at, "expected the name of an image")
-	case strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || r == 0x7F }):
+	} else if strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || r == 0x7F }) {
 		f.invalid(at, image, "expected a name without spaces")
 	}
 }
@@ -211,12 +210,11 @@ func (f *findings) exactlyOne(at *field.Path, what string, given map[string]bool
 			set = append(set, name)
 		}
 	}
-	switch {
-	case len(all) == 0:
+	if len(all) == 0 {
 		f.whole(field.ErrorTypeRequired, at, "empty: expected %s", what)
-	case len(set) == 0:
+	} else if len(set) == 0 {
 		f.whole(field.ErrorTypeRequired, at, "empty: expected %s, one of %s", what, strings.Join(all, ", "))
-	case len(set) > 1:
+	} else if len(set) > 1 {
 		f.whole(field.ErrorTypeForbidden, at, "%s are set: expected one of them", strings.Join(set, " and "))
 	}
 }
@@ -226,12 +224,11 @@ func (f *findings) mounts(c *v1.Container, volumes map[string]bool, at *field.Pa
 	for i, m := range c.VolumeMounts {
 		at := at.Child("volumeMounts").Index(i)
 		f.volumeName(at.Child("name"), m.Name, volumes)
-		switch {
-		case m.MountPath == "":
+		if m.MountPath == "" {
 			f.required(at.Child("mountPath"), "expected a path in the container")
-		case strings.Contains(m.MountPath, ":"):
+		} else if strings.Contains(m.MountPath, ":") {
 			f.invalid(at.Child("mountPath"), m.MountPath, "expected a path without ':'")
-		default:
+		} else {
 			if first, ok := paths[path.Clean(m.MountPath)]; ok {
 				f.duplicate(at.Child("mountPath"), m.MountPath, "volumeMounts[%d] is mounted there", first)
 			} else {
@@ -254,10 +251,9 @@ func (f *findings) mounts(c *v1.Container, volumes map[string]bool, at *field.Pa
 }
 
 func (f *findings) volumeName(at *field.Path, name string, volumes map[string]bool) {
-	switch {
-	case name == "":
+	if name == "" {
 		f.required(at, "expected the name of a volume")
-	case !volumes[name]:
+	} else if !volumes[name] {
 		f.ifRead(field.NewPath("spec", "volumes")).notFound(at, name, "the pod has no volume of this name")
 	}
 }

@@ -164,10 +164,9 @@ func (f *findings) profiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArmorPro
 
 func (f *findings) localhost(wanted bool, profile *string, from *field.Path) {
 	at, needs := from.Child("localhostProfile"), []*field.Path{from.Child("type")}
-	switch {
-	case wanted && (profile == nil || *profile == ""):
+	if wanted && (profile == nil || *profile == "") {
 		f.ifRead(needs...).required(at, "expected one with type Localhost")
-	case !wanted && profile != nil:
+	} else if !wanted && profile != nil {
 		f.ifRead(needs...).forbidden(at, "expected none without type Localhost")
 	}
 }

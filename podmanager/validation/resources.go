@@ -15,14 +15,15 @@ func (f *findings) resources(r *v1.ResourceRequirements, at *field.Path) {
 	for _, name := range sortedKeys(r.Requests) {
 		request := r.Requests[name]
 		limit, ok := r.Limits[name]
-		needs := at.Child("limits").Key(string(name))
-		switch at := at.Child("requests").Key(string(name)); {
-		case ok && request.Cmp(limit) > 0:
-			f.ifRead(needs).invalid(at, &request, "expected at most the limit, %s", limit.String())
-		case !ok && !native(name):
-			f.ifRead(needs).invalid(at, &request, "expected a limit of the same amount")
-		case ok && (!native(name) || hugePages(name)) && request.Cmp(limit) != 0:
-			f.ifRead(needs).invalid(at, &request, "expected the same as the limit, %s", limit.String())
+		g, at := f.ifRead(at.Child("limits").Key(string(name))), at.Child("requests").Key(string(name))
+		if !ok {
+			if !native(name) {
+				g.invalid(at, &request, "expected a limit of the same amount")
+			}
+		} else if request.Cmp(limit) > 0 {
+			g.invalid(at, &request, "expected at most the limit, %s", limit.String())
+		} else if (!native(name) || hugePages(name)) && request.Cmp(limit) != 0 {
+			g.invalid(at, &request, "expected the same as the limit, %s", limit.String())
 		}
 	}
 }

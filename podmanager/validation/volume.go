@@ -78,10 +78,9 @@ func (f *findings) nfs(n *v1.NFSVolumeSource, at *field.Path) {
 }
 
 func (f *findings) hostPath(h *v1.HostPathVolumeSource, at *field.Path) {
-	switch {
-	case h.Path == "":
+	if h.Path == "" {
 		f.required(at.Child("path"), "expected a path on the host")
-	case upwards(h.Path):
+	} else if upwards(h.Path) {
 		f.invalid(at.Child("path"), h.Path, "expected a path without '..'")
 	}
 	if h.Type != nil {
