@@ -152,7 +152,7 @@ func (h *Handlers) killOrphan(orphan *runtime.Pod) {
 		h.config.Log.Error("an orphaned pod could not be ended", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
 	}
-	h.config.Log.Info("ending a pod that nobody wants", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
+	h.config.Log.Info("ending a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
 // unwanted: the pod is not desired, and those who could desire it are complete:

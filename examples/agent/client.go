@@ -85,7 +85,7 @@ func (c client) ask(ctx context.Context, method string, query url.Values, path .
 	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It goes where it is told, and through no proxy.
 	answer, err := plain.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("nobody answers at %s; is the agent running, with --listen %[1]s? (%w)", c.server, cause(err))
+		return nil, fmt.Errorf("no agent answers at %s; is it running, with --listen %[1]s? (%w)", c.server, cause(err))
 	}
 	return answer, nil
 }

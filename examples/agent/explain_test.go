@@ -48,7 +48,7 @@ func TestExplain_Nobody(t *testing.T) {
 	require.NoError(t, l.Close())
 	code, _, stderr := called("explain", "web", "--server", address)
 	assert.Equal(t, exitFailed, code)
-	assert.Equal(t, "agent: nobody answers at "+address+"; is the agent running, with --listen "+address+"? (dial tcp "+address+": connect: connection refused)\n", stderr)
+	assert.Equal(t, "agent: no agent answers at "+address+"; is it running, with --listen "+address+"? (dial tcp "+address+": connect: connection refused)\n", stderr)
 
 	code, _, stderr = called("explain", "web", "--server", "here there")
 	assert.Equal(t, exitFailed, code)

@@ -76,7 +76,7 @@ func TestCommands_People(t *testing.T) {
 			assert.Equal(t, exitOK, code)
 		} else {
 			assert.Equal(t, exitFailed, code)
-			assert.Equal(t, "agent: this node runs no commands for people, unless it is told to\n", stderr)
+			assert.Equal(t, "agent: this node runs no commands for people, unless its operator allows it\n", stderr)
 		}
 		signals <- os.Interrupt
 		require.NoError(t, <-ended)

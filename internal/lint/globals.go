@@ -43,7 +43,7 @@ func variables(r *findings, f *File, d *ast.GenDecl, written map[string]bool) {
 			case len(spec.Values) == 0 || locks(f, spec):
 				r.at(f, name, "%s is a variable of the package, made to be changed: put it into a struct", name.Name)
 			case written[name.Name]:
-				r.at(f, name, "%s is a variable of the package that somebody writes to: put it into a struct", name.Name)
+				r.at(f, name, "%s is a variable of the package that is written to: put it into a struct", name.Name)
 			}
 		}
 	}

@@ -57,11 +57,11 @@ func (t *Table) fault(r *record, awaitsName bool) string {
 	case r.activity == ready && !t.mayRun(r):
 		return "I11: it was woken out of turn"
 	case r.activity == idle && r.stage != finished && t.mayRun(r) && !r.queued:
-		return "I17: nobody will look at it again"
+		return "I17: it will not be synced again"
 	case r.activity == idle && r.pending && t.mayRun(r):
 		return "I8: its update waits for nothing"
 	case r.stage == syncing && has(deleted|evicted):
-		return "I9: it is wanted and not wanted"
+		return "I9: it is desired and not desired"
 	case r.stage.ending() && r.grace == 0:
 		return "I6: no grace"
 	case tickets > 0 && !r.stage.ending():

@@ -13,7 +13,7 @@ import (
 // get makes the request of a hook.
 func (s *Syncer) get(ctx context.Context, v *syncPass, h hook) error {
 	if s.cfg.HTTP == nil {
-		return &hookFailure{"nobody makes requests here", runtime.ErrUnsupported}
+		return &hookFailure{"hooks by HTTP are not configured", runtime.ErrUnsupported}
 	}
 	address, err := s.hookURL(v, h)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Syncer) get(ctx context.Context, v *syncPass, h hook) error {
 		header.Add(given.Name, given.Value)
 	}
 	if err := s.cfg.HTTP.Get(ctx, address, header); err != nil {
-		return &hookFailure{"nobody answered its request", err}
+		return &hookFailure{"its request got no answer", err}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (s *Syncer) lookAtSandbox(ctx context.Context, v *syncPass) error {
 	}
 	status, err := s.look(ctx, v.pod.UID)
 	if err != nil {
-		return fmt.Errorf("podsync: the new sandbox cannot be looked at: %w", err)
+		return fmt.Errorf("podsync: the new sandbox cannot be inspected: %w", err)
 	}
 	v.see(status)
 	return nil

@@ -9,7 +9,7 @@ import (
 
 // noteTerminalStatus keeps how a pod has ended, or drops what an ending of a previous
 // incarnation of its UID was, once it is seen that this one goes on. What is only
-// stopped, as the node drains or nobody wants the pod any more, has not ended: it may be
+// stopped, as the node drains or the pod is not desired any more, has not ended: it may be
 // desired by the next agent.
 func (s *Syncer) noteTerminalStatus(v *syncPass, over bool) {
 	switch {

@@ -53,7 +53,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	}
 	v := s.syncPass(ctx, orphan(runningPod), status)
 	defer s.changed(v)
-	if err := s.killAll(ctx, v, "nobody wants the pod", ownGrace); err != nil {
+	if err := s.killAll(ctx, v, "the pod is not desired", ownGrace); err != nil {
 		return err
 	}
 	if v.after.MayRun() {

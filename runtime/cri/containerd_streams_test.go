@@ -230,7 +230,7 @@ func (p *people) attach() {
 }
 
 // A port that listens on the pod's loopback alone is reached; what was sent has an
-// end that is passed on; a port on which nobody listens is an error, and so is a
+// end that is passed on; a port on which no process listens is an error, and so is a
 // sandbox that is not ours.
 func (p *people) ports() {
 	p.container("ports", "exec nc -ll -p 8080 127.0.0.1 -e tr a-z A-Z")

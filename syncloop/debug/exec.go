@@ -29,7 +29,7 @@ func exec(in CommandRunner) http.HandlerFunc {
 			return
 		}
 		if in == nil {
-			say(w, http.StatusForbidden, "this node runs no commands for people, unless it is told to\n")
+			say(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
 			return
 		}
 		command := r.URL.Query()["command"]

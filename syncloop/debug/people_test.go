@@ -286,5 +286,5 @@ func TestExec_Strangers(t *testing.T) {
 	r.RemoteAddr, r.Host = "127.0.0.1:1", "127.0.0.1"
 	answer := httptest.NewRecorder()
 	off.ServeHTTP(answer, r)
-	assert.Equal(t, "this node runs no commands for people, unless it is told to\n", answer.Body.String())
+	assert.Equal(t, "this node runs no commands for people, unless its operator allows it\n", answer.Body.String())
 }

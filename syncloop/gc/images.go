@@ -146,7 +146,7 @@ func (i *Images) Run(ctx context.Context) error {
 			if news := err.Error(); news != why {
 				level, why = slog.LevelWarn, news
 			}
-			i.config.Log.Log(ctx, level, "images could not be cleaned up and will be looked at again", "after", failed.Delay, "err", err)
+			i.config.Log.Log(ctx, level, "images could not be cleaned up; retrying", "after", failed.Delay, "err", err)
 		default:
 			failed, why = backoff.State{}, ""
 			if again {
@@ -262,7 +262,7 @@ func (i *Images) sweep(ctx context.Context, pick func(looked) []policy.Image, en
 			errs = append(errs, err)
 		default:
 			freed += image.SizeBytes
-			i.config.Log.Info("removed an image that nobody uses", "image", image.ID, "bytes", image.SizeBytes)
+			i.config.Log.Info("removed an unused image", "image", image.ID, "bytes", image.SizeBytes)
 		}
 	}
 	return freed, errors.Join(errs...)

@@ -207,7 +207,7 @@ func (l *Logs) tell(ctx context.Context, id string, log logfiles.Log, err error)
 	if l.because(id, err.Error()) && ctx.Err() == nil {
 		level = slog.LevelWarn
 	}
-	l.config.Log.Log(ctx, level, "a log could not be rotated as it should be and will be looked at again",
+	l.config.Log.Log(ctx, level, "a log could not be rotated as it should be; retrying",
 		"uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt, "err", err)
 }
 

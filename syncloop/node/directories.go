@@ -106,7 +106,7 @@ func (n *Node) removedBy(store directories) func(types.UID) {
 	}
 }
 
-// gone: nobody wants the pod or works on it, and all who could want it have
+// gone: the pod is neither desired nor worked on, and all sources have
 // said everything. Whose a directory is it does not tell. A pod that this node has
 // never had may only be late, until that is out of the question.
 func (n *Node) gone(uid types.UID) bool {

@@ -84,7 +84,7 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 	assert.Equal(t, `default/web is Running: its container runs and is ready`, sentence(t, b, "uid-web"))
 	e, _ = b.Node().Explain("uid-web")
 	assert.Empty(t, e.Waits)
-	assert.Equal(t, "it is looked at now and then", e.Next.Why)
+	assert.Equal(t, "the periodic resync", e.Next.Why)
 	b.Stop()
 }
 
@@ -111,9 +111,9 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	b.Run(time.Second)
 	b.Delete(web.UID)
 	b.Run(5 * time.Second)
-	assert.Equal(t, `default/static is terminating: it is wanted no longer; container "c0" still runs, with a grace of 20s`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/static is terminating: it is no longer desired; container "c0" still runs, with a grace of 20s`, sentence(t, b, web.UID))
 	e, ok := b.Node().ExplainByName("default", "static")
-	require.True(t, ok, "it is wanted no longer, and there all the same")
+	require.True(t, ok, "it is no longer desired, and there all the same")
 	assert.Equal(t, "working", e.Doing)
 
 	// The same UID is wanted again.

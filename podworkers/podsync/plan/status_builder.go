@@ -24,7 +24,7 @@ type said struct {
 	role               role
 	state              state
 	wasOver            bool // it has ended before
-	replaced           bool // it was told to end, and starts again
+	replaced           bool // it was asked to end, and starts again
 	away               bool // it is in an older sandbox than the pod's, which is fit to be used
 	started, ready     bool
 	kept               bool // what is not said here is as it was published

@@ -38,7 +38,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	probed a0 startup=Failure liveness=Success
 //	told a started|ready=false    what the probes say between the halves of a status
 //	initialized s0                it was, in that sandbox
-//	replaced a a0                 it was told to end for the sake of the next attempt
+//	replaced a a0                 it was asked to end for the sake of the next attempt
 //	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready]  published
 //	    last=1@a0/Why gives the last end a reason
 //	old phase=Failed/Why

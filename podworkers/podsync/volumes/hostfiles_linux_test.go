@@ -166,7 +166,7 @@ func TestHostFiles_Property(t *testing.T) {
 			assert.Equal(t, fmt.Sprint(i), string(text), "of this incarnation")
 			wanted.Store(false)
 			if rng.IntN(2) == 0 {
-				_ = h.begin() // What must not be: nobody wants the pod, and it is set up.
+				_ = h.begin() // What must not be: the pod is not desired, and it is set up.
 			}
 		}
 	})

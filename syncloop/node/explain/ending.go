@@ -20,9 +20,9 @@ func (f *Facts) endingBecause() string {
 	case f.Node.Draining:
 		return "the node is being drained"
 	case f.Worker.Deleted:
-		return "it is wanted no longer"
+		return "it is no longer desired"
 	}
-	return "it was told to end"
+	return "it was asked to end"
 }
 
 // ending is what is waited for while a pod ends: its containers first.
@@ -66,7 +66,7 @@ func (f *Facts) overBecause(all []Container) string {
 	case f.Status.Phase == v1.PodSucceeded:
 		return "its containers have done what they had to"
 	case f.Status.Phase == v1.PodFailed:
-		return "it had failed before this node looked at it"
+		return "it had failed before this node first synced it"
 	}
 	return "it has been ended, and nothing of it runs"
 }

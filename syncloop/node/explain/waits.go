@@ -55,12 +55,12 @@ func (f *Facts) outside() (waits []string) {
 	case !f.Worker.Known && len(f.Node.Unheard) > 0:
 		waits = append(waits, f.unheard())
 	case !f.Worker.Known && !f.Desired:
-		waits = append(waits, "nobody wants it, and what is left of it is being removed")
+		waits = append(waits, "it is not desired, and what is left of it is being removed")
 	case f.Deferred != "":
 	case !f.Worker.Known && f.Node.Draining:
 		waits = append(waits, "the node is being drained and starts nothing")
 	case !f.Worker.Known:
-		waits = append(waits, "its worker has not been told of it yet")
+		waits = append(waits, "its worker has not received it yet")
 	case f.Worker.AwaitsName:
 		waits = append(waits, "another pod of its full name has to end first")
 	}
@@ -83,7 +83,7 @@ func (f *Facts) unheard() string {
 	if f.Desired {
 		return "all sources have to be heard first, and there is nothing yet of " + sources
 	}
-	return "nobody has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources
+	return "no source has named it, and nothing is concluded from that before all sources have been heard; there is nothing yet of " + sources
 }
 
 // previousIncarnation: the pod's turn comes after that of another one with its UID.
@@ -175,7 +175,7 @@ func (f *Facts) next() *Next {
 	if f.Worker.Step != Resting || f.Worker.NextAt.IsZero() {
 		return nil
 	}
-	n := &Next{At: f.Worker.NextAt, Why: "it is looked at now and then"}
+	n := &Next{At: f.Worker.NextAt, Why: "the periodic resync"}
 	if f.Last.Err != "" {
 		n.Why = "retry after an error"
 	}
