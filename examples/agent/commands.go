@@ -21,9 +21,9 @@ type command struct {
 // commands are all there are, in the order of the help.
 func commands() []command {
 	return []command{
-		{"ps", "", "list the pods of an agent that runs", runPs},
-		{"explain", "[NAMESPACE/]NAME", "ask an agent that runs why a pod is as it is", runExplain},
-		{"logs", "[NAMESPACE/]NAME", "what it prints: [-c CONTAINER] [--follow] [--tail N] [--since 10m] [--previous]", runLogs},
+		{"ps", "", "list the pods of a running agent", runPs},
+		{"explain", "[NAMESPACE/]NAME", "explain the state of a pod", runExplain},
+		{"logs", "[NAMESPACE/]NAME", "its output: [-c CONTAINER] [--follow] [--tail N] [--since 10m] [--previous]", runLogs},
 		{"exec", "[NAMESPACE/]NAME", "run a command: [-c CONTAINER] -- COMMAND ... (in an agent with --exec true)", runExec},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestResolver: what the host resolves names with is read when a pod needs it.
+// TestResolver: resolver configuration of the host is read when a pod needs it.
 func TestResolver(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "stub.conf"), filepath.Join(dir, "resolv.conf")
