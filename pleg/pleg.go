@@ -33,7 +33,7 @@ type Generator interface {
 	// Run observes the runtime until ctx ends and returns nil once its last
 	// goroutine has ended. It is called once.
 	Run(ctx context.Context) error
-	// Relist is a single step for those who do not call Run: it lists all
+	// Relist is a single step, for callers that do not call Run: it lists all
 	// pods, inspects those that need it, each within its deadline, and
 	// returns when all of that is done. Its error is that of the listing, from
 	// which nothing has been concluded then (pods that were asked for are

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// Completion is a handle on the end of a pod that was told to end. It is
+// Completion is a handle on the termination of a pod. It is
 // resolved exactly once, on every way out: the pod terminated, had finished
 // before, never started, was forgotten, or the workers were stopped. Its methods may be
 // called concurrently.

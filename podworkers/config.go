@@ -50,7 +50,7 @@ type Config struct {
 	Log *slog.Logger
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
-	// Hooks are told facts; all are optional.
+	// Hooks are called with what has happened; all are optional.
 	Hooks Hooks
 }
 

@@ -64,8 +64,8 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
-// RetryAt is the time that the error names, for those who look for the mark in a
-// tree of errors.
+// RetryAt is the time that the error names, for callers that look for the mark in a tree
+// of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
 // passes is true if part of the error says that the runtime has not come to an end

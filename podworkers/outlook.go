@@ -38,8 +38,8 @@ func (s Step) String() string {
 type Outlook struct {
 	// Step is what it is doing now.
 	Step Step
-	// NextAt is when it looks at the pod without being told to; zero: it does
-	// not. It may lie in the past.
+	// NextAt is when it syncs the pod without a request; zero: it does not. It may lie
+	// in the past.
 	NextAt time.Time
 }
 

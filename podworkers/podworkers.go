@@ -46,7 +46,7 @@ type PodWorkers interface {
 type PodSyncer interface {
 	// SyncPod brings a desired pod closer to its spec. It is called again for
 	// every update, about once a minute without one, and after an error with
-	// backoff. ctx ends when the pod is told to terminate; return soon then,
+	// backoff. ctx ends when the pod has to terminate; return soon then,
 	// with an error that wraps ctx.Err(). isTerminal with a nil error means
 	// that the pod has reached its end by itself and must be terminated.
 	SyncPod(ctx context.Context, updateType SyncPodType, pod, mirrorPod *v1.Pod, podStatus *runtime.PodStatus) (isTerminal bool, err error)
@@ -124,7 +124,7 @@ type KillPodOptions struct {
 
 // KnownPods is a whole snapshot of the desired state, as SyncKnownPods takes it.
 type KnownPods struct {
-	// Desired is every pod that the node is told to run.
+	// Desired is every desired pod of the node.
 	Desired []*v1.Pod
 	// Generation is PodWorkers.Generation as it was before the snapshot was
 	// taken.

@@ -36,7 +36,7 @@ func IncarnationFrom(ctx context.Context) uint64 {
 	return 0
 }
 
-// WithIncarnation is for those who call a PodSyncer themselves, as tests do:
+// WithIncarnation is for callers of a PodSyncer other than Workers, as tests are:
 // the context of a call for that incarnation of a UID.
 func WithIncarnation(ctx context.Context, incarnation uint64) context.Context {
 	c := &syncContext{incarnation: incarnation}

@@ -59,7 +59,7 @@ type Config struct {
 	Clock clock.Clock
 	// Log receives sentences for people; nil discards them.
 	Log *slog.Logger
-	// Hooks are told facts; all are optional.
+	// Hooks are called with what has happened; all are optional.
 	Hooks Hooks
 }
 

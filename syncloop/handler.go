@@ -29,9 +29,8 @@ type SyncHandler interface {
 	HandlePodCleanups(ctx context.Context) error
 }
 
-// ChangeHandler is a SyncHandler that tells what the runtime shows from other reasons
-// to look at a pod again. A handler without it is told of all of them with
-// HandlePodSyncs.
+// ChangeHandler is a SyncHandler that handles changes in the runtime apart from other
+// reasons to sync a pod. A handler without it gets all of them by HandlePodSyncs.
 type ChangeHandler interface {
 	// HandlePodChanges is called, in place of HandlePodSyncs, with pods of which the
 	// runtime shows a change. After a failed sync that may be its own echo.

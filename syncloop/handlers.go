@@ -50,7 +50,7 @@ type HandlersConfig struct {
 	// Closed says that the node takes no pods any more: whatever has no worker
 	// gets none, but to be ended. nil is never.
 	Closed func() bool
-	// Discard is told the pods of which nothing is needed any more, at each housekeeping
+	// Discard is called with the pods of which nothing is needed any more, at each housekeeping
 	// that finds some. It must not block, and what removes something asks again right
 	// before; gc.Pods.Discard does both. nil keeps everything.
 	Discard func(pods []types.UID)

@@ -46,8 +46,7 @@ type Loop struct {
 	requested []dirty.Entry[struct{}]
 }
 
-// ErrStopped is returned to those who want something of a loop whose Run has
-// ended.
+// ErrStopped is returned by the methods of a loop whose Run has ended.
 var ErrStopped = errors.New("syncloop: Run has ended")
 
 // New makes a loop. It runs nothing until Run or Step is called.
@@ -112,7 +111,7 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 // Step does all that is to be done now, in a fixed order: desired state, changes in the
 // runtime, probe results, requested syncs, deadlines, pods that wait, housekeeping. It
 // returns when the next step is due even if nothing happens; false if that is never. It
-// is for those who do not call Run, one call at a time.
+// is for callers that do not call Run, one call at a time.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.enter(l.executor.Now())
 	defer l.leave(flushes)

@@ -20,8 +20,8 @@ type TerminatingPod struct {
 	// RuntimeOnly: an agent before this one has started it, and no source has named
 	// it. Pod is what the runtime tells of it.
 	RuntimeOnly bool
-	// EndAt is when a pod that is RuntimeOnly is told to end unless a source names it;
-	// zero: it has been told, or not every source that it may belong to has been heard.
+	// EndAt is when the termination of a RuntimeOnly pod begins unless a source names
+	// it; zero: it has begun, or not every source that it may belong to has been heard.
 	EndAt time.Time
 }
 

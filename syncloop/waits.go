@@ -40,8 +40,7 @@ type WaitingHandler interface {
 
 // Deferral says that a pod waits before it can be admitted.
 type Deferral struct {
-	// Message is a sentence for people: what there is too little of, and which pods
-	// have to end.
+	// Message is a sentence for people: which resource is short, and which pods have to end.
 	Message string
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time

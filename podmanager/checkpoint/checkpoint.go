@@ -24,7 +24,7 @@ type Config struct {
 	// Root is the directory of the terminal statuses, an absolute path. It is made if need
 	// be; no two agents may share it.
 	Root string
-	// Log is told of files that are no terminal statuses; nil discards that.
+	// Log reports files that are no terminal statuses; nil discards that.
 	Log *slog.Logger
 }
 

@@ -30,7 +30,7 @@ type Config struct {
 	Clock clock.Clock
 	// Log takes what people should know. nil discards.
 	Log *slog.Logger
-	// Recorder, if any, is told of rejected pods as events FailedValidation.
+	// Recorder, if not nil, records an event FailedValidation for each rejected pod.
 	Recorder runtime.EventRecorder
 	// Hooks observe.
 	Hooks Hooks

@@ -98,8 +98,8 @@ func (h *Handle) Replace(pods []*v1.Pod) error {
 	return nil
 }
 
-// Run implements Source. It returns at once: a handle needs no goroutine, since
-// those who change it hand the change over themselves.
+// Run implements Source. It returns at once: a handle needs no goroutine, since Apply,
+// Delete and Replace hand the change over.
 func (h *Handle) Run(_ context.Context, sink Sink) error {
 	h.mu.Lock()
 	h.mu.sink = sink

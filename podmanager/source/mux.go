@@ -64,7 +64,7 @@ func (m *Mux) wake() {
 	wake()
 }
 
-// TakeAll returns everything the consumer has not been told yet, source by source
+// TakeAll returns all changes that it has not returned before, source by source
 // in order of name, and within a source in the order REMOVE, ADD, UPDATE,
 // DELETE, RECONCILE. It never blocks, and returns nil if nothing is new. It is
 // called by the one consumer, after a wake or whenever it likes, and makes the

@@ -25,8 +25,7 @@ type Sink interface {
 	// the pod is not known any more; any other, that it is to be sent again
 	// later. It ends with ctx. The update is the sink's.
 	//
-	// The sink need not know what it was told before, but is not asked to believe
-	// it either: after a start everything is told once.
+	// The sink needs no memory: after a start every status is sent once.
 	Send(ctx context.Context, u Update) error
 }
 
@@ -66,9 +65,8 @@ type SenderConfig struct {
 	// Drain is for how long, after the context of Run has ended, what is left is
 	// still sent. Zero: ten seconds; less: not at all.
 	Drain time.Duration
-	// CouldRun reports whether containers of a pod could still run; as long as
-	// they could, its end is not told. It is asked with no lock held. Nil:
-	// they never could.
+	// CouldRun reports whether containers of a pod could still run; as long as they
+	// could, its end is not sent. It is asked with no lock held. Nil: they never could.
 	CouldRun func(uid types.UID) bool
 	// Clock is what time it is. Nil: the real clock.
 	Clock clock.Clock

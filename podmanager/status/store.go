@@ -190,7 +190,7 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	return *e.status.DeepCopy(), true
 }
 
-// GetReportedPodStatus is GetPodStatus for those who show statuses to others. It holds
+// GetReportedPodStatus is GetPodStatus for callers that publish statuses. It holds
 // the end of a pod back, as a Sender does, and shows the phase before it, as long as
 // couldRun answers true, the pod is not Finished, and not all of its containers have
 // ended. couldRun is called without the store's lock.
@@ -222,10 +222,10 @@ func mayRun(status *v1.PodStatus) bool {
 		slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Terminated == nil })
 }
 
-// ReadPodStatus shows the newest status of the pod to read, without making a copy
-// of it, and reports whether there is one. It is GetPodStatus for those who look
-// at few things of it. What is shown never changes, must not be changed, and may
-// be kept; read is called at once, without the store's lock.
+// ReadPodStatus shows the newest status of the pod to read, without making a copy of it,
+// and reports whether there is one. It is GetPodStatus for callers that read a few
+// fields. What is shown never changes, must not be changed, and may be kept; read is
+// called at once, without the store's lock.
 func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	e := s.get(s.translate(uid))
 	if e == nil {

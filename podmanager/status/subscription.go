@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/internal/dirty"
 )
 
-// Update is what a subscription is told of one pod: what is newest.
+// Update is the newest state of one pod.
 type Update struct {
 	UID types.UID
 	// Pod is the pod as it was last handed in with a status. It is read only.
@@ -35,17 +35,17 @@ type Update struct {
 	before said
 }
 
-// HoldBack takes the end of the pod out of Status: what was said before it stays, as
-// for Store.GetReportedPodStatus. It is for those who show statuses to others, as long
-// as something of the pod may run. It does nothing to a pod that is Finished, was
-// removed, or came with its end, nor to one all containers of which have ended.
+// HoldBack takes the end of the pod out of Status: what was said before it stays, as for
+// Store.GetReportedPodStatus. It is for callers that publish statuses, as long as a
+// container of the pod may run. It does nothing to a pod that is Finished, was removed,
+// or came with its end, nor to one all containers of which have ended.
 func (u *Update) HoldBack() {
 	if !u.Finished && !u.Removed {
 		u.before.holdBack(&u.Status)
 	}
 }
 
-// Subscription is told which pods have a new status. Its methods may be called
+// Subscription collects the pods that have a new status. Its methods may be called
 // from any goroutine; what TakeAll has returned is not returned again.
 type Subscription struct {
 	store *Store
@@ -87,13 +87,13 @@ func (s *Store) add(sub *Subscription) []*entry {
 	return known
 }
 
-// TakeAll returns the newest status of each pod that has changed since the last
-// TakeAll, in the order in which they changed first. The answer overwrites buf
-// from its beginning and uses its storage if that is large enough.
+// TakeAll returns the newest status of each pod that has changed since the last TakeAll,
+// in the order in which they changed first. The answer overwrites buf from its beginning
+// and uses its storage if that is large enough.
 //
-// What is returned is never older than what was returned before. It may be the
-// same again, if the change was being told while it was read; and a pod may be
-// reported removed of which nothing was told before.
+// What is returned is never older than what was returned before. It may be the same
+// again, if it changed while it was read; and a pod may be reported removed that was
+// never reported before.
 func (sub *Subscription) TakeAll(buf []Update) []Update {
 	buf = buf[:0]
 	for _, changed := range sub.dirty.TakeAll(nil) {
@@ -110,7 +110,7 @@ func (sub *Subscription) TakeAll(buf []Update) []Update {
 	return buf
 }
 
-// Close ends the subscription: it is told nothing more, but for a call that is
+// Close ends the subscription: it gets no more changes, except from a call that is
 // already under way. Closing it again does nothing.
 func (sub *Subscription) Close() {
 	s := sub.store

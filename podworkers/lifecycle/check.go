@@ -3,8 +3,7 @@ package lifecycle
 import "fmt"
 
 // CheckInvariants looks for a state that must not be, and describes the first
-// that it finds. It reads the whole table: it is for tests, and for those who
-// suspect a fault, not for every day.
+// that it finds. It reads the whole table: it is for tests and diagnosis.
 func (t *Table) CheckInvariants() error {
 	n := 0
 	awaitsName := map[uint32]bool{}

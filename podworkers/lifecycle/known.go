@@ -4,7 +4,7 @@ import "k8s.io/apimachinery/pkg/types"
 
 // Known is a whole snapshot of the desired state.
 type Known struct {
-	// Desired is every pod that the node is told to run, in any order.
+	// Desired is every desired pod of the node, in any order.
 	Desired []types.UID
 	// Generation is Table.Generation as it was before the snapshot was taken.
 	// Pods updated later are spared.
@@ -27,11 +27,10 @@ type PodState struct {
 }
 
 // SyncKnown compares the table with a snapshot of the desired state, appends to states
-// every pod that it still knows afterwards, in the order of Ref.Index, and
-// returns that. Pods that are not in the snapshot are told to end, and
-// forgotten once they are finished. It is called by housekeeping, every few
-// seconds, and costs one look-up per desired pod and one step for each of the
-// pods that were ever known at the same time.
+// every pod that it still knows afterwards, in the order of Ref.Index, and returns that.
+// Pods that are not in the snapshot are terminated, and forgotten once they are
+// finished. It is called by housekeeping, every few seconds, and costs one look-up per
+// desired pod and one step for each of the pods that were ever known at the same time.
 func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState {
 	t.synced = t.synced || known.AllSources
 	t.epoch++

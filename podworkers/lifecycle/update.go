@@ -44,7 +44,7 @@ type Subject uint8
 const (
 	// NoPod is the zero Subject: the update speaks of nothing, and is refused.
 	NoPod Subject = iota
-	// ConfigPod: a pod that the node was told about.
+	// ConfigPod: a pod from a source.
 	ConfigPod
 	// RuntimePod: a pod that only the runtime shows. It can only be killed.
 	RuntimePod

@@ -51,17 +51,17 @@ type Config struct {
 	Objects Objects
 	// TerminalStatuses keep how pods have ended. Nil: it is forgotten with the process.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keep what probes have said of containers, and which of them
-	// were told to end. Nil: it is forgotten with the process, which makes a container
+	// ContainerStates keep what probes have said of containers, and which of them this
+	// node has stopped. Nil: it is forgotten with the process, which makes a container
 	// with a startup probe start again, and one that ends with 0 because this node
-	// told it to, in that moment, a success.
+	// stopped it, in that moment, a success.
 	ContainerStates ContainerStates
-	// DNS is what pods are told about the names of others.
+	// DNS is the resolver configuration of pods.
 	DNS Resolver
-	// Allocatable is what the node has for pods: what a variable is told that asks
-	// for a limit which is not set.
+	// Allocatable is what the node has for pods: the value of a variable that refers to
+	// a limit which is not set.
 	Allocatable v1.ResourceList
-	// Images brings images, and keeps them from those who remove them. Nil: an
+	// Images brings images, and protects them from garbage collection. Nil: an
 	// images.Manager of the Syncer's own, which is enough if no other component removes images.
 	Images *images.Manager
 	// Keyring finds the credentials to pull with. Nil: images.PullSecrets.
@@ -74,8 +74,8 @@ type Config struct {
 	// of another class is unsupported.
 	Handlers map[string]string
 
-	// Changed is told of every pod for which something was done, once at the
-	// end of the call, so that it is synced soon. Nil: no call.
+	// Changed is called for every pod that the call has changed, once at its end, so
+	// that it is synced soon. Nil: no call.
 	Changed func(types.UID)
 
 	// HostIPs are the addresses of the node, primary first. Empty: statuses
@@ -130,7 +130,7 @@ const (
 	DefaultSeccompRoot = "/var/lib/kubelet/seccomp"
 )
 
-// Hooks are told what happens. They are called by the goroutine of the sync,
+// Hooks report what happens. They are called by the goroutine of the sync,
 // or by those of parallel kills, with no lock held. Each may be nil.
 type Hooks struct {
 	// Did is called after each thing that was tried, whatever its result.

@@ -26,8 +26,8 @@ type ContainerState struct {
 	// Started and Ready are what was published of it: probes have said so.
 	Started bool `json:"started,omitempty"`
 	Ready   bool `json:"ready,omitempty"`
-	// Replaced says that the container was told to end so that the next attempt can
-	// be made. How it ends is not its own doing.
+	// Replaced says that this node has stopped the container to make the next attempt.
+	// Its exit code does not count.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
@@ -36,11 +36,11 @@ type ContainerState struct {
 // goroutine of the pod's sync, for one pod one at a time, and concurrently for
 // different pods. An error is logged, and the pod goes on.
 type ContainerStates interface {
-	// SaveContainers keeps these states of a pod in place of those before. It is
-	// called when one has changed: what becomes worse, and what is about to be told
-	// to end, at once, before anything is done about it; what becomes better not
-	// more often than every ten seconds. A nil error says that a process started
-	// later finds them. The states are only read, and not kept.
+	// SaveContainers keeps these states of a pod in place of those before. It is called
+	// when one has changed: what becomes worse, and what is about to be stopped, at
+	// once, before anything is done about it; what becomes better not more often than
+	// every ten seconds. A nil error says that a process started later finds them. The
+	// states are only read, and not kept.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
 	// ConsumeContainers returns what a process before this one has kept of a pod, at
 	// the first sync pass of it. It is asked once, and returns nothing for a pod that was

@@ -61,11 +61,11 @@ type Files interface {
 // Package checkpoint has them on a disk. Calls for one pod come one after the other.
 type TerminalStatuses interface {
 	// Save is called with the status of a pod that is over: as soon as that is
-	// published, so before the pod is stopped if it was evicted or was active for
-	// too long, and once more when nothing of it runs. The status is only read. nil
-	// says that it outlives the process. An error does not keep the pod from ending,
-	// and Save is called no more often for it: who wants to try again later does so
-	// himself, as package node does.
+	// published, so before the pod is stopped if it was evicted or was active for too
+	// long, and once more when nothing of it runs. The status is only read. nil says
+	// that it outlives the process. An error does not keep the pod from ending, and Save
+	// is called no more often for it: a caller that needs a retry makes it, as package
+	// node does.
 	Save(pod *v1.Pod, status *v1.PodStatus) error
 	// Drop is called when a pod is seen that is not over, before anything of it is
 	// started: what was saved of a previous incarnation of its UID must not count for it.

@@ -19,7 +19,7 @@ import (
 // syncer behaved:
 //
 //   - Two calls for one UID never overlap.
-//   - No SyncPod begins after the pod was told to terminate.
+//   - No SyncPod begins after a termination was requested.
 //   - Phases only go forward, and each is entered once.
 //   - SyncTerminatedPod follows a termination that succeeded, or a pod that never started.
 //   - No pod is terminated while something of it may run.

@@ -66,9 +66,9 @@ type Stepper struct {
 	wrong     string // with a syncer; the test is to fail with it
 }
 
-// NewStepper makes workers and starts their Run, which takes its first step
-// with the first Step, RunUntilIdle or Advance: what is told before that is told
-// before Run. Close ends it. A Config that makes no sense panics.
+// NewStepper makes workers and starts their Run, which takes its first step with the
+// first Step, RunUntilIdle or Advance: an update before that comes before Run. Close
+// ends it. A Config that makes no sense panics.
 func NewStepper(config Config) *Stepper {
 	if config.Start.IsZero() {
 		config.Start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

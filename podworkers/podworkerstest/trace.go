@@ -38,7 +38,7 @@ const (
 	Forgotten
 	// Crashed: the process was crashed; what follows is another one's.
 	Crashed
-	// Stopped: Run was told to end.
+	// Stopped: the context of Run has ended.
 	Stopped
 )
 

@@ -18,7 +18,7 @@ type Outcome uint8
 const (
 	// Passed counts as a success.
 	Passed Outcome = iota + 1
-	// Warned counts as a success, and people are told.
+	// Warned counts as a success with a warning event.
 	Warned
 	// Failed counts as a failure.
 	Failed

@@ -27,7 +27,7 @@ const DefaultDrainTimeout = 30 * time.Second
 type Config struct {
 	// Check makes the checks.
 	Check Checker
-	// Result is told every verdict that differs from the one before, in order
+	// Result is called with every verdict that differs from the one before, in order
 	// and each once. It is called by the goroutine that brought the verdict about, one
 	// call at a time and with no lock held, and must not block. Nil: they are
 	// only asked for, with Verdict.
@@ -48,7 +48,7 @@ type Config struct {
 	Log *slog.Logger
 	// Recorder receives the events Unhealthy and ProbeWarning; nil drops them.
 	Recorder runtime.EventRecorder
-	// Hooks are told facts; all are optional.
+	// Hooks are called with what has happened; all are optional.
 	Hooks Hooks
 }
 

@@ -68,7 +68,7 @@ func New(cfg Config) (*Prober, error) {
 // AddPod begins to probe a pod: every container that runs for as long as the
 // pod does and has probes. It is called in each sync of the pod, before its
 // status is made. A probe that is known stays as it was first added;
-// nothing is probed until Observe has told of a container. A pod that
+// nothing is probed until Observe has reported a container. A pod that
 // is being deleted gets its readiness probes only. The pod is kept and
 // only read.
 func (p *Prober) AddPod(spec *v1.Pod) {

@@ -77,7 +77,7 @@ func (p *Prober) beat(ctx context.Context, group *executor.Group) error {
 	return err
 }
 
-// Step is a single step for those who do not call Run: it makes every check
+// Step is a single step, for callers that do not call Run: it makes every check
 // that is due now, and returns when all have returned. Its error is that of ctx
 // or ErrRunning. Next says when to call it again.
 func (p *Prober) Step(ctx context.Context) error {

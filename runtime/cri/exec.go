@@ -21,9 +21,9 @@ const outputLimit = 16 << 10
 // longestOutput is what a runtime may send: 16 MiB of each stream.
 const longestOutput = 33 << 20
 
-// Exec implements runtime.Execer. CRI keeps the streams apart: what went to
-// stdout comes first. The runtime is told in whole seconds when the context
-// ends, rounded up, so that it kills the command then.
+// Exec implements runtime.Execer. CRI keeps the streams apart: what went to stdout comes
+// first. The runtime gets the deadline of the context in whole seconds, rounded up, so
+// that it kills the command then.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	const verb = "ExecSync"
 	if err := runnable(verb, req.Command); err != nil {

@@ -20,9 +20,9 @@ import (
 // ContainersConfig is what Containers need. Runtime, Seen and Living are
 // required.
 type ContainersConfig struct {
-	// Runtime is asked what there is and told to remove it.
+	// Runtime lists what is there and removes it.
 	Runtime ContainerRemover
-	// Seen is the newest snapshot of what there is: a pleg.PLEG. It costs
+	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It costs
 	// nothing to look at, and decides whether the runtime is asked at all.
 	Seen Observed
 	// Logs has the logs of containers: a logfiles.Dir. Those of an attempt go

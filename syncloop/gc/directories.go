@@ -24,10 +24,9 @@ type DirectoriesConfig struct {
 	// Runtime is asked right before each removal whether it has anything of the
 	// pod.
 	Runtime PodReader
-	// Gone reports whether a pod is neither wanted nor worked on, by those who
-	// would know. It is asked for each pod that has a directory, again right before
-	// each removal, and last by the store, while that keeps the pod from being set up;
-	// concurrently, and it must not block.
+	// Gone reports whether a pod is neither desired nor worked on. It is asked for each
+	// pod that has a directory, again right before each removal, and last by the store,
+	// while that keeps the pod from being set up; concurrently, and it must not block.
 	Gone func(uid types.UID) bool
 	// Delay is how long after Changed directories are looked for; zero is
 	// DefaultDelay.

@@ -41,7 +41,7 @@ type ImagesConfig struct {
 	Runtime ImageLister
 	// Images has the leases, and removes.
 	Images *images.Manager
-	// Seen is the newest snapshot of what there is: a pleg.PLEG. It says when
+	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It says when
 	// images were used; before a removal the runtime itself is asked.
 	Seen Observed
 	// Policy says when unused images are removed. The zero value has the

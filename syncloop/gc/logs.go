@@ -27,9 +27,9 @@ const (
 type LogsConfig struct {
 	// Store has the logs: a logfiles.Dir.
 	Store LogStore
-	// Runtime is told that a log has been put away.
+	// Runtime reopens a log that was rotated.
 	Runtime runtime.LogReopener
-	// Seen is the newest snapshot of what there is: a pleg.PLEG. It says which
+	// Seen is the newest snapshot of the runtime: a pleg.PLEG. It says which
 	// containers run, and costs nothing to look at.
 	Seen Observed
 	// Policy says how large a log may get, and how many files there are of it. The

@@ -17,7 +17,7 @@ import (
 
 // PodsConfig is what Pods need. Runtime and Removable are required.
 type PodsConfig struct {
-	// Runtime is asked what there is and told to remove it.
+	// Runtime lists what is there and removes it.
 	Runtime PodRemover
 	// Removable is asked right before each removal. It is called concurrently
 	// and must not block.
@@ -43,7 +43,7 @@ type PodsConfig struct {
 	Panicked func(call string, err error)
 }
 
-// PodReader is the part of a runtime.Runtime that says what there is of a pod.
+// PodReader is the part of a runtime.Runtime that reads one pod.
 type PodReader interface {
 	// PodStatus returns all that the runtime has of a pod. It is called right before
 	// each removal, and again after it, concurrently for different pods, with a

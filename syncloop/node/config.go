@@ -56,10 +56,10 @@ type Config struct {
 	// this node have left. A pod that needs its name or a host port ends it at once.
 	// Zero is 30 s, negative is none.
 	OrphanGrace time.Duration
-	// Sink is told the status of every pod as it changes: an API server, another
-	// machine, a file. The end of a pod is told when nothing of it runs any more.
-	// After the end of Run's context what is left is sent for ten seconds more.
-	// Nil: nothing is sent; see also Watch.
+	// Sink gets the status of every pod as it changes: an API server, another machine, a
+	// file. A terminal status is sent when nothing of the pod runs any more. After the
+	// end of Run's context what is left is sent for ten seconds more. Nil: nothing is
+	// sent; see also Watch.
 	Sink status.Sink
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
@@ -76,14 +76,14 @@ type Config struct {
 	// node is restarted; package checkpoint has them on a directory. Nil: only what the
 	// runtime has records of, and sources say, is known then.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keep what probes have said of running containers, and which
-	// of them were told to end, for a node that is restarted; package checkpoint has
+	// ContainerStates keep what probes have said of running containers, and which of
+	// them this node has stopped, for a node that is restarted; package checkpoint has
 	// them on a directory. Nil: then their probes start from their initial state.
 	ContainerStates ContainerStates
 	// HTTP makes the requests of http hooks where the runtime does not answer for
 	// its containers; package hookhttp has one. Nil: such pods are rejected.
 	HTTP podsync.HTTPGetter
-	// DNS is what pods are told about the names of others; the zero value is a
+	// DNS is the resolver configuration of pods; the zero value is a
 	// node without a cluster.
 	DNS podsync.Resolver
 	// Handlers are the runtime handlers by the name of their RuntimeClass. Pods of

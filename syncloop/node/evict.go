@@ -57,7 +57,7 @@ func evictable(pod *v1.Pod) bool {
 // that of a pod which ended for another. An event says it once.
 //
 // A restarted node knows of evictions before it by Config.TerminalStatuses, or from a
-// source that keeps statuses; without either it has to be told to drop the pod.
+// source that keeps statuses; without either the pod has to be deleted on it.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)

@@ -78,8 +78,7 @@ var (
 	ErrRan = errors.New("node: Run is called once")
 	// ErrNotRunning is returned by Drain before Run: what runs is not known.
 	ErrNotRunning = errors.New("node: Run has not been called")
-	// ErrStopped is returned to those who want something of a node whose Run
-	// has ended.
+	// ErrStopped is returned by the methods of a node whose Run has ended.
 	ErrStopped = errors.New("node: Run has ended")
 )
 
@@ -227,8 +226,7 @@ func (n *Node) emptied(uid types.UID) {
 }
 
 // DeleteUnusedImages removes all images that no container refers to, whatever
-// Config.ImageGC says: for those who need the room. It returns how many bytes
-// that has freed.
+// Config.ImageGC says, to make room. It returns how many bytes that has freed.
 func (n *Node) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
 	return n.unused.DeleteUnusedImages(ctx)
 }

@@ -20,7 +20,7 @@ type PodState struct {
 	// Pod is a copy of the desired pod, with its newest status. That a pod has ended is
 	// shown when nothing of it runs any more; until then it is Terminating.
 	Pod *v1.Pod
-	// Terminating: the pod has been told to end and has not yet.
+	// Terminating: the termination of the pod has begun and has not ended.
 	Terminating bool
 	// Version counts what has been said of the pod's status; 0 is nothing. If
 	// two states that Watch yields are more than one apart, others came

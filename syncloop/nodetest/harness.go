@@ -54,8 +54,8 @@ type Harness interface {
 	Node() *node.Node
 	// Machine is the runtime below it, for looking and for making trouble.
 	Machine() *memory.Runtime
-	// Apply wants a pod, in place of an earlier one of its UID. A node that is
-	// started after a crash is told the same.
+	// Apply makes a pod desired, in place of an earlier one of its UID. A node that is
+	// started after a crash gets it too.
 	Apply(pod *v1.Pod)
 	// Delete wants a pod no more.
 	Delete(uid types.UID)

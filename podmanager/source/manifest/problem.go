@@ -34,7 +34,7 @@ var (
 	ErrNoWatch = errors.New("manifest: cannot be watched")
 )
 
-// Problem is what people are told, once for each file and content.
+// Problem is a fault to report, once for each file and content.
 type Problem struct {
 	// Path is the file, or the directory.
 	Path string

@@ -52,10 +52,10 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are told what happens, with no lock held, by the goroutine in which it
+// Hooks are called with what happens, with no lock held, by the goroutine in which it
 // does. Each may be nil, and none may block.
 type Hooks struct {
-	// Pulled is called after each pull, before those who wait for it go on.
+	// Pulled is called after each pull, before its callers return.
 	Pulled func(Pull)
 	// Panicked is called after each panic of the runtime or another hook that was
 	// contained, with the name of the call.

@@ -15,11 +15,11 @@ type Keyring interface {
 	// Credentials returns what to try for an image, in order; none is an
 	// anonymous pull. pullSecrets are those that the pod names and that could be
 	// had. It is called before each pull, concurrently, and ends with ctx. What
-	// it returns is used also if it returns an error, which is only told.
+	// it returns is used also if it returns an error, which is only logged.
 	Credentials(ctx context.Context, image string, pod *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error)
 }
 
-// PullSecrets is the Keyring of those who have none: it reads the Secrets that
+// PullSecrets is the default Keyring: it reads the Secrets that
 // the pod names and knows nothing else.
 type PullSecrets struct{}
 

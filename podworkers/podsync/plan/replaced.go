@@ -8,14 +8,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Replaced has, by name, the IDs of the regular containers that this node has
-// told to end in order to start the next attempt: their probe has failed, or their
-// image has changed. How they end is no answer of theirs: one that ends with 0 has
-// not succeeded.
+// Replaced has, by name, the IDs of the regular containers that this node has stopped in
+// order to start the next attempt: their probe has failed, or their image has changed.
+// How they end is no answer of theirs: one that ends with 0 has not succeeded.
 type Replaced map[string]string
 
-// Is reports whether a container with an ID, as in a record or a status, was told
-// to end.
+// Is reports whether a container with an ID, as in a record or a status, was stopped by
+// this node.
 func (r Replaced) Is(name, id string) bool {
 	told := r[name]
 	return told != "" && (id == told || strings.HasSuffix(id, "://"+told))
@@ -35,7 +34,7 @@ func Running(rec *runtime.ContainerStatus) v1.ContainerState {
 }
 
 // EndsOnSuccess reports whether the pod has a regular container of that name that
-// runs again unless it ends with 0, so that it matters who has ended it.
+// runs again unless it ends with 0, so that it matters whether this node has stopped it.
 func EndsOnSuccess(pod *v1.Pod, name string) bool {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {

@@ -16,7 +16,7 @@ type Observed struct {
 	// pod is never Pending: it has Succeeded if all its regular containers have, or else
 	// Failed with ReasonSandboxLost. It counts only while the pod is not ending.
 	SandboxLost bool
-	// Ending says that the pod was told to end. A pod with a deletion timestamp and one
+	// Ending says that the pod is being terminated. A pod with a deletion timestamp and one
 	// that is Terminated are ending too.
 	Ending bool
 	// Terminated says that nothing of the pod runs, or ever will: a container that its

@@ -41,9 +41,9 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	return slices.Compact(uids), nil
 }
 
-// SetUp makes the directory for the logs of a pod. It is called before the runtime is
-// told to write there: what a removal that began before finds is the former directory,
-// and later ones are told that the pod is not gone.
+// SetUp makes the directory for the logs of a pod. It is called before the runtime gets
+// the path: what a removal that began before finds is the former directory, and later
+// ones see that the pod is not gone.
 func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if err := poduid.Check(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)

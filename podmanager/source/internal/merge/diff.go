@@ -20,7 +20,7 @@ const (
 	SeenAnnotation = "kubernetes.io/config.seen"
 )
 
-// Changes is what a consumer must be told, in the order of delivery.
+// Changes are what a consumer gets, in the order of delivery.
 // The pods are deep copies and the receiver's own.
 type Changes struct {
 	// First: this is the source's first snapshot, so that Add is delivered

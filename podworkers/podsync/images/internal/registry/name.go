@@ -53,8 +53,8 @@ func parse(image string) name {
 	return n
 }
 
-// Aliases are the forms of a name, or of an ID, by which two that mean the same
-// image can be told: they have one in common. There are at most three.
+// Aliases are the forms of a name, or of an ID, by which two names of one image are
+// recognised: they have one in common. There are at most three.
 func Aliases(image string) []string {
 	if isDigest(image) {
 		return []string{image}
