@@ -11,10 +11,10 @@ type Step uint8
 
 // The steps of a worker.
 const (
-	// Resting: it does nothing, and waits for an update or for its time.
-	Resting Step = iota
-	// Looking: it waits for an observation that is fresh enough.
-	Looking
+	// Idle: it does nothing, and waits for an update or for its time.
+	Idle Step = iota
+	// AwaitingStatus: it waits for an observation that is fresh enough.
+	AwaitingStatus
 	// AwaitingSlot: it waits for one of Config.MaxSyncs or MaxTerminations.
 	AwaitingSlot
 	// Working: the syncer is being called.
@@ -24,14 +24,14 @@ const (
 // String is the step as people read it.
 func (s Step) String() string {
 	switch s {
-	case Looking:
-		return "looking"
+	case AwaitingStatus:
+		return "awaiting a status"
 	case AwaitingSlot:
 		return "awaiting a slot"
 	case Working:
 		return "working"
 	}
-	return "resting"
+	return "idle"
 }
 
 // Outlook is what comes next of a pod's worker, for people.

@@ -23,7 +23,7 @@ func TestOutlook(t *testing.T) {
 		}
 		return fmt.Sprint(o.Step, ", next in ", o.NextAt.Sub(node.Now()))
 	}
-	assert.Equal(t, "resting", outlook("nobody"))
+	assert.Equal(t, "idle", outlook("nobody"))
 	node.Cache.Hang("blind")
 	node.Syncer.Script("busy", syncPod, Reply{Takes: time.Second})
 	node.Syncer.Script("late", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("not yet"), node.Now().Add(31*time.Second))})
@@ -33,10 +33,10 @@ func TestOutlook(t *testing.T) {
 	node.RunUntilIdle()
 	node.Create(Pod("late"))
 	node.RunUntilIdle()
-	assert.Equal(t, "looking", outlook("blind"))
+	assert.Equal(t, "awaiting a status", outlook("blind"))
 	assert.Equal(t, "working", outlook("busy"))
 	assert.Equal(t, "awaiting a slot", outlook("late"))
 	node.Advance(time.Second)
-	assert.Equal(t, "resting, next in 1m0s", outlook("busy"))
-	assert.Equal(t, "resting, next in 30s", outlook("late"))
+	assert.Equal(t, "idle, next in 1m0s", outlook("busy"))
+	assert.Equal(t, "idle, next in 30s", outlook("late"))
 }

@@ -114,7 +114,7 @@ type outcome struct {
 
 // sync waits for a fresh status, then for a slot, then calls the syncer.
 func (w *Workers) sync(j *job) outcome {
-	j.step.Store(uint32(Looking))
+	j.step.Store(uint32(AwaitingStatus))
 	status, err := w.observe(j)
 	j.status = status
 	if err == nil {

@@ -223,7 +223,7 @@ func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, killGrace+killMargin)
 	defer cancel()
 	killed := make(chan error, 1)
-	go func() { killed <- a.node.Hurry(ctx, int64(killGrace/time.Second)) }()
+	go func() { killed <- a.node.DrainWithin(ctx, int64(killGrace/time.Second)) }()
 	select {
 	case err := <-killed:
 		return err

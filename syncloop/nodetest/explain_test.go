@@ -36,7 +36,7 @@ func TestExplain_P14_P15_CrashLoop(t *testing.T) {
 pod       default/web
 uid       uid-web
 phase     Running
-worker    sync, incarnation 1, resting
+worker    sync, incarnation 1, idle
 next      in 4s: crash-loop back-off of container "c0" is over
 
 waits for

@@ -27,7 +27,7 @@ func ExampleExplain() {
 	}}}
 	e := explain.Explain(explain.Facts{
 		Now: now, Pod: pod, Desired: true, Status: status,
-		Worker: explain.Worker{Known: true, Phase: "syncing", Step: explain.Resting, NextAt: now.Add(70 * time.Second)},
+		Worker: explain.Worker{Known: true, Phase: "syncing", Step: explain.Idle, NextAt: now.Add(70 * time.Second)},
 		Held:   map[string]time.Time{"server": now.Add(70 * time.Second)},
 	})
 	fmt.Println(e.Sentence)

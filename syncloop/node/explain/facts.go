@@ -56,7 +56,7 @@ type Worker struct {
 	// PreviousIncarnation: this worker is that of a former pod of the UID, after whose
 	// end the desired one begins.
 	PreviousIncarnation bool
-	// Step is what the worker is doing: Resting and so on.
+	// Step is what the worker is doing: Idle and so on.
 	Step string
 	// NextAt is when it wakes by itself; zero: it does not.
 	NextAt time.Time
@@ -74,10 +74,10 @@ const (
 
 // The steps of a worker, in the workers' words.
 const (
-	// Resting: it does nothing.
-	Resting = "resting"
-	// Looking: it waits for a fresh observation.
-	Looking = "looking"
+	// Idle: it does nothing.
+	Idle = "idle"
+	// AwaitingStatus: it waits for a fresh observation.
+	AwaitingStatus = "awaiting a status"
 	// AwaitingSlot: it waits for its turn among the pods.
 	AwaitingSlot = "awaiting a slot"
 	// Working: it syncs the pod.

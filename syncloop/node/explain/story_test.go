@@ -40,7 +40,7 @@ var now = epoch.Add(time.Minute)
 //	a running [started] [ready]
 //	a exited=1/Error@50s [restarts=2] [signal=9]
 //	a ... ephemeral      it is one
-//	worker terminating [deleted] [evicted] [grace=30] [name] [former] [step=looking]; or: none
+//	worker terminating [deleted] [evicted] [grace=30] [name] [former] [step=awaiting_a_status]; or: none
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
 //	refused : message    why the status is not that of what the runtime shows
@@ -82,7 +82,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "a"}}},
 		},
 		Runtime: &runtime.PodStatus{},
-		Worker:  explain.Worker{Known: true, Phase: "sync", Incarnation: 1, Step: explain.Resting},
+		Worker:  explain.Worker{Known: true, Phase: "sync", Incarnation: 1, Step: explain.Idle},
 		Held:    map[string]time.Time{},
 	}}
 	for line := range strings.Lines(d.Input) {

@@ -70,7 +70,7 @@ func (f *Facts) outside() (waits []string) {
 	switch f.Worker.Step {
 	case AwaitingSlot:
 		waits = append(waits, "as many pods as may be are being synced, and it is not its turn yet")
-	case Looking:
+	case AwaitingStatus:
 		waits = append(waits, "a fresh look at the runtime is awaited")
 	}
 	return waits
@@ -172,7 +172,7 @@ func (f *Facts) is(t v1.PodConditionType) v1.ConditionStatus {
 
 // next is when the pod is looked at without being told to, and why.
 func (f *Facts) next() *Next {
-	if f.Worker.Step != Resting || f.Worker.NextAt.IsZero() {
+	if f.Worker.Step != Idle || f.Worker.NextAt.IsZero() {
 		return nil
 	}
 	n := &Next{At: f.Worker.NextAt, Why: "the periodic resync"}

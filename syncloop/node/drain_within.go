@@ -7,12 +7,12 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// Hurry shortens the end of all pods to a grace of so many seconds, at least 1, and
+// DrainWithin shortens the end of all pods to a grace of so many seconds, at least 1, and
 // returns when none runs any more. Besides that it is Drain: it may follow a Drain
 // whose context has ended, or one that still waits, which then returns sooner. A pod
 // whose own grace is shorter keeps that, and so does one that was dropped before: the
 // error names it if ctx ends first.
-func (n *Node) Hurry(ctx context.Context, graceSeconds int64) error {
+func (n *Node) DrainWithin(ctx context.Context, graceSeconds int64) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}

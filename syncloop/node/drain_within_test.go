@@ -19,7 +19,7 @@ func TestNode_Hurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n := run(t, node.Config{Runtime: machine})
-		require.ErrorIs(t, newNode(t).Hurry(t.Context(), 1), node.ErrNotRunning)
+		require.ErrorIs(t, newNode(t).DrainWithin(t.Context(), 1), node.ErrNotRunning)
 		deaf := pod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(600))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
@@ -34,7 +34,7 @@ func TestNode_Hurry(t *testing.T) {
 		begun := time.Now()
 		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		require.NoError(t, n.Hurry(bounded, 1))
+		require.NoError(t, n.DrainWithin(bounded, 1))
 		assert.LessOrEqual(t, time.Since(begun), 3*time.Second)
 		assert.Empty(t, names(machine))
 		require.NoError(t, <-drained, "who waited for the long grace waits no longer")
