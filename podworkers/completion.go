@@ -86,9 +86,9 @@ func (c *Completion) Err() error {
 	return c.err
 }
 
-// Wait returns Err once the handle is resolved, or the context's error. The
-// kubelet waits for the longer of ten seconds and one and a half times the
-// grace; how long is yours to say.
+// Wait returns Err once the handle is resolved, or the context's error. The kubelet
+// waits for the longer of ten seconds and one and a half times the grace; here the
+// caller sets the limit.
 func (c *Completion) Wait(ctx context.Context) error {
 	if err := c.latch.Wait(ctx); err != nil {
 		return err

@@ -22,7 +22,7 @@ const DefaultDrainTimeout = 30 * time.Second
 
 // Config is what Workers need. Syncer and Cache are required.
 type Config struct {
-	// Syncer does the work.
+	// Syncer is called to sync, terminate and clean up pods.
 	Syncer PodSyncer
 	// Cache shows what the runtime shows: a pleg.PLEG, or anything with the
 	// methods Get, Mark and NewerThan. Numbers are those of observations; a
@@ -46,7 +46,7 @@ type Config struct {
 	// Jitter gives numbers in [0,1) that spread retries; nil is random. It is
 	// called concurrently.
 	Jitter func() float64
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
@@ -54,12 +54,12 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are called without a lock held, by whichever goroutine brought the fact
-// about; those of one pod not necessarily in order. They must not block.
+// Hooks are called without a lock held, by the goroutine that caused the event. The
+// calls for one pod may come out of order. They must not block.
 type Hooks struct {
 	// Phase: an incarnation of a pod has entered a phase.
 	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
-	// Forgotten: nothing is known of the pod any more.
+	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
 	// Synced: a call of the syncer has returned. latency is the time since
 	// UpdatePodOptions.StartTime, zero without one.

@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What UpdatePod and a Completion can say.
+// The errors of UpdatePod, Run and a Completion.
 var (
 	// ErrInvalid: the update makes no sense and has changed nothing.
 	ErrInvalid = lifecycle.ErrInvalid
@@ -18,8 +18,8 @@ var (
 	ErrStopped = errors.New("podworkers: the workers have been stopped")
 	// ErrRunning: Run was called a second time.
 	ErrRunning = errors.New("podworkers: Run is called once")
-	// ErrPodDesired: the kill of a running pod was refused, because the pod is
-	// wanted, or none that could be killed.
+	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired,
+	// or has no record that could be killed.
 	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")
 	// ErrQueue: Config.Queue has panicked, or its answer contradicts its contract. Run has
 	// ended as if its context had.

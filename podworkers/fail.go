@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// Fail returns a PodStatusFunc by which a pod has Failed for a reason, with some
-// conditions set. A pod that has succeeded, or has Failed for a reason
-// before, keeps that: a later end does not replace an earlier one.
+// Fail returns a PodStatusFunc that sets the phase Failed, a reason, a message and
+// conditions. A pod that has succeeded, or has Failed for a reason before, keeps that: a
+// later end does not replace an earlier one.
 func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	return func(status *v1.PodStatus) {
 		if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed && status.Reason != "" {

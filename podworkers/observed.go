@@ -10,14 +10,14 @@ type RelistRequester interface {
 	RequestRelist(uid types.UID)
 }
 
-// Observed tells how an attempt to observe a pod has ended: nil if the runtime has
+// Observed reports the result of an observation of a pod: nil if the runtime has
 // answered. An answer wakes a pod that waits only because the runtime could not be
 // asked. It fits pleg.Hooks.Inspected, may be called at any time, and never blocks;
 // without it such pods wait for their backoff.
 //
-// A Config.Cache with the method RequestRelist is asked for an observation of each
-// pod that fails so, after it has begun to wait: one that ends before that tells
-// nothing of the time after it.
+// A Config.Cache with the method RequestRelist is asked for an observation of each pod
+// that fails so, after it has begun to wait: one that ends before that tells nothing of
+// the time after it.
 func (w *Workers) Observed(uid types.UID, err error) {
 	var act actions
 	w.mu.Lock()

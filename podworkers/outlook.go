@@ -34,7 +34,7 @@ func (s Step) String() string {
 	return "idle"
 }
 
-// Outlook is what comes next of a pod's worker, for people.
+// Outlook says what a pod's worker does and when it syncs next, for display.
 type Outlook struct {
 	// Step is what it is doing now.
 	Step Step
@@ -43,8 +43,8 @@ type Outlook struct {
 	NextAt time.Time
 }
 
-// Outlook tells what comes next of a pod. It is the zero value for a pod that
-// the workers do not know. View says how the pod is.
+// Outlook returns what a pod's worker does and when it syncs next. It is the zero value
+// for a pod that the workers do not know. View says how the pod is.
 func (w *Workers) Outlook(uid types.UID) Outlook {
 	o, broken := w.outlook(uid)
 	if broken {

@@ -24,9 +24,9 @@ type PodWorkers interface {
 	// the end of the pod. The handle is resolved exactly once, whatever
 	// happens, with an error if the kill was refused.
 	Kill(options UpdatePodOptions) *Completion
-	// SyncKnownPods compares the workers with a whole snapshot of the desired state, ends
-	// those that are not wanted, forgets those that are done, and returns the
-	// rest. It is called by housekeeping, by one caller at a time.
+	// SyncKnownPods compares the workers with a whole snapshot of the desired state,
+	// terminates those that are not desired, forgets those that are finished, and
+	// returns the rest. It is called by housekeeping, by one caller at a time.
 	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
 	// Generation numbers the updates accepted so far. Read it before taking
 	// the snapshot for SyncKnownPods: later pods are left alone.
@@ -38,11 +38,12 @@ type PodWorkers interface {
 	IsPodForMirrorPodTerminatingByFullName(fullName string) bool
 }
 
-// PodSyncer does the work. Its methods are never called concurrently for one
-// UID, and are for different ones. A panic counts as an error.
+// PodSyncer syncs, terminates and cleans up pods. Its methods are never called
+// concurrently for one UID. They are called concurrently for different UIDs. A panic
+// counts as an error.
 //
-// In every call podStatus is an observation begun after the previous call for
-// that UID ended, shared with other readers and not to be modified.
+// In every call podStatus is an observation begun after the previous call for that UID
+// ended, shared with other readers and not to be modified.
 type PodSyncer interface {
 	// SyncPod brings a desired pod closer to its spec. It is called again for
 	// every update, about once a minute without one, and after an error with
@@ -64,8 +65,8 @@ type PodSyncer interface {
 	SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) error
 }
 
-// PodStatusFunc changes a status before it is published. It is called by the PodSyncer, on
-// the goroutine of the pod's sync, for each attempt to terminate until what it says is
+// PodStatusFunc changes a status before it is published. It is called by the PodSyncer,
+// on the goroutine of the pod's sync, for each attempt to terminate until its status is
 // stored. After a panic package podsync publishes the status as it was.
 type PodStatusFunc func(status *v1.PodStatus)
 
@@ -96,7 +97,7 @@ type UpdatePodOptions struct {
 	// StartTime is when the update was first seen, for latency hooks; zero
 	// measures nothing.
 	StartTime time.Time
-	// Pod is what is desired. It is kept and handed to the syncer as it is:
+	// Pod is the desired pod. It is kept and handed to the syncer as it is:
 	// the caller does not change it afterwards.
 	Pod *v1.Pod
 	// MirrorPod is the API's reflection of a static pod, if there is one.
@@ -137,7 +138,7 @@ type KnownPods struct {
 	AllSources bool
 }
 
-// PodWorkerSync is what SyncKnownPods tells of one worker.
+// PodWorkerSync is the answer of SyncKnownPods about one worker.
 type PodWorkerSync struct {
 	// State is the phase the worker is in.
 	State lifecycle.Phase

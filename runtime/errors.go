@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The errors every implementation speaks. They are wrapped, and compared with
-// errors.Is; an edge turns the codes of its own world into them, once.
+// The errors of every implementation. They are wrapped, and compared with errors.Is. An
+// adapter translates its own codes into them once.
 var (
 	// ErrNotFound: the sandbox, container or image does not exist.
 	ErrNotFound = errors.New("runtime: not found")
@@ -20,12 +20,12 @@ var (
 	ErrNotReady = errors.New("runtime: not ready")
 	// ErrNetworkNotReady: the pod network is not up yet.
 	ErrNetworkNotReady = errors.New("runtime: network is not ready")
-	// ErrImage: the image cannot be had.
+	// ErrImage: the image cannot be pulled.
 	ErrImage = errors.New("runtime: image cannot be pulled")
-	// ErrRegistryUnavailable: nothing answers where the image would come from. It
-	// is an ErrImage, as an implementation may say that knows no better.
+	// ErrRegistryUnavailable: the registry does not answer. It wraps ErrImage, which an
+	// implementation that cannot tell the cause returns.
 	ErrRegistryUnavailable = fmt.Errorf("%w: registry is not available", ErrImage)
-	// ErrSignature: the image came, and is not signed as it must be. It is an
+	// ErrSignature: the image was pulled and its signature is not accepted. It wraps
 	// ErrImage too.
 	ErrSignature = fmt.Errorf("%w: signature is not valid", ErrImage)
 	// ErrUnsupported: the runtime cannot do what the request asks for.

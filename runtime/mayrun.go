@@ -21,7 +21,7 @@ func (p *Pod) MayRun() bool {
 }
 
 // MayRun reports whether anything of a pod runs, or may: a container, or a
-// sandbox that is ready. Of a pod without a status nothing does.
+// sandbox that is ready. A nil status reports false.
 func (s *PodStatus) MayRun() bool {
 	if s == nil {
 		return false

@@ -19,7 +19,7 @@ import (
 // this module looks for the others yet: they are the words in which resizes, figures
 // and terminals are spoken of.
 
-// EventSource is a runtime that tells when a pod changes.
+// EventSource is a runtime with a stream of pod changes.
 type EventSource interface {
 	// Events calls sink for each change until ctx ends or the stream breaks, and returns
 	// why; the caller opens it again. It is called by one caller at a time. An event is
@@ -47,8 +47,8 @@ type Execer interface {
 	Exec(ctx context.Context, req ExecRequest) (ExecResult, error)
 }
 
-// ExecStreamer is a runtime that runs commands inside containers for people, with
-// their input and output as they come.
+// ExecStreamer is a runtime that runs commands inside containers with streamed input and
+// output.
 type ExecStreamer interface {
 	// ExecStream runs a command until it ends, and returns the code with which it
 	// did: a command that failed is no error. It returns when all that the command
@@ -59,8 +59,7 @@ type ExecStreamer interface {
 	ExecStream(ctx context.Context, req ExecStreamRequest, streams Streams) (exitCode int32, err error)
 }
 
-// Attacher is a runtime that connects people with the process that a container
-// runs anyway.
+// Attacher is a runtime that connects a client with the main process of a container.
 type Attacher interface {
 	// Attach returns nil when the container has ended. Its errors are those of
 	// ExecStream, and the end of ctx ends the connection and nothing else. What
@@ -103,8 +102,8 @@ type LogReader interface {
 	ReadLog(ctx context.Context, req ReadLogRequest, w io.Writer) error
 }
 
-// LogReopener is a runtime that writes what containers print into files, which
-// others may put away: below the directories of RunSandboxRequest.LogDir.
+// LogReopener is a runtime that writes what containers print into files, which a log
+// rotator may rename: below the directories of RunSandboxRequest.LogDir.
 type LogReopener interface {
 	// ReopenContainerLog has what a running container prints from now on written to a
 	// file at its log's path, which is made if there is none and added to otherwise. It
@@ -116,11 +115,10 @@ type LogReopener interface {
 	ReopenContainerLog(ctx context.Context, containerID string) error
 }
 
-// ImageFilesystem is a runtime that knows how full the disk is that its images
-// are on.
+// ImageFilesystem is a runtime that reports the usage of the disk of its images.
 type ImageFilesystem interface {
-	// ImageFilesystem is called now and then, by one caller. A capacity of zero
-	// says that it is not known.
+	// ImageFilesystem is called by one caller, every few minutes at most. A capacity of
+	// zero means unknown.
 	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
 }
 
@@ -249,7 +247,7 @@ type ReadLogRequest struct {
 	Since       time.Time
 }
 
-// ContainerStats is one container's use.
+// ContainerStats is the resource usage of one container.
 type ContainerStats struct {
 	ContainerID string
 	Name        string
@@ -258,7 +256,7 @@ type ContainerStats struct {
 	MemoryBytes uint64        // working set
 }
 
-// FilesystemUsage is how full a disk is.
+// FilesystemUsage is the capacity and the usage of a file system.
 type FilesystemUsage struct{ CapacityBytes, UsedBytes uint64 }
 
 // UpdateContainerRequest changes a container's resources.

@@ -78,12 +78,12 @@ type Containers interface {
 	RemoveContainer(ctx context.Context, req RemoveContainerRequest) error
 }
 
-// Images are what containers are made of. A runtime without images takes every
-// name for one that is present: PullImage returns the name as the reference,
-// ImageStatus an image of that ID, ListImages nothing, and RemoveImage nil.
+// Images pulls, lists and removes images. A runtime without images treats every name as
+// present: PullImage returns the name as the reference, ImageStatus an image of that ID,
+// ListImages nothing, and RemoveImage nil.
 type Images interface {
-	// PullImage fetches an image and returns the reference to create
-	// containers with. ErrImage: the image cannot be had; where it is known why,
+	// PullImage fetches an image and returns the reference to create containers with.
+	// ErrImage: the image cannot be pulled; if the cause is known,
 	// ErrRegistryUnavailable or ErrSignature.
 	PullImage(ctx context.Context, req PullImageRequest) (ref string, err error)
 	// ImageStatus looks an image up by any of its names. A missing image is

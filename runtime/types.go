@@ -83,7 +83,7 @@ type SandboxStatus struct {
 	HostNetwork bool     // echoes Namespaces.HostNetwork; a sandbox with another value is replaced
 }
 
-// ContainerStatus is a container in full.
+// ContainerStatus is the full record of a container.
 type ContainerStatus struct {
 	Container
 	Image       string // echoes CreateContainerRequest.Image
@@ -97,7 +97,7 @@ type ContainerStatus struct {
 	Annotations map[string]string // echoes CreateContainerRequest.Annotations, perhaps with others
 }
 
-// PodRef names the pod for which something is made.
+// PodRef identifies the pod of a request.
 type PodRef struct {
 	UID         types.UID
 	Name        string
@@ -178,7 +178,7 @@ type PullImageRequest struct {
 	Auth      *Auth  // nil: anonymous
 }
 
-// ImageStatusRequest asks after an image.
+// ImageStatusRequest names an image to look up.
 type ImageStatusRequest struct {
 	Image     string
 	Pod       PodRef // on whose behalf; empty if on no pod's
@@ -269,7 +269,7 @@ type Namespaces struct {
 // UserNamespace says who of the host the users and groups of a pod are.
 type UserNamespace struct{ UIDs, GIDs []IDMapping }
 
-// IDMapping is a range of IDs of the host under other numbers.
+// IDMapping maps a range of container IDs to IDs of the host.
 type IDMapping struct{ ContainerID, HostID, Length uint32 }
 
 // Unlimited, or any other negative number, removes a limit of Resources.

@@ -57,7 +57,7 @@ type Config struct {
 	StuckAfter time.Duration
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Hooks are called with what has happened; all are optional.
 	Hooks Hooks

@@ -61,7 +61,7 @@ type HandlersConfig struct {
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
 	Clock clock.PassiveClock
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Panicked is called after each contained panic, with the name of the call that
 	// panicked; nil discards it.

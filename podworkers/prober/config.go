@@ -44,7 +44,7 @@ type Config struct {
 	// Jitter gives numbers in [0,1): where in their first period the probes of
 	// containers begin that are older than this process. Nil is random.
 	Jitter func() float64
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Recorder receives the events Unhealthy and ProbeWarning; nil drops them.
 	Recorder runtime.EventRecorder

@@ -63,7 +63,7 @@ type ImagesConfig struct {
 	Node k8sruntime.Object
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Panicked is called after each contained panic, with the name of the call that
 	// panicked; nil discards it.

@@ -171,7 +171,7 @@ type Config struct {
 	Clock clock.Clock
 	// Jitter gives numbers in [0,1) that spread retries; nil is random.
 	Jitter func() float64
-	// Log receives sentences for people; nil discards them.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 	// Recorder receives events, whose messages have 1024 bytes at most; nil drops
 	// them. client-go's recorder fits.

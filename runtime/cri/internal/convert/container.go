@@ -96,7 +96,7 @@ func StopSignal(name string) (signal cri.Signal, ok bool) {
 	return cri.Signal(n), ok
 }
 
-// ContainerStatus is a container in full: what the list has said of it, and
+// ContainerStatus is the full record of a container: what the list has said of it, and
 // what its status adds.
 func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.ContainerStatus {
 	out := runtime.ContainerStatus{
