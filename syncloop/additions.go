@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
@@ -130,7 +130,7 @@ func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 func (h *Handlers) start(pod *v1.Pod) {
 	if h.departed[pod.UID] {
 		delete(h.departed, pod.UID)
-		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: resources.QOSClass(pod)})
+		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podspec.QOSClass(pod)})
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.update(podworkers.SyncPodCreate, pod, mirror)
@@ -160,7 +160,7 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
 	h.refuse(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
-		QOSClass: resources.QOSClass(pod),
+		QOSClass: podspec.QOSClass(pod),
 		Reason:   result.Reason,
 		Message:  "Pod was rejected: " + result.Message,
 	})

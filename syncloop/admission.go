@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
@@ -113,7 +113,7 @@ func (s sums) requested(name v1.ResourceName) (total resource.Quantity) {
 	return total
 }
 
-func (s sums) holder(port resources.HostPort) (admission.Item, bool) {
+func (s sums) holder(port podspec.HostPort) (admission.Item, bool) {
 	for _, sum := range s {
 		if item, taken := sum.Holder(port); taken {
 			return item, true

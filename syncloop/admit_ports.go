@@ -3,13 +3,13 @@ package syncloop
 import (
 	"fmt"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // AdmitHostPorts refuses a pod that wants a host port which another pod holds.
 func AdmitHostPorts() PodAdmitHandler {
 	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
-		for _, port := range resources.HostPorts(attrs.Pod) {
+		for _, port := range podspec.HostPorts(attrs.Pod) {
 			if holder, taken := others.holder(port); taken {
 				return PodAdmitResult{
 					Reason:  "NodePorts",

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // AdmitResources refuses a pod that asks for more of a resource than is left of
@@ -19,7 +19,7 @@ func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	allocatable = allocatable.DeepCopy()
 	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)
 	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
-		wanted := resources.ClaimOf(attrs.Pod).Requests
+		wanted := podspec.ClaimOf(attrs.Pod).Requests
 		for _, name := range order {
 			want, ok := wanted[name]
 			if !ok || want.Sign() <= 0 {

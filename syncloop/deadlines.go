@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/dirty"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
@@ -172,7 +172,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 	if !ok || podstatus.IsTerminal(status.Phase) || d.config.Status.PodIsFinished(uid) {
 		return nil, time.Time{}, false
 	}
-	at, ok = deadline.Of(pod, &status)
+	at, ok = podspec.Deadline(pod, &status)
 	return pod, at, ok
 }
 

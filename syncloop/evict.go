@@ -3,7 +3,7 @@ package syncloop
 import (
 	"errors"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +33,7 @@ type eviction struct {
 func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
-		QOSClass: resources.QOSClass(pod),
+		QOSClass: podspec.QOSClass(pod),
 	}
 }
 

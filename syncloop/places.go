@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/dirty"
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -192,7 +192,7 @@ func (h *Handlers) ends(uid types.UID, view lifecycle.View, before admission.Ite
 		return itemOf(seen)
 	}
 	if before.Pod == nil {
-		before = admission.Item{UID: uid, Pod: &v1.Pod{}, Claim: resources.ReadClaim("")}
+		before = admission.Item{UID: uid, Pod: &v1.Pod{}, Claim: podspec.ReadClaim("")}
 		before.Pod.UID = uid
 	}
 	return before
@@ -209,11 +209,11 @@ func itemOf(pod *runtime.Pod) admission.Item {
 		}
 	}
 	if newest < 0 {
-		item.Claim = resources.ReadClaim("")
+		item.Claim = podspec.ReadClaim("")
 		return item
 	}
 	a := pod.Sandboxes[newest].Annotations
-	item.Claim, item.Source = resources.ReadClaim(a[resources.ClaimAnnotation]), a[podmanager.ConfigSourceAnnotation]
+	item.Claim, item.Source = podspec.ReadClaim(a[podspec.ClaimAnnotation]), a[podmanager.ConfigSourceAnnotation]
 	item.Static = item.Source != "" && item.Source != podmanager.ApiserverSource
 	return item
 }

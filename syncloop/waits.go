@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
@@ -240,7 +240,7 @@ func (h *Handlers) publish(w *waiter) {
 	}
 	w.published = true
 	publish(w.pod, v1.PodStatus{
-		Phase: v1.PodPending, QOSClass: resources.QOSClass(w.pod), Reason: ReasonAdmissionDeferred, Message: w.message,
+		Phase: v1.PodPending, QOSClass: podspec.QOSClass(w.pod), Reason: ReasonAdmissionDeferred, Message: w.message,
 	})
 }
 
@@ -329,7 +329,7 @@ func (h *Handlers) decided(pod *v1.Pod, d admission.Decision) {
 			return
 		}
 		if h.waiting[d.UID].published { // Why it waited is no reason of what comes.
-			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: resources.QOSClass(pod)})
+			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podspec.QOSClass(pod)})
 		}
 		delete(h.waiting, d.UID)
 		h.start(pod)

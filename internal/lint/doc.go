@@ -46,11 +46,8 @@
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
 //	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
 //	    passive   podworkers/podsync/volumes/inmemory
-//	    kits      podmanager/status/statustest  podworkers/podworkerstest  runtime/runtimetest
-//	    kits      podworkers/podworkerstest  podmanager/status/statustest  runtime/runtimetest
-//	              workqueue/workqueuetest
-//	              podworkers/podsync/volumestest
-//	              podmanager/source/sourcetest
+//	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
+//	              podworkers/podworkerstest  podworkers/podsync/volumestest  workqueue/workqueuetest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
@@ -58,31 +55,19 @@
 //	              podworkers/podsync/images  runtime/faulty
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
-//	              podworkers/podsync/internal/request
-//	              podworkers/prober/verdict  podworkers/podsync/images/internal/registry
-//	              syncloop/gc/policy  podmanager/source/internal/merge
+//	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
+//	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
-//	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
-//	              syncloop/internal/usage  syncloop/internal/waiting  syncloop/internal/orphans
-//	              runtime/cri/internal/crilog
-//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/resources
-//	              internal/deadline
-//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline
-//	              internal/podhash
-//	    passive   internal/document  internal/contain
-//	              syncloop/gc/policy  podmanager/source/internal/merge  podmanager/validation
-//	              podmanager/status/internal/reconcile  podmanager/status/internal/outbox
-//	              pleg/internal/diff  runtime/cri/internal/convert  syncloop/node/explain
-//	              syncloop/internal/admission
-//	              runtime/cri/internal/crilog
-//	1b  pure      podworkers/podsync/podstatus  internal/resources  internal/deadline  internal/document
+//	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
+//	              syncloop/gc/policy  syncloop/internal/admission  syncloop/node/explain
+//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash
+//	              internal/document
 //	    passive   internal/contain
 //	1a  types     runtime  internal
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock
-//	    pure      internal/containers  internal/errtree  internal/poduid  internal/plain
+//	    pure      internal/podspec  internal/poduid  internal/plain
 //	              podworkers/podsync/reasons
-//	    pure      internal/containers  internal/poduid  internal/plain
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

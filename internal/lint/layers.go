@@ -116,7 +116,7 @@ func Podkeel() Codebase {
 			{"internal", Words, Layer1a},
 			{"internal/executor", Seam, Layer1a},
 			{"internal/dirty", Passive, Layer1a},
-			{"internal/containers", Pure, Layer1a},
+			{"internal/podspec", Pure, Layer1a},
 			{"internal/poduid", Pure, Layer1a},
 			{"internal/keylock", Passive, Layer1a},
 			{"internal/osfile", Edge, Layer1a},
@@ -126,8 +126,6 @@ func Podkeel() Codebase {
 
 			// What several decisions have to agree on.
 			{"podworkers/podsync/podstatus", Pure, Layer1b},
-			{"internal/resources", Pure, Layer1b},
-			{"internal/deadline", Pure, Layer1b},
 			{"internal/podhash", Pure, Layer1b},
 			{"internal/document", Pure, Layer1b},
 			{"internal/contain", Passive, Layer1b},

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // containers checks all containers of a pod, and what they must not share.
@@ -22,7 +22,7 @@ func (f *findings) containers(spec *v1.PodSpec, volumes map[string]bool, at *fie
 		c, at := &spec.InitContainers[i], at.Child("initContainers").Index(i)
 		f.container(c, volumes, names, at)
 		f.initContainer(c, at)
-		if containers.IsSidecar(c) {
+		if podspec.IsSidecar(c) {
 			f.hostPorts(c, spec.HostNetwork, ports, at)
 		}
 	}
@@ -93,7 +93,7 @@ func (f *findings) image(at *field.Path, image string) {
 
 // initContainer checks what only containers that run on may have.
 func (f *findings) initContainer(c *v1.Container, at *field.Path) {
-	if containers.IsSidecar(c) {
+	if podspec.IsSidecar(c) {
 		return
 	}
 	f.restartRules(c, at)

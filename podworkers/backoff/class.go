@@ -19,7 +19,7 @@ const (
 	Unavailable
 )
 
-var classNames = [...]string{Resync: "resync", Failed: "backoff", Transient: "transient", Asked: "asked", Unavailable: "away"}
+var classNames = [...]string{Resync: "resync", Failed: "backoff", Transient: "transient", Asked: "asked", Unavailable: "runtime-unavailable"}
 
 // String is the name of the class, as transcripts have it; "unknown" for any other value.
 func (c Class) String() string {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/runtime"
@@ -184,9 +184,9 @@ func (c *Config) complete() error {
 	if len(faults) > 0 {
 		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
 	}
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), deadline.Longest)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), deadline.Longest)
-	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), deadline.Longest)
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), podspec.Longest)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), podspec.Longest)
+	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), podspec.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
 	if c.Probes == nil {

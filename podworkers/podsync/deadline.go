@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -23,13 +23,13 @@ const orphanGrace = time.Second
 func grace(pod *v1.Pod, probe, override *int64) time.Duration {
 	switch {
 	case override != nil:
-		return deadline.Seconds(*override)
+		return podspec.Seconds(*override)
 	case pod.DeletionGracePeriodSeconds != nil:
-		return deadline.Seconds(*pod.DeletionGracePeriodSeconds)
+		return podspec.Seconds(*pod.DeletionGracePeriodSeconds)
 	case probe != nil:
-		return deadline.Seconds(*probe)
+		return podspec.Seconds(*probe)
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		return deadline.Seconds(*pod.Spec.TerminationGracePeriodSeconds)
+		return podspec.Seconds(*pod.Spec.TerminationGracePeriodSeconds)
 	}
 	return minimumGrace
 }

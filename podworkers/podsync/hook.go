@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -57,7 +57,7 @@ func (s *Syncer) hook(ctx context.Context, v *syncPass, action Action, h hook) e
 // within runs a hook until its time is over.
 func (s *Syncer) within(ctx context.Context, v *syncPass, h hook) error {
 	if h.handler.Sleep != nil {
-		return s.sleep(ctx, deadline.Seconds(h.handler.Sleep.Seconds), h.by)
+		return s.sleep(ctx, podspec.Seconds(h.handler.Sleep.Seconds), h.by)
 	}
 	within, cancel := s.executor.WithDeadline(ctx, h.by)
 	defer cancel()

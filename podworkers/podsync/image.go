@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
@@ -157,7 +157,7 @@ func (l *incarnation) dropPulls(pod *v1.Pod) {
 		return
 	}
 	wanted := make(map[string]bool)
-	for c := range containers.WithEphemeral(pod) {
+	for c := range podspec.WithEphemeral(pod) {
 		if name, err := images.Normalize(c.Image); err == nil {
 			wanted[name] = true
 		}

@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
@@ -68,7 +68,7 @@ func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *ru
 	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
 		return "", false
 	}
-	c := containers.Named(containers.WithEphemeral(v.pod), record.Name)
+	c := podspec.Named(podspec.WithEphemeral(v.pod), record.Name)
 	if c == nil {
 		return "", false
 	}

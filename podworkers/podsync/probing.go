@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Prober runs the probes of pods and says what follows from them: a prober.Prober, or
@@ -98,7 +98,7 @@ func (p guardedProbes) RemovePod(uid types.UID) {
 func unprobed(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
-			c := containers.Named(containers.Lasting(pod), list[i].Name)
+			c := podspec.Named(podspec.Lasting(pod), list[i].Name)
 			if c == nil {
 				continue
 			}

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -210,7 +210,7 @@ func (s *Syncer) stateOf(v *syncPass, c *v1.ContainerStatus) (ContainerState, bo
 
 // isProbed reports whether probes say if a container has started, or is ready.
 func isProbed(pod *v1.Pod, name string) bool {
-	c := containers.Named(containers.All(pod), name)
+	c := podspec.Named(podspec.All(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 

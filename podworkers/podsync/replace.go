@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -97,7 +97,7 @@ func (v *syncPass) madeSandbox(why plan.Why) *runtime.SandboxStatus {
 
 // stillWants reports whether a container is desired as it was made.
 func (v *syncPass) stillWants(container, hash string) bool {
-	c := containers.Named(containers.All(v.pod), container)
+	c := podspec.Named(podspec.All(v.pod), container)
 	return c != nil && plan.SpecHash(c) == hash
 }
 

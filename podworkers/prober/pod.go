@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
@@ -90,7 +90,7 @@ func (pr *Prober) probedContainers(spec *v1.PodSpec) []found {
 		all = append(all, f)
 	}
 	for i := range spec.InitContainers {
-		if c := &spec.InitContainers[i]; containers.IsSidecar(c) {
+		if c := &spec.InitContainers[i]; podspec.IsSidecar(c) {
 			add(c)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // UpdatePodStatus sets Started and Ready of every container in a status that
@@ -22,13 +22,13 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	}
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		p.judgeLocked(known, containers.Regular(spec, s.Name), s, now)
+		p.judgeLocked(known, podspec.Regular(spec, s.Name), s, now)
 	}
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		c := containers.Init(spec, s.Name)
+		c := podspec.Init(spec, s.Name)
 		p.judgeLocked(known, c, s, now)
-		if c != nil && !containers.IsSidecar(c) { // PR-17
+		if c != nil && !podspec.IsSidecar(c) { // PR-17
 			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
@@ -64,8 +64,8 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		s.Restarts += c.RestartCount
-		init := containers.Init(pod, c.Name)
-		sidecar := init != nil && containers.IsSidecar(init)
+		init := podspec.Init(pod, c.Name)
+		sidecar := init != nil && podspec.IsSidecar(init)
 		if sidecar {
 			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -94,7 +94,7 @@ func kinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		list = append(list, fmt.Sprint(c.Name, containers.IsSidecar(c)))
+		list = append(list, fmt.Sprint(c.Name, podspec.IsSidecar(c)))
 	}
 	for i := range pod.Spec.Containers {
 		list = append(list, pod.Spec.Containers[i].Name)
@@ -290,7 +290,7 @@ func passed(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerSta
 			newest = r
 		}
 	}
-	switch sidecar := containers.IsSidecar(c); {
+	switch sidecar := podspec.IsSidecar(c); {
 	case newest == nil || newest.Attempt < made:
 		return nil
 	case !sidecar && (newest.State != runtime.StateExited || newest.ExitCode != 0):
@@ -315,7 +315,7 @@ func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 
 // resets: some rule may begin the whole pod anew.
 func resets(pod *v1.Pod) bool {
-	for c := range containers.All(pod) {
+	for c := range podspec.All(pod) {
 		if len(c.RestartPolicyRules) > 0 {
 			return true
 		}

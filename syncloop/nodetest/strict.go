@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 )
@@ -68,7 +68,7 @@ func (s *strict) stopped(pod *v1.Pod, about object, c memory.Call, grace time.Du
 // queued is a container's place among those that stop: sidecars from the last one.
 func queued(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name && containers.IsSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
 			return len(pod.Spec.InitContainers) - i
 		}
 	}
@@ -97,7 +97,7 @@ func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.
 	for i := range pod.Spec.InitContainers[:init] {
 		c := &pod.Spec.InitContainers[i]
 		key := life{about.pod.UID, about.pod.Incarnation, c.Name, rec.SandboxID}
-		if containers.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.started[key] {
+		if podspec.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.started[key] {
 			return fmt.Errorf("container %s is started before the startup probe of sidecar %s has succeeded", about.name, c.Name)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
@@ -22,7 +22,7 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
 	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
-		was, is := containers.Status(before, c.Name, 0), containers.Status(after, c.Name, 0)
+		was, is := podspec.Status(before, c.Name, 0), podspec.Status(after, c.Name, 0)
 		if was == nil || is == nil || was.State.Terminated == nil || is.State.Terminated != nil {
 			return
 		}

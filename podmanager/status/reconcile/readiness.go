@@ -3,7 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
@@ -60,7 +60,7 @@ func probed(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.Container
 	if c == nil {
 		return nil
 	}
-	if init := containers.Init(pod, c.Name); init == nil || !containers.IsSidecar(init) {
+	if init := podspec.Init(pod, c.Name); init == nil || !podspec.IsSidecar(init) {
 		return nil
 	}
 	return c

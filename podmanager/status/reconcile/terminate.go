@@ -3,7 +3,7 @@ package reconcile
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
@@ -81,7 +81,7 @@ func hasInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 // isInitialized reports whether an init container has done what the next one
 // waits for.
 func isInitialized(container *v1.Container, c *v1.ContainerStatus) bool {
-	if containers.IsSidecar(container) {
+	if podspec.IsSidecar(container) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
 	}
 	return succeeded(c.State) || succeeded(c.LastTerminationState)

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
@@ -143,7 +143,7 @@ func neverRan(c *v1.ContainerStatus) bool {
 func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		if spec.Name != c.Name || containers.IsSidecar(spec) {
+		if spec.Name != c.Name || podspec.IsSidecar(spec) {
 			continue
 		}
 		failed := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
@@ -153,8 +153,8 @@ func firstRunOf(pod *v1.Pod, c *v1.ContainerStatus) bool {
 }
 
 func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
-	spec := containers.Init(pod, c.Name)
-	return spec != nil && containers.IsSidecar(spec)
+	spec := podspec.Init(pod, c.Name)
+	return spec != nil && podspec.IsSidecar(spec)
 }
 
 func checkContainers(old, new []v1.ContainerStatus) error {
@@ -272,7 +272,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; containers.IsSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			demand(c.Name, s.InitContainerStatuses)
 		}
 	}
@@ -299,7 +299,7 @@ func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
 		spec := &pod.Spec.InitContainers[i]
 		switch c := named(s.InitContainerStatuses, spec.Name); {
 		case c == nil:
-		case containers.IsSidecar(spec):
+		case podspec.IsSidecar(spec):
 			runs(c)
 		case c.Ready && (c.State.Terminated == nil || c.State.Terminated.ExitCode != 0):
 			faults = append(faults, fmt.Errorf("init container %s is ready and has not succeeded", c.Name))

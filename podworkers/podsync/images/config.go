@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/deadline"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -118,7 +118,7 @@ func (c *Config) complete() error {
 	}
 	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)
 	c.MaxPullsPerRegistry = cmp.Or(c.MaxPullsPerRegistry, DefaultMaxPullsPerRegistry)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), deadline.Longest)
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), deadline.Longest)
+	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), podspec.Longest)
+	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), podspec.Longest)
 	return errors.Join(faults...)
 }

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -91,7 +91,7 @@ func (in *StatusInput) serves(x *containerRecords, first, n int, old []v1.Contai
 // findAt looks a status up by name, first where it usually is. Nil: there is
 // none.
 func findAt(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
-	return containers.Status(list, name, place)
+	return podspec.Status(list, name, place)
 }
 
 // describe finds out all there is to say of the container at a place of the spec,

@@ -3,7 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -14,7 +14,7 @@ const reasonRestartingAll = podstatus.ReasonRestartingAll
 
 // isSidecar reports whether an init container is restartable: it is started in
 // its turn, and runs beside what comes after it.
-func isSidecar(c *v1.Container) bool { return containers.IsSidecar(c) }
+func isSidecar(c *v1.Container) bool { return podspec.IsSidecar(c) }
 
 // policyOf is the restart policy of a container: its own, or else the pod's.
 func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {

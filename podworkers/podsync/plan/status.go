@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -71,7 +71,7 @@ func Containers(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
-		QOSClass:           resources.QOSClass(in.Pod),
+		QOSClass:           podspec.QOSClass(in.Pod),
 	}
 	passThrough(&s, &in.Pod.Status)
 	setContainers(&s, &in)

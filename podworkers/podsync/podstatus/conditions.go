@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // The reasons of the conditions.
@@ -50,8 +50,8 @@ func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	var c census
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		status := containers.Status(s.InitContainerStatuses, spec.Name, i)
-		c.count(spec.Name, status, status != nil && (containers.IsSidecar(spec) && isTrue(status.Started) || !containers.IsSidecar(spec) && status.Ready))
+		status := podspec.Status(s.InitContainerStatuses, spec.Name, i)
+		c.count(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
 	}
 	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
@@ -67,14 +67,14 @@ func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	}
 	var c census
 	for i := range pod.Spec.InitContainers {
-		if spec := &pod.Spec.InitContainers[i]; containers.IsSidecar(spec) {
-			status := containers.Status(s.InitContainerStatuses, spec.Name, i)
+		if spec := &pod.Spec.InitContainers[i]; podspec.IsSidecar(spec) {
+			status := podspec.Status(s.InitContainerStatuses, spec.Name, i)
 			c.count(spec.Name, status, status != nil && status.Ready)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
-		status := containers.Status(s.ContainerStatuses, name, i)
+		status := podspec.Status(s.ContainerStatuses, name, i)
 		c.count(name, status, status != nil && status.Ready)
 	}
 	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // tally counts the containers of a pod by what they mean for its phase.
@@ -59,8 +59,8 @@ func (t *tally) ended(forGood bool) v1.PodPhase {
 func (in *conclusion) countInit(t *tally, s *v1.PodStatus) {
 	for i := range in.pod.Spec.InitContainers {
 		c := &in.pod.Spec.InitContainers[i]
-		status := containers.Status(s.InitContainerStatuses, c.Name, i)
-		if containers.IsSidecar(c) {
+		status := podspec.Status(s.InitContainerStatuses, c.Name, i)
+		if podspec.IsSidecar(c) {
 			t.countSidecar(status, in.isOutdated(c.Name))
 			continue
 		}
@@ -99,7 +99,7 @@ func (t *tally) countSidecar(status *v1.ContainerStatus, outdated bool) {
 func (in *conclusion) countRegular(t *tally, s *v1.PodStatus) {
 	for i := range in.pod.Spec.Containers {
 		c := &in.pod.Spec.Containers[i]
-		status := containers.Status(s.ContainerStatuses, c.Name, i)
+		status := podspec.Status(s.ContainerStatuses, c.Name, i)
 		if status == nil {
 			t.unknown++
 			continue

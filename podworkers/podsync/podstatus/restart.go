@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
 
@@ -67,7 +67,7 @@ func RestartsAll(c *v1.Container, exitCode int32) bool {
 // MayRestartAll reports whether any container of the pod has a restart rule that makes
 // all of them start over. Only such a pod has the condition AllContainersRestarting.
 func MayRestartAll(pod *v1.Pod) bool {
-	for c := range containers.All(pod) {
+	for c := range podspec.All(pod) {
 		for i := range c.RestartPolicyRules {
 			if c.RestartPolicy != nil && c.RestartPolicyRules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
 				return true

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -63,7 +63,7 @@ func TestClaimed(t *testing.T) {
 	item := func(uid, name string, port int32) admission.Item {
 		i := admission.Item{UID: types.UID(uid), Namespace: "ns", Name: name}
 		if port > 0 {
-			i.Ports = []resources.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: port}}
+			i.Ports = []podspec.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: port}}
 		}
 		return i
 	}

@@ -4,12 +4,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Item is what one pod takes of its node.
 type Item struct {
-	resources.Claim
+	podspec.Claim
 	// Pod is what takes it: it is handed on, and not read. Nil is none.
 	Pod             *v1.Pod
 	UID             types.UID
@@ -24,5 +24,5 @@ type Item struct {
 
 // ItemOf is what a pod takes by its spec. Where it comes from is the caller's to add.
 func ItemOf(pod *v1.Pod) Item {
-	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: resources.ClaimOf(pod)}
+	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: podspec.ClaimOf(pod)}
 }

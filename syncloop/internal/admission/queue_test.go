@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -126,7 +126,7 @@ func (s *story) pod(words []string) (item admission.Item, in time.Duration, limi
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			item.Ports = append(item.Ports, resources.HostPort{IP: "0.0.0.0", Protocol: "TCP", Port: int32(n)})
+			item.Ports = append(item.Ports, podspec.HostPort{IP: "0.0.0.0", Protocol: "TCP", Port: int32(n)})
 		case "in":
 			d, err := time.ParseDuration(value)
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Sums are what several pods take together, at most one item for each UID. The
@@ -145,7 +145,7 @@ func (s *Sums) Requested(name v1.ResourceName) resource.Quantity {
 
 // Holder finds the item that arrived first of those whose host ports conflict
 // with this one.
-func (s *Sums) Holder(port resources.HostPort) (Item, bool) {
+func (s *Sums) Holder(port podspec.HostPort) (Item, bool) {
 	for _, e := range s.ports[portKey{port.Protocol, port.Port}] {
 		for _, held := range e.Ports {
 			if held.Conflicts(port) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -25,7 +25,7 @@ func item(t *rapid.T, uid types.UID) admission.Item {
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "ports") {
-		i.Ports = append(i.Ports, resources.HostPort{
+		i.Ports = append(i.Ports, podspec.HostPort{
 			IP:       rapid.SampledFrom([]string{"0.0.0.0", "10.0.0.1", "10.0.0.2"}).Draw(t, "ip"),
 			Protocol: rapid.SampledFrom([]v1.Protocol{"TCP", "UDP"}).Draw(t, "protocol"), Port: int32(rapid.IntRange(80, 81).Draw(t, "port")),
 		})
@@ -102,7 +102,7 @@ func compare(t *rapid.T, sums *admission.Sums, there []admission.Item) {
 	}
 	for _, ip := range []string{"0.0.0.0", "10.0.0.1", "10.0.0.2"} {
 		for _, protocol := range []v1.Protocol{"TCP", "UDP"} {
-			port := resources.HostPort{IP: ip, Protocol: protocol, Port: 80}
+			port := podspec.HostPort{IP: ip, Protocol: protocol, Port: 80}
 			got, _ := sums.Holder(port)
 			if want := holder(there, port); got.UID != want {
 				t.Fatalf("%s: %q, not %q", port, got.UID, want)
@@ -111,7 +111,7 @@ func compare(t *rapid.T, sums *admission.Sums, there []admission.Item) {
 	}
 }
 
-func holder(there []admission.Item, port resources.HostPort) types.UID {
+func holder(there []admission.Item, port podspec.HostPort) types.UID {
 	for i := range there {
 		for _, held := range there[i].Ports {
 			if held.Conflicts(port) {

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
@@ -21,7 +21,7 @@ func (f *Facts) containers() []Container {
 		s := &f.Status.ContainerStatuses[i]
 		c := f.container(s, Regular)
 		if initialized {
-			c.Says = f.clause(&c, containers.Regular(f.Pod, s.Name))
+			c.Says = f.clause(&c, podspec.Regular(f.Pod, s.Name))
 		}
 		all = append(all, c)
 	}
@@ -41,9 +41,9 @@ func (f *Facts) inits() (all []Container) {
 	blocked, ran := false, f.regularRan()
 	for i := range f.Status.InitContainerStatuses {
 		s := &f.Status.InitContainerStatuses[i]
-		spec := containers.Init(f.Pod, s.Name)
+		spec := podspec.Init(f.Pod, s.Name)
 		c := f.container(s, Init)
-		if spec != nil && containers.IsSidecar(spec) {
+		if spec != nil && podspec.IsSidecar(spec) {
 			c.Kind = Sidecar
 		}
 		if !blocked && (!ran || c.Kind == Sidecar) {

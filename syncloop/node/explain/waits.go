@@ -9,8 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
-	"github.com/podkeel/podkeel/internal/deadline"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
@@ -182,7 +181,7 @@ func (f *Facts) next() *Next {
 	if name, _ := f.firstHeld(); name != "" {
 		n.Why = f.backOff(name)
 	}
-	if at, ok := deadline.Of(f.Pod, f.Status); ok && at.Before(n.At) {
+	if at, ok := podspec.Deadline(f.Pod, f.Status); ok && at.Before(n.At) {
 		n = &Next{At: at, Why: "its active deadline"}
 	}
 	return n
@@ -190,7 +189,7 @@ func (f *Facts) next() *Next {
 
 // firstHeld is the container whose delay ends first, in the order of the spec.
 func (f *Facts) firstHeld() (first string, until time.Time) {
-	for c := range containers.All(f.Pod) {
+	for c := range podspec.All(f.Pod) {
 		at, ok := f.held(c.Name)
 		if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
 			first, until = c.Name, at

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Resource is a request or a limit of a container of the pod, in units of a
@@ -20,7 +20,7 @@ func Resource(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, allocatabl
 	if name == "" {
 		name = own
 	}
-	c := containers.Named(containers.All(pod), name)
+	c := podspec.Named(podspec.All(pod), name)
 	if c == nil {
 		return "", fmt.Errorf("%w: the pod has no container %s", ErrInvalid, shown(name))
 	}

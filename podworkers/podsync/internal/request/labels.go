@@ -2,7 +2,7 @@ package request
 
 import (
 	"github.com/podkeel/podkeel/internal/podhash"
-	podresources "github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Labels of sandboxes and containers: the kubelet's, so that people and tools
@@ -27,7 +27,7 @@ const (
 	AnnotationPodHash = podhash.PodAnnotation
 	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
 	// included, as JSON: an agent that does not know the pod counts it by that.
-	AnnotationClaim = podresources.ClaimAnnotation
+	AnnotationClaim = podspec.ClaimAnnotation
 	// AnnotationSpecHash, on a container, is the versioned hash of what forces
 	// a restart when it changes.
 	AnnotationSpecHash = podhash.SpecAnnotation

@@ -5,14 +5,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 )
 
 // HasProbes reports whether any container of a pod that goes on running is
 // probed.
 func HasProbes(pod *v1.Pod) bool {
-	for c := range containers.All(pod) {
+	for c := range podspec.All(pod) {
 		if probesOf(c) != [3]*v1.Probe{} {
 			return true
 		}
@@ -72,7 +72,7 @@ func probesRefer(c *v1.Container) bool {
 // TellsAddresses reports whether a variable or a hook of the pod needs to know
 // its addresses.
 func TellsAddresses(pod *v1.Pod) bool {
-	for c := range containers.All(pod) {
+	for c := range podspec.All(pod) {
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && c.Lifecycle.PostStart.HTTPGet != nil {
 			return true
 		}

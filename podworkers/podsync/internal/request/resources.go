@@ -8,8 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/containers"
-	podresources "github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -32,7 +31,7 @@ const (
 // Where it has no limit of its own the pod's is one all the same: whoever reads
 // it from inside sees what is there.
 func resources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
-	r := kernel(podresources.ContainerRequests(c), v1.ResourceList{
+	r := kernel(podspec.ContainerRequests(c), v1.ResourceList{
 		v1.ResourceCPU:    limit(pod, c, v1.ResourceCPU),
 		v1.ResourceMemory: limit(pod, c, v1.ResourceMemory),
 	})
@@ -45,8 +44,8 @@ func resources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resource
 // every container limits is not limited, unless the pod says so itself. Whom the
 // kernel kills when memory runs out is a matter of containers.
 func podResources(pod *v1.Pod) runtime.Resources {
-	limits := podresources.Limits(pod)
-	r := kernel(podresources.Requests(pod), limits)
+	limits := podspec.Limits(pod)
+	r := kernel(podspec.Requests(pod), limits)
 	r.HugePages = hugePages(limits)
 	return r
 }
@@ -103,7 +102,7 @@ func times(d time.Duration, n int64) time.Duration {
 // oomScore ranks a container: Guaranteed ones go last, BestEffort ones first,
 // and in between those that ask for the smaller share of the node's memory.
 func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
-	switch podresources.QOSClass(pod) {
+	switch podspec.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return scoreGuaranteed
 	case v1.PodQOSBestEffort:
@@ -113,7 +112,7 @@ func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 		return scoreBestEffort - 1
 	}
 	request := memoryRequest(c) + memoryShare(pod)
-	if containers.IsSidecar(c) {
+	if podspec.IsSidecar(c) {
 		request = max(request, leastMemory(pod)+memoryShare(pod))
 	}
 	score := scoreBestEffort - int(scoreBestEffort*min(request/float64(nodeMemory), 1))
@@ -136,7 +135,7 @@ func memoryShare(pod *v1.Pod) float64 {
 		rest -= memoryRequest(&pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; containers.IsSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			rest -= memoryRequest(c)
 			n++
 		}

@@ -6,9 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
 	"github.com/podkeel/podkeel/internal/podhash"
-	podresources "github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -64,7 +63,7 @@ func sysctls(own *v1.PodSecurityContext) map[string]string {
 // claim is what the pod takes of its node. One that is too long for an annotation
 // is left out: it counts as one pod then.
 func claim(pod *v1.Pod) string {
-	text := podresources.ClaimOf(pod).Text()
+	text := podspec.ClaimOf(pod).Text()
 	if len(text) > stopAnnotationLimit {
 		return ""
 	}
@@ -109,7 +108,7 @@ func ports(pod *v1.Pod) []runtime.PortMapping {
 	if pod.Spec.HostNetwork {
 		return nil
 	}
-	for c := range containers.Lasting(pod) {
+	for c := range podspec.Lasting(pod) {
 		for _, p := range c.Ports {
 			if p.HostPort == 0 {
 				continue

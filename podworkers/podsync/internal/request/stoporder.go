@@ -3,7 +3,7 @@ package request
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // The places in the order in which the containers of a pod are stopped. Those
@@ -22,7 +22,7 @@ const (
 // have is among the first.
 func stopOrder(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name && containers.IsSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
 			return len(pod.Spec.InitContainers) - i
 		}
 	}

@@ -1,4 +1,4 @@
-package resources
+package podspec
 
 import (
 	"encoding/json"

@@ -1,11 +1,9 @@
-package resources
+package podspec
 
 import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // HostPort is a port of the host that a pod takes.
@@ -32,9 +30,9 @@ const anyIP = "0.0.0.0"
 // The list is the caller's.
 func HostPorts(pod *v1.Pod) []HostPort {
 	var ports []HostPort
-	listening := containers.Lasting(pod)
+	listening := Lasting(pod)
 	if pod.Spec.HostNetwork {
-		listening = containers.All(pod)
+		listening = All(pod)
 	}
 	for c := range listening {
 		for _, p := range c.Ports {

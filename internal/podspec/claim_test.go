@@ -1,4 +1,4 @@
-package resources_test
+package podspec_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // TestClaim_TextIsReadBack: what an annotation says is what the pod takes; one
@@ -17,10 +17,10 @@ func TestClaim_TextIsReadBack(t *testing.T) {
 		Ports:     []v1.ContainerPort{{HostPort: 80}},
 		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}},
 	}}}}
-	made := resources.ClaimOf(pod)
+	made := podspec.ClaimOf(pod)
 	assert.Equal(t, `{"requests":{"cpu":"1500m","pods":"1"},"hostPorts":[{"ip":"0.0.0.0","protocol":"TCP","port":80}]}`, made.Text())
-	assert.Equal(t, made.Text(), resources.ReadClaim(made.Text()).Text())
+	assert.Equal(t, made.Text(), podspec.ReadClaim(made.Text()).Text())
 	for _, nonsense := range []string{"", "{", "[]", `{"requests":{"cpu":"lots"}}`} {
-		assert.Equal(t, `{"requests":{"pods":"1"}}`, resources.ReadClaim(nonsense).Text(), nonsense)
+		assert.Equal(t, `{"requests":{"pods":"1"}}`, podspec.ReadClaim(nonsense).Text(), nonsense)
 	}
 }

@@ -1,4 +1,4 @@
-package containers_test
+package podspec_test
 
 import (
 	"iter"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/containers"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // pod has two containers of each kind.
@@ -39,17 +39,17 @@ func TestOrder(t *testing.T) {
 	p := pod()
 	for n, want := range []string{1: "i", 2: "is", 3: "isa", 4: "isab", 5: "isab"} {
 		if n > 0 {
-			assert.Equal(t, want, upTo(containers.All(p), n))
+			assert.Equal(t, want, upTo(podspec.All(p), n))
 		}
 	}
 	for n, want := range []string{1: "s", 2: "sa", 3: "sab", 4: "sab"} {
 		if n > 0 {
-			assert.Equal(t, want, upTo(containers.Lasting(p), n))
+			assert.Equal(t, want, upTo(podspec.Lasting(p), n))
 		}
 	}
 	for n, want := range []string{1: "i", 4: "isab", 5: "isabx", 6: "isabxy", 7: "isabxy"} {
 		if want != "" {
-			assert.Equal(t, want, upTo(containers.WithEphemeral(p), n))
+			assert.Equal(t, want, upTo(podspec.WithEphemeral(p), n))
 		}
 	}
 }
@@ -57,28 +57,28 @@ func TestOrder(t *testing.T) {
 // What is found is in the pod: nothing is a copy.
 func TestFound(t *testing.T) {
 	p := pod()
-	assert.Same(t, &p.Spec.Containers[1], containers.Named(containers.All(p), "b"))
-	assert.Nil(t, containers.Named(containers.All(p), "x"))
-	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &containers.Named(containers.WithEphemeral(p), "y").Name)
-	assert.Nil(t, containers.Named(containers.WithEphemeral(p), "z"))
+	assert.Same(t, &p.Spec.Containers[1], podspec.Named(podspec.All(p), "b"))
+	assert.Nil(t, podspec.Named(podspec.All(p), "x"))
+	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &podspec.Named(podspec.WithEphemeral(p), "y").Name)
+	assert.Nil(t, podspec.Named(podspec.WithEphemeral(p), "z"))
 
-	assert.Same(t, &p.Spec.InitContainers[1], containers.Init(p, "s"))
-	assert.Nil(t, containers.Init(p, "a"))
-	assert.Same(t, &p.Spec.Containers[0], containers.Regular(p, "a"))
-	assert.Nil(t, containers.Regular(p, "i"))
+	assert.Same(t, &p.Spec.InitContainers[1], podspec.Init(p, "s"))
+	assert.Nil(t, podspec.Init(p, "a"))
+	assert.Same(t, &p.Spec.Containers[0], podspec.Regular(p, "a"))
+	assert.Nil(t, podspec.Regular(p, "i"))
 }
 
 func TestIsSidecar(t *testing.T) {
 	p := pod()
-	assert.False(t, containers.IsSidecar(&p.Spec.InitContainers[0]))
-	assert.True(t, containers.IsSidecar(&p.Spec.InitContainers[1]))
-	assert.False(t, containers.IsSidecar(&p.Spec.Containers[1]), "another policy")
+	assert.False(t, podspec.IsSidecar(&p.Spec.InitContainers[0]))
+	assert.True(t, podspec.IsSidecar(&p.Spec.InitContainers[1]))
+	assert.False(t, podspec.IsSidecar(&p.Spec.Containers[1]), "another policy")
 }
 
 func TestStatus(t *testing.T) {
 	list := []v1.ContainerStatus{{Name: "a"}, {Name: "b"}}
 	for place := range 4 {
-		assert.Same(t, &list[1], containers.Status(list, "b", place), "place %d", place)
-		assert.Nil(t, containers.Status(list, "c", place), "place %d", place)
+		assert.Same(t, &list[1], podspec.Status(list, "b", place), "place %d", place)
+		assert.Nil(t, podspec.Status(list, "c", place), "place %d", place)
 	}
 }

@@ -1,4 +1,4 @@
-package resources_test
+package podspec_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // list reads "cpu=1 memory=2Gi".
@@ -114,8 +114,8 @@ func TestRequestsAndLimits_AD5(t *testing.T) {
 			pod := &v1.Pod{Spec: test.spec}
 			before := pod.DeepCopy()
 			for range 2 { // A sum must not be kept in what it was made of.
-				assert.Equal(t, test.requests, text(resources.Requests(pod)))
-				assert.Equal(t, test.limits, text(resources.Limits(pod)))
+				assert.Equal(t, test.requests, text(podspec.Requests(pod)))
+				assert.Equal(t, test.limits, text(podspec.Limits(pod)))
 			}
 			assert.Equal(t, fmt.Sprint(before), fmt.Sprint(pod))
 		})
@@ -126,7 +126,7 @@ func TestRequestsAndLimits_AD5(t *testing.T) {
 func TestRequests_Huge(t *testing.T) {
 	c := container("memory=7Ei", "")
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c, c, c}}}
-	got := resources.Requests(pod)
+	got := podspec.Requests(pod)
 	assert.Equal(t, 1, got.Memory().Cmp(resource.MustParse("20E")))
-	assert.Equal(t, "memory=7Ei", text(resources.ContainerRequests(&c)))
+	assert.Equal(t, "memory=7Ei", text(podspec.ContainerRequests(&c)))
 }

@@ -1,11 +1,9 @@
-package resources
+package podspec
 
 import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/containers"
 )
 
 // Requests is what a pod has to be given: by resource, for the pod as a whole,
@@ -60,7 +58,7 @@ func whole(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.Resource
 	sidecars, most := v1.ResourceList{}, v1.ResourceList{}
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		if containers.IsSidecar(c) {
+		if IsSidecar(c) {
 			add(sidecars, of(c))
 			raise(most, sidecars)
 			continue

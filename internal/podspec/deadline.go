@@ -1,4 +1,4 @@
-package deadline
+package podspec
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 // Longest is as good as for ever, and leaves room for sums of a few.
 const Longest time.Duration = math.MaxInt64 / 4
 
-// Of is when a pod has been active for as long as its spec allows. False: it
+// Deadline is when a pod has been active for as long as its spec allows. False: it
 // has no deadline, or has not started.
-func Of(pod *v1.Pod, status *v1.PodStatus) (time.Time, bool) {
+func Deadline(pod *v1.Pod, status *v1.PodStatus) (time.Time, bool) {
 	if pod.Spec.ActiveDeadlineSeconds == nil || status.StartTime.IsZero() {
 		return time.Time{}, false
 	}

@@ -1,4 +1,4 @@
-package resources_test
+package podspec_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podkeel/podkeel/internal/resources"
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // TestQOSClass_OfAPodAsAWhole: what the pod says of itself counts, and where it
@@ -32,7 +32,7 @@ func TestQOSClass_OfAPodAsAWhole(t *testing.T) {
 				Containers: []v1.Container{{Resources: test.container}}, Resources: &test.whole,
 				Overhead: both("1"), // What the sandbox costs makes no difference.
 			}}
-			assert.Equal(t, test.want, resources.QOSClass(pod))
+			assert.Equal(t, test.want, podspec.QOSClass(pod))
 		})
 	}
 }
@@ -67,7 +67,7 @@ func TestQOSClass_PH15(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{
 				InitContainers: []v1.Container{{Resources: tc.init}}, Containers: []v1.Container{{Resources: tc.main}},
 			}}
-			assert.Equal(t, tc.want, resources.QOSClass(pod))
+			assert.Equal(t, tc.want, podspec.QOSClass(pod))
 		})
 	}
 }

@@ -1,0 +1,16 @@
+// Package podspec answers questions about the spec of a pod that several packages have to
+// answer alike. It is pure. It returns pointers into its arguments and changes nothing.
+//
+//	containers   which there are, which one has a name, whether one is a sidecar, its status
+//	resources    what the pod requests and claims, its host ports, its QoS class
+//	deadline     when the pod has been active for as long as activeDeadlineSeconds allows
+//
+// What a pod requests is
+//
+//	pod as a whole = max(what runs at the end, what runs during each init step)
+//	                 replaced by spec.resources, where that is set
+//	                 + spec.overhead
+//
+// A sidecar counts from its own init step on and at the end. A missing request is the
+// limit, as the API server would have set it. A deadline that no duration can hold is cut.
+package podspec
