@@ -121,14 +121,15 @@ func (v *verdict) living() {
 			v.wrong("init container %s has not succeeded: %v", c.Name, said(st))
 		}
 	}
-	// In a new sandbox a pod under Always begins with its init containers, whatever a
-	// container of it under Never has come to: it may never be done with them.
+	// In a new sandbox the policy of the pod decides which containers run again, and not
+	// theirs: it begins with its init containers for the sake of one under Never too, and
+	// may never be done with them.
 	open := false
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := find(v.status.ContainerStatuses, c.Name)
 		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
-			v.pod.Spec.RestartPolicy == v1.RestartPolicyAlways && !v.reached(c) {
+			!v.reached(c) && againInNewSandbox(v.pod, end.ExitCode) {
 			open = true
 			v.must(c, st)
 		}
@@ -231,6 +232,17 @@ func policyOf(pod *v1.Pod, c *v1.Container) string {
 		return string(*c.RestartPolicy)
 	}
 	return string(pod.Spec.RestartPolicy)
+}
+
+// againInNewSandbox: a container that ended with a code runs again where all begins anew.
+func againInNewSandbox(pod *v1.Pod, code int32) bool {
+	switch pod.Spec.RestartPolicy {
+	case v1.RestartPolicyNever:
+		return false
+	case v1.RestartPolicyOnFailure:
+		return code != 0
+	}
+	return true
 }
 
 // again: a container that ended with a code runs again.
