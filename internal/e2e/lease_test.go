@@ -140,11 +140,12 @@ func (s *scene) slowNetwork(late bool) string {
 	for _, name := range []string{"bridge", "loopback", "portmap"} {
 		require.NoError(s, os.Symlink(filepath.Join(here, name), filepath.Join(plugins, name)))
 	}
-	first, second := here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
+	// What the plugin is to do is read before anything is told: who writes it may be killed.
+	first, second := `printf %s "$conf" | `+here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
 	if late {
 		first, second = second, first
 	}
-	script := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\n%s\n%s\ntest $CNI_COMMAND != ADD || touch %s/done\nexit $code\n", first, second, dir)
+	script := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\nconf=$(cat)\n%s\n%s\ntest $CNI_COMMAND != ADD || touch %s/done\nexit $code\n", first, second, dir)
 	require.NoError(s, os.WriteFile(filepath.Join(plugins, "host-local"), []byte(script), 0o700))
 	s.c.Kill()
 	s.c.Plugins(plugins)
