@@ -123,13 +123,13 @@ func (v *verdict) living() {
 	}
 	// In a new sandbox the policy of the pod decides which containers run again, and not
 	// theirs: it begins with its init containers for the sake of one under Never too, and
-	// may never be done with them.
+	// may never be done with them. One that the node has told to end for that waits.
 	open := false
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := find(v.status.ContainerStatuses, c.Name)
 		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
-			!v.reached(c) && againInNewSandbox(v.pod, end.ExitCode) {
+			!v.reached(c) && (st.State.Waiting != nil || againInNewSandbox(v.pod, end.ExitCode)) {
 			open = true
 			v.must(c, st)
 		}
