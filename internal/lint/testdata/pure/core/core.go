@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"module.test/internal/executor"
 	"k8s.io/utils/clock"
+	"module.test/internal/executor"
 )
 
 type state struct {
