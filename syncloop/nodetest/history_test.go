@@ -133,7 +133,7 @@ func (h *history) quiet() {
 	for _, w := range h.wanted {
 		h.provide(w.pod.Name)
 	}
-	h.b.Run(70 * time.Minute) // Longer than any backoff, and than a pull may hang.
+	h.b.Run(85 * time.Minute) // Longer than any backoff, and than a pull and then a hook may hang.
 }
 
 func (h *history) clear() {

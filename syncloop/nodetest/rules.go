@@ -224,7 +224,7 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 	}
 	last, again := r.ran[key]
 	r.ran[key] = now
-	if last.Before(r.crash) && before(seen, rec) == nil {
+	if last.Before(r.crash) && beforeIn(key.sandbox, seen, rec) == nil {
 		again = false // Nothing told the node that was started since.
 	}
 	if init < len(pod.Spec.InitContainers) && !reached(pod, seen, rec, init) {
@@ -334,10 +334,16 @@ func record(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 
 // before is the exited record of the attempt before one, in the same life.
 func before(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+	return beforeIn("", seen, rec)
+}
+
+// beforeIn is that of a sandbox; empty: of any.
+func beforeIn(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
 		older := r.Name == rec.Name && r.Incarnation == rec.Incarnation && r.Attempt < rec.Attempt
+		older = older && (sandbox == "" || r.SandboxID == sandbox)
 		if older && r.State == runtime.StateExited && !r.StartedAt.IsZero() && (last == nil || r.Attempt > last.Attempt) {
 			last = r
 		}

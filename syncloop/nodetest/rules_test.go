@@ -135,3 +135,16 @@ func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
 	assert.True(t, reached(p, with("i", "s"), &rec, 1))
 	assert.True(t, reached(p, with("c", "s"), &rec, 1))
 }
+
+// TestRules_I30_LostWithoutATrace: what ran in a sandbox and has no record there any more
+// is not known to the next agent; a record of a sandbox before does not tell of it.
+func TestRules_I30_LostWithoutATrace(t *testing.T) {
+	old := runtime.ContainerStatus{
+		Container: runtime.Container{ID: "1", Name: "c", SandboxID: "old", State: runtime.StateExited}, StartedAt: Epoch,
+	}
+	rec := runtime.ContainerStatus{Container: runtime.Container{ID: "2", Name: "c", SandboxID: "new", Attempt: 1}}
+	seen := &runtime.PodStatus{Containers: []runtime.ContainerStatus{old, rec}}
+	assert.Equal(t, "1", before(seen, &rec).ID)
+	assert.Equal(t, "1", beforeIn("old", seen, &rec).ID)
+	assert.Nil(t, beforeIn("new", seen, &rec))
+}
