@@ -24,15 +24,15 @@ const DefaultDrainTimeout = 30 * time.Second
 type Config struct {
 	// Syncer is called to sync, terminate and clean up pods.
 	Syncer PodSyncer
-	// Cache shows what the runtime shows: a pleg.PLEG, or anything with the
-	// methods Get, Mark and NewerThan. Numbers are those of observations; a
-	// higher one began later. One that has RequestRelist too is asked with that for
-	// a look at each pod that failed because the runtime could not be asked.
+	// Cache has the newest observation of each pod: a pleg.PLEG, or another StatusCache.
+	// If it is a RelistRequester too, the workers ask it to observe each pod whose sync
+	// failed because the runtime was unavailable.
 	Cache StatusCache
 	// Retry is how long to wait after a sync; zero fields are the kubelet's.
 	Retry backoff.Retry
 	// Queue holds when each pod is retried; nil is a workqueue.Queue. It belongs to these
-	// Workers alone, which call it under their lock.
+	// Workers alone, which call it under their lock, one call at a time. A panic of it ends
+	// Run with ErrQueue.
 	Queue workqueue.WorkQueue
 	// MaxSyncs bounds how many SyncPod calls run at once, MaxTerminations how
 	// many calls of the other three, each first come first served; 0 is no
@@ -54,22 +54,22 @@ type Config struct {
 	Hooks Hooks
 }
 
-// Hooks are called without a lock held, by the goroutine that caused the event. The
-// calls for one pod may come out of order. They must not block.
+// Hooks are called without a lock held, by the goroutine that caused the event, so
+// concurrently. The calls for one pod may come out of order. They must not block.
 type Hooks struct {
 	// Phase: an incarnation of a pod has entered a phase.
 	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
 	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
-	// Synced: a call of the syncer has returned. latency is the time since
-	// UpdatePodOptions.StartTime, zero without one.
+	// Synced: a call of the syncer has returned.
 	Synced func(s Synced)
 	// Panicked: a panic of the syncer, the cache, the recorder, the log or another
 	// hook was contained. call names the call.
 	Panicked func(call string, err error)
 }
 
-// Synced describes one call of a PodSyncer.
+// Synced describes one call of a PodSyncer. Took is how long the call took, Latency the
+// time since UpdatePodOptions.StartTime, zero without one, and Err what the call returned.
 type Synced struct {
 	UID         types.UID
 	Incarnation uint64
@@ -80,8 +80,11 @@ type Synced struct {
 	Err         error
 }
 
-// StatusCache shows what the runtime shows. All methods are called concurrently,
-// and never with a lock held. A nil status is an empty one.
+// StatusCache has the newest observation of each pod. Each observation has a number; a
+// higher one began later. All methods are called concurrently, and never with a lock held.
+// A nil status is an empty one. An error says that the pod could not be observed: the
+// workers do not sync the pod then, and try again; a pod that has to end is ended with
+// what Get returns.
 type StatusCache interface {
 	// Get returns what was observed last, without waiting. It is called for a
 	// pod that is created or in a terminal phase, for one that is to be stopped while
@@ -93,7 +96,7 @@ type StatusCache interface {
 	Mark() uint64
 	// NewerThan waits until there is an observation of the pod with a higher
 	// number than mark, or an error, or ctx ends. It is called before every
-	// call of the syncer. Who observes nothing answers at once.
+	// call of the syncer. A cache that observes nothing answers at once.
 	NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error)
 }
 

@@ -341,15 +341,6 @@ func TestNewSender_SaysAllThatIsWrong(t *testing.T) {
 	assert.EqualError(t, err, "status: SenderConfig.Store is nil\nstatus: SenderConfig.Sink is nil\nstatus: SenderConfig: Workers or Timeout is negative")
 }
 
-// printer is a sink that prints.
-type printer struct{ done func() }
-
-func (p printer) Send(_ context.Context, u status.Update) error {
-	fmt.Println(u.Pod.Name, u.Status.Phase, "version", u.Version)
-	p.done()
-	return nil
-}
-
 // late is a sink that is 20 ms away.
 type late struct{ done chan struct{} }
 
