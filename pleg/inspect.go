@@ -96,7 +96,5 @@ func (p *PLEG) finish(r *record, number uint64, status *runtime.PodStatus, err e
 	for _, id := range out.back {
 		p.cfg.Log.Warn("an exited container is said to be alive; ignored", "uid", r.uid, "container", id)
 	}
-	if p.cfg.Hooks.Inspected != nil {
-		p.cfg.Hooks.Inspected(Inspection{UID: r.uid, Number: number, Took: now.Sub(began), Events: out.events, Err: err})
-	}
+	p.cfg.Hooks.Inspected(Inspection{UID: r.uid, Number: number, Took: now.Sub(began), Events: out.events, Err: err})
 }

@@ -1,6 +1,7 @@
 package pleg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -18,9 +20,10 @@ import (
 // The errors that callers compare.
 var (
 	// ErrStopped is the answer to a reader who still waits when Run has
-	// ended, and to a second Run.
+	// ended, and to a Relist after it.
 	ErrStopped = errors.New("pleg: stopped")
-	// ErrRunning is the answer to a Run or Relist beside another one.
+	// ErrRunning is the answer to a Relist beside another one or Run, and to a
+	// Run beside a Relist.
 	ErrRunning = errors.New("pleg: running already")
 	// ErrUnobserved is what Get says of a pod that no observation has been
 	// made of: neither has it been inspected, nor does a listing speak for it.
@@ -31,7 +34,8 @@ var (
 // known of them. All methods are safe for concurrent use.
 type Generator interface {
 	// Run observes the runtime until ctx ends and returns nil once its last
-	// goroutine has ended. It is called once.
+	// goroutine has ended. It is called once; a second call of a PLEG returns
+	// runtime.ErrSecondRun.
 	Run(ctx context.Context) error
 	// Relist is a single step, for callers that do not call Run: it lists all
 	// pods, inspects those that need it, each within its deadline, and
@@ -104,40 +108,18 @@ type Config struct {
 
 // complete fills in the defaults and names everything that is wrong.
 func (c *Config) complete() error {
-	var faults []error
-	if c.Runtime == nil {
-		faults = append(faults, errors.New("pleg: Config.Runtime is missing"))
-	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		def   time.Duration
-	}{
-		{"RelistPeriod", &c.RelistPeriod, time.Second},
-		{"SafetyPeriod", &c.SafetyPeriod, 30 * time.Second},
-		{"RelistThreshold", &c.RelistThreshold, max(3*time.Minute, 3*c.RelistPeriod, 3*c.SafetyPeriod)},
-		{"ListTimeout", &c.ListTimeout, 2 * time.Minute},
-		{"InspectTimeout", &c.InspectTimeout, 10 * time.Second},
-	} {
-		if *d.value < 0 {
-			faults = append(faults, fmt.Errorf("pleg: Config.%s is negative: %v", d.name, *d.value))
-		} else if *d.value == 0 {
-			*d.value = d.def
-		}
-	}
-	if c.MaxInspections < 0 {
-		faults = append(faults, fmt.Errorf("pleg: Config.MaxInspections is negative: %d", c.MaxInspections))
-	} else if c.MaxInspections == 0 {
-		c.MaxInspections = 8
-	}
-	if len(faults) == 0 && c.RelistThreshold <= max(c.RelistPeriod, c.SafetyPeriod) {
-		faults = append(faults, fmt.Errorf("pleg: Config.RelistThreshold %v is not above the periods %v and %v",
-			c.RelistThreshold, c.RelistPeriod, c.SafetyPeriod))
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(faults...)
+	done := contain.Complete("pleg: Config")
+	done.Missing(c.Runtime == nil, "Runtime")
+	contain.Number(done, "RelistPeriod", &c.RelistPeriod, time.Second)
+	contain.Number(done, "SafetyPeriod", &c.SafetyPeriod, 30*time.Second)
+	contain.Number(done, "RelistThreshold", &c.RelistThreshold, max(3*time.Minute, 3*c.RelistPeriod, 3*c.SafetyPeriod))
+	contain.Number(done, "ListTimeout", &c.ListTimeout, 2*time.Minute)
+	contain.Number(done, "InspectTimeout", &c.InspectTimeout, 10*time.Second)
+	contain.Number(done, "MaxInspections", &c.MaxInspections, 8)
+	done.Fault(done.Err() == nil && c.RelistThreshold <= max(c.RelistPeriod, c.SafetyPeriod),
+		fmt.Sprintf("RelistThreshold %v is not above the periods %v and %v", c.RelistThreshold, c.RelistPeriod, c.SafetyPeriod))
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }
 
 // PLEG is the Generator of this package.
@@ -187,4 +169,50 @@ func New(cfg Config) (*PLEG, error) {
 		retryGap: cfg.RelistPeriod,
 	}
 	return p, nil
+}
+
+// Hooks observe the work of a PLEG. Each may be nil, is called with no lock
+// held, concurrently with the others and with itself, and must not block.
+type Hooks struct {
+	// Relisted is called after every global listing.
+	Relisted func(Relisting)
+	// Inspected is called after every inspection of a pod.
+	Inspected func(Inspection)
+	// StreamEnded is called when the runtime's stream of events has ended. It
+	// is opened again after retryIn.
+	StreamEnded func(err error, retryIn time.Duration)
+	// Panicked is called after each panic of the runtime, the log or another hook
+	// that was contained, with the name of the call.
+	Panicked func(call string, err error)
+}
+
+// contain wraps whatever a PLEG calls that others have written: a panic there is the
+// error of that call. It returns the runtime's stream of events, nil without one.
+func (c *Config) contain() runtime.EventSource {
+	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	stream := contain.Feature[runtime.EventSource](g, c.Runtime) // Of the inner one: what contains it has all features.
+	c.Runtime = contain.NewRuntime(g, c.Runtime)
+	c.Hooks.Relisted = contain.Hook1(g, "Hooks.Relisted", c.Hooks.Relisted)
+	c.Hooks.Inspected = contain.Hook1(g, "Hooks.Inspected", c.Hooks.Inspected)
+	c.Hooks.StreamEnded = contain.Hook2(g, "Hooks.StreamEnded", c.Hooks.StreamEnded)
+	return stream
+}
+
+// Relisting is one global listing.
+type Relisting struct {
+	Number   uint64 // of the observation
+	Took     time.Duration
+	Pods     int // listed
+	Doubtful int // whose status the listing does not agree with: they are inspected
+	Err      error
+}
+
+// Inspection is one inspection of a pod.
+type Inspection struct {
+	UID    types.UID
+	Number uint64 // of the observation
+	Took   time.Duration
+	Events Events // what it has shown; none: nothing new
+	Err    error
 }

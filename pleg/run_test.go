@@ -269,7 +269,7 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 		require.ErrorIs(t, err, pleg.ErrStopped)
 		assert.True(t, b.ran)
 		require.NoError(t, b.err, "cancellation is no error")
-		require.ErrorIs(t, b.pleg.Run(b.ctx), pleg.ErrStopped)
+		require.ErrorIs(t, b.pleg.Run(b.ctx), runtime.ErrSecondRun)
 	})
 	t.Run("crash", func(t *testing.T) {
 		b := plain(t, 1)

@@ -20,9 +20,9 @@ import (
 func TestNew_NamesEveryFault(t *testing.T) {
 	_, err := pleg.New(pleg.Config{RelistPeriod: -1, InspectTimeout: -time.Second, MaxInspections: -1})
 	require.EqualError(t, err, `pleg: Config.Runtime is missing
-pleg: Config.RelistPeriod is negative: -1ns
-pleg: Config.InspectTimeout is negative: -1s
-pleg: Config.MaxInspections is negative: -1`)
+pleg: Config.RelistPeriod is negative
+pleg: Config.InspectTimeout is negative
+pleg: Config.MaxInspections is negative`)
 	_, err = pleg.New(pleg.Config{Runtime: newHarness(nil), RelistThreshold: 10 * time.Second})
 	require.EqualError(t, err, "pleg: Config.RelistThreshold 10s is not above the periods 1s and 30s")
 	_, err = pleg.New(pleg.Config{Runtime: newHarness(nil), RelistPeriod: time.Hour, SafetyPeriod: 10 * time.Minute})
@@ -92,7 +92,7 @@ func TestRelist_SingleStep(t *testing.T) {
 		go func() { assert.NoError(t, p.Relist(t.Context())) }()
 		synctest.Wait()
 		require.ErrorIs(t, p.Relist(t.Context()), pleg.ErrRunning)
-		require.ErrorIs(t, p.Run(t.Context()), pleg.ErrRunning)
+		require.ErrorIs(t, p.Run(t.Context()), pleg.ErrRunning, "it is no second Run")
 		require.NoError(t, waitOne(11*time.Second))
 		assert.Len(t, sub.TakeAll(nil), 20)
 		assert.Equal(t, 5, w.mu.most)
@@ -177,4 +177,23 @@ func TestHooks_SeeEveryCall(t *testing.T) {
 		"list #3 pods=1 doubtful=0 err=<nil>",
 		"list #4 pods=0 doubtful=0 err=pleg: list: runtime: not ready",
 	}, seen)
+}
+
+// A second Run is refused, beside the first and after it; so is a Relist after it.
+func TestRun_IsCalledOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := pleg.New(pleg.Config{Runtime: newHarness(clock.RealClock{})})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.Run(ctx) }()
+		synctest.Wait()
+		require.ErrorIs(t, p.Run(t.Context()), runtime.ErrSecondRun)
+		require.ErrorIs(t, p.Relist(t.Context()), pleg.ErrRunning)
+		cancel()
+		require.NoError(t, <-ended)
+		require.EqualError(t, p.Run(t.Context()), "pleg: Run was called a second time")
+		require.ErrorIs(t, p.Run(t.Context()), runtime.ErrSecondRun)
+		require.ErrorIs(t, p.Relist(t.Context()), pleg.ErrStopped)
+	})
 }

@@ -86,7 +86,5 @@ func (p *PLEG) reportStream(err error, first bool, retryIn time.Duration) {
 	default:
 		p.cfg.Log.Warn("the runtime's stream of events has ended; it is opened again", "err", err)
 	}
-	if p.cfg.Hooks.StreamEnded != nil {
-		p.cfg.Hooks.StreamEnded(err, retryIn)
-	}
+	p.cfg.Hooks.StreamEnded(err, retryIn)
 }

@@ -83,7 +83,7 @@ func (p *PLEG) Subscribe(wake func()) Subscription {
 
 // TakeAll implements Subscription.
 func (s *subscription) TakeAll(buf []Change) []Change {
-	s.taken = s.dirty.TakeAll(s.taken)
+	s.taken = s.dirty.TakeAll(s.taken[:0])
 	for _, e := range s.taken {
 		buf = append(buf, Change{e.UID, e.Value})
 	}

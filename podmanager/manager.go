@@ -1,6 +1,8 @@
 package podmanager
 
 import (
+	"strconv"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -51,4 +53,44 @@ type Manager interface {
 	// GetUIDTranslations returns all translations, of one moment, both ways. A
 	// static pod without a mirror is in podToMirror with "".
 	GetUIDTranslations() (podToMirror map[ResolvedPodUID]MirrorPodUID, mirrorToPod map[MirrorPodUID]ResolvedPodUID)
+}
+
+// PodOperation is the kind of a change.
+type PodOperation int
+
+// The kinds of change, in the kubelet's numbering. They are delivered in the
+// order REMOVE, ADD, UPDATE, DELETE, RECONCILE.
+const (
+	// SET replaces everything: what sources say. It is never delivered.
+	SET PodOperation = iota
+	// ADD: pods the source did not have before. An empty ADD says that the
+	// source is there and has none.
+	ADD
+	// DELETE: pods that are to end gracefully, since they have a deletion
+	// timestamp. The source still has them.
+	DELETE
+	// REMOVE: pods the source has no longer.
+	REMOVE
+	// UPDATE: pods of which something desired has changed.
+	UPDATE
+	// RECONCILE: pods of which only the status has changed.
+	RECONCILE
+)
+
+// String is the name of the operation.
+func (op PodOperation) String() string {
+	if names := [...]string{SET: "SET", ADD: "ADD", DELETE: "DELETE", REMOVE: "REMOVE", UPDATE: "UPDATE", RECONCILE: "RECONCILE"}; op >= 0 && int(op) < len(names) {
+		return names[op]
+	}
+	return "PodOperation(" + strconv.Itoa(int(op)) + ")"
+}
+
+// PodUpdate is one change for the consumer. The pods are the receiver's own.
+type PodUpdate struct {
+	// Pods are in the order of the source.
+	Pods []*v1.Pod
+	// Op is what happened to them.
+	Op PodOperation
+	// Source is the name under which the source was registered.
+	Source string
 }

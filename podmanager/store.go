@@ -1,6 +1,7 @@
 package podmanager
 
 import (
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,7 +13,8 @@ type Store struct {
 	mu struct {
 		sync.RWMutex
 		pods    table
-		mirrors table // at most one per name
+		mirrors table           // at most one per name
+		subs    []*subscription // replaced, never changed in place
 	}
 }
 
@@ -33,9 +35,27 @@ func (s *Store) UpdatePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
+	names, subs := s.put(pod)
+	changed(subs, names...)
+}
+
+// put stores the pod, and returns the names that change by that.
+func (s *Store) put(pod *v1.Pod) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	names := append(s.namesLocked(pod.UID), FullName(pod))
 	s.putLocked(pod)
+	return names, s.mu.subs
+}
+
+// namesLocked are the full names under which a UID is known.
+func (s *Store) namesLocked(uid types.UID) (names []string) {
+	for _, t := range [...]*table{&s.mu.pods, &s.mu.mirrors} {
+		if e := t.byUID[uid]; e != nil {
+			names = append(names, e.key.name+"_"+e.key.namespace)
+		}
+	}
+	return names
 }
 
 // putLocked stores the pod where it belongs and nowhere else.
@@ -57,22 +77,41 @@ func (s *Store) RemovePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
+	names, subs := s.drop(pod.UID)
+	changed(subs, names...)
+}
+
+// drop forgets a UID, and returns the names that change by that.
+func (s *Store) drop(uid types.UID) ([]string, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.pods.remove(pod.UID)
-	s.mu.mirrors.remove(pod.UID)
+	names := s.namesLocked(uid)
+	s.mu.pods.remove(uid)
+	s.mu.mirrors.remove(uid)
+	return names, s.mu.subs
 }
 
 // SetPods implements Manager.
 func (s *Store) SetPods(pods []*v1.Pod) {
+	names, subs := s.replace(pods)
+	changed(subs, names...)
+}
+
+func (s *Store) replace(pods []*v1.Pod) (names []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, pod := range slices.Concat(s.mu.pods.pods(), s.mu.mirrors.pods(), pods) {
+		if pod != nil {
+			names = append(names, FullName(pod))
+		}
+	}
 	s.mu.pods, s.mu.mirrors = newTable(), newTable()
 	for _, pod := range pods {
 		if pod != nil {
 			s.putLocked(pod)
 		}
 	}
+	return names, s.mu.subs
 }
 
 // GetPodByFullName implements Manager.

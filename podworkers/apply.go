@@ -21,14 +21,14 @@ type actions struct {
 // action is the part of an effect that lies outside the lock.
 type action struct {
 	op          lifecycle.Op
-	phase       lifecycle.Phase   // OpPhase
-	outcome     lifecycle.Outcome // OpResolve
-	start       func()            // OpWake
-	cancel      *syncContext      // OpCancel
-	resolve     *Completion       // OpResolve
-	uid         types.UID         // OpPhase, OpForget, OpCompare
-	incarnation uint64            // OpPhase, OpCompare
-	ref         lifecycle.Ref     // OpCompare
+	phase       lifecycle.Phase      // OpPhase
+	outcome     lifecycle.Resolution // OpResolve
+	start       func()               // OpWake
+	cancel      *syncContext         // OpCancel
+	resolve     *Completion          // OpResolve
+	uid         types.UID            // OpPhase, OpForget, OpCompare
+	incarnation uint64               // OpPhase, OpCompare
+	ref         lifecycle.Ref        // OpCompare
 }
 
 // add makes room for one more action, to be filled in.
@@ -133,7 +133,7 @@ func (w *Workers) enterLocked(act *actions, e *lifecycle.Effect) {
 
 func (w *Workers) resolveLocked(act *actions, e *lifecycle.Effect) {
 	a := act.add(e.Op)
-	a.resolve, a.outcome = w.mu.kills[e.Ticket], e.Outcome
+	a.resolve, a.outcome = w.mu.kills[e.Ticket], e.Resolution
 	delete(w.mu.kills, e.Ticket)
 }
 
@@ -150,7 +150,7 @@ func (w *Workers) forgetLocked(act *actions, e *lifecycle.Effect) {
 }
 
 // failure is what a kill's handle says of an outcome.
-func failure(o lifecycle.Outcome) error {
+func failure(o lifecycle.Resolution) error {
 	switch {
 	case o.Down():
 		return nil

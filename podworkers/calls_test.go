@@ -440,3 +440,20 @@ func TestRetry_B102_SoItDoesForTheWaitForAStatus(t *testing.T) {
 	node.RunUntilIdle()
 	assert.Equal(t, []types.UID{"a"}, uidsOf(node))
 }
+
+// unreadable is an error whose text cannot be had.
+type unreadable struct{}
+
+func (unreadable) Error() string { panic("no text") }
+
+// An error that panics when it is read is the error of that call, as any panic is.
+func TestPanic_I50_OfTheErrorOfASyncer(t *testing.T) {
+	log := &lines{}
+	node := simulation(t, Config{Log: log.logger()})
+	node.Syncer.Script("bad", syncPod, Reply{Err: unreadable{}}, Reply{})
+	node.Create(Pod("bad"))
+	node.Advance(15 * time.Second)
+	require.Len(t, log.all(), 2, "the stack and the error, once each")
+	assert.Contains(t, log.all()[1], `err="PodSyncer.SyncPod error panicked: no text"`)
+	assert.Equal(t, 1, count(node, "bad  SyncPod create: ok")+count(node, "bad  SyncPod sync: ok"))
+}

@@ -1,15 +1,17 @@
 package podworkers
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -61,6 +63,9 @@ type Hooks struct {
 	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
 	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
+	// Syncing: SyncPod of an incarnation of the pod is called next, by this goroutine. The
+	// pod is only read.
+	Syncing func(pod *v1.Pod, incarnation uint64)
 	// Synced: a call of the syncer has returned.
 	Synced func(s Synced)
 	// Panicked: a panic of the syncer, the cache, the recorder, the log or another
@@ -101,30 +106,16 @@ type StatusCache interface {
 }
 
 func (c *Config) complete() error {
-	var errs []error
-	if c.Syncer == nil {
-		errs = append(errs, errors.New("podworkers: Config.Syncer is missing"))
-	}
-	if c.Cache == nil {
-		errs = append(errs, errors.New("podworkers: Config.Cache is missing"))
-	}
-	if c.MaxSyncs < 0 || c.MaxTerminations < 0 {
-		errs = append(errs, errors.New("podworkers: Config.MaxSyncs and MaxTerminations can not be negative"))
-	}
-	if c.DrainTimeout == 0 {
-		c.DrainTimeout = DefaultDrainTimeout
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
+	done := contain.Complete("podworkers: Config")
+	done.Missing(c.Syncer == nil, "Syncer")
+	done.Missing(c.Cache == nil, "Cache")
+	done.Fault(c.MaxSyncs < 0 || c.MaxTerminations < 0, "MaxSyncs and MaxTerminations can not be negative")
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	if c.Queue == nil {
 		c.Queue = workqueue.New(workqueue.Config{Clock: c.Clock})
 	}
-	if c.Jitter == nil {
-		c.Jitter = rand.Float64
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	contain.Unset(&c.Jitter, rand.Float64)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -17,9 +17,18 @@ func (c *Config) contain() (*contain.Guard, RelistRequester) {
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
 	c.Jitter = contain.Jitter(g, c.Jitter)
-	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
-	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
-	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
+	if c.Hooks.Phase != nil {
+		c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
+	}
+	if c.Hooks.Forgotten != nil {
+		c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
+	}
+	if c.Hooks.Syncing != nil {
+		c.Hooks.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Syncing)
+	}
+	if c.Hooks.Synced != nil {
+		c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
+	}
 	var look RelistRequester
 	if inner, ok := c.Cache.(RelistRequester); ok {
 		look = guardedAsker{inner, g}

@@ -29,8 +29,8 @@
 //     in a terminal phase and for a created one, and SyncKnownPods calls
 //     KnownPods.Authoritative. After the lock is released, UpdatePod calls Cache.Get for an
 //     observation of a pod whose last call failed.
-//   - PodSyncer, Cache.NewerThan, Cache.Mark, Jitter, Recorder and Hooks.Synced run on the
-//     pod's goroutine. There is at most one per UID, and none while the pod is idle.
+//   - PodSyncer, Cache.NewerThan, Cache.Mark, Jitter, Recorder, Hooks.Syncing and Hooks.Synced run
+//     on the pod's goroutine. There is at most one per UID, and none while the pod is idle.
 //   - Hooks.Phase, Hooks.Forgotten and the end of a Completion run on the goroutine that
 //     caused them, after the lock was released.
 //   - Run uses the goroutine of its caller. It sleeps until the earliest retry.

@@ -16,8 +16,6 @@ var (
 	ErrInvalid = lifecycle.ErrInvalid
 	// ErrStopped: Run has ended. Whether the pod still runs is not known.
 	ErrStopped = errors.New("podworkers: the workers have been stopped")
-	// ErrRunning: Run was called a second time.
-	ErrRunning = errors.New("podworkers: Run is called once")
 	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired,
 	// or has no record that could be killed.
 	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")

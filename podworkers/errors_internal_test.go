@@ -68,8 +68,8 @@ func wrappings() map[string]func(error) error {
 // in each of them.
 func TestSentinels_Aggregates(t *testing.T) {
 	for _, sentinel := range []error{
-		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported,
-		ErrInvalid, ErrStopped, ErrRunning, ErrPodDesired, ErrNotDrained,
+		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported, runtime.ErrSecondRun,
+		ErrInvalid, ErrStopped, ErrPodDesired, ErrNotDrained,
 	} {
 		for how, wrap := range wrappings() {
 			assert.ErrorIs(t, wrap(sentinel), sentinel, how)

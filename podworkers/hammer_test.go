@@ -143,19 +143,19 @@ func (a *actorOf) act(name string) {
 // look compares what is seen of a pod with what the same actor saw before.
 func (a *actorOf) look(uid types.UID) {
 	before, now := a.seen[uid], a.w.View(uid)
-	if now.Known() && before.Known() {
+	if now.Known && before.Known {
 		switch {
-		case now.Incarnation() < before.Incarnation():
-			a.t.Errorf("%s: life %d after %d", uid, now.Incarnation(), before.Incarnation())
-		case now.Incarnation() == before.Incarnation() && now.Phase() < before.Phase():
+		case now.Incarnation < before.Incarnation:
+			a.t.Errorf("%s: life %d after %d", uid, now.Incarnation, before.Incarnation)
+		case now.Incarnation == before.Incarnation && now.Phase() < before.Phase():
 			a.t.Errorf("%s: %s after %s", uid, now.Phase(), before.Phase())
-		case now.Incarnation() == before.Incarnation() && now.Generation() < before.Generation():
-			a.t.Errorf("%s: generation %d after %d", uid, now.Generation(), before.Generation())
-		case now.Incarnation() == before.Incarnation() && (before.Evicted() && !now.Evicted() || before.Deleted() && !now.Deleted()):
+		case now.Incarnation == before.Incarnation && now.Generation < before.Generation:
+			a.t.Errorf("%s: generation %d after %d", uid, now.Generation, before.Generation)
+		case now.Incarnation == before.Incarnation && (before.Evicted && !now.Evicted || before.Deleted && !now.Deleted):
 			a.t.Errorf("%s: a latch has opened", uid)
 		}
 	}
-	if now.Known() || !before.Known() {
+	if now.Known || !before.Known {
 		a.seen[uid] = now
 	}
 }

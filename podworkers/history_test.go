@@ -181,7 +181,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 		h.calm()
 		// I15, I19, I22: nothing was wanted in the end, so nothing is left.
 		for _, uid := range everybody {
-			require.False(t, h.Workers.View(uid).Known(), "seed %d: %s\n%s", seed, uid, h.Transcript())
+			require.False(t, h.Workers.View(uid).Known, "seed %d: %s\n%s", seed, uid, h.Transcript())
 		}
 		require.Equal(t, 1, h.Coroutines(), "seed %d", seed)
 		assertResolved(t, h.handles...)

@@ -42,7 +42,7 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 	runtime.GC()
 	assert.Nil(t, weakFirst.Value(), "what was replaced")
 	assert.Nil(t, weakThird.Value(), "what has finished")
-	assert.True(t, node.Workers.View("a").Known())
+	assert.True(t, node.Workers.View("a").Known)
 }
 
 func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
@@ -104,5 +104,5 @@ func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
 	assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
-	assert.True(t, node.Workers.View("a").Deleted(), "B-014")
+	assert.True(t, node.Workers.View("a").Deleted, "B-014")
 }

@@ -90,7 +90,7 @@ func TestLife_B012_B017_WhatOnlyTheRuntimeKnows(t *testing.T) {
 		10s      ghost  SyncTerminatingRuntimePod: ok
 		10s      ghost  is forgotten
 	`)
-	assert.False(t, node.Workers.View("ghost").Known())
+	assert.False(t, node.Workers.View("ghost").Known)
 }
 
 func TestUpdate_B001_OnlyAKillSpeaksOfARunningPod(t *testing.T) {
@@ -108,7 +108,7 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod, RunningPod: Running("b")}))
 	node.RunUntilIdle()
 	assert.Same(t, pod, got)
-	assert.False(t, node.Workers.View("b").Known())
+	assert.False(t, node.Workers.View("b").Known)
 	node.Kill(pod)
 	node.RunUntilIdle()
 	assert.Equal(t, 0, count(node, "Runtime"))
@@ -201,7 +201,7 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 	node.SyncKnown(last)
 	assert.Equal(t, 1, count(node, "web-299  SyncPod create: ok"))
 	for i := range 299 {
-		assert.False(t, node.Workers.View(types.UID(fmt.Sprint("web-", i))).Known())
+		assert.False(t, node.Workers.View(types.UID(fmt.Sprint("web-", i))).Known)
 	}
 	assert.Equal(t, lifecycle.Syncing, node.Workers.View(last.UID).Phase())
 	require.Equal(t, 1, node.Coroutines(), "only Run is left")
@@ -259,7 +259,7 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 	node.RunUntilIdle()
 	states = node.SyncKnown(Pod("kept"), nil) // A nil pod is no pod.
 	assert.Len(t, states, 1)
-	assert.False(t, node.Workers.View("gone").Known())
+	assert.False(t, node.Workers.View("gone").Known)
 }
 
 // A source that is not complete proves nothing by what it lacks.

@@ -40,7 +40,7 @@ type PodWorkers interface {
 
 // PodSyncer syncs, terminates and cleans up pods. Its methods are never called
 // concurrently for one UID. They are called concurrently for different UIDs. A panic
-// counts as an error.
+// counts as an error. Package podsyncertest checks an implementation.
 //
 // In every call podStatus is an observation begun after the previous call for that UID
 // ended, shared with other readers and not to be modified.

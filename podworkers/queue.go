@@ -16,13 +16,15 @@ import (
 // kept in err: from then on the queue is not called, and Run ends. Nothing is logged or
 // told here, where the lock of the workers is held.
 type checkedQueue struct {
-	inner workqueue.WorkQueue
-	err   error
+	inner    workqueue.WorkQueue
+	promised time.Time // what Next was last, unless something was enqueued or removed since
+	err      error
 }
 
 func (q *checkedQueue) EnqueueAt(uid types.UID, at time.Time) {
 	if q.err == nil {
 		defer q.caught("Queue.EnqueueAt")
+		q.promised = time.Time{}
 		q.inner.EnqueueAt(uid, at)
 	}
 }
@@ -30,6 +32,7 @@ func (q *checkedQueue) EnqueueAt(uid types.UID, at time.Time) {
 func (q *checkedQueue) Remove(uid types.UID) {
 	if q.err == nil {
 		defer q.caught("Queue.Remove")
+		q.promised = time.Time{}
 		q.inner.Remove(uid)
 	}
 }
@@ -39,7 +42,17 @@ func (q *checkedQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 		return due
 	}
 	defer q.caught("Queue.GetWork")
-	return q.inner.GetWork(now, due)
+	n := len(due)
+	due = q.inner.GetWork(now, due)
+	for _, uid := range due[n:] {
+		if _, still := q.inner.Due(uid); still {
+			q.err = fmt.Errorf("Queue.GetWork has not removed pod %q, which it has returned", uid)
+		}
+	}
+	if len(due) == n && !q.promised.IsZero() && !now.Before(q.promised) {
+		q.err = fmt.Errorf("Queue.Next was %s, and GetWork at %s has returned nothing", q.promised, now)
+	}
+	return due
 }
 
 // Next is asked right after GetWork: what is still due now would be due for ever.
@@ -49,7 +62,9 @@ func (q *checkedQueue) Next(now time.Time) (next time.Time, ok bool) {
 	}
 	defer q.caught("Queue.Next")
 	next, ok = q.inner.Next()
-	if ok && !next.After(now) {
+	if q.promised = next; !ok {
+		q.promised = time.Time{}
+	} else if !next.After(now) {
 		q.err = fmt.Errorf("Queue.Next is %s, when GetWork at %s had returned all that was due", next, now)
 	}
 	return next, ok

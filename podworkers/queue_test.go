@@ -45,7 +45,14 @@ func (q *brokenQueue) Remove(uid types.UID) {
 
 func (q *brokenQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 	q.call("GetWork")
-	if q.fails == "never gives" {
+	switch q.fails {
+	case "never gives", "always soon":
+		return due
+	case "keeps":
+		due = q.WorkQueue.GetWork(now, due)
+		for _, uid := range due {
+			q.WorkQueue.EnqueueAt(uid, now.Add(1))
+		}
 		return due
 	}
 	return q.WorkQueue.GetWork(now, due)
@@ -53,6 +60,9 @@ func (q *brokenQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 
 func (q *brokenQueue) Next() (time.Time, bool) {
 	q.call("Next")
+	if q.fails == "always soon" {
+		return time.Now().Add(1), true
+	}
 	return q.WorkQueue.Next()
 }
 
@@ -95,7 +105,7 @@ func podNamed(name string) *v1.Pod {
 // TestQueue_I50_FailureEndsRun: whichever method of the queue panics, and whenever, Run
 // ends with ErrQueue, what waits for a pod is told, and nothing waits for ever.
 func TestQueue_I50_FailureEndsRun(t *testing.T) {
-	for _, fails := range []string{"EnqueueAt", "Remove", "GetWork", "Next", "Due", "never gives"} {
+	for _, fails := range []string{"EnqueueAt", "Remove", "GetWork", "Next", "Due", "never gives", "always soon", "keeps"} {
 		for _, after := range []int{0, 1} {
 			t.Run(fails, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -127,7 +137,7 @@ func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
 		update(name)
 		w.Outlook(types.UID(name))
 	}
-	if queue.fails == "never gives" {
+	if queue.fails == "never gives" || queue.fails == "keeps" {
 		pass() // Two pods are due.
 	}
 	kill := w.Kill(UpdatePodOptions{Pod: podNamed("busy"), UpdateType: SyncPodKill})
@@ -141,7 +151,8 @@ func failQueue(t *testing.T, queue *brokenQueue, pass func()) {
 	assert.ErrorIs(t, w.UpdatePod(UpdatePodOptions{Pod: podNamed("c"), UpdateType: SyncPodCreate}), ErrStopped)
 	w.View("a")
 	w.Outlook("a")
-	if queue.fails == "never gives" {
+	switch queue.fails {
+	case "never gives", "always soon", "keeps":
 		assert.Empty(t, panicked)
 		return
 	}

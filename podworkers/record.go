@@ -63,7 +63,7 @@ func (c *content) renew(o *UpdatePodOptions) {
 
 // keep stores what an accepted update brought.
 func (r *record) keep(o *UpdatePodOptions, accepted lifecycle.Accepted) {
-	switch accepted.Verdict {
+	switch accepted.Disposition {
 	case lifecycle.Ignored:
 		return
 	case lifecycle.Queued:

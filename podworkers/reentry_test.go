@@ -78,6 +78,7 @@ func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
 		Hooks: podworkers.Hooks{
 			Phase:     func(types.UID, uint64, lifecycle.Phase) { x.back("Hooks.Phase") },
 			Forgotten: func(types.UID) { x.back("Hooks.Forgotten") },
+			Syncing:   func(*v1.Pod, uint64) { x.back("Hooks.Syncing") },
 			Synced:    func(podworkers.Synced) { x.back("Hooks.Synced") },
 		},
 	})
@@ -97,7 +98,7 @@ func TestLock_I51_F86_NobodyIsCalledUnderIt(t *testing.T) {
 		Authoritative: func(string) bool { x.back("Authoritative"); return true },
 	})
 	for _, from := range []string{
-		"Cache.Get", "Cache.Mark", "Cache.NewerThan", "Recorder", "Log", "Jitter",
+		"Cache.Get", "Cache.Mark", "Cache.NewerThan", "Hooks.Syncing", "Recorder", "Log", "Jitter",
 		"Hooks.Phase", "Hooks.Forgotten", "Hooks.Synced", "Syncer", "Authoritative",
 	} {
 		assert.NotZero(t, x.calls[from], from)
@@ -179,7 +180,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 	// A UID that comes back is not shown its old incarnation.
 	last := m.Mark()
 	w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true})
-	require.False(t, w.View("a").Known())
+	require.False(t, w.View("a").Known)
 	update("a")
 	assert.Equal(t, last, m.asked["a"][len(m.asked["a"])-1])
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	. "github.com/podkeel/podkeel/podworkers/podworkerstest"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 func TestNew_NamesEveryFault(t *testing.T) {
@@ -39,7 +40,7 @@ func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Create(Pod("a"))
 	node.SyncKnown()
-	require.False(t, node.Workers.View("a").Known())
+	require.False(t, node.Workers.View("a").Known)
 	node.Create(Pod("b"))
 	node.RunUntilIdle()
 	node.Update(Pod("b"))
@@ -53,11 +54,12 @@ func TestRun_IsCalledOnce(t *testing.T) {
 	var second, third error
 	node.Go(func(ctx context.Context) { second = node.Workers.Run(ctx) })
 	node.RunUntilIdle()
-	require.ErrorIs(t, second, podworkers.ErrRunning)
+	require.ErrorIs(t, second, runtime.ErrSecondRun)
 	node.Stop()
 	node.Go(func(ctx context.Context) { third = node.Workers.Run(ctx) })
 	node.RunUntilIdle()
-	require.ErrorIs(t, third, podworkers.ErrRunning)
+	require.ErrorIs(t, third, runtime.ErrSecondRun)
+	require.EqualError(t, third, "podworkers: Run was called a second time")
 }
 
 func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
@@ -97,7 +99,7 @@ func TestRun_AfterIt(t *testing.T) {
 	killed := node.Kill(Pod("a"))
 	assertResolved(t, killed)
 	require.ErrorIs(t, killed.Err(), podworkers.ErrStopped)
-	assert.True(t, node.Workers.View("a").Known(), "it can still be asked")
+	assert.True(t, node.Workers.View("a").Known, "it can still be asked")
 	node.SyncKnown()
 	node.Workers.Step()
 	node.Advance(time.Hour)

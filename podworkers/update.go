@@ -41,7 +41,7 @@ func (w *Workers) accept(options *UpdatePodOptions, u *lifecycle.Update, kill *C
 	w.mu.Lock()
 	accepted, err := w.decideLocked(u, kill != nil)
 	if err == nil {
-		if accepted.Verdict != lifecycle.Ignored {
+		if accepted.Disposition != lifecycle.Ignored {
 			w.recordLocked(accepted.Ref).keep(options, accepted)
 		}
 		if kill != nil {

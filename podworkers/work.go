@@ -204,10 +204,15 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	defer func() {
 		if v := recover(); v != nil {
 			terminal, err = false, w.guard.Caught("PodSyncer."+j.Kind.String(), v)
+		} else if err != nil {
+			err = w.guard.Readable("PodSyncer."+j.Kind.String(), err)
 		}
 	}()
 	switch j.Kind {
 	case lifecycle.SyncPod:
+		if w.config.Hooks.Syncing != nil {
+			w.config.Hooks.Syncing(j.pod, j.Incarnation)
+		}
 		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
 	case lifecycle.SyncTerminatingPod:
 		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.statusFunc)

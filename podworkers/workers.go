@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Workers is the PodWorkers of a node: a lifecycle.Table behind a lock, at most
@@ -82,8 +83,8 @@ func New(config Config) (*Workers, error) {
 // Run works until ctx ends, then lets running calls of the syncer come to
 // their end, whose contexts have ended with it, and returns nil. If some ignore
 // that for longer than Config.DrainTimeout it gives up on them with
-// ErrNotDrained and their names. A Config.Queue that fails ends it with ErrQueue. It is
-// called once.
+// ErrNotDrained and their names. A Config.Queue that fails ends it with ErrQueue. A
+// second call returns runtime.ErrSecondRun.
 func (w *Workers) Run(ctx context.Context) error {
 	root := executor.NewContext(ctx)
 	defer root.Cancel(context.Canceled)
@@ -139,7 +140,7 @@ func (w *Workers) serve(root *executor.Context) error {
 	w.mu.Lock()
 	if w.mu.stage != created {
 		w.mu.Unlock()
-		return ErrRunning
+		return fmt.Errorf("podworkers: %w", runtime.ErrSecondRun)
 	}
 	w.root = root
 	w.mu.stage = serving

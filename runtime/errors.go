@@ -28,6 +28,9 @@ var (
 	// ErrSignature: the image was pulled and its signature is not accepted. It wraps
 	// ErrImage too.
 	ErrSignature = fmt.Errorf("%w: signature is not valid", ErrImage)
+	// ErrSecondRun: Run was called again, beside another call of it or after its end. Every
+	// part that has a Run runs once, and returns this error with the name of its package.
+	ErrSecondRun = errors.New("Run was called a second time")
 	// ErrUnsupported: the runtime cannot do what the request asks for.
 	ErrUnsupported = errors.New("runtime: unsupported")
 )

@@ -15,9 +15,9 @@ import (
 //
 // pleg looks for EventSource; podsync for StatusReporter, Execer, HandlerRunner and
 // LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and HandlerRunner; the
-// node for people with questions for LogReader, ExecStreamer and Execer. Nothing in
-// this module looks for the others yet: they are the words in which resizes, figures
-// and terminals are spoken of.
+// node for people with questions for LogReader, ExecStreamer, Execer, Attacher and
+// PortForwarder. Nothing in this module looks for the others yet: they are the words in
+// which resizes and figures are spoken of.
 
 // EventSource is a runtime with a stream of pod changes.
 type EventSource interface {
@@ -245,7 +245,13 @@ type ReadLogRequest struct {
 	Tail        int // last lines only; 0 is all
 	Follow      bool
 	Since       time.Time
+	// Timestamps has each line begin with the time at which it was printed, in the format
+	// LogTimestamp.
+	Timestamps bool
 }
+
+// LogTimestamp is the format of the time before a line of a log.
+const LogTimestamp = "2006-01-02T15:04:05.000000000Z07:00 "
 
 // ContainerStats is the resource usage of one container.
 type ContainerStats struct {

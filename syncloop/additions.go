@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
@@ -130,7 +129,7 @@ func (h *Handlers) add(pod *v1.Pod, a *addition) error {
 func (h *Handlers) start(pod *v1.Pod) {
 	if h.departed[pod.UID] {
 		delete(h.departed, pod.UID)
-		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podspec.QOSClass(pod)})
+		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.update(podworkers.SyncPodCreate, pod, mirror)
@@ -160,7 +159,7 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 	h.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
 	h.refuse(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
-		QOSClass: podspec.QOSClass(pod),
+		QOSClass: podstatus.QOSClass(pod),
 		Reason:   result.Reason,
 		Message:  "Pod was rejected: " + result.Message,
 	})
@@ -189,10 +188,10 @@ func (h *Handlers) active(pod *v1.Pod) bool {
 		return false
 	}
 	view := h.config.Workers.View(pod.UID)
-	if !view.Known() {
+	if !view.Known {
 		return !h.terminal(pod)
 	}
-	return view.RestartRequested() && !view.RestartEvicted() || !view.IsPodKnownTerminated()
+	return view.RestartRequested && !view.RestartEvicted || !view.IsPodKnownTerminated()
 }
 
 // terminal looks at both statuses: the source's and our own.

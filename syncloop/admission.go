@@ -148,6 +148,10 @@ type PodAdmitResult struct {
 	Reason string
 	// Message is one sentence for people, set when Admit is false.
 	Message string
+	// Pending: the pod is not rejected. It stays Pending with this reason, which an event
+	// tells once, and the chain is asked about it again after each Recheck. Without a Reason
+	// there is no event. A handler that says so goes after all that may reject the pod.
+	Pending bool
 }
 
 // admitted is the answer of a handler with no objection.

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ import (
 // was admitted in its time and is not asked again: a restart of the agent must
 // not end what it finds (I35, I42).
 func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
-	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known()
+	return running[pod.UID] && !h.config.Workers.View(pod.UID).Known
 }
 
 // leftBehind lists the pods of which the runtime has records that no worker of
@@ -27,7 +28,7 @@ func (h *Handlers) ranBefore(pod *v1.Pod, running map[types.UID]bool) bool {
 func (h *Handlers) leftBehind() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range h.config.Runtime.Pods() {
-		if !h.worked[pod.UID] && !h.config.Workers.View(pod.UID).Known() {
+		if !h.worked[pod.UID] && !h.config.Workers.View(pod.UID).Known {
 			uids[pod.UID] = true
 		}
 	}
@@ -41,11 +42,7 @@ func (h *Handlers) forgetWorked(running []runtime.Pod) {
 	for i := range running {
 		shown[running[i].UID] = true
 	}
-	for uid := range h.worked {
-		if !shown[uid] && !h.config.Workers.View(uid).Known() {
-			delete(h.worked, uid)
-		}
-	}
+	maps.DeleteFunc(h.worked, func(uid types.UID, _ bool) bool { return !shown[uid] && !h.config.Workers.View(uid).Known })
 }
 
 // running lists what runs.
@@ -79,7 +76,7 @@ func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod
 // long as the runtime has not been seen, every name may be. Housekeeping, which
 // follows every change of the runtime, asks again (I11).
 func (h *Handlers) held(pod *v1.Pod) bool {
-	if !podmanager.IsStaticPod(pod) || h.config.Workers.View(pod.UID).Known() {
+	if !podmanager.IsStaticPod(pod) || h.config.Workers.View(pod.UID).Known {
 		return false
 	}
 	if seen, _ := h.config.Runtime.Healthy(); !seen {
@@ -98,7 +95,7 @@ func (h *Handlers) held(pod *v1.Pod) bool {
 // told to end before its worker, which so had nothing to stop, had begun.
 func (h *Handlers) outOfLine(pod *runtime.Pod) bool {
 	view := h.config.Workers.View(pod.UID)
-	return pod.MayRun() && !(view.HasConfig() && !view.IsPodKnownTerminated())
+	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
 // displaced: the full name of a pod that runs belongs to another static pod by now,
@@ -110,7 +107,7 @@ func (h *Handlers) displaced(pod *runtime.Pod) bool {
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !cameFrom(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
 		return false
 	}
-	return h.config.Workers.View(other.UID).HasConfig()
+	return h.config.Workers.View(other.UID).HasConfig
 }
 
 // endOutOfLine ends static pods that run although they wait for their full name: an
@@ -121,7 +118,7 @@ func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
 		p := &pods[i]
 		view := h.config.Workers.View(p.UID)
 		wanted, ok := h.config.Manager.GetPodByUID(p.UID)
-		if !ok || !p.MayRun() || !view.AwaitsFullName() || view.Incarnation() > 1 || view.IsPodTerminationRequested() {
+		if !ok || !p.MayRun() || !view.AwaitsFullName || view.Incarnation > 1 || view.IsPodTerminationRequested() {
 			continue
 		}
 		err := h.config.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, RunningPod: p, Generation: generation})

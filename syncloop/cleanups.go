@@ -28,7 +28,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	generation := h.config.Workers.Generation()
 	running := h.config.Runtime.Pods()
 	h.look(running)
-	pods, mirrors, orphanedMirrors := h.config.Manager.GetPodsAndMirrorPods()
+	pods, mirrors, _ := h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
 	known := h.config.Workers.SyncKnownPods(podworkers.KnownPods{
 		Desired:       pods,
@@ -38,7 +38,6 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	})
 	if all {
 		h.dropStatuses(pods, mirrors, known)
-		h.dropMirrors(orphanedMirrors)
 	}
 	h.restartMissing(pods, known)
 	h.adoptWaiting(running)
@@ -72,19 +71,6 @@ func (h *Handlers) dropStatuses(pods, mirrors []*v1.Pod, known map[types.UID]pod
 	}
 	h.config.Status.RemoveOrphanedStatuses(keep)
 	maps.DeleteFunc(h.departed, func(uid types.UID, _ bool) bool { return !keep[uid] })
-}
-
-// dropMirrors deletes mirrors that have lost their static pod, but not while
-// that one is still on its way out (B-129).
-func (h *Handlers) dropMirrors(fullNames []string) {
-	if h.config.Mirrors == nil {
-		return
-	}
-	for _, fullName := range fullNames {
-		if !h.config.Workers.IsPodForMirrorPodTerminatingByFullName(fullName) {
-			_ = h.guard.Do("Mirrors.DeleteMirrorPod", func() { h.config.Mirrors.DeleteMirrorPod(fullName) })
-		}
-	}
 }
 
 // restartMissing gives a worker to every pod that should have one (B-130).
@@ -126,7 +112,7 @@ func (h *Handlers) killOrphans(running []runtime.Pod) {
 // wanted we know ourselves whether it should: not if it was rejected, or is
 // over. Of any other the source it came from must say.
 func (h *Handlers) orphaned(pod *runtime.Pod) bool {
-	if h.config.Workers.View(pod.UID).Known() {
+	if h.config.Workers.View(pod.UID).Known {
 		return false
 	}
 	if wanted, ok := h.config.Manager.GetPodByUID(pod.UID); ok {
@@ -162,12 +148,7 @@ func (h *Handlers) unwanted(pod *runtime.Pod) bool {
 	if _, wanted := h.config.Manager.GetPodByUID(pod.UID); wanted {
 		return false
 	}
-	for _, name := range h.owners(pod) {
-		if !h.config.Sources.Complete(name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(h.owners(pod), func(name string) bool { return !h.config.Sources.Complete(name) })
 }
 
 func cameFrom(pod *runtime.Pod, source string) bool {

@@ -1,7 +1,7 @@
 package syncloop
 
 import (
-	"errors"
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 )
@@ -75,9 +76,10 @@ type Hooks struct {
 // Updates is the stream of changes of the desired pods: a source.Mux. Implementations
 // hold what has not been taken.
 type Updates interface {
-	// TakeAll returns all updates since the last call, in order, and forgets them. It is
-	// called at the beginning of each step, by one goroutine, and must not block.
-	TakeAll() []podmanager.PodUpdate
+	// TakeAll appends to buf all updates since the last call, in order, returns it and
+	// forgets them. It is called at the beginning of each step, by one goroutine, and
+	// must not block.
+	TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate
 	// SetWake is called once, by New, before Run and Step. From then on the
 	// implementation calls wake after each update, and whenever a source has become
 	// complete although nothing has changed. wake never blocks and may be called by
@@ -115,45 +117,16 @@ type ContainerReadiness interface {
 }
 
 func (c *Config) complete() error {
-	var errs []error
-	missing := func(absent bool, field string) {
-		if absent {
-			errs = append(errs, errors.New("syncloop: Config."+field+" is missing"))
-		}
-	}
-	missing(c.Handler == nil, "Handler")
-	missing(c.Updates == nil, "Updates")
-	missing(c.Desired == nil, "Desired")
-	missing(c.Changes == nil, "Changes")
-	if c.HousekeepingPeriod < 0 {
-		errs = append(errs, errors.New("syncloop: Config.HousekeepingPeriod is negative"))
-	}
-	if c.StuckAfter < 0 {
-		errs = append(errs, errors.New("syncloop: Config.StuckAfter is negative"))
-	}
-	if c.HousekeepingPeriod == 0 {
-		c.HousekeepingPeriod = DefaultHousekeepingPeriod
-	}
-	if c.StartTimeout < 0 {
-		errs = append(errs, errors.New("syncloop: Config.StartTimeout is negative"))
-	}
-	if c.StartTimeout == 0 {
-		c.StartTimeout = DefaultStartTimeout
-	}
-	if c.ReadyToStart == nil {
-		c.ReadyToStart = func() bool { return true }
-	}
-	if c.StuckAfter == 0 {
-		c.StuckAfter = DefaultStuckAfter
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Hooks.Cleanup == nil {
-		c.Hooks.Cleanup = func(time.Duration, error) {}
-	}
-	return errors.Join(errs...)
+	done := contain.Complete("syncloop: Config")
+	done.Missing(c.Handler == nil, "Handler")
+	done.Missing(c.Updates == nil, "Updates")
+	done.Missing(c.Desired == nil, "Desired")
+	done.Missing(c.Changes == nil, "Changes")
+	contain.Number(done, "HousekeepingPeriod", &c.HousekeepingPeriod, DefaultHousekeepingPeriod)
+	contain.Number(done, "StuckAfter", &c.StuckAfter, DefaultStuckAfter)
+	contain.Number(done, "StartTimeout", &c.StartTimeout, DefaultStartTimeout)
+	contain.Unset(&c.ReadyToStart, func() bool { return true })
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

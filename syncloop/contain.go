@@ -38,7 +38,7 @@ func (h *Handlers) each(pods []*v1.Pod, f func(pod *v1.Pod)) {
 
 // unsure: the pod has no worker because its addition panicked. Housekeeping adds it.
 func (h *Handlers) unsure(uid types.UID) bool {
-	return h.again[uid] && !h.config.Workers.View(uid).Known()
+	return h.again[uid] && !h.config.Workers.View(uid).Known
 }
 
 // repeat does once more, before anything else in housekeeping, what has panicked.

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -101,22 +102,13 @@ func NewDeadlines(config DeadlinesConfig) (*Deadlines, error) {
 }
 
 func (c *DeadlinesConfig) complete() error {
-	var errs []error
-	missing := func(absent bool, field string) {
-		if absent {
-			errs = append(errs, errors.New("syncloop: DeadlinesConfig."+field+" is missing"))
-		}
-	}
-	missing(c.Desired == nil, "Desired")
-	missing(c.Workers == nil, "Workers")
-	missing(c.Status == nil, "Status")
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	done := contain.Complete("syncloop: DeadlinesConfig")
+	done.Missing(c.Desired == nil, "Desired")
+	done.Missing(c.Workers == nil, "Workers")
+	done.Missing(c.Status == nil, "Status")
+	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }
 
 // Note says that a pod's deadline or its start may be another than before. It
@@ -135,7 +127,7 @@ const repeatExpiry = 10 * time.Second
 // step looks at what was noted, ends what is due, and says when the next pod
 // is. It is called by the loop.
 func (d *Deadlines) step() (next time.Time, timed bool) {
-	d.taken = d.noted.TakeAll(d.taken)
+	d.taken = d.noted.TakeAll(d.taken[:0])
 	for _, n := range d.taken {
 		d.watch(n.UID)
 	}
@@ -165,7 +157,7 @@ func (d *Deadlines) deadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
 		return nil, time.Time{}, false
 	}
-	if view := d.config.Workers.View(uid); !view.Known() || view.IsPodTerminationRequested() {
+	if view := d.config.Workers.View(uid); !view.Known || view.IsPodTerminationRequested() {
 		return nil, time.Time{}, false
 	}
 	status, ok := d.config.Status.GetPodStatus(uid)

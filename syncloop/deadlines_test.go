@@ -99,7 +99,7 @@ func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}}
 	pod.Spec.ActiveDeadlineSeconds = seconds
 	l.manager.UpdatePod(pod)
-	if !l.View(uid).Known() {
+	if !l.View(uid).Known {
 		require.NoError(l.t, l.tell(uid, podworkers.SyncPodCreate))
 	}
 	l.deadlines.Note(uid)

@@ -3,8 +3,8 @@ package syncloop
 import (
 	"errors"
 
-	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -33,7 +33,7 @@ type eviction struct {
 func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
-		QOSClass: podspec.QOSClass(pod),
+		QOSClass: podstatus.QOSClass(pod),
 	}
 }
 
@@ -103,7 +103,7 @@ func (h *Handlers) mayRunStill(uid types.UID) error {
 	if seen, _ := h.config.Runtime.Healthy(); !seen {
 		return errUnobserved
 	}
-	if runs(h.config.Runtime.Pods(), uid) && !h.config.Workers.View(uid).Known() {
+	if runs(h.config.Runtime.Pods(), uid) && !h.config.Workers.View(uid).Known {
 		return errRuns
 	}
 	return nil

@@ -41,10 +41,9 @@ func (p printer) HandlePodCleanups(context.Context) error       { return nil }
 type desire struct{ updates []podmanager.PodUpdate }
 
 func (d *desire) SetWake(func()) {}
-func (d *desire) TakeAll() []podmanager.PodUpdate {
-	taken := d.updates
-	d.updates = nil
-	return taken
+func (d *desire) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
+	buf, d.updates = append(buf, d.updates...), nil
+	return buf
 }
 
 // A loop with a handler of one's own. Step is the body of Run.
@@ -92,7 +91,7 @@ func ExampleNewHandlers() {
 	handlers.HandlePodAdditions(context.Background(), []*v1.Pod{web, job})
 	for _, pod := range manager.GetPods() {
 		said, _ := statuses.GetPodStatus(pod.UID)
-		fmt.Printf("%s has a worker: %t; %q\n", pod.Name, workers.View(pod.UID).Known(), said.Message)
+		fmt.Printf("%s has a worker: %t; %q\n", pod.Name, workers.View(pod.UID).Known, said.Message)
 	}
 	// Output:
 	// web has a worker: true; ""

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -22,7 +23,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	}
 	for uid, pod := range ran {
 		view := h.config.Workers.View(uid)
-		if view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && view.Started() {
+		if view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && view.Started {
 			ending.Put(usageOf(pod))
 		}
 	}
@@ -43,3 +44,6 @@ func text(s *admission.Sums) string {
 func withPort(port int32) *v1.Pod {
 	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Ports: []v1.ContainerPort{{HostPort: port}}}}}}
 }
+
+// Skeleton is what a pod looks like that a former agent has left behind.
+func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }

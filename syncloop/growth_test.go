@@ -74,7 +74,7 @@ func work(t *testing.T, n int, together bool) (views int, bytes uint64) {
 	}
 	goruntime.ReadMemStats(&after)
 	for i := range pods {
-		require.True(t, c.workers.View(pods[i].UID).Known())
+		require.True(t, c.workers.View(pods[i].UID).Known)
 	}
 	return c.views, after.TotalAlloc - before.TotalAlloc
 }

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,7 +22,7 @@ import (
 // Sources are required.
 type HandlersConfig struct {
 	// Manager holds what is desired; Handlers are its only writer.
-	Manager podmanager.Manager
+	Manager PodManager
 	// Workers run the pods.
 	Workers podworkers.PodWorkers
 	// Status has the newest status of each pod: a status.Store.
@@ -54,9 +55,6 @@ type HandlersConfig struct {
 	// that finds some. It must not block, and what removes something asks again right
 	// before; gc.Pods.Discard does both. nil keeps everything.
 	Discard func(pods []types.UID)
-	// Mirrors deletes mirror pods that have lost their static pod; nil keeps
-	// them.
-	Mirrors MirrorClient
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
@@ -68,13 +66,28 @@ type HandlersConfig struct {
 	Panicked func(call string, err error)
 }
 
-// MirrorClient removes the API's reflections of static pods.
-type MirrorClient interface {
-	// DeleteMirrorPod asks for the mirror pod of a full name to be deleted.
-	// It is called on the loop, at each housekeeping that finds the orphan,
-	// and must not block. While nothing changes there is no housekeeping, so
-	// retries are the client's business.
-	DeleteMirrorPod(fullName string)
+// PodManager is the part of a podmanager.Manager that Handlers use. Handlers call the
+// methods that change it on the loop, and the others from any goroutine. None may block.
+// What they return is shared and only read.
+type PodManager interface {
+	DesiredPods
+	// AddPod adds a pod or a mirror pod, or replaces it.
+	AddPod(pod *v1.Pod)
+	// UpdatePod replaces a pod or a mirror pod.
+	UpdatePod(pod *v1.Pod)
+	// RemovePod removes a pod or a mirror pod.
+	RemovePod(pod *v1.Pod)
+	// GetPods returns all pods, mirror pods excepted.
+	GetPods() []*v1.Pod
+	// GetPodByFullName finds a pod by name_namespace, mirror pods excepted.
+	GetPodByFullName(podFullName string) (*v1.Pod, bool)
+	// GetMirrorPodByPod finds the mirror pod of a static pod.
+	GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool)
+	// GetPodByMirrorPod finds the static pod of a mirror pod.
+	GetPodByMirrorPod(mirror *v1.Pod) (*v1.Pod, bool)
+	// GetPodsAndMirrorPods returns all pods, all mirror pods, and the full names of
+	// mirror pods without a static pod.
+	GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames []string)
 }
 
 // Statuses is the part of a status.Store that Handlers use. The methods are called on
@@ -157,39 +170,19 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 }
 
 func (c *HandlersConfig) complete() error {
-	var errs []error
-	missing := func(absent bool, field string) {
-		if absent {
-			errs = append(errs, errors.New("syncloop: HandlersConfig."+field+" is missing"))
-		}
-	}
-	missing(c.Manager == nil, "Manager")
-	missing(c.Workers == nil, "Workers")
-	missing(c.Status == nil, "Status")
-	missing(c.Runtime == nil, "Runtime")
-	missing(c.Sources == nil, "Sources")
-	if c.Ended == nil {
-		c.Ended = func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
-	}
-	if c.OrphanGrace == 0 {
-		c.OrphanGrace = DefaultOrphanGrace
-	}
-	if c.FromAPIServer == nil {
-		c.FromAPIServer = func(*v1.Pod) bool { return false }
-	}
-	if c.Closed == nil {
-		c.Closed = func() bool { return false }
-	}
-	if c.Discard == nil {
-		c.Discard = func([]types.UID) {}
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	done := contain.Complete("syncloop: HandlersConfig")
+	done.Missing(c.Manager == nil, "Manager")
+	done.Missing(c.Workers == nil, "Workers")
+	done.Missing(c.Status == nil, "Status")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Sources == nil, "Sources")
+	contain.Unset(&c.Ended, func(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}, false })
+	c.OrphanGrace = cmp.Or(c.OrphanGrace, DefaultOrphanGrace)
+	contain.Unset(&c.FromAPIServer, func(*v1.Pod) bool { return false })
+	contain.Unset(&c.Closed, func() bool { return false })
+	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }
 
 // update sends one update to the workers. What they refuse is a fault of the

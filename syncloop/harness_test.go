@@ -29,6 +29,7 @@ type harness struct {
 	chain    []syncloop.PodAdmitHandler
 	handlers *syncloop.Handlers
 	unlisted bool // the runtime has never been seen
+	guarded  bool // pods of the source "api" are an API server's
 	broken   map[string]int
 	// evictions are those of pods that wait whose end has not been told.
 	evictions map[types.UID]*podworkers.Completion
@@ -69,7 +70,7 @@ func newHarness() *harness {
 	var err error
 	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, Ended: w.ended, Mirrors: w, Recorder: w, Log: w.log(),
+		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, Ended: w.ended, Recorder: w, Log: w.log(),
 	})
 	if err != nil {
 		panic(err)
@@ -139,7 +140,6 @@ func (w *harness) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResu
 
 func (w *harness) Pods() []runtime.Pod                                      { return w.running }
 func (w *harness) discard(gone []types.UID)                                 { w.note("Discard %v", gone) }
-func (w *harness) DeleteMirrorPod(fullName string)                          { w.note("DeleteMirrorPod %s", fullName) }
 func (w *harness) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 func (w *harness) Event(o k8sruntime.Object, kind, reason, message string) {
 	w.note("Event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)

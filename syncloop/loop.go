@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Loop is the node's heartbeat: it waits until there is something to do and
@@ -33,6 +35,7 @@ type Loop struct {
 	waiting  WaitingHandler // nil: the handler is none
 	// cleanAt is the earliest time for the next cleanup; used by Step only.
 	cleanAt time.Time
+	ran     atomic.Bool
 
 	mu struct {
 		sync.Mutex
@@ -80,10 +83,13 @@ func New(config Config) (*Loop, error) {
 }
 
 // Run steps whenever there is something to do, until ctx ends. It returns nil
-// then. It is called once.
+// then. A second call returns runtime.ErrSecondRun.
 //
 // It begins once Config.ReadyToStart says so, or after Config.StartTimeout.
 func (l *Loop) Run(ctx context.Context) error {
+	if l.ran.Swap(true) {
+		return fmt.Errorf("syncloop: %w", runtime.ErrSecondRun)
+	}
 	defer l.changes.Close()
 	defer l.end()
 	if l.waiting != nil {
@@ -115,11 +121,11 @@ func (l *Loop) pause(ctx context.Context, next time.Time, timed bool) error {
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	flushes := l.enter(l.executor.Now())
 	defer l.leave(flushes)
-	l.desire(ctx, l.config.Updates.TakeAll())
+	l.desire(ctx, l.config.Updates.TakeAll(nil))
 	l.changed = l.changes.TakeAll(l.changed[:0])
 	l.observe(ctx, l.changed)
 	l.probed(ctx)
-	l.requested = l.syncRequests.TakeAll(l.requested)
+	l.requested = l.syncRequests.TakeAll(l.requested[:0])
 	for _, request := range l.requested {
 		l.sync(ctx, request.UID)
 	}
@@ -245,9 +251,9 @@ func (l *Loop) end() {
 	}
 }
 
-// waitUntilReady waits until the first snapshots are there: of the desired state from each source,
-// and of the runtime. Who decides on half of them refuses what has run for
-// days, because it heard of a newcomer first.
+// waitUntilReady waits until the first snapshots are there: of the desired state from each
+// source, and of the runtime. Deciding early could reject running pods in favour of new
+// ones.
 func (l *Loop) waitUntilReady(ctx context.Context) {
 	end := l.executor.Now().Add(l.config.StartTimeout)
 	for !l.config.ReadyToStart() {
@@ -326,10 +332,10 @@ func (l *Loop) sync(ctx context.Context, uid types.UID) {
 	}
 }
 
-// waitUntilReady is how long a change waits for others that belong to it: a pod's end
-// reaches the loop from its worker, from the runtime and from its source, in
-// an order that is chance. What has become of it is looked at once.
-const waitUntilReady = 100 * time.Millisecond
+// debounce is how long a change waits for others that belong to it: a pod's end
+// reaches the loop from its worker, from the runtime and from its source, in any
+// order. One cleanup follows them all.
+const debounce = 100 * time.Millisecond
 
 // clean runs housekeeping if something changed, has settled, and the last one
 // is long enough ago; otherwise it says when it should.
@@ -365,7 +371,7 @@ func (l *Loop) cleanDue() (at time.Time, wanted bool) {
 	if l.mu.touched.IsZero() {
 		return time.Time{}, false
 	}
-	if at = l.mu.touched.Add(waitUntilReady); at.Before(l.cleanAt) {
+	if at = l.mu.touched.Add(debounce); at.Before(l.cleanAt) {
 		at = l.cleanAt
 	}
 	return at, true

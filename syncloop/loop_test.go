@@ -153,15 +153,14 @@ type stream struct {
 
 func (s *stream) SetWake(wake func()) { s.wake = wake }
 
-func (s *stream) TakeAll() []podmanager.PodUpdate {
+func (s *stream) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	s.bench.mu.Lock()
 	s.bench.mu.steps++
 	s.bench.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := s.next
-	s.next = nil
-	return next
+	buf, s.next = append(buf, s.next...), nil
+	return buf
 }
 
 // bring is what a source says; with nothing it only speaks.
@@ -533,6 +532,23 @@ func TestRun_CrashUnwinds(t *testing.T) {
 	b.at(1)
 	b.process.Crash()
 	assert.True(t, b.ran)
+}
+
+// A second Run is refused, beside the first and after it.
+func TestRun_IsCalledOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- b.loop.Run(ctx) }()
+		synctest.Wait()
+		require.ErrorIs(t, b.loop.Run(t.Context()), runtime.ErrSecondRun)
+		b.loop.RequestSync("a")
+		assert.NoError(t, b.loop.Flush(t.Context()), "the first goes on")
+		cancel()
+		require.NoError(t, <-ended)
+		require.EqualError(t, b.loop.Run(t.Context()), "syncloop: Run was called a second time")
+	})
 }
 
 // The same under goroutines, with many who bring something at once: each is

@@ -23,11 +23,8 @@ type places struct {
 	noted *dirty.Set[struct{}]
 	taken []dirty.Entry[struct{}] // kept for the next time
 	// given is what was last given to the worker of each pod.
-	given map[types.UID]*v1.Pod
-	// admitted are the incarnations of pods whose worker may have started something.
-	admitted map[types.UID]uint64
-	// endings are the pods that are ending.
-	endings map[types.UID]ending
+	given        map[types.UID]*v1.Pod
+	terminations admission.Terminations
 	// seen are the pods that may run, as the runtime has shown them last.
 	seen map[types.UID]*runtime.Pod
 	// told is what others may ask of endings.
@@ -37,24 +34,13 @@ type places struct {
 	undecided map[types.UID]bool
 }
 
-// ending is a pod that still runs and has to end.
-type ending struct {
-	incarnation uint64 // 0: it has no worker
-	since       time.Time
-	item        admission.Item
-}
-
-// defaultGrace is that of a pod of which nothing else is known.
-const defaultGrace = 30 * time.Second
-
 func newPlaces(wake func()) places {
 	return places{
-		noted:     dirty.New[struct{}](nil, wake),
-		given:     make(map[types.UID]*v1.Pod),
-		admitted:  make(map[types.UID]uint64),
-		endings:   make(map[types.UID]ending),
-		seen:      make(map[types.UID]*runtime.Pod),
-		undecided: make(map[types.UID]bool),
+		noted:        dirty.New[struct{}](nil, wake),
+		given:        make(map[types.UID]*v1.Pod),
+		terminations: admission.NewTerminations(),
+		seen:         make(map[types.UID]*runtime.Pod),
+		undecided:    make(map[types.UID]bool),
 	}
 }
 
@@ -65,7 +51,7 @@ func (h *Handlers) Note(uid types.UID) { h.places.noted.Add(uid, struct{}{}) }
 
 // heed brings the places of those pods up to date.
 func (h *Handlers) heed() {
-	h.places.taken = h.places.noted.TakeAll(h.places.taken)
+	h.places.taken = h.places.noted.TakeAll(h.places.taken[:0])
 	for _, n := range h.places.taken {
 		h.place(n.UID)
 	}
@@ -82,7 +68,7 @@ func (h *Handlers) look(pods []runtime.Pod) {
 		}
 	}
 	for i := range pods {
-		if uid := pods[i].UID; h.places.seen[uid] != nil && !h.config.Workers.View(uid).Known() {
+		if uid := pods[i].UID; h.places.seen[uid] != nil && !h.config.Workers.View(uid).Known {
 			h.place(uid)
 		}
 	}
@@ -105,9 +91,9 @@ func (h *Handlers) placeAll(pods []*v1.Pod) {
 		}
 	}
 	for uid := range h.places.given {
-		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted && !h.config.Workers.View(uid).Known() {
+		if _, wanted := h.config.Manager.GetPodByUID(uid); !wanted && !h.config.Workers.View(uid).Known {
 			delete(h.places.given, uid)
-			delete(h.places.admitted, uid)
+			h.places.terminations.Forget(uid)
 		}
 	}
 }
@@ -116,7 +102,7 @@ func (h *Handlers) placeAll(pods []*v1.Pod) {
 func (h *Handlers) place(uid types.UID) {
 	view := h.config.Workers.View(uid)
 	pod, wanted := h.config.Manager.GetPodByUID(uid)
-	h.placeEnding(uid, view, pod)
+	h.placeTermination(uid, view, pod)
 	switch {
 	case h.places.admissionQueue.Waiting(uid):
 	case wanted && h.stays(pod, view):
@@ -133,69 +119,47 @@ func (h *Handlers) stays(pod *v1.Pod, view lifecycle.View) bool {
 	if h.places.undecided[pod.UID] || !h.active(pod) {
 		return false
 	}
-	return !view.IsPodTerminationRequested() || view.RestartRequested()
+	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// placeEnding: until the containers of a pod have stopped it takes what it takes,
-// whether it has left the configuration, is being deleted or evicted, was refused
-// though it ran, or is known to the runtime only.
-func (h *Handlers) placeEnding(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
-	if view.Known() && !view.IsPodTerminationRequested() {
-		h.places.admitted[uid] = view.Incarnation()
-	} else if !view.Started() {
-		delete(h.places.admitted, uid) // It has to end, and has not begun: what begins now is its end.
+// placeTermination: a pod that has to end takes what it takes until its containers have
+// stopped.
+func (h *Handlers) placeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+	seen := h.places.seen[uid]
+	now := admission.Observed{
+		Worker: admission.Worker{
+			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
+			Requested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
+		},
+		Seen: seen != nil, Given: h.places.given[uid] != nil,
+		Active: seen != nil && !view.Known && wanted != nil && h.active(wanted),
+		Grace:  time.Duration(view.Grace.Seconds) * time.Second, AloneUntil: h.leftovers.alone[uid],
 	}
-	e, known := h.places.endings[uid]
-	switch {
-	case view.IsPodTerminationRequested() && !view.IsPodKnownTerminated() && h.mayRun(uid, view):
-		if !known || e.incarnation != view.Incarnation() {
-			e = ending{incarnation: view.Incarnation(), since: h.config.Clock.Now(), item: h.ends(uid, view, e.item)}
-		}
-	case view.Known(), e.incarnation > 0, h.places.seen[uid] == nil, wanted != nil && h.active(wanted):
-		if view.IsPodKnownTerminated() || e.incarnation > 0 && !view.Known() {
-			delete(h.places.seen, uid) // It has ended since it was seen.
-		}
-		delete(h.places.endings, uid)
-		delete(h.leftovers.alone, uid)
-		h.places.told.drop(uid)
-		h.places.admissionQueue.Ended(uid)
+	e, progress := h.places.terminations.Update(uid, now, h.config.Clock.Now(), func(from admission.Origin) admission.Item { return h.takes(uid, from) })
+	if progress == admission.Ending {
+		h.places.told.set(TerminatingPod{Pod: e.Item.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Item.RuntimeOnly, EndAt: now.AloneUntil})
+		h.places.admissionQueue.End(e.Item, e.Until)
 		return
-	case !known:
-		e = ending{since: h.config.Clock.Now(), item: itemOf(h.places.seen[uid])}
 	}
-	h.places.endings[uid] = e
-	grace := defaultGrace
-	if g := view.Grace(); g.Set {
-		grace = time.Duration(g.Seconds) * time.Second
+	if progress == admission.Ended {
+		delete(h.places.seen, uid)
 	}
-	until := e.since.Add(grace)
-	endAt := h.leftovers.alone[uid]
-	if !endAt.IsZero() {
-		until = endAt.Add(grace)
-	}
-	h.places.told.set(TerminatingPod{Pod: e.item.Pod, Since: e.since, Until: until, RuntimeOnly: e.item.RuntimeOnly, EndAt: endAt})
-	h.places.admissionQueue.End(e.item, until)
+	delete(h.leftovers.alone, uid)
+	h.places.told.drop(uid)
+	h.places.admissionQueue.Ended(uid)
 }
 
-// mayRun: something of a pod that ends may run. Nothing does if it was refused, or
-// ended before its worker had begun.
-func (h *Handlers) mayRun(uid types.UID, view lifecycle.View) bool {
-	return h.places.seen[uid] != nil || !view.HasConfig() || view.Started() && h.places.admitted[uid] == view.Incarnation()
-}
-
-// ends is what takes up room under a UID that begins to end.
-func (h *Handlers) ends(uid types.UID, view lifecycle.View, before admission.Item) admission.Item {
-	if pod := h.places.given[uid]; pod != nil && view.HasConfig() {
-		return usageOf(pod)
+// takes is what takes up room under a UID that begins to end.
+func (h *Handlers) takes(uid types.UID, from admission.Origin) admission.Item {
+	switch from {
+	case admission.FromWorker:
+		return usageOf(h.places.given[uid])
+	case admission.FromRuntime:
+		return itemOf(h.places.seen[uid])
 	}
-	if seen := h.places.seen[uid]; seen != nil {
-		return itemOf(seen)
-	}
-	if before.Pod == nil {
-		before = admission.Item{UID: uid, Pod: &v1.Pod{}, Claim: podspec.ReadClaim("")}
-		before.Pod.UID = uid
-	}
-	return before
+	pod := &v1.Pod{}
+	pod.UID = uid
+	return admission.Item{UID: uid, Pod: pod, Claim: podspec.ReadClaim("")}
 }
 
 // itemOf is what a pod takes that only the runtime knows: its sandbox tells, if an
@@ -218,12 +182,13 @@ func itemOf(pod *runtime.Pod) admission.Item {
 	return item
 }
 
-// skeleton is what is known of such a pod as a pod.
+// skeleton is what is known of such a pod as a pod. The runtime does not tell the restart
+// policy: without a container that runs the pod may have ended, so its phase is unknown.
 func skeleton(pod *runtime.Pod) *v1.Pod {
-	p := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning}}
-	p.UID, p.Namespace, p.Name = pod.UID, pod.Namespace, pod.Name
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {
 		if c.State == runtime.StateRunning {
+			p.Status.Phase = v1.PodRunning
 			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: c.Name})
 			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, v1.ContainerStatus{
 				Name: c.Name, ContainerID: c.ID, RestartCount: int32(c.Attempt), State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},

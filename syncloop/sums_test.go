@@ -45,9 +45,9 @@ func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 				_ = w.handlers.HandlePodCleanups(ctx)
 			}
 			w.handlers.HandleWaiting(ctx)
-			if view := w.workers.View(uid); view.Known() && !view.IsPodTerminationRequested() {
+			if view := w.workers.View(uid); view.Known && !view.IsPodTerminationRequested() {
 				ran[uid], _ = w.manager.GetPodByUID(uid)
-			} else if !view.Started() {
+			} else if !view.Started {
 				delete(ran, uid)
 			}
 			if kept, recomputed := w.handlers.Sums(ran); kept != recomputed {

@@ -13,10 +13,7 @@ import (
 // admission. A rejected pod, and one that waits, has no worker to update, until it
 // is deleted: then it gets one, which finds nothing to stop and lets it go.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
-	for _, pod := range pods {
-		h.config.Manager.UpdatePod(pod)
-	}
-	h.each(pods, func(pod *v1.Pod) {
+	h.each(h.store(pods), func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)
 			return
@@ -38,10 +35,7 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 // may open or close a readiness gate, so a pod with gates is synced; for any
 // other a changed status on the far side means nothing.
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
-	for _, pod := range pods {
-		h.config.Manager.UpdatePod(pod)
-	}
-	h.each(pods, func(pod *v1.Pod) {
+	h.each(h.store(pods), func(pod *v1.Pod) {
 		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.idle(pod.UID) || h.unsure(pod.UID) {
 			return
 		}

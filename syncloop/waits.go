@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
@@ -40,6 +41,8 @@ type WaitingHandler interface {
 
 // Deferral says that a pod waits before it can be admitted.
 type Deferral struct {
+	// Reason is ReasonAdmissionDeferred, or what the node cannot do.
+	Reason string
 	// Message is a sentence for people: which resource is short, and which pods have to end.
 	Message string
 	// Until is when the pod is rejected if it still waits; zero: never.
@@ -53,6 +56,7 @@ type deferred struct {
 		pods    map[types.UID]Deferral
 		evicted map[types.UID]eviction // what they are to have, as soon as the loop sees to it
 		stopped bool
+		recheck bool
 	}
 }
 
@@ -124,6 +128,23 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 	return d, ok
 }
 
+// Recheck asks for the admission of all pods that wait: something about the node has
+// changed. It never blocks and may be called from anywhere.
+func (h *Handlers) Recheck() {
+	h.deferred.mu.Lock()
+	h.deferred.mu.recheck = true
+	h.deferred.mu.Unlock()
+	h.wake()
+}
+
+// takeRecheck reports whether Recheck was called since the last time.
+func (d *deferred) takeRecheck() (is bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	is, d.mu.recheck = d.mu.recheck, false
+	return is
+}
+
 // waiter is a pod that waits.
 type waiter struct {
 	pod *v1.Pod
@@ -131,8 +152,11 @@ type waiter struct {
 	// is that life's.
 	published bool
 	message   string
-	panics    int // of handlers, since they have answered last
+	pending   string // the reason, if the node cannot run it
+	panics    int    // of handlers, since they have answered last
 }
+
+func (w *waiter) reason() string { return cmp.Or(w.pending, ReasonAdmissionDeferred) }
 
 // admit decides whether a pod starts now. A refused pod stays in the manager and
 // gets no worker (SL-19); neither does one that waits, until its time has come. The
@@ -191,7 +215,7 @@ func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Ans
 }
 
 func answerOf(r PodAdmitResult) admission.Answer {
-	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message}
+	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message, Pending: r.Pending}
 }
 
 // nameInUse: a static pod does not start while a pod has its full name that the
@@ -219,9 +243,19 @@ func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
 		w = &waiter{pod: pod}
 		h.waiting[pod.UID] = w
 	}
-	w.message = h.sentence(d)
-	h.deferred.set(pod.UID, Deferral{Message: w.message, Until: d.Until})
-	if first {
+	before := w.pending
+	w.message, w.pending = h.sentence(d), ""
+	if d.Answer.Pending {
+		w.pending = d.Answer.Reason
+	}
+	h.deferred.set(pod.UID, Deferral{Reason: w.reason(), Message: w.message, Until: d.Until})
+	switch {
+	case d.Answer.Pending:
+		if w.pending != before {
+			h.config.Recorder.Event(pod, v1.EventTypeWarning, w.pending, w.message)
+			h.config.Log.Info("a pod waits for what the node cannot do", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", w.pending, "message", w.message)
+		}
+	case first:
 		h.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
 		h.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
 	}
@@ -231,7 +265,7 @@ func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
 // publish stores the status of a pod that waits, unless a previous incarnation of its UID
 // still has one to tell of.
 func (h *Handlers) publish(w *waiter) {
-	if view := h.config.Workers.View(w.pod.UID); view.Known() && !view.ShouldPodBeFinished() {
+	if view := h.config.Workers.View(w.pod.UID); view.Known && !view.ShouldPodBeFinished() {
 		return
 	}
 	publish := h.config.Status.SetPodStatus
@@ -240,7 +274,7 @@ func (h *Handlers) publish(w *waiter) {
 	}
 	w.published = true
 	publish(w.pod, v1.PodStatus{
-		Phase: v1.PodPending, QOSClass: podspec.QOSClass(w.pod), Reason: ReasonAdmissionDeferred, Message: w.message,
+		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason(), Message: w.message,
 	})
 }
 
@@ -300,6 +334,9 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 		}
 	}
 	h.evictWaiting()
+	if h.deferred.takeRecheck() {
+		h.places.admissionQueue.Recheck()
+	}
 	decisions, limit, limited := h.places.admissionQueue.Review(h.config.Clock.Now(), h.review)
 	for _, d := range decisions {
 		pod := h.waiting[d.UID].pod
@@ -329,7 +366,7 @@ func (h *Handlers) decided(pod *v1.Pod, d admission.Decision) {
 			return
 		}
 		if h.waiting[d.UID].published { // Why it waited is no reason of what comes.
-			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podspec.QOSClass(pod)})
+			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
 		delete(h.waiting, d.UID)
 		h.start(pod)
@@ -350,7 +387,7 @@ func (h *Handlers) askAgain() {
 // One that was evicted meanwhile is ended by its worker.
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
 	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
-		if runs(running, uid) && !h.config.Workers.View(uid).Known() {
+		if runs(running, uid) && !h.config.Workers.View(uid).Known {
 			h.adopt(h.waiting[uid].pod)
 		}
 	}

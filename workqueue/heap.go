@@ -95,12 +95,9 @@ func (h *heap) fix(place int) {
 	}
 }
 
+// up ends at the root at the latest, which is its own parent and not less than itself.
 func (h *heap) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.less(i, parent) {
-			return
-		}
+	for parent := (i - 1) / 2; h.less(i, parent); parent = (i - 1) / 2 {
 		h.swap(i, parent)
 		i = parent
 	}
@@ -128,10 +125,7 @@ func (h *heap) down(i int) bool {
 
 func (h *heap) less(i, j int) bool {
 	a, b := &h.slots[h.order[i]], &h.slots[h.order[j]]
-	if a.due != b.due {
-		return a.due < b.due
-	}
-	return a.seq < b.seq
+	return a.due < b.due || a.due == b.due && a.seq < b.seq
 }
 
 func (h *heap) swap(i, j int) {

@@ -1,7 +1,7 @@
 package workqueue
 
 import (
-	"math"
+	"cmp"
 	"sync"
 	"time"
 
@@ -40,9 +40,7 @@ var _ WorkQueue = (*Queue)(nil)
 
 // New returns an empty queue.
 func New(cfg Config) *Queue {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.RealClock{}
-	}
+	cfg.Clock = cmp.Or[clock.PassiveClock](cfg.Clock, clock.RealClock{})
 	q := &Queue{clock: cfg.Clock, notify: cfg.Notify, epoch: cfg.Clock.Now()}
 	q.mu.heap.index = make(map[types.UID]int32)
 	return q
@@ -51,13 +49,14 @@ func New(cfg Config) *Queue {
 // Enqueue makes the pod due after the delay, in place of whatever due time it
 // had. A delay of zero or less makes it due at once.
 func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
-	q.put(uid, addSaturated(q.clock.Since(q.epoch), delay))
+	q.EnqueueAt(uid, q.clock.Now().Add(delay))
 }
 
 // EnqueueAt makes the pod due at the given time, in place of whatever due time
-// it had.
+// it had. A time more than 292 years from when the queue was made is as good as never, or
+// as at once.
 func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
-	q.put(uid, at.Sub(q.epoch))
+	q.put(uid, at.Sub(q.epoch)) // Sub keeps within what a Duration can hold.
 }
 
 // GetWork removes the pods whose time is not after now and returns them appended to due, in
@@ -124,16 +123,4 @@ func (q *Queue) putUnderLock(uid types.UID, due time.Duration) bool {
 	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.first().due
 	q.mu.heap.put(uid, due)
 	return earlier
-}
-
-// addSaturated is a+b, kept within what a Duration can hold: a due time beyond
-// that is as good as never, and must not come round to the past.
-func addSaturated(a, b time.Duration) time.Duration {
-	switch {
-	case b > 0 && a > math.MaxInt64-b:
-		return math.MaxInt64
-	case b < 0 && a < math.MinInt64-b:
-		return math.MinInt64
-	}
-	return a + b
 }

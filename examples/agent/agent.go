@@ -22,8 +22,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// examples are what runs when nobody says anything else, and the ConfigMaps and
-// Secrets that it refers to.
+// examples are the manifests that run if no flag names others, and the ConfigMaps
+// and Secrets that they refer to.
 //
 //go:embed manifests objects
 var examples embed.FS
@@ -55,7 +55,7 @@ type agent struct {
 // face is what people see of the pods: a table on a terminal, or lines.
 type face interface {
 	// show is called for each change of a pod, by one caller at a time. The error
-	// says that nobody sees it any more.
+	// means that the output is closed.
 	show(state node.PodState) error
 	// run is called once, concurrently with the rest, and ends with ctx; what
 	// was shown before is seen then.
@@ -127,7 +127,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	err, over := a.attend(ended, signals)
 	var left error
 	if !over {
-		var late <-chan time.Time // Whoever has told twice is not to wait for a runtime that hangs.
+		var late <-chan time.Time // A second signal does not wait for a runtime that hangs.
 		if a.stopOnExit {
 			var hurried bool
 			if left, hurried = a.stop(ctx, signals); hurried {
@@ -145,7 +145,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 }
 
 // await waits for the node, which is over when all calls to the runtime that are under
-// way have been answered, until it is told not to.
+// way have been answered, until a further signal or the time limit ends the wait.
 func (a *agent) await(ended <-chan error, signals <-chan os.Signal, late <-chan time.Time) (over bool, err error) {
 	unexpected := time.NewTimer(silence)
 	defer unexpected.Stop()
@@ -278,8 +278,8 @@ func (a *agent) follow(ctx context.Context) {
 	a.showAll(ctx) // It has ended: every pod comes once.
 }
 
-// showAll is false if nobody reads the lines any more. The node is for its pods,
-// so it goes on.
+// showAll is false if the output is closed. The node continues, for the sake of its
+// pods.
 func (a *agent) showAll(ctx context.Context) bool {
 	for state := range a.node.Watch(ctx) {
 		if err := a.face.show(state); err != nil {

@@ -82,7 +82,7 @@ func (c client) ask(ctx context.Context, method string, query url.Values, path .
 	if err != nil {
 		return nil, fmt.Errorf("--server %q: expected an address such as %s", c.server, defaultListen)
 	}
-	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It goes where it is told, and through no proxy.
+	plain := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // It connects to the given address, and through no proxy.
 	answer, err := plain.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("no agent answers at %s; is it running, with --listen %[1]s? (%w)", c.server, cause(err))

@@ -115,5 +115,5 @@ func TestDebugHandler(t *testing.T) {
 	signals <- os.Interrupt
 	require.NoError(t, <-ended)
 	_, err = client.Get("http://" + a.address() + "/healthz")
-	assert.Error(t, err, "nobody listens any more")
+	assert.Error(t, err, "no process listens any more")
 }

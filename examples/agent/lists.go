@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // setCapacity reads what the node has.
@@ -19,7 +20,7 @@ func (o *options) setCapacity(s string) error {
 		if len(validation.IsQualifiedName(name)) > 0 {
 			return fmt.Errorf("%q is no name of a resource", name)
 		}
-		q, err := resource.ParseQuantity(value)
+		q, err := podspec.ParseQuantity(value)
 		if err != nil || q.Sign() < 0 {
 			return fmt.Errorf("%s=%s: expected a quantity, such as 4, 500m or 8Gi", name, value)
 		}

@@ -24,8 +24,8 @@ const (
 	maxAbove = 1000
 )
 
-// live is the face of an agent on a terminal: a table with a row for each pod,
-// drawn anew in its place, below the lines of the log and the events.
+// live shows an agent on a terminal: a table with a row for each pod,
+// redrawn in its place, below the lines of the log and the events.
 type live struct {
 	term   terminal
 	table  *table // its cells

@@ -114,7 +114,7 @@ func TestLive_Resize(t *testing.T) {
 	})
 }
 
-// paused is a terminal that somebody has stopped with Ctrl-S.
+// paused is a terminal that its user has stopped with Ctrl-S.
 type paused struct{ blocked }
 
 func (paused) Size() (width, height int) { return 80, 24 }

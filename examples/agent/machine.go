@@ -12,9 +12,10 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/hookhttp"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
@@ -33,6 +34,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		Name:         o.nodeName,
 		MaxSyncs:     o.maxSyncs,
 		Resync:       o.resync,
+		CrashLoop:    backoff.CrashLoop{Max: o.maxRestart},
 		Relist:       o.relist,
 		Housekeeping: o.housekeeping,
 		OrphanGrace:  o.orphanGrace,
@@ -82,9 +84,9 @@ func (o *options) objectsOf() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// keep has volumes on the disk. The directory is made now, so that one that
-// cannot be is told before anything runs; and claimed, before anything in it is
-// touched, which may be another agent's.
+// keep has volumes on the disk. The directory is made now, so that a
+// failure is reported before anything runs; and it is claimed before anything in it
+// is touched, since it may belong to another agent.
 func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {
@@ -117,13 +119,10 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	return claimed, nil
 }
 
-// errClaimed is for a state directory that another agent has.
-var errClaimed = errors.New("another agent uses it")
-
 // own takes the state directory for this agent alone: two with the same would be
 // one owner with two minds, and each would end what the other runs (F74).
 func (o *options) own() (io.Closer, error) {
-	f, err := claim(o.stateDir)
+	f, err := osfile.Claim(o.stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
@@ -139,6 +138,9 @@ func (o *options) contradictions() (faults []error) {
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, errors.New("--cri-endpoint has no effect without --runtime cri"))
+	}
+	if o.runtime == "cri" && o.manifests == "" {
+		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
 	if o.resolver != nil && o.runtime != "cri" {
 		faults = append(faults, errors.New("--resolv-conf has no effect without --runtime cri"))
@@ -171,7 +173,7 @@ func (o *options) setMaxPulls(s string) error {
 
 // setLogMaxSize has any size as a negative one, which is the node's word for it.
 func (o *options) setLogMaxSize(s string) error {
-	q, err := resource.ParseQuantity(s)
+	q, err := podspec.ParseQuantity(s)
 	if err != nil || q.Sign() < 0 {
 		return errors.New("expected a size, such as 10Mi, or 0 for any size")
 	}
@@ -201,7 +203,7 @@ func (o *options) setObjects(path string) error {
 	return directory(path, false)
 }
 
-// directory looks at a path once, so that a slip of the hand is told at once.
+// directory checks a path once, so that a typing error is reported at once.
 func directory(path string, mayBeMissing bool) error {
 	info, err := os.Stat(path)
 	switch {

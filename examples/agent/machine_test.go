@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
@@ -90,7 +92,7 @@ func TestStateDir_F74(t *testing.T) {
 	a, err := newAgent(options{stateDir: state, manifests: t.TempDir(), nodeName: "n", listen: "nowhere"}, io.Discard, io.Discard)
 	require.Error(t, err)
 	assert.Nil(t, a)
-	claimed, err := claim(state)
+	claimed, err := osfile.Claim(state)
 	require.NoError(t, err, "who has failed has left it, too")
 	require.NoError(t, claimed.Close())
 }
@@ -144,7 +146,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 		_ = runtime.Close()
 	}()
 	o, err := parse([]string{
-		"--runtime", "cri", "--cri-endpoint", "/no/such.sock", "--cri-endpoint", socket,
+		"--manifests", "manifests", "--runtime", "cri", "--max-container-restart-period", "1m", "--cri-endpoint", "/no/such.sock", "--cri-endpoint", socket,
 		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
 	})
 	require.NoError(t, err)
@@ -153,13 +155,14 @@ func TestNodeConfig_CRI(t *testing.T) {
 	require.NoError(t, c.Runtime.(io.Closer).Close())
 	<-sought
 	assert.Equal(t, []string{"192.0.2.2"}, c.HostIPs)
+	assert.Equal(t, backoff.CrashLoop{Max: time.Minute}, c.CrashLoop)
 	assert.Equal(t, filepath.Join(state, "logs"), c.LogRoot)
 	assert.Equal(t, filepath.Join(state, "seccomp"), c.SeccompRoot)
 	assert.FileExists(t, filepath.Join(state, "owner"))
 }
 
-// TestObjects_ReferencesWithoutObjects: a manifest that refers to what nobody
-// has is a fault of the file.
+// TestObjects_ReferencesWithoutObjects: a manifest that refers to an object
+// that does not exist is a fault of the file.
 func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 	log, path := newLines(), filepath.Join(t.TempDir(), "p.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(web, "name: server,", "name: server, envFrom: [{configMapRef: {name: greeting}}],")), 0o600))

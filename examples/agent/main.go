@@ -11,11 +11,11 @@
 // ones, of a containerd, which takes root. Files may be added, changed and removed
 // while it runs.
 //
-// On a terminal it shows a table with a row for each pod that is drawn anew in
+// On a terminal it shows a table with a row for each pod that is redrawn in
 // its place, below the lines of the log and the events. Otherwise one line per
 // change goes to standard output, in the manner of kubectl get pods -w, and log
-// and events to standard error. If nobody reads the lines any more the agent goes
-// on without them.
+// and events to standard error. If the reader of the lines has gone the agent
+// continues without them.
 //
 // While it runs, it can be asked what there is, why a pod is as it is, and what
 // its containers print; with --exec true, it runs commands in them:
@@ -47,7 +47,7 @@ import (
 )
 
 func main() {
-	// A line that nobody reads is an error of that write and not our end.
+	// A closed pipe is an error of that write and does not end the agent.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -89,16 +89,18 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
 		{[]string{"explain", "web", "--for", "1s"}, "agent: flag provided but not defined: -for (--server ADDR is the only flag of explain)"},
 		{[]string{"--runtime", "docker"}, `agent: --runtime "docker": expected memory or cri`},
-		{[]string{"--runtime", "cri", "--cri-endpoint", "tcp://127.0.0.1:1"}, `agent: --cri-endpoint "tcp://127.0.0.1:1": expected a socket, as unix:///run/containerd/containerd.sock`},
-		{[]string{"--runtime", "cri", "--cri-endpoint", "containerd.sock"}, `agent: --cri-endpoint "containerd.sock": expected a socket, as unix:///run/containerd/containerd.sock`},
-		{[]string{"--runtime", "cri", "--cri-endpoint", "unix://here"}, `agent: --cri-endpoint "unix://here": expected a socket, as unix:///run/containerd/containerd.sock`},
-		{[]string{"--runtime", "cri", "--cri-endpoint", ""}, `agent: --cri-endpoint "": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "tcp://127.0.0.1:1"}, `agent: --cri-endpoint "tcp://127.0.0.1:1": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "containerd.sock"}, `agent: --cri-endpoint "containerd.sock": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "unix://here"}, `agent: --cri-endpoint "unix://here": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", ""}, `agent: --cri-endpoint "": expected a socket, as unix:///run/containerd/containerd.sock`},
+		{[]string{"--runtime", "cri"}, `agent: --runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory`},
+		{[]string{"--max-container-restart-period", "0s"}, `agent: --max-container-restart-period "0s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--cri-endpoint", "/run/x.sock"}, `agent: --cri-endpoint has no effect without --runtime cri`},
 		{[]string{"--node-ip", "here"}, `agent: --node-ip "here": expected addresses, as 192.0.2.1,2001:db8::1`},
 		{[]string{"--node-ip", "192.0.2.1,"}, `agent: --node-ip "192.0.2.1,": expected addresses, as 192.0.2.1,2001:db8::1`},
 		{[]string{"--node-ip", "192.0.2.0/24"}, `agent: --node-ip "192.0.2.0/24": expected addresses, as 192.0.2.1,2001:db8::1`},
 		{[]string{"--node-ip", ""}, `agent: --node-ip "": expected addresses, as 192.0.2.1,2001:db8::1`},
-		{[]string{"--runtime", "cri", "--state-dir", "main.go/x"}, `agent: --state-dir "main.go/x": not a directory`},
+		{[]string{"--manifests", ".", "--runtime", "cri", "--state-dir", "main.go/x"}, `agent: --state-dir "main.go/x": not a directory`},
 		{[]string{"--on-exit", ""}, `agent: --on-exit "": expected leave or stop`},
 		{[]string{"--for", "0s"}, `agent: --for "0s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--for", "99999999h"}, `agent: --for "99999999h": expected a duration above zero, such as 10s or 1m30s`},
@@ -124,8 +126,8 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--cluster-dns", "192.0.2.53,dns"}, `agent: --cluster-dns "192.0.2.53,dns": "dns" is no address`},
 		{[]string{"--cluster-domain", "a b"}, "agent: --cluster-domain \"a b\": expected a DNS name, such as cluster.local\n" +
 			"agent: --cluster-domain has no effect without --cluster-dns"},
-		{[]string{"--resolv-conf", "no/such", "--runtime", "cri"}, `agent: --resolv-conf "no/such": no such file or directory`},
-		{[]string{"--resolv-conf", ".", "--runtime", "cri"}, `agent: --resolv-conf ".": is no file`},
+		{[]string{"--resolv-conf", "no/such", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf "no/such": no such file or directory`},
+		{[]string{"--resolv-conf", ".", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf ".": is no file`},
 		{[]string{"--resolv-conf", "main.go"}, `agent: --resolv-conf has no effect without --runtime cri`},
 		{[]string{"--max-parallel-pulls", "-1"}, `agent: --max-parallel-pulls "-1": expected a number, or 0 for no bound`},
 		{[]string{"--image-gc-high", "101"}, `agent: --image-gc-high "101": expected a percentage from 1 to 100`},
@@ -192,7 +194,7 @@ func TestRun_UnreadablePath(t *testing.T) {
 func TestRun_StateDirCannotBeMade(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink("nowhere/at/all", link))
-	for _, args := range [][]string{{}, {"--runtime", "cri", "--cri-endpoint", "/no/such.sock"}} {
+	for _, args := range [][]string{{}, {"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "/no/such.sock"}} {
 		code, stdout, stderr := called(append(args, "--state-dir", link)...)
 		assert.Equal(t, exitUsage, code)
 		assert.Equal(t, fmt.Sprintf("agent: --state-dir %q: file exists\n", link), stderr)

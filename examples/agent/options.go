@@ -29,6 +29,7 @@ type options struct {
 	lasting      time.Duration // zero: until a signal comes
 	stopOnExit   bool
 	resync       time.Duration
+	maxRestart   time.Duration
 	relist       time.Duration
 	housekeeping time.Duration
 	orphanGrace  time.Duration // zero: the node's own
@@ -70,6 +71,7 @@ func (o *options) cliFlags() []cliFlag {
 		{"on-exit", "leave|stop", "leave containers running, or stop all pods within their grace periods (leave)",
 			oneOf("leave stop", func(s string) { o.stopOnExit = s == "stop" })},
 		{"resync", "DURATION", "periodic resync interval of a pod (1m)", positive(&o.resync)},
+		{"max-container-restart-period", "DURATION", "longest delay between restarts of a container (5m)", positive(&o.maxRestart)},
 		{"relist", "DURATION", "interval of listings if the runtime has no event stream (1s)", positive(&o.relist)},
 		{"housekeeping", "DURATION", "shortest time between two cleanups (2s)", positive(&o.housekeeping)},
 		{"orphan-grace", "DURATION", "how long a pod that runs at the start may lack a manifest (30s); 0 for none", o.setOrphanGrace},
@@ -206,8 +208,8 @@ func (o *options) setNodeName(s string) error {
 	return nil
 }
 
-// setManifests looks at the path once, so that a slip of the hand is told at
-// once. What happens to the path later is the source's business.
+// setManifests checks the path once, so that a typing error is reported at
+// once. Later changes of the path are handled by the source.
 func (o *options) setManifests(path string) error {
 	o.manifests = path
 	info, err := os.Stat(path)

@@ -30,7 +30,7 @@ spec:
 `
 
 // TestCommands_People: whoever has the agent's address sees what there is and what
-// containers print, and runs commands if the agent was told to let him.
+// containers print, and runs commands if the flags of the agent allow it.
 func TestCommands_People(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(talker), 0o600))

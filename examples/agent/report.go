@@ -46,7 +46,7 @@ func consequence(p manifest.Problem) string {
 // events prints the events of pods, a line each, as far as its digest lets it.
 // With a log in JSON they are records of that.
 type events struct {
-	out io.Writer    // nil: nobody wants to see them
+	out io.Writer    // nil: they are not printed
 	log *slog.Logger // instead of out
 	now func() time.Time
 
@@ -93,6 +93,6 @@ func (e *events) print(what event) {
 	case e.log != nil:
 		e.log.Info("event", "type", what.kind, "reason", what.reason, "pod", what.pod, "message", what.message)
 	default:
-		_, _ = io.WriteString(e.out, line+"\n") // Nobody reads them: the node goes on.
+		_, _ = io.WriteString(e.out, line+"\n") // No reader is left: the node continues.
 	}
 }

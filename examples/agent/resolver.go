@@ -18,7 +18,7 @@ const (
 	maxResolver = 64 << 10
 )
 
-// setResolver looks at the file once, so that a slip of the hand is told at once.
+// setResolver reads the file once, so that a typing error is reported at once.
 func (o *options) setResolver(path string) error {
 	o.resolver = &path
 	if path == "" {
@@ -28,7 +28,7 @@ func (o *options) setResolver(path string) error {
 	return err
 }
 
-// hostResolver reads the host's resolver configuration anew for each pod: networks
+// hostResolver reads the host's resolver configuration again for each pod: networks
 // come and go. Nil leaves it to the runtime.
 func (o *options) hostResolver() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true

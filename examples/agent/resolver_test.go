@@ -19,7 +19,7 @@ func TestResolver(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	write("nameserver 192.0.2.1\nsearch example.org\noptions rotate\n")
 	require.NoError(t, os.Symlink(file, link))
-	o, err := parse([]string{"--runtime", "cri", "--resolv-conf", link})
+	o, err := parse([]string{"--manifests", ".", "--runtime", "cri", "--resolv-conf", link})
 	require.NoError(t, err)
 	read, err := o.hostResolver()
 	require.NoError(t, err)

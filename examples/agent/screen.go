@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// screen is the part of a terminal that is drawn anew, below lines that stay. It
-// is pure: it turns what is to be seen into bytes. Between two draws the cursor
+// screen is the part of a terminal that is redrawn, below lines that stay. It
+// is pure: it converts lines and rows into bytes. Between two draws the cursor
 // is at the beginning of the line below the last row.
 type screen struct {
 	width, height int
@@ -19,8 +19,8 @@ type screen struct {
 // its own that stays, and below it rows, in place of those that were drawn
 // before. Rows are cut to the width; if there are more than fit, the last line
 // says how many are not shown. Nothing is returned if nothing has changed. After
-// a change of size nobody knows what the terminal has made of the old rows: it
-// is cleared.
+// a change of size it is unknown where the terminal shows the old rows: it is
+// cleared.
 func (s *screen) draw(above, rows []string, width, height int) []byte {
 	var b bytes.Buffer
 	rows = fit(rows, width, height)

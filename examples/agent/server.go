@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// bind takes the port now, so that a taken one is told before anything runs.
+// bind takes the port now, so that a taken one is reported before anything runs.
 func (a *agent) bind() (err error) {
 	if a.listen == "" {
 		return nil

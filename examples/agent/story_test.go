@@ -55,8 +55,7 @@ func logged(log string) []string {
 	return lines
 }
 
-// TestStory: what the embedded examples show in 70 seconds, told once and
-// calmly.
+// TestStory: the transcript of the embedded examples over 70 seconds.
 func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
@@ -126,8 +125,8 @@ func TestEvents_Plain(t *testing.T) {
 	assert.Equal(t, "00:00:00 Warning Unhealthy pod/default/web: it said:  [2Jgrün; Forged  ]0;title ? \n", out.String())
 }
 
-// TestOnExit_Stop: all pods end within their grace; only the stubborn one takes
-// its five seconds.
+// TestOnExit_Stop: all pods end within their grace; only the one that ignores
+// SIGTERM takes its five seconds.
 func TestOnExit_Stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
@@ -161,7 +160,8 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		assert.Equal(t, exitOK, code, "nothing was left behind")
 		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
-		assert.Contains(t, log.String(), `"msg":"waiting for the pods to end; a second signal kills them","pods":["default/config-n","default/crash-looper-n",`)
+		// Those without a container that runs may have ended already.
+		assert.Regexp(t, `"msg":"waiting for the pods to end; a second signal kills them","pods":\["default/[^]]*"default/stubborn-n"`, log.String())
 		assert.NotContains(t, log.String(), "waiting for calls")
 		assert.Contains(t, log.String(), `"msg":"the pods are killed, as a second signal came","within":6000000000`)
 		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Terminated 0")
@@ -332,7 +332,7 @@ func TestTable_NobodyReads(t *testing.T) {
 	}
 }
 
-// blocked is a pipe that is full, until somebody reads.
+// blocked is a pipe that is full until the test reads.
 type blocked chan struct{}
 
 func (b blocked) Write(p []byte) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -155,4 +156,28 @@ func TestRuntime_HasTheFeaturesOfTheInnerOne(t *testing.T) {
 	_, err := lister.ListPods(t.Context())
 	assert.EqualError(t, err, "Runtime.ListPods panicked: boom")
 	assert.Same(t, lister, contain.Feature[runtime.PodLister](contain.New(contain.Config{}), lister), "it is contained once")
+}
+
+// unreadable is an error of somebody who does not look.
+type unreadable struct{ cause *struct{ text string } }
+
+func (u *unreadable) Error() string { return u.cause.text }
+
+func TestGuard_AnErrorThatCannotBeReadIsAPanic(t *testing.T) {
+	g := contain.New(contain.Config{})
+	cause := errors.New("cause")
+	for _, bad := range []error{&unreadable{}, (*unreadable)(nil), errors.Join(cause, &unreadable{})} {
+		_, err := contain.Value(g, "Runtime.ListPods", func() (int, error) { return 1, bad })
+		assert.EqualError(t, err, "Runtime.ListPods error panicked: runtime error: invalid memory address or nil pointer dereference")
+	}
+	_, err := contain.Value(g, "Runtime.ListPods", func() (int, error) { return 1, cause })
+	assert.Equal(t, cause, err)
+}
+
+func TestJitter_OnlyNumbersFromZeroToOne(t *testing.T) {
+	g := contain.New(contain.Config{})
+	for given, want := range map[float64]float64{0: 0, 0.25: 0.25, 0.999: 0.999, 1: 0.5, -0.001: 0.5, math.Inf(1): 0.5, math.Inf(-1): 0.5, math.MaxFloat64: 0.5} {
+		assert.Equal(t, want, contain.Jitter(g, func() float64 { return given })(), given)
+	}
+	assert.Equal(t, 0.5, contain.Jitter(g, func() float64 { return math.NaN() })())
 }

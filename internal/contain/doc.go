@@ -13,5 +13,6 @@
 // the Guard; its panic is counted and reported to the hook, not logged.
 //
 // AsType finds an error of a type in what such code returns, in aggregates too, which
-// errors.As does not search.
+// errors.As does not search. Complete begins the check of a Config: it fills in defaults
+// and reports all faults in the same words in every package.
 package contain

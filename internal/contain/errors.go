@@ -1,5 +1,7 @@
 package contain
 
+import "slices"
+
 // ErrorParts are the errors that an error is made of, without nils; none for a leaf.
 func ErrorParts(err error) []error {
 	var parts []error
@@ -11,23 +13,10 @@ func ErrorParts(err error) []error {
 	case interface{ Errors() []error }:
 		parts = e.Errors()
 	}
-	for i, part := range parts {
-		if part == nil {
-			return withoutNils(parts, i)
-		}
+	if slices.Contains(parts, nil) {
+		parts = slices.DeleteFunc(slices.Clone(parts), func(part error) bool { return part == nil })
 	}
 	return parts
-}
-
-// withoutNils copies parts, the first nil of which is known.
-func withoutNils(parts []error, first int) []error {
-	rest := append([]error(nil), parts[:first]...)
-	for _, part := range parts[first:] {
-		if part != nil {
-			rest = append(rest, part)
-		}
-	}
-	return rest
 }
 
 // AsType finds the first error of a type, as errors.AsType does, in aggregates too.

@@ -1,6 +1,7 @@
 package contain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,9 +57,7 @@ type record struct {
 // New makes a Guard that has contained nothing.
 func New(c Config) *Guard {
 	g := &Guard{prefix: c.Package + ": ", clock: c.Clock, told: c.Told}
-	if g.clock == nil {
-		g.clock = clock.RealClock{}
-	}
+	g.clock = cmp.Or[clock.PassiveClock](g.clock, clock.RealClock{})
 	g.log = g.Logger(c.Log)
 	g.mu.calls = make(map[string]*record)
 	return g
@@ -90,12 +89,28 @@ func (g *Guard) Do(call string, f func()) (err error) {
 	return nil
 }
 
-// Recover is deferred by a function that makes a call: a panic is put in err.
-// The function's other results keep what they were set to before.
+// Recover is deferred by a function that makes a call: a panic is put in err, and so is one
+// of the error's own method Error. The function's other results keep what they were set to
+// before.
 func (g *Guard) Recover(call string, err *error) {
 	if v := recover(); v != nil {
 		*err = g.Caught(call, v)
+		return
 	}
+	*err = g.Readable(call, *err)
+}
+
+// Readable is an error that a call has returned, or the panic of its method Error.
+func (g *Guard) Readable(call string, err error) (readable error) {
+	if err != nil {
+		defer func() {
+			if v := recover(); v != nil {
+				readable = g.Caught(call+" error", v)
+			}
+		}()
+		_ = err.Error()
+	}
+	return err
 }
 
 // Caught is what became of a value that recover returned. Who defers a function

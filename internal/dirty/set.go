@@ -62,11 +62,9 @@ func (s *Set[V]) add(uid types.UID, v V) bool {
 	return len(s.mu.index) == 1
 }
 
-// TakeAll empties the set and returns what it held, in order of first Add. The
-// answer overwrites buf from its beginning and uses its storage if that is
-// large enough; nil is a fine buffer. What is returned belongs to the caller.
+// TakeAll empties the set and appends to buf what it held, in order of first Add.
+// What is returned belongs to the caller.
 func (s *Set[V]) TakeAll(buf []Entry[V]) []Entry[V] {
-	buf = buf[:0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, e := range s.mu.entries {

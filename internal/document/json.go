@@ -150,10 +150,9 @@ func unexpectedEnd(err error) error {
 
 // lineAt is asked with growing offsets only.
 func (r *jsonReader) lineAt(offset int64) int {
-	if offset > r.at {
-		r.line += bytes.Count(r.data[r.at:offset], []byte{'\n'})
-		r.at = offset
-	}
+	offset = max(offset, r.at)
+	r.line += bytes.Count(r.data[r.at:offset], []byte{'\n'})
+	r.at = offset
 	return r.line
 }
 

@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // schema compares a document with the Go type it is to become, strictly: every
@@ -120,6 +123,9 @@ func (s *schema) checkOwn(v *Value, t reflect.Type, at *Path) *Value {
 		what = "a quantity, such as 250m, 2 or 64Mi"
 		if v.Kind != Text && v.Kind != Number {
 			return s.expected(at, v, what)
+		}
+		if _, err := podspec.ParseQuantity(v.Text); errors.Is(err, podspec.ErrQuantity) {
+			return s.expected(at, v, strings.TrimPrefix(err.Error(), "expected "))
 		}
 	case reflect.TypeFor[intstr.IntOrString]():
 		what = "a whole number or a name"

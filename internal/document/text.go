@@ -59,9 +59,6 @@ func checkText(data []byte, b Bounds) ([]byte, Faults) {
 func lineOf(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte{'\n'}) }
 
 func invalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
-	}
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && n <= 1 {

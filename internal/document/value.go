@@ -159,8 +159,8 @@ func appendCanonical(to []byte, s string) []byte {
 	to = append(to, '"')
 	for len(s) > 0 {
 		end := min(len(s), piece)
-		for end < len(s) && end > 1 && !utf8.RuneStart(s[end]) {
-			end--
+		for end < len(s) && !utf8.RuneStart(s[end]) {
+			end++
 		}
 		quoted, _ := json.Marshal(s[:end]) // A string cannot fail.
 		to, s = append(to, quoted[1:len(quoted)-1]...), s[end:]

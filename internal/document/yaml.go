@@ -64,7 +64,7 @@ func syntaxFault(err error) Fault {
 
 // yamlReader turns the nodes of all documents of a file into values.
 type yamlReader struct {
-	anchors map[*yaml.Node]*Value // of this document; nil while the anchored node is being read
+	anchors map[*yaml.Node]*Value // of this document, once they have been read
 	bounds  Bounds
 	size    int   // of the documents so far, with aliases written out
 	bytes   int64 // likewise
@@ -107,9 +107,6 @@ func (r *yamlReader) read(n *yaml.Node, depth int) *Value {
 	if n.Kind == yaml.AliasNode {
 		return r.alias(n)
 	}
-	if n.Anchor != "" {
-		r.anchors[n] = nil
-	}
 	v := &Value{Line: n.Line}
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -141,7 +138,7 @@ func (r *yamlReader) alias(n *yaml.Node) *Value {
 // mapping reads the fields of an object. What a merge key brings in gives way
 // to what is written beside it, and earlier ones to later ones.
 func (r *yamlReader) mapping(n *yaml.Node, v *Value, depth int) {
-	seen := make(map[string]int, len(n.Content)/2)
+	seen := map[string]int{}
 	var merged []*Value
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, child := n.Content[i], r.read(n.Content[i+1], depth+1)

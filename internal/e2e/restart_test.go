@@ -90,7 +90,7 @@ func newRestarts(t *testing.T, c *e2e.Containerd, a *e2e.Agent, seed uint64) *re
 	client := cri.NewRuntimeServiceClient(c.Conn())
 	return &restarts{
 		T: t, c: c, agent: a, cri: client, counts: t.TempDir(), want: map[string]wanted{},
-		watch:  &watch{agent: a, cri: client, wrong: map[string]bool{}, counts: map[string]int32{}, been: map[string]int{}, over: map[string]bool{}, want: map[string]string{}, excused: map[string]bool{}, linger: map[string]string{}},
+		watch:  &watch{agent: a, cri: client, wrong: map[string]bool{}, counts: map[string]int32{}, been: map[string]int{}, over: map[string]string{}, want: map[string]string{}, excused: map[string]bool{}, linger: map[string]string{}},
 		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 }

@@ -22,12 +22,12 @@ type watch struct {
 	cri   cri.RuntimeServiceClient
 
 	mu     sync.Mutex
-	life   int              // of the agent: how often it was started
-	wrong  map[string]bool  // what was wrong
-	counts map[string]int32 // restart counts, by UID and container
-	been   map[string]int   // the life in which a steady pod has been Ready
-	over   map[string]bool  // pods that were over, by UID
-	loose  bool             // Ready is no matter now
+	life   int               // of the agent: how often it was started
+	wrong  map[string]bool   // what was wrong
+	counts map[string]int32  // restart counts, by UID and container
+	been   map[string]int    // the life in which a steady pod has been Ready
+	over   map[string]string // how pods were that were over, by UID
+	loose  bool              // Ready is no matter now
 
 	want    map[string]string    // the word of each pod that there ought to be, by name
 	orphans map[string]time.Time // since when a sandbox of no such pod is there
@@ -204,11 +204,11 @@ func (w *watch) readyLocked(name string, p *v1.Pod) {
 func (w *watch) phaseLocked(name string, p *v1.Pod) {
 	over := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 	key := string(p.UID)
-	if w.over[key] && p.Status.Phase == v1.PodRunning {
-		w.wrong[fmt.Sprintf("%s was over, and runs", name)] = true
+	if before := w.over[key]; before != "" && p.Status.Phase == v1.PodRunning {
+		w.wrong[fmt.Sprintf("%s was over, and runs: %s; before: %s", name, told(p), before)] = true
 	}
 	if over && p.Spec.RestartPolicy == v1.RestartPolicyNever {
-		w.over[key] = true
+		w.over[key] = fmt.Sprintf("agent %d, %s", w.life, told(p))
 	}
 }
 

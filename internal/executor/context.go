@@ -8,7 +8,7 @@ import (
 
 // Context is a cancellable context in one allocation that serves both halves.
 // Unlike the standard one it can be embedded by value in a caller's struct,
-// its done channel is made only when somebody asks for it, and its callbacks
+// its done channel is made only when Done is called, and its callbacks
 // run in the goroutine that cancels, in the order in which they came. That is
 // what lets a simulation see a cancellation without a goroutine of its own.
 type Context struct {

@@ -162,8 +162,8 @@ func TestContext_StandardChildrenCostNoGoroutine(t *testing.T) {
 	}
 }
 
-// endsMeanwhile ends after the standard library has looked whether it has
-// ended, and before it asks to be told.
+// endsMeanwhile ends after the standard library has checked whether it has
+// ended, and before it registers its callback.
 type endsMeanwhile struct{ *executor.Context }
 
 func (e endsMeanwhile) AfterFunc(f func()) func() bool {

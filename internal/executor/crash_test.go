@@ -58,7 +58,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 		assert.ErrorIs(t, err, executor.ErrCrashed)
 	}
 	assert.Zero(t, p.Running()+s.Left()+ctx.Callbacks())
-	assert.ErrorIs(t, p.Yield(), executor.ErrCrashed, "the driver is told too")
+	assert.ErrorIs(t, p.Yield(), executor.ErrCrashed, "the driver gets the error too")
 	assert.ErrorIs(t, p.Sleep(ctx, 1), executor.ErrCrashed)
 }
 
@@ -101,7 +101,7 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 	harness := s.NewProcess()
 	t.Cleanup(harness.Crash)
 	var err error
-	agent.Go(func() { err = harness.Sleep(context.Background(), time.Hour) }) // A slow call into the world.
+	agent.Go(func() { err = harness.Sleep(context.Background(), time.Hour) }) // A slow call to the outside.
 	s.RunUntilIdle()
 	harness.Go(func() {
 		agent.Crash()

@@ -38,7 +38,7 @@ func (g *Group) Go(f func()) {
 // which comes to the same, since the younger coroutines unwind first.
 func (g *Group) Wait() {
 	if all := g.ended(); all != nil {
-		_ = all.Wait(context.Background()) // It fails only by a crash, after which nobody runs.
+		_ = all.Wait(context.Background()) // It fails only by a crash, after which no coroutine runs.
 	}
 }
 
@@ -87,8 +87,8 @@ type Panicked struct {
 	Stack []byte // where
 }
 
-// Error gives the value and the stack, which is what Go prints when nobody
-// recovers it.
+// Error gives the value and the stack, which is what Go prints if it is not
+// recovered.
 func (p *Panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // Unwrap gives the value, if that is an error.
@@ -167,4 +167,28 @@ func (e *each) call(i int) {
 		}
 	}()
 	e.f(i)
+}
+
+// Fault is what the simulation panics with when the program in it breaks its
+// rules, or when a test kit has found out that a test is wrong. It is a
+// failure of the test, and no failure of the code that it happened to pass
+// through: whoever contains panics raises it again, with Reraise.
+type Fault struct{ Err error }
+
+// Error is the sentence for the person who reads the test's output.
+func (f *Fault) Error() string { return f.Err.Error() }
+
+// Unwrap gives the error.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// fault panics with a sentence of this package.
+func fault(sentence string) { panic(&Fault{errors.New(sentence)}) }
+
+// Reraise panics again if a value that recover returned is a Fault, or carries
+// one. Code that turns panics into errors calls it first.
+func Reraise(value any) {
+	err, ok := value.(error)
+	if f := (*Fault)(nil); ok && errors.As(err, &f) {
+		panic(panicked(value))
+	}
 }

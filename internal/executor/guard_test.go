@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// guarded is a scheduler that is watched over; stalled is what was told.
+// guarded is a scheduler with a guard; stalled is what the guard reported.
 func guarded() (s *executor.Scheduler, stalled *string) {
 	s, stalled = executor.NewScheduler(1, time.Unix(0, 0)), new(string)
 	s.Guard(30*time.Millisecond, func(stack string) {

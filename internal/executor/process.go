@@ -22,7 +22,7 @@ type Process struct {
 	resting []*coroutine // have ended, and are made use of again
 	born    int
 	crashed bool
-	// deadlines is how many are to come, of contexts that nobody has cancelled.
+	// deadlines counts those to come, of contexts that are not cancelled.
 	deadlines int
 }
 
@@ -58,9 +58,9 @@ func (p *Process) Crash() {
 	p.unwind()
 }
 
-// unwind stops one coroutine after another. Nothing is born meanwhile, and who
-// forked is older than what it forked, so nobody unwinds before those it is
-// waiting for.
+// unwind stops one coroutine after another. No coroutine is started meanwhile, and a
+// coroutine is older than those it has started, so none unwinds before those it
+// waits for.
 func (p *Process) unwind() {
 	defer func() {
 		if len(p.running) > 0 {
@@ -91,7 +91,7 @@ func (p *Process) end(c *coroutine) {
 }
 
 // leave takes an ended coroutine out of the process. Those that rest end with the
-// last one that runs: nobody else tells when a process is over.
+// last one that runs, since nothing else marks the end of a process.
 func (p *Process) leave(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]
@@ -107,7 +107,7 @@ func (p *Process) leave(c *coroutine) {
 	p.resting = nil
 }
 
-// rest keeps a coroutine whose work is done for the next one: to make one anew,
+// rest keeps a coroutine whose work is done for the next one: to make a new one,
 // and to let its stack grow again, costs more than most of them do.
 func (p *Process) rest(c *coroutine) {
 	const most = 16
@@ -253,8 +253,8 @@ func (p *Process) enter(ctx context.Context) (*coroutine, error) {
 
 // park suspends c, the running coroutine, until it is woken by signal (which
 // the caller has registered), by time if timed, by the end of ctx, or by a
-// crash. A time that has come makes c ready at once: it still gives others
-// their turn.
+// crash. A time that has come makes c ready at once: others may
+// still run before it.
 func (p *Process) park(c *coroutine, ctx context.Context, due time.Time, timed bool) (cause, error) {
 	c.parked = true
 	switch {
@@ -288,7 +288,7 @@ func (e *simulatedEvent) Signal() {
 		e.waiter = nil
 		return
 	}
-	e.set = true // Nobody waits, or who did is on its way for another reason.
+	e.set = true // No coroutine waits, or it has been woken for another reason.
 }
 
 func (e *simulatedEvent) Wait(ctx context.Context) error {

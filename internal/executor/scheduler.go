@@ -27,7 +27,7 @@ type Scheduler struct {
 	idle    int // steps since time last moved: a livelock shows here
 	limits  limits
 	guard   guard
-	// hopeless is told of a wait of the driver that cannot end; nil: the driver
+	// hopeless is called for a wait of the driver that cannot end; nil: the driver
 	// may not wait.
 	hopeless   func(reason error)
 	waitsSince time.Time // of the driver, one after another; zero: it drives

@@ -38,21 +38,29 @@
 //	6   programs  examples/*  internal/e2e/figures
 //	    kits      internal/e2e
 //	    tools     internal/lint
-//	5c  kits      syncloop/nodetest
+//	5c  shells    syncloop/cluster
+//	    kits      syncloop/nodetest
 //	5b  shells    syncloop/node
-//	    edges     syncloop/debug
-//	5a  shells    syncloop  syncloop/gc
+//	    edges     syncloop/debug  syncloop/server
+//	5a  shells    syncloop  syncloop/gc  podmanager/apiserver/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
 //	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
-//	    passive   podworkers/podsync/volumes/inmemory
+//	              syncloop/internal/respond  podmanager/apiserver/client  podmanager/apiserver/review
+//	    shells    podmanager/apiserver/feed
+//	    passive   podworkers/podsync/volumes/inmemory  podmanager/apiserver/status
+//	              podmanager/apiserver/tokens  podmanager/apiserver/claims
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
-//	              podworkers/podworkerstest  podworkers/podsync/volumestest  workqueue/workqueuetest
+//	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
+//	              workqueue/workqueuetest  podmanager/apiserver/apiservertest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
-//	              podmanager/status
+//	              podmanager/status  podmanager/apiserver/contact  podmanager/apiserver/mirror
+//	              podmanager/apiserver/node  podmanager/apiserver/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
 //	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
 //	              podworkers/podsync/images  runtime/faulty
+//	    pure      podmanager/apiserver/feed/internal/follow
+//	              podmanager/apiserver/events/internal/correlate
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
 //	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
@@ -60,14 +68,14 @@
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/node/explain
+//	              podmanager/apiserver/patch  syncloop/nodestatus
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash
 //	              internal/document
 //	    passive   internal/contain
-//	1a  types     runtime  internal
+//	1a  types     runtime  internal  podmanager/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock
-//	    pure      internal/podspec  internal/poduid  internal/plain
-//	              podworkers/podsync/reasons
+//	    pure      internal/podspec  internal/poduid  internal/plain  podworkers/podsync/reasons
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

@@ -14,12 +14,14 @@ import (
 type Limits struct {
 	FileLines       int // of each file, comments and blanks too
 	FunctionLines   int // of 9 in 10 functions, from their signature to the last brace
-	ProductionLines int // of all production code, without comments and blanks
+	ProductionLines int // of all production code but the cluster's, without comments and blanks
+	ClusterLines    int // of the production code that joins a node to a cluster
 }
 
 // Size is how much production code there is.
 type Size struct {
 	Lines     int   // without comments and blanks
+	Cluster   int   // the same for what joins a node to a cluster, which is not in Lines
 	Functions []int // the lines of each, in ascending order
 }
 
@@ -40,7 +42,11 @@ func Measure(m *Module, h Codebase) (Size, error) {
 			if err != nil {
 				return s, err
 			}
-			s.Lines += lines
+			if slices.ContainsFunc(h.Cluster, func(dir string) bool { return p.Dir == dir || strings.HasPrefix(p.Dir, dir+"/") }) {
+				s.Cluster += lines
+			} else {
+				s.Lines += lines
+			}
 			for _, d := range f.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok {
 					s.Functions = append(s.Functions, m.line(fn.End())-m.line(fn.Type.Pos())+1)

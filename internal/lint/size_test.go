@@ -16,9 +16,10 @@ func TestSize(t *testing.T) {
 	require.NoError(t, err)
 	s, err := Measure(m, h)
 	require.NoError(t, err)
-	t.Logf("%d lines of production code without comments and blanks; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
-		s.Lines, len(s.Functions), s.Tenth(), s.Functions[len(s.Functions)-1])
+	t.Logf("%d lines of production code without comments and blanks, and %d for a cluster; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
+		s.Lines, s.Cluster, len(s.Functions), s.Tenth(), s.Functions[len(s.Functions)-1])
 	assert.LessOrEqual(t, s.Lines, h.Limits.ProductionLines, "lines of production code")
+	assert.LessOrEqual(t, s.Cluster, h.Limits.ClusterLines, "lines of production code for a cluster")
 	assert.LessOrEqual(t, s.Tenth(), h.Limits.FunctionLines, "lines of 9 in 10 functions")
 }
 
@@ -31,4 +32,8 @@ func TestMeasure(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Size{Lines: 9, Functions: []int{1, 5}}, s)
 	assert.Equal(t, 5, s.Tenth())
+	h.Cluster = []string{m.Packages[0].Dir}
+	apart, err := Measure(m, h)
+	require.NoError(t, err)
+	assert.Equal(t, Size{Cluster: 9, Functions: []int{1, 5}}, apart)
 }

@@ -50,6 +50,16 @@ func TestWeight_Node(t *testing.T) {
 	}
 }
 
+// TestWeight_ClientGo: a node that is not joined to a cluster links no client-go, nor does
+// the standalone agent, nor any package but the one that joins.
+func TestWeight_ClientGo(t *testing.T) {
+	const clientGo = "k8s.io/client-go"
+	for _, p := range compiledBy(t, "examples/agent", "syncloop/node", "syncloop/nodetest", "podmanager/apiserver/apiservertest", "runtime/cri") {
+		assert.False(t, beneath(p, clientGo), "it brings along %s", p)
+	}
+	assert.Contains(t, compiledBy(t, "podmanager/apiserver/client"), clientGo+"/rest", "the search itself is broken")
+}
+
 // weigh says what is wrong with a list of compiled packages.
 func weigh(compiled []string) []string {
 	var wrong []string

@@ -16,6 +16,10 @@
 // securityfs) looks regular and is refused too: a read of /proc/kmsg waits for the next
 // message and consumes it.
 //
+// # Claiming
+//
+// Claim takes a directory for one process, so that no second agent works in it.
+//
 // # File systems
 //
 // Capacity and CgroupVersion tell of the file system that is mounted at a path.

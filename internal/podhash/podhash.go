@@ -1,6 +1,7 @@
 package podhash
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -62,9 +63,7 @@ func podSum(pod *v1.Pod) sum {
 // is Always for a pod, and that of the pod for a container.
 func policySum(pod *v1.Pod, h sum) sum {
 	policy := pod.Spec.RestartPolicy
-	if policy == "" {
-		policy = v1.RestartPolicyAlways
-	}
+	policy = cmp.Or(policy, v1.RestartPolicyAlways)
 	h = h.add(string(policy))
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

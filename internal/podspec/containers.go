@@ -79,17 +79,3 @@ func in(list []v1.Container, name string) *v1.Container {
 	}
 	return nil
 }
-
-// Status is the status with the name, or nil. It is looked for first at the
-// place where it usually is: that of the container in the spec.
-func Status(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
-	if place < len(list) && list[place].Name == name {
-		return &list[place]
-	}
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package podspec_test
 
 import (
+	"fmt"
 	"iter"
 	"testing"
 
@@ -75,10 +76,23 @@ func TestIsSidecar(t *testing.T) {
 	assert.False(t, podspec.IsSidecar(&p.Spec.Containers[1]), "another policy")
 }
 
-func TestStatus(t *testing.T) {
-	list := []v1.ContainerStatus{{Name: "a"}, {Name: "b"}}
-	for place := range 4 {
-		assert.Same(t, &list[1], podspec.Status(list, "b", place), "place %d", place)
-		assert.Nil(t, podspec.Status(list, "c", place), "place %d", place)
+// Elements are found wherever they are believed to be, the first of a name, of few and many.
+func TestIndex(t *testing.T) {
+	for _, more := range []int{0, 13, 14, 100} {
+		list := []v1.ContainerStatus{{Name: "a"}, {Name: "b"}, {Name: "b"}}
+		for i := range more {
+			list = append(list, v1.ContainerStatus{Name: fmt.Sprint(i)})
+		}
+		x := podspec.StatusIndex(list)
+		for place := range len(list) + 2 {
+			want := 1
+			if place == 2 {
+				want = 2
+			}
+			assert.Same(t, &list[want], x.Find("b", place), "place %d", place)
+			assert.Same(t, &list[len(list)-1], x.Find(list[len(list)-1].Name, len(list)-1))
+			assert.Nil(t, x.Find("c", place), "place %d", place)
+			assert.Same(t, &list[0], x.Find("a", place), "place %d", place)
+		}
 	}
 }

@@ -3,6 +3,8 @@
 //
 //	containers   which there are, which one has a name, whether one is a sidecar, its status
 //	resources    what the pod requests and claims, its host ports, its QoS class
+//	quantity     which quantities can be computed with
+//	affinity     which nodes the terms of a pod or of a volume select
 //	deadline     when the pod has been active for as long as activeDeadlineSeconds allows
 //
 // What a pod requests is

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,8 +55,6 @@ func hostPort(p v1.ContainerPort, hostNetwork bool) HostPort {
 	if h.IP == "" || h.IP == "::" {
 		h.IP = anyIP
 	}
-	if h.Protocol == "" {
-		h.Protocol = v1.ProtocolTCP
-	}
+	h.Protocol = cmp.Or(h.Protocol, v1.ProtocolTCP)
 	return h
 }

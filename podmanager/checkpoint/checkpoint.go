@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -82,4 +83,84 @@ func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool
 // most limit of them.
 func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	return d.files.pods(of, limit), nil
+}
+
+// Containers has on the disk what has to be known of the containers that go on
+// running when the agent ends. Methods may be called concurrently.
+type Containers struct{ files store[running] }
+
+var _ podsync.ContainerStates = (*Containers)(nil)
+
+// running is what is known of the containers of one pod, as it is in its file.
+type running struct {
+	header
+	Containers []podsync.ContainerState `json:"containers"`
+}
+
+// NewContainers makes a Containers, and reads what an agent before this one has left
+// in it. Its directory is another one than that of the terminal statuses.
+func NewContainers(cfg Config) (*Containers, error) {
+	c := &Containers{}
+	err := c.files.open(cfg, contents[running]{
+		decode:  decodeRunning,
+		badRoot: "some of what an agent before this one has kept of containers cannot be read and does not count",
+		badFile: "a file that should tell how containers were cannot be read and does not count",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ConsumeContainers implements podsync.ContainerStates: what was kept is handed out
+// once, to the pod that has the UID, the name and the hash.
+func (c *Containers) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
+	r := c.files.take(pod.UID)
+	if r == nil || !r.isOf(pod) {
+		return nil
+	}
+	return r.Containers
+}
+
+// SaveContainers implements podsync.ContainerStates. It is over when the file is on
+// the disk, whole and in its place.
+func (c *Containers) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
+	text, err := json.Marshal(&running{header: headerOf(pod), Containers: states})
+	if err == nil && len(text) > MaxSize {
+		err = tooLarge()
+	}
+	if err == nil {
+		err = c.files.save(pod.UID, text)
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// DropContainers implements podsync.ContainerStates.
+func (c *Containers) DropContainers(uid types.UID) error { return c.files.remove(uid, always) }
+
+// Remove is DropContainers for a pod that is not known to be desired. gone is asked while
+// nothing of the UID is being saved, and must not block; false keeps what there is,
+// which is no error.
+func (c *Containers) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
+	return c.files.remove(uid, gone)
+}
+
+// Pods lists pods of whose containers something is kept and for which of answers
+// true, in order, at most limit of them.
+func (c *Containers) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+	return c.files.pods(of, limit), nil
+}
+
+func decodeRunning(name string, text []byte) (types.UID, *running, error) {
+	var r running
+	if err := json.Unmarshal(text, &r); err != nil {
+		return "", nil, err
+	}
+	if err := r.check(name); err != nil {
+		return "", nil, err
+	}
+	return r.UID, &r, nil
 }

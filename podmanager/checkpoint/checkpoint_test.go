@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -266,4 +267,14 @@ func TestRemove_AsksLast(t *testing.T) {
 	status, ok := again.Consume(pod("web"))
 	assert.True(t, ok)
 	assert.Equal(t, "again", status.Message)
+}
+
+// A time that could not be read back is refused when it is written.
+func TestSave_YearAfter9999(t *testing.T) {
+	d, _ := open(t, t.TempDir())
+	status := evicted("so")
+	status.StartTime = &metav1.Time{Time: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
+	require.NoError(t, d.Save(pod("web"), status))
+	status.StartTime = &metav1.Time{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	assert.ErrorContains(t, d.Save(pod("web"), status), `checkpoint: parsing time "10000-01-01T00:00:00Z"`)
 }

@@ -33,7 +33,7 @@ func BenchmarkTake(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				s.sink.Set(source.Snapshot{Pods: versions[i%2]})
-				m.TakeAll()
+				m.TakeAll(nil)
 			}
 		})
 	}

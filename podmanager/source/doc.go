@@ -12,7 +12,7 @@
 //	mux.SetWake(wakeTheLoop)
 //	go mux.Run(ctx)
 //	...
-//	for _, update := range mux.TakeAll() { ... }
+//	for _, update := range mux.TakeAll(nil) { ... }
 //
 // Pods of every source but "api" are static pods (podmanager.IsStaticPod). A host program
 // that stands in for an API server registers its [Handle] under that name.

@@ -26,7 +26,7 @@ func ExampleNew() {
 	go func() { done <- mux.Run(ctx) }()
 
 	take := func() {
-		for _, u := range mux.TakeAll() {
+		for _, u := range mux.TakeAll(nil) {
 			fmt.Print(u.Source, " ", u.Op)
 			for _, p := range u.Pods {
 				fmt.Print(" ", p.Name)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func own(pod *v1.Pod) (*v1.Pod, error) {
 		return nil, fmt.Errorf("%w: name %q and UID %q must not be empty", ErrInvalid, pod.Name, pod.UID)
 	}
 	pod = pod.DeepCopy()
-	if pod.Namespace == "" {
-		pod.Namespace = v1.NamespaceDefault
-	}
+	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
 	return pod, nil
 }
 

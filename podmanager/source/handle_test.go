@@ -21,7 +21,7 @@ func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
 		require.NoError(t, filled.Apply(pod("b", "b", "v1")))
 		filled.Delete("a")
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": empty, "host": filled}})
-		assert.Equal(t, []string{"api ADD", "host ADD b"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"api ADD", "host ADD b"}, told(m.TakeAll(nil)))
 		assert.True(t, m.AllSeen())
 		assert.True(t, m.Complete("api"))
 	})
@@ -34,17 +34,17 @@ func TestHandle_SetDropReplace(t *testing.T) {
 
 		mine := pod("a", "a", "v1")
 		require.NoError(t, h.Apply(mine))
-		assert.Equal(t, []string{"api ADD a"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"api ADD a"}, told(m.TakeAll(nil)))
 		mine.Spec.Containers[0].Image = "v2"
-		assert.Nil(t, m.TakeAll(), "CF-8: the handle has a copy")
+		assert.Nil(t, m.TakeAll(nil), "CF-8: the handle has a copy")
 		require.NoError(t, h.Apply(mine))
-		assert.Equal(t, []string{"api UPDATE a"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"api UPDATE a"}, told(m.TakeAll(nil)))
 		h.Delete("nobody")
 		h.Delete("a")
 		require.NoError(t, h.Apply(mine))
-		assert.Equal(t, []string{"api REMOVE a", "api ADD a"}, told(m.TakeAll()), "F15: dropped and set is a new life")
+		assert.Equal(t, []string{"api REMOVE a", "api ADD a"}, told(m.TakeAll(nil)), "F15: dropped and set is a new life")
 		require.NoError(t, h.Replace([]*v1.Pod{pod("b", "b", "v1"), pod("c", "c", "v1")}))
-		assert.Equal(t, []string{"api REMOVE a", "api ADD b c"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"api REMOVE a", "api ADD b c"}, told(m.TakeAll(nil)))
 	})
 }
 
@@ -65,7 +65,7 @@ func TestHandle_RefusesNonsense(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
-		assert.Equal(t, []string{"api ADD a"}, told(m.TakeAll()), "a refused call changes nothing")
+		assert.Equal(t, []string{"api ADD a"}, told(m.TakeAll(nil)), "a refused call changes nothing")
 	})
 }
 
@@ -99,7 +99,7 @@ func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := source.NewHandle()
 		m := running(t, source.Config{Sources: map[string]source.Source{"api": h}})
-		m.TakeAll()
+		m.TakeAll(nil)
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
@@ -112,7 +112,7 @@ func TestHandle_ConcurrentCallsLoseNothing(t *testing.T) {
 		}
 		wg.Wait()
 		has := map[string]bool{}
-		for _, u := range m.TakeAll() {
+		for _, u := range m.TakeAll(nil) {
 			for _, p := range u.Pods {
 				has[p.Name] = u.Op != podmanager.REMOVE
 			}

@@ -30,7 +30,7 @@ type view struct {
 func (in *inbox) Set(s Snapshot) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
-	in.mu.latest = view{in.mu.latest.snapshot.Next(s.Pods, now), s.Incomplete}
+	in.mu.latest = view{in.mu.latest.snapshot.Next(s.Pods, s.Guarded, now), s.Incomplete}
 	in.mu.Unlock()
 	in.mux.wake()
 }

@@ -64,13 +64,13 @@ func (m *Mux) wake() {
 	wake()
 }
 
-// TakeAll returns all changes that it has not returned before, source by source
-// in order of name, and within a source in the order REMOVE, ADD, UPDATE,
-// DELETE, RECONCILE. It never blocks, and returns nil if nothing is new. It is
-// called by the one consumer, after a wake or whenever it likes, and makes the
-// sources concerned count as seen.
-func (m *Mux) TakeAll() []podmanager.PodUpdate {
-	updates, rejected := m.take()
+// TakeAll appends to buf all changes that it has not returned before, source by
+// source in order of name, and within a source in the order REMOVE, ADD, UPDATE,
+// DELETE, RECONCILE, and returns it. It never blocks. It is called by the one
+// consumer, after a wake or whenever it likes, and makes the sources concerned
+// count as seen.
+func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
+	updates, rejected := m.take(buf)
 	for _, r := range rejected {
 		m.reject(r)
 	}
@@ -83,7 +83,7 @@ type rejection struct {
 	merge.Rejected
 }
 
-func (m *Mux) take() (updates []podmanager.PodUpdate, rejected []rejection) {
+func (m *Mux) take(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejection) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	for _, in := range m.inboxes {
@@ -141,12 +141,7 @@ func (m *Mux) Complete(source string) bool {
 // AllDelivered reports whether every source has delivered something, taken or
 // not. Without sources it is true.
 func (m *Mux) AllDelivered() bool {
-	for _, in := range m.inboxes {
-		if !in.delivered() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.delivered() })
 }
 
 // Names are the names of all sources, sorted. The slice is the caller's.
@@ -161,10 +156,5 @@ func (m *Mux) Names() []string {
 // AllSeen reports whether every source has delivered and the consumer has taken
 // something of each. Without sources it is true.
 func (m *Mux) AllSeen() bool {
-	for _, in := range m.inboxes {
-		if !in.seen() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.seen() })
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // script is a source driven by its test: it only hands out its sink.
@@ -80,8 +81,9 @@ func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 
 		file.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v1"), pod("b", "b", "v1"), pod("c", "c", "v1"), pod("d", "d", "v1")}})
 		web.sink.Set(source.Snapshot{})
-		assert.Equal(t, []string{"file ADD a b c d", "web ADD"}, told(m.TakeAll()))
-		assert.Nil(t, m.TakeAll(), "nothing is told twice")
+		before := []podmanager.PodUpdate{{Source: "before"}}
+		assert.Equal(t, []string{"before SET", "file ADD a b c d", "web ADD"}, told(m.TakeAll(before)), "it appends")
+		assert.Nil(t, m.TakeAll(nil), "nothing is told twice")
 
 		dying, ran := pod("c", "c", "v1"), pod("d", "d", "v1")
 		dying.DeletionTimestamp = &metav1.Time{}
@@ -91,7 +93,7 @@ func TestTake_CF3_OrderWithinASourceAndBetweenSources(t *testing.T) {
 		assert.Equal(t, []string{
 			"file REMOVE a", "file ADD e", "file UPDATE b", "file DELETE c", "file RECONCILE d",
 			"web ADD w",
-		}, told(m.TakeAll()))
+		}, told(m.TakeAll(nil)))
 	})
 }
 
@@ -104,13 +106,13 @@ func TestAllSeen_CF9_SL8_NeedsSnapshotAndTakeOfEverySource(t *testing.T) {
 		file.sink.Set(source.Snapshot{})
 		assert.Equal(t, []string{"file", "web"}, m.Names())
 		assert.False(t, m.Complete("file"), "sent, not taken")
-		m.TakeAll()
+		m.TakeAll(nil)
 		assert.True(t, m.Complete("file"), "a source speaks for its own pods, whatever the others do")
 		assert.False(t, m.Complete("web"))
 		assert.False(t, m.AllSeen())
 		web.sink.Set(source.Snapshot{})
 		assert.False(t, m.AllSeen(), "sent, not taken")
-		m.TakeAll()
+		m.TakeAll(nil)
 		assert.True(t, m.AllSeen())
 		assert.False(t, m.Complete("nobody"))
 	})
@@ -124,13 +126,13 @@ func TestComplete_I47_IncompleteIsSeenButNoAuthority(t *testing.T) {
 		m := running(t, source.Config{Sources: map[string]source.Source{"file": file}})
 
 		file.sink.Set(source.Snapshot{Incomplete: true})
-		assert.Equal(t, []string{"file ADD"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"file ADD"}, told(m.TakeAll(nil)))
 		assert.True(t, m.AllSeen())
 		assert.False(t, m.Complete("file"))
 
 		file.sink.Set(source.Snapshot{})
 		assert.False(t, m.Complete("file"), "not taken")
-		assert.Empty(t, m.TakeAll())
+		assert.Empty(t, m.TakeAll(nil))
 		assert.True(t, m.Complete("file"))
 
 		file.sink.Set(source.Snapshot{Incomplete: true})
@@ -152,7 +154,7 @@ func TestTake_CF6_RejectedIsReportedOnce(t *testing.T) {
 		})
 		for range 3 {
 			file.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "x", "v1"), pod("b", "x", "v1")}})
-			m.TakeAll()
+			m.TakeAll(nil)
 		}
 		assert.Equal(t, []string{"file b"}, hooks)
 		assert.Equal(t, []string{"Warning FailedValidation Error validating pod default/x from file, ignoring: " +
@@ -208,7 +210,7 @@ func TestRun_I47_FailedSourceKeepsItsStateAndIsRestarted(t *testing.T) {
 		}
 		assert.Equal(t, []float64{0, 1, 3, 7, 15, 31, 51, 71, 132}, at)
 		assert.Equal(t, []string{"file one", "file two", "file one"}, failures)
-		assert.Equal(t, []string{"file ADD a"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"file ADD a"}, told(m.TakeAll(nil)))
 		assert.True(t, m.Complete("file"), "the last snapshot stays, and so does its word")
 	})
 }
@@ -246,7 +248,7 @@ func TestRun_I50_PanicOfASourceIsContained(t *testing.T) {
 			Hooks: source.Hooks{Failed: func(_ string, err error) { failed = err }},
 		})
 		other.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v1")}})
-		assert.Equal(t, []string{"file ADD a"}, told(m.TakeAll()))
+		assert.Equal(t, []string{"file ADD a"}, told(m.TakeAll(nil)))
 		require.ErrorIs(t, failed, source.ErrPanicked)
 		assert.EqualError(t, failed, `source: panicked: Sources["bad"].Run panicked: boo`)
 		assert.Contains(t, log.String(), "mux_test.go", "the log says where")
@@ -257,7 +259,9 @@ func TestRun_OnlyOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := running(t, source.Config{})
 		assert.True(t, m.AllSeen(), "there is nobody to wait for")
-		assert.ErrorIs(t, m.Run(t.Context()), source.ErrRan)
+		err := m.Run(t.Context())
+		assert.ErrorIs(t, err, runtime.ErrSecondRun)
+		assert.EqualError(t, err, "source: Run was called a second time")
 	})
 }
 
@@ -271,7 +275,7 @@ func TestWake_EverySnapshotWakesTheOneConsumer(t *testing.T) {
 			Wake:    func() { t.Error("replaced") },
 		})
 		var got []string
-		m.SetWake(func() { got = append(got, told(m.TakeAll())...) })
+		m.SetWake(func() { got = append(got, told(m.TakeAll(nil))...) })
 		file.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v1")}})
 		file.sink.Set(source.Snapshot{Pods: []*v1.Pod{pod("a", "a", "v2")}})
 		assert.Equal(t, []string{"file ADD a", "file UPDATE a"}, got)
@@ -301,7 +305,7 @@ func TestRun_SameUnderGoroutinesAndInTheSimulation(t *testing.T) {
 			})},
 		})
 		require.NoError(t, err)
-		m.SetWake(func() { *log = append(*log, told(m.TakeAll())...) })
+		m.SetWake(func() { *log = append(*log, told(m.TakeAll(nil))...) })
 		return m
 	}
 

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
 )
-
-// ErrRan is returned by a second call of Run.
-var ErrRan = errors.New("source: Run was called before")
 
 // The pause before a failed source runs again.
 const (
@@ -24,14 +22,14 @@ const (
 const maxTold = 32
 
 // Run runs all sources until ctx ends, restarting those that fail, and returns
-// when the last has returned. It is called once.
+// when the last has returned. A second call returns runtime.ErrSecondRun.
 func (m *Mux) Run(ctx context.Context) error {
 	m.mu.Lock()
 	ran := m.mu.ran
 	m.mu.ran = true
 	m.mu.Unlock()
 	if ran {
-		return ErrRan
+		return fmt.Errorf("source: %w", runtime.ErrSecondRun)
 	}
 	g := executor.NewGroup(m.executor)
 	for _, in := range m.inboxes {

@@ -51,13 +51,17 @@
 //
 //   - It sends many pods at once, and one status at a time of each pod. A pod without
 //     changes has no goroutine. Terminal phases and changes of readiness go first.
-//   - A status that could not be sent is sent again after a pause that grows per pod.
+//   - A status that could not be sent is sent again after a pause that grows per pod, a
+//     newer one after the first pause. The error of the Sink can say more: RetryAfter,
+//     Unavailable, ErrRefused, ErrNotYet. While the Sink is unavailable one status at a time
+//     is sent to see whether it is back; RetryNow ends all waits.
+//   - Resend sends a status again, at most every ten seconds for one pod; ResendNow at once.
 //   - A terminal phase is held back while SenderConfig.CouldRun says that the pod could
 //     still have running containers.
 //   - After it was stopped it goes on for a while, and then names what was not sent.
 //
 // The Sink has four duties: to store nothing for a pod whose UID has changed, to Merge with
-// the conditions of others, to skip static pods without a mirror pod, and to delete what
+// the conditions of others, to return ErrNotYet for static pods without a mirror pod, and to delete what
 // may be deleted, for which an Update has Pod and Finished.
 //
 // Package statustest checks the invariants of published statuses in tests.

@@ -3,6 +3,7 @@ package status_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,4 +63,11 @@ func ExampleNewSender() {
 	// Output:
 	// web Running version 2
 	// <nil>
+}
+
+// A Sink says why it could not send: here the destination has no time for any pod.
+func ExampleUnavailable() {
+	err := status.Unavailable(fmt.Errorf("too many requests"), 5*time.Second)
+	fmt.Println(err)
+	// Output: too many requests
 }

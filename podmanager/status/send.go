@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func readiness(s *v1.PodStatus) v1.ConditionStatus {
 func (s *Sender) take(now time.Time) (Update, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.busy >= s.cfg.Workers {
+	if s.fullLocked() || now.Before(s.mu.resumes) {
 		return Update{}, false
 	}
 	_, u, ok := s.mu.box.Take(now)
@@ -62,12 +63,18 @@ func (s *Sender) take(now time.Time) (Update, bool) {
 	return u, ok
 }
 
+// fullLocked reports whether no worker is free. After an outage there is only one, until a
+// status has arrived.
+func (s *Sender) fullLocked() bool {
+	return s.mu.busy >= s.cfg.Workers || s.mu.outages > 0 && s.mu.busy > 0
+}
+
 // send brings one status to the sink, and notes how that went.
 func (s *Sender) send(ctx context.Context, u Update) {
 	stored := u.Status // As it is, if its end is held back.
-	known := s.known(u.UID)
+	known := s.begin(u.UID)
 	held := s.hold(&u, known)
-	if held && known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
+	if held && known.held && !known.again && known.version == u.Version && known.epoch == u.StatusEpoch {
 		s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
 			u.Status = stored
 			b.Hold(u.UID, u, now.Add(holdPeriod))
@@ -75,13 +82,15 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		return
 	}
 	err := s.call(ctx, u)
-	if err != nil {
+	refused := errors.Is(err, ErrRefused)
+	if err != nil && !refused {
 		u.Status = stored
 		s.failed(u, err)
 		return
 	}
 	sent := u
 	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		s.mu.outages = 0
 		s.noteLocked(&u, held)
 		if u.Status = stored; held {
 			b.Hold(u.UID, u, now.Add(holdPeriod))
@@ -89,19 +98,21 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		}
 		b.Sent(u.UID)
 	})
-	if s.cfg.Hooks.Sent != nil {
-		s.cfg.Hooks.Sent(sent, s.executor.Now().Sub(sent.Since))
+	if refused {
+		s.tell(sent, err, 0)
+		return
 	}
+	s.cfg.Hooks.Sent(sent, s.executor.Now().Sub(sent.Since))
 }
 
-// known is a copy of what the sink knows of a pod.
-func (s *Sender) known(uid types.UID) told {
+// begin is a copy of what the sink knows of a pod, which is now sent.
+func (s *Sender) begin(uid types.UID) (known told) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.mu.told[uid]; t != nil {
-		return *t
+		known, t.again = *t, false
 	}
-	return told{}
+	return known
 }
 
 // hold takes the end out of a status as long as something of the pod may run, and
@@ -133,18 +144,60 @@ func (s *Sender) call(ctx context.Context, u Update) (err error) {
 	return s.cfg.Sink.Send(ctx, u)
 }
 
-// failed puts a pod off after an error.
+// failed puts a pod off after an error, or all of them.
 func (s *Sender) failed(u Update, err error) {
-	failures := s.known(u.UID).failures + 1
-	pause := s.cfg.Retry(failures)
-	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
-		s.toldLocked(u.UID).failures = failures
-		b.PutOff(u.UID, u, now.Add(pause))
-	})
-	s.cfg.Log.Warn("pod status not sent", "uid", u.UID, "version", u.Version, "retry", pause, "err", err)
-	if s.cfg.Hooks.Failed != nil {
-		s.cfg.Hooks.Failed(u, err, pause)
+	if errors.Is(err, ErrNotYet) {
+		s.finish(u.UID, func(b *outbox.Box[Update], _ time.Time) {
+			s.toldLocked(u.UID).repeat = time.Time{}
+			b.Sent(u.UID)
+		})
+		return
 	}
+	var d delayed
+	if asked := (*delayed)(nil); errors.As(err, &asked) {
+		d = *asked
+	}
+	pauses, first := s.pauses(u.UID, d.all), s.cfg.Retry(1)
+	pause := max(s.cfg.Retry(pauses), d.after)
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		if d.all {
+			s.outageLocked(now.Add(pause), now.Add(d.after))
+			b.PutOff(u.UID, u, now, now)
+			return
+		}
+		s.toldLocked(u.UID).failures++
+		b.PutOff(u.UID, u, now.Add(pause), now.Add(max(first, d.after)))
+	})
+	s.tell(u, err, pause)
+}
+
+// pauses is the number of failures in a row, of a pod or of all, this one included.
+func (s *Sender) pauses(uid types.UID, all bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all {
+		return s.mu.outages + 1
+	}
+	return s.toldLocked(uid).failures + 1
+}
+
+// outageLocked pauses all sending. Calls that were under way when the pause began do not
+// make the next one longer.
+func (s *Sender) outageLocked(until, asked time.Time) {
+	if s.executor.Now().Before(s.mu.resumes) {
+		until = asked
+	} else {
+		s.mu.outages++
+	}
+	if until.After(s.mu.resumes) {
+		s.mu.resumes = until
+	}
+}
+
+// tell reports a failure. A pause of zero means that this status is not sent again.
+func (s *Sender) tell(u Update, err error, pause time.Duration) {
+	s.cfg.Log.Warn("pod status not sent", "uid", u.UID, "version", u.Version, "retry", pause, "err", err)
+	s.cfg.Hooks.Failed(u, err, pause)
 }
 
 // finish ends a sending under the lock.
@@ -162,8 +215,9 @@ func (s *Sender) noteLocked(u *Update, held bool) {
 		delete(s.mu.told, u.UID)
 		return
 	}
-	*s.toldLocked(u.UID) = told{
-		version: u.Version, epoch: u.StatusEpoch, ready: readiness(&u.Status), held: held,
+	t := s.toldLocked(u.UID)
+	*t = told{
+		again: t.again, repeat: t.repeat, version: u.Version, epoch: u.StatusEpoch, ready: readiness(&u.Status), held: held,
 		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
 	}
 }

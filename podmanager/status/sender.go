@@ -1,11 +1,13 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Sink is where statuses are sent: an API server, another machine, a file.
@@ -25,16 +28,15 @@ type Sink interface {
 	// the pod is not known any more; any other, that it is to be sent again
 	// later. It ends with ctx. The update is the sink's.
 	//
+	// An error that wraps ErrRefused or ErrNotYet, or was made by RetryAfter or
+	// Unavailable, says more of what is to be done.
+	//
 	// The sink needs no memory: after a start every status is sent once.
 	Send(ctx context.Context, u Update) error
 }
 
-var (
-	// ErrUnsent is in the error of a Run that could not send everything.
-	ErrUnsent = errors.New("status: not everything was sent")
-	// ErrSenderRuns is the error of a Run beside another one.
-	ErrSenderRuns = errors.New("status: the sender runs already")
-)
+// ErrUnsent is in the error of a Run that could not send everything.
+var ErrUnsent = errors.New("status: not everything was sent")
 
 // The defaults of a SenderConfig.
 const (
@@ -51,8 +53,8 @@ const holdPeriod = time.Second
 
 // SenderConfig is what a Sender is made of. Store and Sink are required.
 type SenderConfig struct {
-	// Store has the statuses.
-	Store *Store
+	// Store has the statuses; Run subscribes once.
+	Store Statuses
 	// Sink is where they go.
 	Sink Sink
 	// Workers is how many are sent at once, each of another pod. Zero: 16.
@@ -60,7 +62,7 @@ type SenderConfig struct {
 	// Timeout bounds one call of the sink. Zero: 30 seconds.
 	Timeout time.Duration
 	// Retry is how long after so many failures of a pod in a row, at least one,
-	// it is sent again. Nil: one second, doubled each time, at most a minute.
+	// it is sent again. A newer status waits for the first pause only. Nil: one second, doubled each time, at most a minute.
 	Retry func(failures int) time.Duration
 	// Drain is for how long, after the context of Run has ended, what is left is
 	// still sent. Zero: ten seconds; less: not at all.
@@ -82,7 +84,8 @@ type SenderHooks struct {
 	// Sent is called when a status has arrived, with the time since the first
 	// change that it tells of.
 	Sent func(u Update, took time.Duration)
-	// Failed is called when one has not, and will be sent again after a pause.
+	// Failed is called when one has not, and will be sent again after a pause. A pause of
+	// zero: it was refused, and is not sent again. ErrNotYet is not reported.
 	Failed func(u Update, err error, pause time.Duration)
 	// Panicked is called after each panic of the sink, the log or another hook that
 	// was contained, with the name of the call.
@@ -103,40 +106,22 @@ func (c *SenderConfig) contain() *contain.Guard {
 	return g
 }
 
+// defaultRetry doubles from a second to a minute.
 func defaultRetry(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 6), time.Minute)
 }
 
 func (c *SenderConfig) complete() error {
-	var faults []error
-	if c.Store == nil {
-		faults = append(faults, errors.New("status: SenderConfig.Store is nil"))
-	}
-	if c.Sink == nil {
-		faults = append(faults, errors.New("status: SenderConfig.Sink is nil"))
-	}
-	if c.Workers < 0 || c.Timeout < 0 {
-		faults = append(faults, errors.New("status: SenderConfig: Workers or Timeout is negative"))
-	}
-	if c.Workers == 0 {
-		c.Workers = DefaultSendWorkers
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultSendTimeout
-	}
-	if c.Drain == 0 {
-		c.Drain = DefaultSendDrain
-	}
-	if c.Retry == nil {
-		c.Retry = defaultRetry
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(faults...)
+	done := contain.Complete("status: SenderConfig")
+	done.Missing(c.Store == nil, "Store")
+	done.Missing(c.Sink == nil, "Sink")
+	contain.Number(done, "Workers", &c.Workers, DefaultSendWorkers)
+	contain.Number(done, "Timeout", &c.Timeout, DefaultSendTimeout)
+	c.Drain = cmp.Or(c.Drain, DefaultSendDrain)
+	contain.Unset(&c.Retry, defaultRetry)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }
 
 // Sender sends the newest status of every pod that has changed to a Sink. A pod
@@ -146,13 +131,18 @@ type Sender struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	wake     executor.Event
+	ran      atomic.Bool
 
 	mu struct {
 		sync.Mutex
-		runs bool
 		box  *outbox.Box[Update]
 		busy int
 		told map[types.UID]*told
+		// An outage of the sink: how many pauses there were in a row, and until when
+		// this one lasts.
+		outages int
+		resumes time.Time
+		resend  map[types.UID]bool // true: at once
 	}
 }
 
@@ -164,6 +154,8 @@ type told struct {
 	reason, message string
 	held            bool // the phase is not the one that is stored
 	failures        int
+	again           bool      // Resend was called since it was sent last
+	repeat          time.Time // from when another Resend may be done
 }
 
 // NewSender returns a Sender that sends nothing yet. Its error says what is wrong
@@ -176,27 +168,27 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	s.cfg = cfg
 	s.wake = s.executor.NewEvent()
 	s.mu.box = outbox.New[Update]()
-	s.mu.told = make(map[types.UID]*told)
+	s.mu.told, s.mu.resend = make(map[types.UID]*told), make(map[types.UID]bool)
 	return s, nil
 }
 
 // Run sends until ctx ends, then sends what is left for as long as Drain allows,
-// and returns when the last call of the sink has returned. Its error is nil if
-// everything was sent, and else wraps ErrUnsent and names the pods. It begins
-// with every status that is stored.
+// and returns when the last call of the sink has returned; one that ignores the end of
+// its context for longer than Timeout is left behind. Its error is nil if everything was
+// sent, and else wraps ErrUnsent and names the pods. It begins with every status that is stored. A second call returns runtime.ErrSecondRun.
 func (s *Sender) Run(ctx context.Context) error {
-	if !s.enter() {
-		return ErrSenderRuns
+	if s.ran.Swap(true) {
+		return fmt.Errorf("status: %w", runtime.ErrSecondRun)
 	}
-	defer s.exit()
 	sub := s.cfg.Store.Subscribe(s.wake.Signal)
 	defer sub.Close()
 	sending, cancel := executor.WithCancel(executor.Detach(ctx))
 	group := executor.NewGroup(s.executor)
 	var updates []Update
 	for {
-		updates = sub.TakeAll(updates)
+		updates = sub.TakeAll(updates[:0])
 		s.put(updates)
+		s.resend()
 		s.start(sending, group)
 		if s.await(ctx, time.Time{}) != nil {
 			break
@@ -204,15 +196,18 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 	err := s.drain(sending, group, sub)
 	cancel()
-	group.Wait()
+	if !group.WaitUntil(s.executor.Now().Add(s.cfg.Timeout)) {
+		return errors.Join(err, fmt.Errorf("%w: the sink ignores that the context of its call has ended", ErrUnsent))
+	}
 	return err
 }
 
 // drain goes on until nothing is left, or for as long as it may.
-func (s *Sender) drain(sending context.Context, group *executor.Group, sub *Subscription) error {
+func (s *Sender) drain(sending context.Context, group *executor.Group, sub Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
 	for {
 		s.put(sub.TakeAll(nil))
+		s.resend()
 		if s.cfg.Drain > 0 {
 			s.start(sending, group)
 		}
@@ -230,22 +225,6 @@ func (s *Sender) left() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.box.Left()
-}
-
-func (s *Sender) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.runs {
-		return false
-	}
-	s.mu.runs = true
-	return true
-}
-
-func (s *Sender) exit() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.runs = false
 }
 
 // start starts whatever may be sent now.
@@ -267,7 +246,10 @@ func (s *Sender) start(sending context.Context, group *executor.Group) {
 func (s *Sender) await(ctx context.Context, until time.Time) error {
 	s.mu.Lock()
 	next, ok := s.mu.box.Next()
-	if full := s.mu.busy >= s.cfg.Workers; ok && !full && (until.IsZero() || next.Before(until)) {
+	if s.executor.Now().Before(s.mu.resumes) {
+		next, ok = s.mu.resumes, !s.mu.box.Empty()
+	}
+	if ok && !s.fullLocked() && (until.IsZero() || next.Before(until)) {
 		until = next
 	}
 	s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // sending is a store and a sender in a simulation, and a sink that writes down what
@@ -192,7 +194,7 @@ func TestSender_Item25_RetriesAlone(t *testing.T) {
 	away = false
 	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
 	s.at(time.Minute)
-	assert.Equal(t, "7080ms a v2 Running", s.heard(), "something newer does not hurry it")
+	assert.Equal(t, "4080ms a v2 Running", s.heard(), "something newer waits for the first pause")
 	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, pauses)
 
 	away = true
@@ -274,11 +276,13 @@ func TestSender_Item43_SaysWhatWasNotSent(t *testing.T) {
 	require.ErrorIs(t, err, status.ErrUnsent)
 	assert.EqualError(t, err, "status: not everything was sent: of pods [a b]")
 
-	// Another Run goes on with it.
+	// Another Sender of the store goes on with it.
 	s.answer, s.arrived = nil, nil
+	s.sender, err = status.NewSender(status.SenderConfig{Store: s.Store, Sink: s, Clock: s.process.Clock()})
+	require.NoError(t, err)
 	s.run()
 	s.simulation.RunUntil(s.simulation.Now().Add(time.Minute))
-	assert.Len(t, s.arrived, 2)
+	assert.Len(t, s.arrived, 3, "every status that is stored")
 	require.NoError(t, s.end(0))
 }
 
@@ -331,14 +335,20 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 func TestSender_RunsOnce(t *testing.T) {
 	s := newSending(t)
 	s.run()
-	s.process.Go(func() { assert.ErrorIs(t, s.sender.Run(context.Background()), status.ErrSenderRuns) })
+	again := func() {
+		err := s.sender.Run(context.Background())
+		assert.ErrorIs(t, err, runtime.ErrSecondRun)
+		assert.EqualError(t, err, "status: Run was called a second time")
+	}
+	s.process.Go(again)
 	s.simulation.RunUntilIdle()
 	require.NoError(t, s.end(0))
+	again()
 }
 
 func TestNewSender_SaysAllThatIsWrong(t *testing.T) {
 	_, err := status.NewSender(status.SenderConfig{Workers: -1})
-	assert.EqualError(t, err, "status: SenderConfig.Store is nil\nstatus: SenderConfig.Sink is nil\nstatus: SenderConfig: Workers or Timeout is negative")
+	assert.EqualError(t, err, "status: SenderConfig.Store is missing\nstatus: SenderConfig.Sink is missing\nstatus: SenderConfig.Workers is negative")
 }
 
 // late is a sink that is 20 ms away.
@@ -371,4 +381,30 @@ func BenchmarkSenderHundredChanges(b *testing.B) {
 	cancel()
 	require.NoError(b, <-ended)
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/100changes")
+}
+
+// deafSink ignores its context for an hour.
+type deafSink struct{}
+
+func (deafSink) Send(context.Context, status.Update) error {
+	return executor.Over(nil).Sleep(context.Background(), time.Hour)
+}
+
+// A sink that ignores its context does not keep Run from its end for longer than the drain
+// and the timeout of a call.
+func TestSender_F_ADeafSinkDoesNotHangTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := status.New(status.Config{})
+		sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: deafSink{}, Drain: 10 * time.Second, Timeout: 5 * time.Second})
+		require.NoError(t, err)
+		store.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		err = sender.Run(ctx)
+		assert.Equal(t, 75*time.Second, time.Since(began))
+		assert.ErrorIs(t, err, status.ErrUnsent)
+		assert.ErrorContains(t, err, "the sink ignores that the context of its call has ended")
+		time.Sleep(time.Hour) // It returns at last.
+	})
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -79,7 +80,7 @@ type Store struct {
 		entries map[types.UID]*entry
 		// subs is only appended to or replaced: what it was can be walked
 		// unlocked.
-		subs []*Subscription
+		subs []*subscription
 		// removed is the highest version that a removed status had, and
 		// removedEpoch is above the highest life: nothing that comes later
 		// can be taken for what was removed.
@@ -96,20 +97,12 @@ type entry struct {
 	epoch    uint64
 	finished bool
 	// before is what was said of the pod before its end.
-	before said
-}
-
-// said is the phase of a pod, and why it is in it.
-type said struct {
-	phase           v1.PodPhase
-	reason, message string
+	before PhaseReason
 }
 
 // New returns a Store that knows no pod.
 func New(cfg Config) *Store {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.RealClock{}
-	}
+	cfg.Clock = cmp.Or[clock.PassiveClock](cfg.Clock, clock.RealClock{})
 	cfg.contain()
 	s := &Store{translator: cfg.Translator, clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
 	s.mu.entries = make(map[types.UID]*entry)
@@ -208,9 +201,9 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 
 // holdBack takes the end out of a status, unless the pod came with it, or has ended by
 // itself: all of its containers have.
-func (b said) holdBack(status *v1.PodStatus) {
-	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.phase) && mayRun(status) {
-		reconcile.HoldBack(&v1.PodStatus{Phase: b.phase, Reason: b.reason, Message: b.message}, status)
+func (b PhaseReason) holdBack(status *v1.PodStatus) {
+	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayRun(status) {
+		reconcile.HoldBack(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
 	}
 }
 
@@ -255,7 +248,7 @@ func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
 }
 
 // remove takes out the orphans and returns them in order of UID.
-func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*Subscription) {
+func (s *Store) remove(keep map[types.UID]bool) ([]*entry, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var orphans []*entry
@@ -308,7 +301,7 @@ func (s *Store) change(uid types.UID, propose func(*entry) *proposal) {
 // changeUnderLock returns what is stored after the change, nil if there was
 // nothing to change or nothing is stored, why the change was refused, and
 // whether that is a new status.
-func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, error, bool, []*Subscription) {
+func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, now time.Time) (*entry, error, bool, []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.mu.entries[uid]
@@ -378,14 +371,14 @@ func (e *entry) statusOf(pod *v1.Pod) *v1.PodStatus {
 }
 
 // beforeEnd is what was said of the pod last, its end apart.
-func (e *entry) beforeEnd(pod *v1.Pod) said {
+func (e *entry) beforeEnd(pod *v1.Pod) PhaseReason {
 	switch s := e.statusOf(pod); {
 	case e != nil && podstatus.IsTerminal(s.Phase):
 		return e.before
 	case s.Phase == "":
-		return said{phase: v1.PodPending}
+		return PhaseReason{Phase: v1.PodPending}
 	default:
-		return said{s.Phase, s.Reason, s.Message}
+		return PhaseReason{s.Phase, s.Reason, s.Message}
 	}
 }
 
@@ -412,3 +405,7 @@ func sortByUID(entries []*entry) {
 		return 0
 	})
 }
+
+// Merge is the status to store where others write conditions too: mine, with the
+// conditions that are not the node's as they are in theirs. It is for sinks.
+func Merge(theirs, mine v1.PodStatus) v1.PodStatus { return reconcile.Merge(&theirs, &mine) }

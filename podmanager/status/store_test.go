@@ -420,7 +420,7 @@ func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
 	assert.Equal(t, start, got[0].Since, "ST-4: since the first change that was not told")
 	assert.EqualValues(t, "a", got[1].UID)
 	assert.Equal(t, start.Add(time.Second), got[1].Since)
-	assert.Empty(t, sub.TakeAll(got))
+	assert.Empty(t, sub.TakeAll(got[:0]))
 }
 
 func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
@@ -438,7 +438,7 @@ func TestSubscription_NoneBlocksOrRobsAnother(t *testing.T) {
 
 func TestSubscription_WokenWithoutTheLock(t *testing.T) {
 	w := newHarness()
-	var sub *status.Subscription
+	var sub status.Subscription
 	var got []status.Update
 	sub = w.Subscribe(func() {
 		w.GetPodStatus("a") // would never return under the lock

@@ -31,23 +31,53 @@ type Update struct {
 	Removed bool
 	// Since is when the first change was made that this tells of.
 	Since time.Time
-
-	before said
+	// Before is what the status said before the pod's end, for HoldBack.
+	Before PhaseReason
 }
 
-// HoldBack takes the end of the pod out of Status: what was said before it stays, as for
-// Store.GetReportedPodStatus. It is for callers that publish statuses, as long as a
+// PhaseReason is the phase of a pod, and why it is in it.
+type PhaseReason struct {
+	Phase           v1.PodPhase
+	Reason, Message string
+}
+
+// HoldBack takes the end of the pod out of Status, which says what Before says instead, as
+// for Store.GetReportedPodStatus. Without a phase there it says Pending. It is for callers that publish statuses, as long as a
 // container of the pod may run. It does nothing to a pod that is Finished, was removed,
 // or came with its end, nor to one all containers of which have ended.
 func (u *Update) HoldBack() {
 	if !u.Finished && !u.Removed {
-		u.before.holdBack(&u.Status)
+		u.Before.holdBack(&u.Status)
 	}
 }
 
-// Subscription collects the pods that have a new status. Its methods may be called
-// from any goroutine; what TakeAll has returned is not returned again.
-type Subscription struct {
+// Statuses tell of every new status of a pod: a Store.
+type Statuses interface {
+	// Subscribe returns a new subscription, which begins with every pod that has a
+	// status. The implementation calls wake when there is something to TakeAll and
+	// there was nothing before, with no lock held that TakeAll needs; perhaps before
+	// Subscribe returns. wake never blocks and may be called by any goroutine.
+	Subscribe(wake func()) Subscription
+}
+
+// Subscription is one consumer's view of the pods that have a new status. It holds each
+// changed pod once, so it cannot overflow, and nothing waits for its consumer.
+type Subscription interface {
+	// TakeAll appends to buf the newest status of each pod that has changed since the
+	// last call, in the order in which they changed first, and returns it. It may be
+	// called at any time from any goroutine, and never blocks.
+	//
+	// What is returned is never older than what was returned before. It may be the same
+	// again, if it changed while it was read; and a pod may be reported removed that was
+	// never reported before.
+	TakeAll(buf []Update) []Update
+	// Close ends the subscription: it gets no more changes, except from a call that is
+	// already under way. Closing it again does nothing.
+	Close()
+}
+
+// subscription is the one of a Store.
+type subscription struct {
 	store *Store
 	dirty *dirty.Set[note]
 }
@@ -58,15 +88,11 @@ type note struct {
 	since time.Time
 }
 
-// Subscribe returns a new subscription, which begins with every pod that has a status,
-// in order of UID. wake is called, by the goroutine that caused the change and without
-// any lock, when there is something to TakeAll and there was nothing before; it may be
-// called before Subscribe returns. Nil means that the subscriber looks of its own
-// accord.
-//
-// The subscription must be closed when it is not needed any more.
-func (s *Store) Subscribe(wake func()) *Subscription {
-	sub := &Subscription{store: s, dirty: dirty.New(mergeNotes, wake)}
+// Subscribe implements Statuses. The subscription begins in order of UID. wake is called
+// by the goroutine that caused the change. Nil means that the subscriber looks of its own
+// accord. The subscription must be closed when it is not needed any more.
+func (s *Store) Subscribe(wake func()) Subscription {
+	sub := &subscription{store: s, dirty: dirty.New(mergeNotes, wake)}
 	now := s.clock.Now()
 	for _, e := range s.add(sub) {
 		sub.dirty.Add(e.pod.UID, note{e.pod, now})
@@ -75,7 +101,7 @@ func (s *Store) Subscribe(wake func()) *Subscription {
 }
 
 // add registers the subscription and returns all that is stored at that moment.
-func (s *Store) add(sub *Subscription) []*entry {
+func (s *Store) add(sub *subscription) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.subs = append(s.mu.subs, sub)
@@ -87,22 +113,15 @@ func (s *Store) add(sub *Subscription) []*entry {
 	return known
 }
 
-// TakeAll returns the newest status of each pod that has changed since the last TakeAll,
-// in the order in which they changed first. The answer overwrites buf from its beginning
-// and uses its storage if that is large enough.
-//
-// What is returned is never older than what was returned before. It may be the same
-// again, if it changed while it was read; and a pod may be reported removed that was
-// never reported before.
-func (sub *Subscription) TakeAll(buf []Update) []Update {
-	buf = buf[:0]
+// TakeAll implements Subscription.
+func (sub *subscription) TakeAll(buf []Update) []Update {
 	for _, changed := range sub.dirty.TakeAll(nil) {
 		u := Update{UID: changed.UID, Pod: changed.Value.pod, Since: changed.Value.since}
 		if e := sub.store.get(changed.UID); e == nil {
 			u.Removed = true
 		} else {
 			u.Pod, u.Version, u.StatusEpoch, u.Finished = e.pod, e.version, e.epoch, e.finished
-			u.before = e.before
+			u.Before = e.before
 			u.Status = *e.status.DeepCopy()
 		}
 		buf = append(buf, u)
@@ -110,17 +129,16 @@ func (sub *Subscription) TakeAll(buf []Update) []Update {
 	return buf
 }
 
-// Close ends the subscription: it gets no more changes, except from a call that is
-// already under way. Closing it again does nothing.
-func (sub *Subscription) Close() {
+// Close implements Subscription.
+func (sub *subscription) Close() {
 	s := sub.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *Subscription) bool { return other == sub })
+	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *subscription) bool { return other == sub })
 }
 
 // tell marks the pod in each subscription.
-func tell(subs []*Subscription, pod *v1.Pod, now time.Time) {
+func tell(subs []*subscription, pod *v1.Pod, now time.Time) {
 	for _, sub := range subs {
 		sub.dirty.Add(pod.UID, note{pod, now})
 	}

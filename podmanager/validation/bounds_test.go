@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/validation"
@@ -52,4 +53,17 @@ func TestValidate_WithoutDefaults(t *testing.T) {
 		fields = append(fields, err.Field)
 	}
 	assert.Equal(t, []string{"metadata.name", "metadata.namespace", "spec.restartPolicy", "spec.dnsPolicy", "spec.containers"}, fields)
+}
+
+// TestValidate_QuantityOutOfRange: a quantity that would take all memory to compare is an
+// error, and compared with nothing.
+func TestValidate_QuantityOutOfRange(t *testing.T) {
+	pod := valid()
+	pod.Spec.Containers[0].Resources = v1.ResourceRequirements{
+		Limits:   v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")},
+		Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1e2000000000")},
+	}
+	validation.Default(pod)
+	assert.EqualError(t, validation.Validate(pod).ToAggregate(), "spec.containers[0].resources.requests[memory]: Invalid value: "+
+		"expected a quantity of at most 64 characters, and an exponent of at most two digits")
 }

@@ -2,8 +2,8 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,14 +32,15 @@ func (f *findings) containers(spec *v1.PodSpec, volumes map[string]bool, at *fie
 		f.restartRules(c, at)
 		f.hostPorts(c, spec.HostNetwork, ports, at)
 	}
+	targets := maps.Clone(names)
 	for i := range spec.EphemeralContainers {
-		f.ephemeralContainer(&spec.EphemeralContainers[i], spec, volumes, names, at.Child("ephemeralContainers").Index(i))
+		f.ephemeralContainer(&spec.EphemeralContainers[i], targets, volumes, names, at.Child("ephemeralContainers").Index(i))
 	}
 }
 
 // ephemeralContainer checks a container that was added to a running pod: one for
 // people to look around with, of which nobody asks whether it is well.
-func (f *findings) ephemeralContainer(e *v1.EphemeralContainer, spec *v1.PodSpec, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
+func (f *findings) ephemeralContainer(e *v1.EphemeralContainer, targets map[string]*field.Path, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
 	c := v1.Container(e.EphemeralContainerCommon)
 	f.container(&c, volumes, names, at)
 	for _, field := range []struct {
@@ -58,8 +59,7 @@ func (f *findings) ephemeralContainer(e *v1.EphemeralContainer, spec *v1.PodSpec
 			f.forbidden(at.Child(field.name), "expected none in an ephemeral container")
 		}
 	}
-	isTarget := func(c v1.Container) bool { return c.Name == e.TargetContainerName }
-	if e.TargetContainerName != "" && !slices.ContainsFunc(spec.Containers, isTarget) && !slices.ContainsFunc(spec.InitContainers, isTarget) {
+	if e.TargetContainerName != "" && targets[e.TargetContainerName] == nil {
 		pod := field.NewPath("spec")
 		f.ifRead(pod.Child("containers"), pod.Child("initContainers")).notFound(at.Child("targetContainerName"), e.TargetContainerName, "expected the name of a container of the pod")
 	}
@@ -287,4 +287,50 @@ func (f *findings) security(s *v1.SecurityContext, at *field.Path) {
 	if s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
 		f.ifRead(at.Child("privileged")).invalid(at.Child("allowPrivilegeEscalation"), false, "expected true with privileged")
 	}
+}
+
+// resources checks quantities: not negative, requests within limits, and whole
+// numbers of what comes in pieces.
+func (f *findings) resources(r *v1.ResourceRequirements, at *field.Path) {
+	f.quantities(r.Limits, at.Child("limits"))
+	f.quantities(r.Requests, at.Child("requests"))
+	for _, name := range sortedKeys(r.Requests) {
+		request := r.Requests[name]
+		limit, ok := r.Limits[name]
+		g, at := f.ifRead(at.Child("limits").Key(string(name))), at.Child("requests").Key(string(name))
+		if !ok {
+			if !native(name) {
+				g.invalid(at, &request, "expected a limit of the same amount")
+			}
+		} else if request.Cmp(limit) > 0 {
+			g.invalid(at, &request, "expected at most the limit, %s", limit.String())
+		} else if (!native(name) || hugePages(name)) && request.Cmp(limit) != 0 {
+			g.invalid(at, &request, "expected the same as the limit, %s", limit.String())
+		}
+	}
+}
+
+func (f *findings) quantities(list v1.ResourceList, at *field.Path) {
+	for _, name := range sortedKeys(list) {
+		quantity, at := list[name], at.Key(string(name))
+		f.keeps(at, string(name), qualifiedName)
+		if native(name) && !hugePages(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
+			f.whole(field.ErrorTypeNotSupported, at, "unknown resource: expected cpu, memory, ephemeral-storage, hugepages-... or a name with a domain")
+		}
+		if quantity.Sign() < 0 {
+			f.invalid(at, &quantity, "expected zero or more")
+		}
+		if whole := quantity.DeepCopy(); name != v1.ResourceCPU && !whole.RoundUp(0) {
+			f.invalid(at, &quantity, "expected a whole number")
+		}
+	}
+}
+
+// native: a resource of the node itself, not one that somebody's plugin counts.
+func native(name v1.ResourceName) bool {
+	return !strings.Contains(string(name), "/") || strings.Contains(string(name), "kubernetes.io/")
+}
+
+func hugePages(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }

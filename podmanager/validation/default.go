@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,10 +13,11 @@ import (
 // decide (priority, service account, node), and defaults of volumes that need
 // a cluster.
 func Default(pod *v1.Pod) {
-	spec := &pod.Spec
-	if pod.Namespace == "" {
-		pod.Namespace = v1.NamespaceDefault
+	if pod == nil {
+		return
 	}
+	spec := &pod.Spec
+	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
 	orDefault(&spec.RestartPolicy, v1.RestartPolicyAlways)
 	orDefault(&spec.DNSPolicy, v1.DNSClusterFirst)
 	orDefault(&spec.SchedulerName, v1.DefaultSchedulerName)
@@ -112,12 +115,7 @@ func defaultRequests(r *v1.ResourceRequirements) {
 }
 
 func anyRequests(containers []v1.Container) bool {
-	for _, c := range containers {
-		if len(c.Resources.Requests) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(containers, func(c v1.Container) bool { return len(c.Resources.Requests) > 0 })
 }
 
 func defaultProbe(p *v1.Probe) {
@@ -150,5 +148,49 @@ func defaultHTTP(get *v1.HTTPGetAction) {
 func defaultFieldRef(ref *v1.ObjectFieldSelector) {
 	if ref != nil {
 		orDefault(&ref.APIVersion, "v1")
+	}
+}
+
+// defaultVolume completes one volume: without a source it is an emptyDir.
+func defaultVolume(v *v1.VolumeSource) {
+	if *v == (v1.VolumeSource{}) {
+		v.EmptyDir = &v1.EmptyDirVolumeSource{}
+	}
+	if v.HostPath != nil {
+		orPointer(&v.HostPath.Type, v1.HostPathUnset)
+	}
+	if v.Secret != nil {
+		orPointer(&v.Secret.DefaultMode, v1.SecretVolumeSourceDefaultMode)
+	}
+	if v.ConfigMap != nil {
+		orPointer(&v.ConfigMap.DefaultMode, v1.ConfigMapVolumeSourceDefaultMode)
+	}
+	if v.DownwardAPI != nil {
+		orPointer(&v.DownwardAPI.DefaultMode, v1.DownwardAPIVolumeSourceDefaultMode)
+		defaultFiles(v.DownwardAPI.Items)
+	}
+	if v.Projected != nil {
+		orPointer(&v.Projected.DefaultMode, v1.ProjectedVolumeSourceDefaultMode)
+		for _, s := range v.Projected.Sources {
+			defaultProjection(s)
+		}
+	}
+	if v.Image != nil {
+		orDefault(&v.Image.PullPolicy, pullPolicy(v.Image.Reference))
+	}
+}
+
+func defaultProjection(p v1.VolumeProjection) {
+	if p.ServiceAccountToken != nil {
+		orPointer(&p.ServiceAccountToken.ExpirationSeconds, 60*60)
+	}
+	if p.DownwardAPI != nil {
+		defaultFiles(p.DownwardAPI.Items)
+	}
+}
+
+func defaultFiles(files []v1.DownwardAPIVolumeFile) {
+	for _, f := range files {
+		defaultFieldRef(f.FieldRef)
 	}
 }

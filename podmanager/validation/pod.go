@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/internal/poduid"
 )
 
@@ -27,7 +28,15 @@ func Validate(pod *v1.Pod) field.ErrorList { return ValidatePartial(pod, nil) }
 // ("spec.containers[0].image"); "" is the whole pod. Errors at such a field, inside it or
 // around it, and those that depend on its value, are left out.
 func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
+	if pod == nil {
+		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
+	}
 	f := findings{unread: unread}
+	if err := podspec.CheckQuantities(pod); err != nil { // Nothing may compare it.
+		at, _, _ := strings.Cut(err.Error(), ": ")
+		f.whole(field.ErrorTypeInvalid, field.NewPath(at), "%s", podspec.ErrQuantity)
+		return f.errs
+	}
 	f.metadata(pod, field.NewPath("metadata"))
 	f.spec(&pod.Spec, field.NewPath("spec"))
 	return f.errs

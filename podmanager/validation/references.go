@@ -23,6 +23,9 @@ type Available struct {
 // The pod is not changed. References may be called from anywhere, with or without
 // [Default] and [Validate] before it. At most 1,000 errors are returned.
 func References(pod *v1.Pod, have Available) field.ErrorList {
+	if pod == nil {
+		return nil
+	}
 	f := &refs{have: have}
 	at, spec := field.NewPath("spec"), &pod.Spec
 	f.object(spec.ServiceAccountName != "", at.Child("serviceAccountName"), "a service account")

@@ -58,10 +58,7 @@ func orDefault(d, byDefault time.Duration) time.Duration {
 	return d
 }
 
-// addSaturated is a+b, kept within what a Duration can hold.
+// addSaturated is a+b, at most what a Duration can hold.
 func addSaturated(a, b time.Duration) time.Duration {
-	if b > 0 && a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
+	return a + min(b, math.MaxInt64-max(a, 0))
 }

@@ -37,15 +37,12 @@ type Retry struct {
 // has doubled as often, up to Backoff. An error that seems transient and stays is tried
 // less and less often.
 func (r Retry) Rising(before int) Retry {
-	if before <= 0 {
-		return r
-	}
 	d := orDefault(r.Transient, DefaultTransient)
 	limit := max(d, orDefault(r.Backoff, DefaultBackoff))
-	for ; before > 0 && d < limit; before-- {
-		d = addSaturated(d, d)
+	for range min(before, 63) { // More doublings than a Duration has bits change nothing.
+		d = min(addSaturated(d, d), limit)
 	}
-	r.Transient = min(d, limit)
+	r.Transient = d
 	return r
 }
 

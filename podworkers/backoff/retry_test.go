@@ -92,8 +92,10 @@ func TestRetry_NonsenseFromChanceIsKeptWithinBounds(t *testing.T) {
 	for _, random := range []float64{5, math.Inf(1)} {
 		assert.Equal(t, 15*time.Second, p.Delay(backoff.Failed, start, start, random))
 	}
-	long := backoff.Retry{Resync: math.MaxInt64, JitterFactor: 10}
-	assert.Equal(t, time.Duration(math.MaxInt64), long.Delay(backoff.Resync, start, start, 1))
+	for _, factor := range []float64{1, 10} { // What 1 adds is just more than a Duration holds.
+		long := backoff.Retry{Resync: math.MaxInt64, JitterFactor: factor}
+		assert.Equal(t, time.Duration(math.MaxInt64), long.Delay(backoff.Resync, start, start, 1))
+	}
 }
 
 func TestClass_NamesAreDistinct(t *testing.T) {
@@ -119,5 +121,12 @@ func TestRetry_Rising(t *testing.T) {
 	assert.Equal(t, []time.Duration{3, 6, 7, 7, 7, 7}, delays(backoff.Retry{Transient: 3 * time.Second, Backoff: 7 * time.Second}, backoff.Transient))
 	long := backoff.Retry{Transient: 20 * time.Second}
 	assert.Equal(t, []time.Duration{20, 20, 20, 20, 20, 20}, delays(long, backoff.Transient), "longer than the backoff")
-	assert.Equal(t, backoff.Retry{}, backoff.Retry{}.Rising(-1))
+	for _, before := range []int{math.MinInt, -1, 0} {
+		assert.Equal(t, time.Second, backoff.Retry{}.Rising(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "no error before")
+	}
+	patient := backoff.Retry{Transient: 1, Backoff: math.MaxInt64}
+	for _, before := range []int{63, 64, math.MaxInt} {
+		assert.Equal(t, time.Duration(math.MaxInt64), patient.Rising(before).Delay(backoff.Transient, time.Time{}, time.Time{}, 0), "as long as a Duration can be")
+	}
+	assert.Equal(t, time.Duration(1)<<62, patient.Rising(62).Delay(backoff.Transient, time.Time{}, time.Time{}, 0))
 }

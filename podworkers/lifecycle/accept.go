@@ -33,7 +33,7 @@ func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
 	r := t.find(u.UID)
 	if r != nil && r.follows(u) {
 		t.succeed(r, u, out)
-		return Accepted{Verdict: Queued, Ref: r.ref(), Generation: t.generation}, nil
+		return Accepted{Disposition: Queued, Ref: r.ref(), Generation: t.generation}, nil
 	}
 	var c change
 	switch {
@@ -44,8 +44,8 @@ func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
 	default:
 		c = t.apply(r, u, out)
 	}
-	a := Accepted{Verdict: c.verdict, Ref: r.ref()}
-	if c.verdict == Current {
+	a := Accepted{Disposition: c.disposition, Ref: r.ref()}
+	if c.disposition == Current {
 		a.Generation = t.generation
 	}
 	if ticket {
@@ -57,9 +57,9 @@ func (t *Table) accept(u *Update, ticket bool, out *Effects) (Accepted, error) {
 
 // change is what an update has done to its record.
 type change struct {
-	verdict    Verdict
-	cut        bool // work that is running must not go on as it is
-	podDesired bool // it wanted the end of a pod and was not heard
+	disposition Disposition
+	cut         bool // work that is running must not go on as it is
+	podDesired  bool // it wanted the end of a pod and was not heard
 }
 
 func (t *Table) check(u *Update) error {
@@ -117,15 +117,15 @@ func (t *Table) apply(r *record, u *Update, out *Effects) change {
 		t.discard(r, out)
 	}
 	r.latch(u)
-	if r.stage == finished {
+	if r.stage == StageFinished {
 		return change{}
 	}
-	wanted := r.stage == syncing
+	wanted := r.stage == StageSyncing
 	if u.ends() {
 		t.move(r, asked, out)
 	}
 	t.note(r, u, wanted && u.ends())
-	c := change{verdict: Current}
+	c := change{disposition: Current}
 	if r.stage.ending() {
 		c.cut = r.shorten(u.Facts.DeletionGrace, u.override()) || wanted
 		if u.Kill.PodStatusFunc {
@@ -167,23 +167,21 @@ func (t *Table) learn(r *record, f *Facts) {
 	if r.fallback == 0 {
 		r.fallback = max(f.SpecGrace.effective(), minGrace)
 	}
-	if r.source == 0 || t.sources[r.source-1] != f.Source {
-		r.source = t.source(f.Source)
-	}
+	r.source = t.source(f.Source)
 }
 
 // orphan handles the kill of a running pod that is not, or no longer, known
 // from the runtime alone: between observation and kill the pod may have become
 // wanted, and then the kill is wrong.
 func (t *Table) orphan(r *record, u *Update, out *Effects) change {
-	if r.stage >= terminated {
+	if r.stage >= StageTerminated {
 		return change{}
 	}
 	if u.AsOf < r.generation {
-		return change{podDesired: r.stage == syncing}
+		return change{podDesired: r.stage == StageSyncing}
 	}
 	r.latches |= observed | deleted
-	if r.stage != syncing {
+	if r.stage != StageSyncing {
 		return change{}
 	}
 	t.move(r, asked, out)
@@ -198,7 +196,7 @@ func (t *Table) ticket(r *record, c change, out *Effects) Ticket {
 	switch {
 	case c.podDesired:
 		resolveTicket(out, r, t.tickets, PodDesired)
-	case r.stage >= terminated:
+	case r.stage >= StageTerminated:
 		resolveTicket(out, r, t.tickets, AlreadyStopped)
 	default:
 		t.hold(r, t.tickets)

@@ -41,11 +41,11 @@ func (t *Table) fault(r *record, awaitsName bool) string {
 	switch {
 	case r.slot == 0 || r.incarnation == 0 || r.generation > t.generation:
 		return "numbers"
-	case r.stage == finished && (r.activity != idle || r.pending || r.queued):
+	case r.stage == StageFinished && (r.activity != idle || r.pending || r.queued):
 		return "I3: work is left after the end"
-	case r.waitsForRuntime && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
+	case r.waitsForRuntime && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == StageFinished):
 		return "it waits for the runtime and does not wait"
-	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == finished):
+	case r.failed && (r.activity.isRunning() || r.activity == idle && !r.queued || r.stage == StageFinished):
 		return "it waits after a failure and does not wait"
 	case r.shown && !r.activity.isRunning():
 		return "what the runtime has shown was not compared"
@@ -55,11 +55,11 @@ func (t *Table) fault(r *record, awaitsName bool) string {
 		return "it runs but was not started"
 	case r.activity == ready && !t.mayRun(r):
 		return "I11: it was woken out of turn"
-	case r.activity == idle && r.stage != finished && t.mayRun(r) && !r.queued:
+	case r.activity == idle && r.stage != StageFinished && t.mayRun(r) && !r.queued:
 		return "I17: it will not be synced again"
 	case r.activity == idle && r.pending && t.mayRun(r):
 		return "I8: its update waits for nothing"
-	case r.stage == syncing && has(deleted|evicted):
+	case r.stage == StageSyncing && has(deleted|evicted):
 		return "I9: it is desired and not desired"
 	case r.stage.ending() && r.grace == 0:
 		return "I6: no grace"
@@ -67,11 +67,11 @@ func (t *Table) fault(r *record, awaitsName bool) string {
 		return "I44: a kill is not answered"
 	case r.runtimeOnly() && !(r.stage.ending() && has(observed) && has(deleted)):
 		return "I14: the runtime alone does not keep it"
-	case r.successor() != nil && (r.stage == syncing || r.stage == finished):
+	case r.successor() != nil && (r.stage == StageSyncing || r.stage == StageFinished):
 		return "I13: its successor waits for nothing"
-	case r.neverStarted() && r.stage != finished:
+	case r.neverStarted() && r.stage != StageFinished:
 		return "B-065: it can never start"
-	case awaitsName && (!has(static) || r.stage >= terminated), r.fullName != "" && r.stage < terminated && !awaitsName:
+	case awaitsName && (!has(static) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !awaitsName:
 		return "I11: its place in the name queue"
 	}
 	return ""
@@ -79,14 +79,14 @@ func (t *Table) fault(r *record, awaitsName bool) string {
 
 // allows is true if work of kind k may still run in stage s: it was right when
 // it was taken, and what was asked since has cancelled it.
-func (s stage) allows(k Kind) bool {
+func (s Stage) allows(k Kind) bool {
 	switch k {
 	case SyncPod:
-		return s == syncing || s == requested
+		return s == StageSyncing || s == StageRequested
 	case SyncTerminatedPod:
-		return s == terminated
+		return s == StageTerminated
 	default:
-		return s == terminating
+		return s == StageTerminating
 	}
 }
 
@@ -98,7 +98,7 @@ func (t *Table) checkNameQueue(name string, l nameQueue, seen map[uint32]bool) e
 		if seen[slot] || r.prev != before || r.fullName != name || !r.used() {
 			return fmt.Errorf("lifecycle: the name queue for %s is broken at %s", name, r.uid)
 		}
-		if before != 0 && r.stage == syncing && r.latches.has(started) {
+		if before != 0 && r.stage == StageSyncing && r.latches.has(started) {
 			return fmt.Errorf("lifecycle: I11: %s has started out of turn", r.uid)
 		}
 		seen[slot], before = true, slot

@@ -41,7 +41,7 @@
 // # Contract of the caller
 //
 // One call at a time. Every method appends effects to a buffer. The caller acts on the
-// Verdict first: it replaces the present content by content that is Current, keeps content
+// Disposition first: it replaces the present content by content that is Current, keeps content
 // that is Queued until OpPromote (perhaps in the same buffer) or OpDiscard, and drops
 // content that is Ignored. Then it performs the effects in order. The table knows content
 // only by its generation, and Work.Generation is always that of the present content.

@@ -85,7 +85,7 @@ func (t *Table) advance(r *record, k Kind, result Result, out *Effects) (over bo
 // what its content says, so none is passed on; but it counts as the grace in
 // force, so that a kill can shorten it and can not lengthen it.
 func (t *Table) complete(r *record, out *Effects) {
-	if r.stage == syncing {
+	if r.stage == StageSyncing {
 		r.grace, r.implicit = r.fallback, true
 	}
 	t.move(r, ended, out)

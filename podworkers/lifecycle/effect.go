@@ -20,7 +20,7 @@ const (
 	OpRequeue
 	// OpUnqueue: drop the pod's entry in the queue.
 	OpUnqueue
-	// OpResolve: Ticket is resolved with Outcome. Given once per ticket.
+	// OpResolve: Ticket is resolved with Resolution. Given once per ticket.
 	OpResolve
 	// OpPhase: this incarnation has entered Phase. Nothing needs to be done; a
 	// finished pod's content is not asked for again.
@@ -49,12 +49,12 @@ func (o Op) String() string { return name(opNames[:], int(o)) }
 // Ticket stands for one Kill. Numbers are never used twice.
 type Ticket uint64
 
-// Outcome is how a kill ended.
-type Outcome uint8
+// Resolution is how a kill ended.
+type Resolution uint8
 
 const (
 	// Stopped: SyncTerminatingPod, or SyncTerminatingRuntimePod, returned nil.
-	Stopped Outcome = iota + 1
+	Stopped Resolution = iota + 1
 	// AlreadyStopped: the pod was terminated or finished when the kill came.
 	AlreadyStopped
 	// NeverStarted: the pod ended before its first sync, and the runtime has
@@ -67,22 +67,22 @@ const (
 	Abandoned
 )
 
-var outcomeNames = [...]string{
+var resolutionNames = [...]string{
 	Stopped: "stopped", AlreadyStopped: "already-stopped", NeverStarted: "never-started", PodDesired: "pod-desired", Abandoned: "abandoned",
 }
 
-// String returns the outcome's name.
-func (o Outcome) String() string { return name(outcomeNames[:], int(o)) }
+// String returns the name of the resolution.
+func (r Resolution) String() string { return name(resolutionNames[:], int(r)) }
 
 // Down is true if none of the pod's containers runs, as far as the table can know.
-func (o Outcome) Down() bool { return o == Stopped || o == AlreadyStopped || o == NeverStarted }
+func (r Resolution) Down() bool { return r == Stopped || r == AlreadyStopped || r == NeverStarted }
 
 // Effect is something the caller must do.
 type Effect struct {
 	Op          Op
 	Class       backoff.Class // OpRequeue
 	Phase       Phase         // OpPhase
-	Outcome     Outcome       // OpResolve
+	Resolution  Resolution    // OpResolve
 	Ref         Ref
 	UID         types.UID
 	Incarnation uint64

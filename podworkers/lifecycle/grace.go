@@ -33,8 +33,11 @@ func (g Grace) effective() int64 {
 
 // limit takes a grace over if it is the first or a shorter one.
 func (r *record) limit(seconds int64) {
-	if seconds != 0 && (r.grace == 0 || seconds < r.grace) {
+	switch {
+	case r.grace == 0:
 		r.grace = seconds
+	case seconds != 0:
+		r.grace = min(r.grace, seconds)
 	}
 }
 

@@ -228,7 +228,7 @@ func (w *harness) accept(c command) (string, error) {
 }
 
 func acceptedString(a lifecycle.Accepted) string {
-	answer := a.Verdict.String()
+	answer := a.Disposition.String()
 	if a.Generation != 0 {
 		answer += fmt.Sprintf(" content=%d", a.Generation)
 	}
@@ -386,7 +386,7 @@ func effectString(e lifecycle.Effect) string {
 	case lifecycle.OpPhase:
 		s += " " + e.Phase.String()
 	case lifecycle.OpResolve:
-		s += fmt.Sprintf(" ticket=%d %s", e.Ticket, e.Outcome)
+		s += fmt.Sprintf(" ticket=%d %s", e.Ticket, e.Resolution)
 	}
 	return s
 }
@@ -408,21 +408,21 @@ var predicates = []struct {
 
 func viewString(v lifecycle.View) string {
 	s := "unknown"
-	if v.Known() {
-		s = fmt.Sprintf("#%d %s", v.Incarnation(), v.Phase())
+	if v.Known {
+		s = fmt.Sprintf("#%d %s", v.Incarnation, v.Phase())
 		for _, f := range []struct {
 			on   bool
 			name string
 		}{
-			{!v.Started(), "unstarted"}, {v.Working(), "working"}, {v.Deleted(), "deleted"}, {v.Evicted(), "evicted"},
-			{!v.HasConfig(), "runtime-only"}, {v.RestartRequested(), "restart-requested"}, {v.RestartEvicted(), "restart-evicted"}, {v.AwaitsFullName(), "awaits-name"},
+			{!v.Started, "unstarted"}, {v.Working, "working"}, {v.Deleted, "deleted"}, {v.Evicted, "evicted"},
+			{!v.HasConfig, "runtime-only"}, {v.RestartRequested, "restart-requested"}, {v.RestartEvicted, "restart-evicted"}, {v.AwaitsFullName, "awaits-name"},
 		} {
 			if f.on {
 				s += " " + f.name
 			}
 		}
-		if v.Grace().Set {
-			s += " grace=" + v.Grace().String()
+		if v.Grace.Set {
+			s += " grace=" + v.Grace.String()
 		}
 	}
 	s += ":"

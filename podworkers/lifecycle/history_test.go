@@ -15,7 +15,7 @@ type history struct {
 	pods    map[types.UID]*trace
 	order   []types.UID            // of first mention
 	lines   map[string][]types.UID // I11: who is in the name queue for a full name
-	tickets []lifecycle.Outcome    // I44: by ticket-1, 0 while open
+	tickets []lifecycle.Resolution // I44: by ticket-1, 0 while open
 	newest  uint64                 // the last generation
 	down    bool
 
@@ -97,12 +97,12 @@ func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.A
 		}
 		h.newest = a.Generation
 	}
-	switch a.Verdict {
+	switch a.Disposition {
 	case lifecycle.Queued:
 		p.queue, p.next = a.Generation, u.Facts
 	case lifecycle.Current:
 		if !p.known {
-			number := t.View(u.UID).Incarnation()
+			number := t.View(u.UID).Incarnation
 			if number <= p.number {
 				return fmt.Errorf("I13: incarnation %d of %s after %d", number, u.UID, p.number)
 			}
@@ -318,12 +318,12 @@ func (h *history) resolved(p *trace, e lifecycle.Effect) error {
 	if e.Ticket == 0 || int(e.Ticket) > len(h.tickets) || h.tickets[e.Ticket-1] != 0 {
 		return fmt.Errorf("I44: resolved twice, or never given")
 	}
-	h.tickets[e.Ticket-1] = e.Outcome
+	h.tickets[e.Ticket-1] = e.Resolution
 	switch {
-	case e.Outcome == lifecycle.Stopped && !p.stopped,
-		e.Outcome == lifecycle.AlreadyStopped && p.phase < lifecycle.Terminated,
-		e.Outcome == lifecycle.NeverStarted && p.taken,
-		e.Outcome == lifecycle.Abandoned && !h.down:
+	case e.Resolution == lifecycle.Stopped && !p.stopped,
+		e.Resolution == lifecycle.AlreadyStopped && p.phase < lifecycle.Terminated,
+		e.Resolution == lifecycle.NeverStarted && p.taken,
+		e.Resolution == lifecycle.Abandoned && !h.down:
 		return fmt.Errorf("I44: it is not so")
 	}
 	return nil
@@ -353,8 +353,8 @@ func (h *history) entered(p *trace, e lifecycle.Effect) error {
 func (h *history) settled(t *lifecycle.Table) error {
 	for _, uid := range h.order {
 		p, v := h.pods[uid], t.View(uid)
-		if v.Known() != p.known || v.Working() != (p.work.UID != "") {
-			return fmt.Errorf("%s: known %v, working %v", uid, v.Known(), v.Working())
+		if v.Known != p.known || v.Working != (p.work.UID != "") {
+			return fmt.Errorf("%s: known %v, working %v", uid, v.Known, v.Working)
 		}
 		if err := h.cancelled(uid, v); err != nil {
 			return err
@@ -362,13 +362,13 @@ func (h *history) settled(t *lifecycle.Table) error {
 		if !p.known {
 			continue
 		}
-		if v.Phase() != p.phase || v.Incarnation() != p.number {
-			return fmt.Errorf("I3: %s#%d is %s, was said to be %s", uid, v.Incarnation(), v.Phase(), p.phase)
+		if v.Phase() != p.phase || v.Incarnation != p.number {
+			return fmt.Errorf("I3: %s#%d is %s, was said to be %s", uid, v.Incarnation, v.Phase(), p.phase)
 		}
-		if p.requested && !v.IsPodTerminationRequested() || p.deleted && !v.Deleted() || p.evicted && !v.Evicted() {
+		if p.requested && !v.IsPodTerminationRequested() || p.deleted && !v.Deleted || p.evicted && !v.Evicted {
 			return fmt.Errorf("I9: %s has lost a fact", uid)
 		}
-		p.requested, p.deleted, p.evicted = v.IsPodTerminationRequested(), v.Deleted(), v.Evicted()
+		p.requested, p.deleted, p.evicted = v.IsPodTerminationRequested(), v.Deleted, v.Evicted
 	}
 	for name, line := range h.lines {
 		if len(line) == 0 {
@@ -385,9 +385,9 @@ func (h *history) settled(t *lifecycle.Table) error {
 func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
 	was, ok := h.views[uid]
 	want := 0
-	if ok && was.Working() && was.Incarnation() == after.Incarnation() {
+	if ok && was.Working && was.Incarnation == after.Incarnation {
 		asked := !was.IsPodTerminationRequested() && after.IsPodTerminationRequested()
-		shorter := was.Grace().Set && after.Grace().Seconds < was.Grace().Seconds
+		shorter := was.Grace.Set && after.Grace.Seconds < was.Grace.Seconds
 		if asked || shorter {
 			want = 1
 		}

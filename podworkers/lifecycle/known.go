@@ -50,7 +50,7 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 			continue
 		}
 		states = append(states, PodState{
-			UID: r.uid, Phase: r.stage.phase(), Orphan: orphan,
+			UID: r.uid, Phase: r.stage.Phase(), Orphan: orphan,
 			HasConfig: r.latches.has(config), Static: r.latches.has(static),
 		})
 	}
@@ -84,12 +84,12 @@ func (t *Table) isExcluded(r *record, generation uint64) bool {
 // A pod that has ended, or has never begun, needs no work.
 func (t *Table) orphaned(r *record, out *Effects) bool {
 	t.discard(r, out)
-	if r.stage == finished || !r.latches.has(started|observed) {
+	if r.stage == StageFinished || !r.latches.has(started|observed) {
 		t.forget(r, NeverStarted, out)
 		return false
 	}
 	r.latches |= deleted
-	if r.stage != syncing {
+	if r.stage != StageSyncing {
 		return true // it has its own retries
 	}
 	t.move(r, asked, out)

@@ -99,10 +99,10 @@ func TestTable_2_23(t *testing.T) {
 			assert.Equal(t, r.cancel, cancelled, "cancel")
 			v := w.t.View("a")
 			to := "unknown"
-			if v.Known() {
+			if v.Known {
 				to = v.Phase().String()
 			}
-			if v.RestartRequested() {
+			if v.RestartRequested {
 				to += " restart"
 			}
 			assert.Equal(t, r.to, to)

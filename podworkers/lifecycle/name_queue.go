@@ -50,5 +50,5 @@ func (t *Table) leave(r *record, out *Effects) {
 // mayRun is false for a static pod that has to wait for its full name. Only a
 // start waits: what has to end is worked on at once.
 func (t *Table) mayRun(r *record) bool {
-	return r.stage != syncing || !r.latches.has(static) || t.nameQueues[r.fullName].head == r.slot
+	return r.stage != StageSyncing || !r.latches.has(static) || t.nameQueues[r.fullName].head == r.slot
 }

@@ -19,30 +19,37 @@ var phaseNames = [...]string{Syncing: "sync", Terminating: "terminating", Termin
 // String returns the kubelet's name of the phase; Finished is "finished".
 func (p Phase) String() string { return name(phaseNames[:], int(p)) }
 
-// stage is Phase with the one step inside Terminating that callers can tell
-// apart: whether the work of stopping has begun.
-type stage uint8
+// Stage is a Phase with one more step: whether the work of stopping has begun. It only
+// moves forward.
+type Stage uint8
 
 const (
-	syncing     stage = iota
-	requested         // the end is asked for, a SyncPod may still be running
-	terminating       // no SyncPod runs, and none ever will
-	terminated
-	finished
+	// StageSyncing is the phase Syncing.
+	StageSyncing Stage = iota
+	// StageRequested: the pod must end, and a SyncPod of it may still be running.
+	StageRequested
+	// StageTerminating: no SyncPod of the pod runs, and none ever will.
+	StageTerminating
+	// StageTerminated is the phase Terminated.
+	StageTerminated
+	// StageFinished is the phase Finished.
+	StageFinished
 	stages
 )
 
 var stageNames = [stages]string{"syncing", "requested", "terminating", "terminated", "finished"}
 
-func (s stage) String() string { return name(stageNames[:], int(s)) }
+// String returns the stage's name in lower case.
+func (s Stage) String() string { return name(stageNames[:], int(s)) }
 
-// phases maps a stage to what callers see of it.
+// phases maps a stage to its phase.
 var phases = [stages]Phase{Syncing, Terminating, Terminating, Terminated, Finished}
 
-func (s stage) phase() Phase { return phases[s] }
+// Phase is the phase that the stage belongs to; Finished for a value that is no stage.
+func (s Stage) Phase() Phase { return phases[min(s, StageFinished)] }
 
 // ending is true while containers are to be stopped.
-func (s stage) ending() bool { return s == requested || s == terminating }
+func (s Stage) ending() bool { return s == StageRequested || s == StageTerminating }
 
 // event is what moves a stage.
 type event uint8
@@ -60,15 +67,15 @@ const (
 
 // moves is the machine: one row per event, one column per stage. No entry is
 // smaller than its column, so no sequence of events goes back.
-var moves = [events][stages]stage{
+var moves = [events][stages]Stage{
 	//         from: syncing, requested, terminating, terminated, finished
-	asked:    {requested, requested, terminating, terminated, finished},
-	begun:    {syncing, terminating, terminating, terminated, finished},
-	ended:    {terminating, terminating, terminating, terminated, finished},
-	stopped:  {terminated, terminated, terminated, terminated, finished},
-	lifeless: {terminated, terminated, terminated, terminated, finished},
-	cleaned:  {finished, finished, finished, finished, finished},
-	skipped:  {finished, finished, finished, finished, finished},
+	asked:    {StageRequested, StageRequested, StageTerminating, StageTerminated, StageFinished},
+	begun:    {StageSyncing, StageTerminating, StageTerminating, StageTerminated, StageFinished},
+	ended:    {StageTerminating, StageTerminating, StageTerminating, StageTerminated, StageFinished},
+	stopped:  {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
+	lifeless: {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
+	cleaned:  {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
+	skipped:  {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
 }
 
 // activity is what the caller is doing for a pod right now. That two pieces of
@@ -84,7 +91,7 @@ const (
 )
 
 func runs(k Kind) activity         { return running + activity(k) }
-func (a activity) isRunning() bool { return a > running }
+func (a activity) isRunning() bool { return a > ready }
 func (a activity) kind() Kind      { return Kind(a - running) }
 
 // sticky flags are facts that, once true of an incarnation, stay true.

@@ -25,7 +25,7 @@ type record struct {
 	next, prev      uint32 // neighbours in the queue of the full name, or the free list
 	seen            uint32 // the last epoch in which the pod was desired
 	source          uint32 // index+1; 0: only the runtime knows it
-	stage           stage
+	stage           Stage
 	activity        activity
 	latches         latches
 	reason          SyncPodType // of the pending update
@@ -47,7 +47,7 @@ func (r *record) runtimeOnly() bool { return !r.latches.has(config) }
 // neverStarted is true for a static pod that has to end before it ever started: no
 // container of it exists, so no method of the syncer needs to be called.
 func (r *record) neverStarted() bool {
-	return r.stage != syncing && r.latches.has(static) && !r.latches.has(started|observed)
+	return r.stage != StageSyncing && r.latches.has(static) && !r.latches.has(started|observed)
 }
 
 // coldFields are the fields that few records need: they exist while somebody waits for the end of

@@ -38,7 +38,7 @@ func TestSticky_I9_AnyOrder(t *testing.T) {
 					}
 				}
 				v := w.t.View("a")
-				got := fmt.Sprint(v.IsPodTerminationRequested(), v.Deleted(), v.Evicted())
+				got := fmt.Sprint(v.IsPodTerminationRequested(), v.Deleted, v.Evicted)
 				if first == nil {
 					want, first = got, append([]string{}, order...)
 				}

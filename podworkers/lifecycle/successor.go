@@ -23,7 +23,7 @@ func (r *record) successor() *successor {
 // waits, and the first word from a source about a pod that only the runtime
 // knew. What asks for an end is never about a successor alone: it ends them both.
 func (r *record) follows(u *Update) bool {
-	if r.stage == syncing || u.ends() {
+	if r.stage == StageSyncing || u.ends() {
 		return false
 	}
 	return u.Type == SyncPodCreate || r.successor() != nil || r.runtimeOnly()
@@ -38,7 +38,7 @@ func (t *Table) succeed(r *record, u *Update, out *Effects) {
 	}
 	next.generation, next.source, next.facts = t.generation, t.source(u.Facts.Source), u.Facts
 	t.coldFields(r).next = next
-	if r.stage == finished {
+	if r.stage == StageFinished {
 		t.promote(r, out)
 	}
 }

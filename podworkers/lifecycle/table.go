@@ -97,7 +97,7 @@ func (t *Table) add(uid types.UID) *record {
 }
 
 // forget drops a record and whatever hangs on it.
-func (t *Table) forget(r *record, o Outcome, out *Effects) {
+func (t *Table) forget(r *record, o Resolution, out *Effects) {
 	t.resolve(r, o, out)
 	t.leave(r, out)
 	t.unqueue(r, out)
@@ -145,12 +145,12 @@ func (t *Table) unqueue(r *record, out *Effects) {
 // move applies an event to a record's stage, says so if callers can see it,
 // and reports whether the phase changed.
 func (t *Table) move(r *record, e event, out *Effects) bool {
-	before := r.stage.phase()
+	before := r.stage.Phase()
 	r.stage = moves[e][r.stage]
-	if r.stage.phase() == before {
+	if r.stage.Phase() == before {
 		return false
 	}
-	emit(out, OpPhase, r).Phase = r.stage.phase()
+	emit(out, OpPhase, r).Phase = r.stage.Phase()
 	return true
 }
 

@@ -8,7 +8,7 @@ func (t *Table) hold(r *record, k Ticket) {
 
 // resolve settles all open tickets of a pod. Every way out of Terminating
 // comes through here, which is why none is left behind or settled twice.
-func (t *Table) resolve(r *record, o Outcome, out *Effects) {
+func (t *Table) resolve(r *record, o Resolution, out *Effects) {
 	if r.coldFields == nil {
 		return
 	}
@@ -19,7 +19,7 @@ func (t *Table) resolve(r *record, o Outcome, out *Effects) {
 }
 
 // resolveTicket says how one kill ended.
-func resolveTicket(out *Effects, r *record, k Ticket, o Outcome) {
+func resolveTicket(out *Effects, r *record, k Ticket, o Resolution) {
 	e := emit(out, OpResolve, r)
-	e.Ticket, e.Outcome = k, o
+	e.Ticket, e.Resolution = k, o
 }

@@ -122,12 +122,12 @@ var runtimeStateNames = [...]string{RuntimeUnknown: "unknown", RuntimeStopped: "
 // String returns the name of the state.
 func (s RuntimeState) String() string { return name(runtimeStateNames[:], int(s)) }
 
-// Verdict is what became of an update's content.
-type Verdict uint8
+// Disposition is what became of an update's content.
+type Disposition uint8
 
 const (
 	// Ignored: the content is not kept. Facts and the ticket may have counted.
-	Ignored Verdict = iota
+	Ignored Disposition = iota
 	// Current: it is now the newest content of the pod's incarnation.
 	Current
 	// Queued: it is the content of the incarnation that follows the present
@@ -135,14 +135,14 @@ const (
 	Queued
 )
 
-var verdictNames = [...]string{Ignored: "ignored", Current: "current", Queued: "queued"}
+var dispositionNames = [...]string{Ignored: "ignored", Current: "current", Queued: "queued"}
 
-// String returns the verdict's name.
-func (v Verdict) String() string { return name(verdictNames[:], int(v)) }
+// String returns the disposition's name.
+func (d Disposition) String() string { return name(dispositionNames[:], int(d)) }
 
-// Accepted is the answer to an update. Act on the verdict before the effects.
+// Accepted is the answer to an update. Act on the disposition before the effects.
 type Accepted struct {
-	Verdict Verdict
+	Disposition Disposition
 	// Ref is the pod's record, the zero Ref if there is none.
 	Ref Ref
 	// Generation of the content, 0 if it was ignored.

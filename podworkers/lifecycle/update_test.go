@@ -56,8 +56,8 @@ func TestUpdate_B012_RuntimeFacts(t *testing.T) {
 	require.NoError(t, err)
 	v := table.View("a")
 	assert.Equal(t, lifecycle.Terminating, v.Phase())
-	assert.False(t, v.Static())
-	assert.Equal(t, lifecycle.Seconds(9), v.Grace())
+	assert.False(t, v.Static)
+	assert.Equal(t, lifecycle.Seconds(9), v.Grace)
 	assert.Empty(t, table.Sources())
 }
 
@@ -73,6 +73,7 @@ func TestSyncPodType_String(t *testing.T) {
 // TestNames: no two values of an enum print alike.
 func TestNames(t *testing.T) {
 	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
+	distinct(t, lifecycle.StageSyncing, lifecycle.StageFinished+1)
 	distinct(t, lifecycle.Ignored, lifecycle.Queued+1)
 	distinct(t, lifecycle.OpWake, lifecycle.OpCompare+1)
 	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
@@ -151,4 +152,15 @@ func TestAllocs(t *testing.T) {
 	}
 	round()
 	assert.Zero(t, testing.AllocsPerRun(10, round))
+}
+
+// TestOutcome_Down: the containers are known to be stopped, or there were none; a kill
+// that was refused or given up says nothing of them.
+func TestOutcome_Down(t *testing.T) {
+	for o, want := range map[lifecycle.Resolution]bool{
+		lifecycle.Stopped: true, lifecycle.AlreadyStopped: true, lifecycle.NeverStarted: true,
+		lifecycle.PodDesired: false, lifecycle.Abandoned: false, 0: false,
+	} {
+		assert.Equal(t, want, o.Down(), o.String())
+	}
 }

@@ -115,9 +115,9 @@ func (r *record) work() Work {
 
 func (r *record) kind() Kind {
 	switch {
-	case r.stage == syncing:
+	case r.stage == StageSyncing:
 		return SyncPod
-	case r.stage == terminated:
+	case r.stage == StageTerminated:
 		return SyncTerminatedPod
 	case r.runtimeOnly():
 		return SyncTerminatingRuntimePod

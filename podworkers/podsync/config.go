@@ -49,6 +49,8 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to, and the
 	// Secrets to pull images with. Nil: there are none.
 	Objects Objects
+	// Services finds the services that variables tell of. Nil: there are none.
+	Services Services
 	// TerminalStatuses keep how pods have ended. Nil: it is forgotten with the process.
 	TerminalStatuses TerminalStatuses
 	// ContainerStates keep what probes have said of containers, and which of them this
@@ -73,6 +75,11 @@ type Config struct {
 	// Handlers are the runtime handlers by the name of their RuntimeClass. A pod
 	// of another class is unsupported.
 	Handlers map[string]string
+
+	// RuntimeClass finds the handler of a class that Handlers does not have. It is called at
+	// each admission and before a sandbox is created, by any goroutine, and must not block.
+	// Nil: there are no others.
+	RuntimeClass func(class string) (handler string, known bool)
 
 	// Changed is called for every pod that the call has changed, once at its end, so
 	// that it is synced soon. Nil: no call.

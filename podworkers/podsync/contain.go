@@ -42,6 +42,9 @@ func (c *Config) contain(g *contain.Guard) {
 	if c.Objects != nil {
 		c.Objects = guardedObjects{c.Objects, g}
 	}
+	if c.Services != nil {
+		c.Services = guardedServices{c.Services, g}
+	}
 	if c.TerminalStatuses != nil {
 		c.TerminalStatuses = guardedStatuses{c.TerminalStatuses, g}
 	}
@@ -113,6 +116,16 @@ func (o guardedObjects) Secret(ctx context.Context, namespace, name string) (fou
 	return o.inner.Secret(ctx, namespace, name)
 }
 
+type guardedServices struct {
+	inner Services
+	guard *contain.Guard
+}
+
+func (s guardedServices) Services(ctx context.Context, pod *v1.Pod) (found []*v1.Service, err error) {
+	defer s.guard.Recover("Services.Services", &err)
+	return s.inner.Services(ctx, pod)
+}
+
 type guardedStatuses struct {
 	inner TerminalStatuses
 	guard *contain.Guard
@@ -161,6 +174,16 @@ func (l guardedLogs) SetUp(pod runtime.PodRef) (err error) {
 func (l guardedLogs) NextAttempt(pod runtime.PodRef, container string) (next uint32, err error) {
 	defer l.guard.Recover("Logs.NextAttempt", &err)
 	return l.inner.NextAttempt(pod, container)
+}
+
+// Link implements LogLinker for those that are one.
+func (l guardedLogs) Link(pod runtime.PodRef, container, id string, attempt uint32) (err error) {
+	linker, ok := l.inner.(LogLinker)
+	if !ok {
+		return nil
+	}
+	defer l.guard.Recover("Logs.Link", &err)
+	return linker.Link(pod, container, id, attempt)
 }
 
 type guardedStates struct {

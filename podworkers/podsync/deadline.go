@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -44,15 +45,22 @@ type kill struct {
 	told bool
 }
 
-// killing finds the kill of a container that is under way, or begins it.
-func (l *incarnation) killing(id string, by time.Time) *kill {
-	k := l.kills[id]
+// kills are those of the containers of a pod.
+type kills struct {
+	byID         map[string]*kill // by container ID: under way, or failed and to be repeated
+	notConfirmed map[string]bool  // by container ID: runs although it was said to be stopped
+	failed       backoff.State    // of those that have failed in a row
+}
+
+// of finds the kill of a container that is under way, or begins it.
+func (l *kills) of(id string, by time.Time) *kill {
+	k := l.byID[id]
 	if k == nil {
 		k = &kill{by: by}
-		if l.kills == nil {
-			l.kills = make(map[string]*kill)
+		if l.byID == nil {
+			l.byID = make(map[string]*kill)
 		}
-		l.kills[id] = k
+		l.byID[id] = k
 	}
 	if by.Before(k.by) {
 		k.by = by
@@ -60,10 +68,18 @@ func (l *incarnation) killing(id string, by time.Time) *kill {
 	return k
 }
 
+// markNotConfirmed notes a container that runs although it was said to be stopped.
+func (l *kills) markNotConfirmed(id string) {
+	if l.notConfirmed == nil {
+		l.notConfirmed = make(map[string]bool)
+	}
+	l.notConfirmed[id] = true
+}
+
 // forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
 func (v *syncPass) forgetKills(d *plan.Decision) {
-	if len(v.incarnation.kills) == 0 {
+	if len(v.incarnation.kills.byID) == 0 {
 		return
 	}
 	wanted := make(map[string]bool)
@@ -73,9 +89,9 @@ func (v *syncPass) forgetKills(d *plan.Decision) {
 		}
 		wanted[d.Steps[i].ID] = true
 	}
-	for id := range v.incarnation.kills {
+	for id := range v.incarnation.kills.byID {
 		if !wanted[id] {
-			delete(v.incarnation.kills, id)
+			delete(v.incarnation.kills.byID, id)
 		}
 	}
 }

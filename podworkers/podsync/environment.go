@@ -18,8 +18,12 @@ func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) 
 	if err != nil {
 		return environ.Environment{}, err
 	}
+	services, err := s.services(ctx, v)
+	if err != nil {
+		return environ.Environment{}, err
+	}
 	env, warnings, err := environ.Resolve(environ.Input{
-		Pod: v.pod, Container: c, Objects: objects,
+		Pod: v.pod, Container: c, Objects: objects, Services: services,
 		PodIPs: v.addresses(s.cfg.HostIPs), HostIPs: s.cfg.HostIPs, Allocatable: s.cfg.Allocatable,
 	})
 	if len(warnings) > 0 {
@@ -33,6 +37,18 @@ func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) 
 func (s *Syncer) objects(ctx context.Context, v *syncPass, needs []environ.Need) (found environ.Objects, err error) {
 	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		found, err = find.Objects(ctx, s.cfg.Objects, v.pod.Namespace, needs)
+		return err
+	})
+	return found, err
+}
+
+// services finds those that the variables of the pod may tell of.
+func (s *Syncer) services(ctx context.Context, v *syncPass) (found []*v1.Service, err error) {
+	if s.cfg.Services == nil {
+		return nil, nil
+	}
+	err = s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
+		found, err = s.cfg.Services.Services(ctx, v.pod)
 		return err
 	})
 	return found, err

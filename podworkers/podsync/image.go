@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
@@ -127,14 +128,16 @@ func (s *Syncer) pullFailed(ctx context.Context, v *syncPass, container, name st
 	}
 	s.warn(v, container, eventFailed, "Failed to pull image %q: %v", name, err)
 	now := s.executor.Now()
-	backoff := s.cfg.ImagePull.Failed(v.incarnation.pulls[name].backoff, now)
+	failed := s.cfg.ImagePull.Failed(v.incarnation.pulls[name].backoff, now)
 	v.incarnation.dropPulls(v.pod)
 	if v.incarnation.pulls == nil {
 		v.incarnation.pulls = make(map[string]pull)
 	}
-	v.incarnation.pulls[name] = pull{backoff: backoff, err: err}
-	again := now.Add(s.cfg.ImagePull.Remaining(backoff, now))
-	return podworkers.RetryAfter(because(pullReason(err), err), again)
+	v.incarnation.pulls[name] = pull{backoff: failed, err: err}
+	// A failed sync is repeated after ten seconds at the latest, as in the kubelet: a longer
+	// wait shows the reason of the failure first and then ImagePullBackOff.
+	wait := min(s.cfg.ImagePull.Remaining(failed, now), backoff.DefaultBackoff)
+	return podworkers.RetryAfter(because(pullReason(err), err), now.Add(wait))
 }
 
 // pullReason names a failed pull as precisely as the runtime does (IM-5). Of

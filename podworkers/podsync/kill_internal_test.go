@@ -38,9 +38,9 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 		return s.confirm(context.Background(), v, []target{{id: "a"}, {id: "b"}}, false)
 	}
 	assert.EqualError(t, see(runtime.StateRunning, runtime.StateRunning), "podsync: KillContainerError: still running: a, b")
-	assert.Equal(t, map[string]bool{"a": true, "b": true}, v.incarnation.stopNotConfirmed)
+	assert.Equal(t, map[string]bool{"a": true, "b": true}, v.incarnation.kills.notConfirmed)
 	assert.EqualError(t, see(runtime.StateExited, runtime.StateRunning), "podsync: KillContainerError: still running: b")
-	assert.Equal(t, map[string]bool{"b": true}, v.incarnation.stopNotConfirmed)
+	assert.Equal(t, map[string]bool{"b": true}, v.incarnation.kills.notConfirmed)
 	assert.NoError(t, see(runtime.StateExited, runtime.StateExited))
-	assert.Empty(t, v.incarnation.stopNotConfirmed)
+	assert.Empty(t, v.incarnation.kills.notConfirmed)
 }

@@ -18,14 +18,14 @@ var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute,
 func (s *Syncer) killed(ctx context.Context, v *syncPass, err error) error {
 	switch {
 	case err == nil:
-		v.incarnation.stops = backoff.State{}
+		v.incarnation.kills.failed = backoff.State{}
 		return nil
 	case cut(ctx, err):
 		return err
 	}
 	now := s.executor.Now()
-	v.incarnation.stops = killRetry.Failed(v.incarnation.stops, now)
-	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.incarnation.stops.Delay))}
+	v.incarnation.kills.failed = killRetry.Failed(v.incarnation.kills.failed, now)
+	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.incarnation.kills.failed.Delay))}
 }
 
 // errLater is what a time of a next try is about.

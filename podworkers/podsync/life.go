@@ -16,37 +16,42 @@ import (
 type incarnation struct {
 	worker     uint64 // its number as podworkers counts
 	number     uint64 // its number as stamped on sandboxes and containers
-	ended      bool   // SyncTerminatedPod has returned nil
+	former     uint64 // how many incarnations of its UID this process has seen before it
 	syncPasses uint64 // guarded by Syncer.mu: calls so far
+	stage      stage
+	decided    plan.Memory // what decisions remember
+	kills      kills
+	starts     starts
+	pulls      map[string]pull   // by image
+	messages   map[string]string // by container ID: its termination message
+	reported   reported
+	kept       kept
+}
 
-	later            bool                   // not the first incarnation of its UID in this process
-	fresh            bool                   // a previous incarnation's status may still be published
-	reasons          map[string]plan.Reason // by container: why its last start failed
-	pulls            map[string]pull        // by image
-	messages         map[string]string      // by container ID: its termination message
-	stopNotConfirmed map[string]bool        // by container ID: runs although it was said to be stopped
-	kills            map[string]*kill       // by container ID: under way, or failed and to be repeated
-	// postStartPending are containers, by ID, that were started and whose PostStart
-	// hook is not known to have been a success.
-	postStartPending map[string]bool
-	// refusals are, by container ID, those that the runtime would not start.
-	refusals map[string]refusal
-	// backedOff are, by container, the ends of the last back-offs that people were told
-	// of; replaced is the attempt of the last replacement of the sandbox that they were.
-	backedOff map[string]time.Time
-	replaced  uint32
-	made      map[string]plan.Made // by container: what the newest record was made with
-	stops     backoff.State        // of the kills that have failed in a row
-	// mismatches are fields, by container, of which people know that the runtime
-	// reports them wrongly.
-	mismatches map[string]bool
-	started    map[string]started // by container: its last start
-	looks      uint64             // how often the pod was looked at
-	probed     bool               // the prober has been told what was published before
-	memory     remembered
-	saved      saved // what Config.TerminalStatuses has of the UID
-	// decided is what decisions remember.
-	decided plan.Memory
+// stage is how far an incarnation is.
+type stage uint8
+
+const (
+	// statusIsOwn: what is published under the UID, if anything is, is of this incarnation.
+	statusIsOwn stage = iota
+	// statusIsFormer: what is published may still be the status of a previous one.
+	statusIsFormer
+	// ended: SyncTerminatedPod has returned nil.
+	ended
+)
+
+// reported is what people were told of, so that they are told once.
+type reported struct {
+	backOffs   map[string]time.Time // by container: the end of the last back-off
+	sandbox    uint32               // the attempt of the last replacement of the sandbox
+	mismatches map[string]bool      // by container and field: reported wrongly by the runtime
+}
+
+// kept is what Config.ContainerStates and Config.TerminalStatuses have of a UID, as far as
+// this incarnation knows.
+type kept struct {
+	containers remembered
+	ending     saved
 }
 
 // saved is what Config.TerminalStatuses has of a UID, as far as this incarnation knows. It only
@@ -59,12 +64,6 @@ const (
 	saveFailed                // the end of this one could not be saved
 	endSaved                  // the end of this one
 )
-
-// refusal is a start that the runtime refuses, since when, and whether for good.
-type refusal struct {
-	since time.Time
-	final bool
-}
 
 // pull is how the last pulls of an image went.
 type pull struct {
@@ -87,8 +86,8 @@ func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *in
 		l = &incarnation{worker: worker, number: 1}
 		l.takeUp(newest, pod, status)
 		s.mu.lives[uid] = l
-	case l.worker != worker || l.ended:
-		l = &incarnation{worker: worker, number: max(newest, l.number) + 1, later: true, fresh: true, syncPasses: l.syncPasses}
+	case l.worker != worker || l.stage == ended:
+		l = &incarnation{worker: worker, number: max(newest, l.number) + 1, former: l.former + 1, stage: statusIsFormer, syncPasses: l.syncPasses}
 		s.mu.lives[uid] = l
 	case newest > l.number:
 		// Nobody else gives numbers, so these records are from before a restart,
@@ -105,8 +104,8 @@ func (s *Syncer) live(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *in
 // and neither is what was published of it. An orphan has no hash to compare.
 func (l *incarnation) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	l.number = max(newest, l.number)
-	if l.later || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {
-		l.number, l.fresh = newest+1, true
+	if l.former > 0 || len(pod.Spec.Containers) > 0 && plan.IsAnothers(status, newest, pod) {
+		l.number, l.stage = newest+1, statusIsFormer
 	}
 }
 
@@ -115,10 +114,7 @@ func (l *incarnation) takeUp(newest uint64, pod *v1.Pod, status *runtime.PodStat
 func (s *Syncer) end(l *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.ended = true
-	l.reasons, l.backedOff, l.made, l.pulls, l.stopNotConfirmed, l.kills, l.postStartPending = nil, nil, nil, nil, nil, nil, nil
-	l.messages, l.refusals, l.mismatches, l.started = nil, nil, nil, nil
-	l.memory, l.decided = remembered{}, plan.Memory{}
+	*l = incarnation{worker: l.worker, number: l.number, former: l.former, syncPasses: l.syncPasses, stage: ended}
 }
 
 // Forget drops what is remembered of every pod for which keep answers false.
@@ -145,32 +141,4 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 			delete(s.mu.lives, uid)
 		}
 	}
-}
-
-// markStopNotConfirmed notes a container that runs although it was said to be stopped.
-func (l *incarnation) markStopNotConfirmed(id string) {
-	if l.stopNotConfirmed == nil {
-		l.stopNotConfirmed = make(map[string]bool)
-	}
-	l.stopNotConfirmed[id] = true
-}
-
-// refuse notes that the runtime would not start a container, for good or for now. Of
-// those that are noted no more than a few are ever there at once.
-func (l *incarnation) refuse(id string, now time.Time, final bool) {
-	if l.refusals == nil || len(l.refusals) > 100 {
-		l.refusals = make(map[string]refusal)
-	}
-	r, known := l.refusals[id]
-	if !known {
-		r.since = now
-	}
-	r.final = r.final || final
-	l.refusals[id] = r
-}
-
-// refused reports whether a start is not tried any more.
-func (l *incarnation) refused(id string, now time.Time) bool {
-	r, known := l.refusals[id]
-	return known && (r.final || now.Sub(r.since) >= maxStartRefusal)
 }

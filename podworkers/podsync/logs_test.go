@@ -2,6 +2,7 @@ package podsync_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,4 +64,30 @@ func TestStart_KC2_Logs(t *testing.T) {
 			assert.Equal(t, string(rune('0'+c.attempt)), seen.container.Annotations[podsync.AnnotationRestartCount])
 		})
 	}
+}
+
+// linkedLogs note the links that they are to make, and fail.
+type linkedLogs struct {
+	attemptLogs
+	links []string
+}
+
+func (l *linkedLogs) Link(pod runtime.PodRef, container, id string, attempt uint32) error {
+	l.links = append(l.links, fmt.Sprint(pod.Namespace, "/", pod.Name, "/", container, " ", id, " ", attempt))
+	return errors.New("no space")
+}
+
+// A link to the log is made when a container has started; the container runs without one, too.
+func TestStart_LinksLog(t *testing.T) {
+	logs := &linkedLogs{}
+	machine := memory.New(memory.Config{})
+	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs = logs })
+	pod := plainPod()
+	for range 2 {
+		seen, err := machine.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		_, err = syncer.SyncPod(t.Context(), 0, pod, nil, seen)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"ns/web/a " + machine.LookAt(pod.UID).Containers[0].ID + " 0"}, logs.links)
 }

@@ -25,10 +25,10 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	if v.incarnation.postStartPending == nil {
-		v.incarnation.postStartPending = make(map[string]bool)
+	if v.incarnation.starts.postStartPending == nil {
+		v.incarnation.starts.postStartPending = make(map[string]bool)
 	}
-	v.incarnation.postStartPending[id] = true // Until we know better.
+	v.incarnation.starts.postStartPending[id] = true // Until we know better.
 	s.showRunning(ctx, v)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
@@ -40,7 +40,7 @@ func (s *Syncer) postStart(ctx context.Context, v *syncPass, c *v1.Container, id
 	failed, ok := contain.AsType[*hookFailure](err)
 	switch {
 	case err == nil:
-		delete(v.incarnation.postStartPending, id)
+		delete(v.incarnation.starts.postStartPending, id)
 		return nil
 	case !ok:
 		return err
@@ -68,13 +68,13 @@ func (s *Syncer) showRunning(ctx context.Context, v *syncPass) {
 // unstarted changes what a status says of the containers whose PostStart hook is
 // not known to have been a success: they run, and have not started.
 func (s *Syncer) unstarted(v *syncPass, status *v1.PodStatus, change func(*v1.ContainerStatus)) {
-	if len(v.incarnation.postStartPending) == 0 {
+	if len(v.incarnation.starts.postStartPending) == 0 {
 		return
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.postStartPending[id] {
+			if id, ours := strings.CutPrefix(c.ContainerID, s.cfg.RuntimeName+"://"); ours && c.State.Running != nil && v.incarnation.starts.postStartPending[id] {
 				change(c)
 			}
 		}
@@ -90,8 +90,8 @@ func (s *Syncer) finishHooks(ctx context.Context, v *syncPass) error {
 		c := &v.status.Containers[i]
 		switch {
 		case c.State == runtime.StateExited:
-			delete(v.incarnation.postStartPending, c.ID)
-		case v.incarnation.postStartPending[c.ID]:
+			delete(v.incarnation.starts.postStartPending, c.ID)
+		case v.incarnation.starts.postStartPending[c.ID]:
 			targets = append(targets, s.postStartPending(v, c.ID, c.Name))
 		}
 	}

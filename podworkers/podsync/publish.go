@@ -16,7 +16,7 @@ import (
 func (s *Syncer) publish(ctx context.Context, v *syncPass, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
-		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Reasons: v.incarnation.reasons, Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
+		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
 	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13
@@ -55,7 +55,7 @@ func (s *Syncer) observed(v *syncPass) {
 	if !request.HasProbes(v.pod) {
 		return
 	}
-	if len(v.incarnation.postStartPending) == 0 {
+	if len(v.incarnation.starts.postStartPending) == 0 {
 		s.read(v, func(stored *v1.PodStatus) { s.cfg.Probes.ObserveStatus(v.pod.UID, stored) })
 		return
 	}
@@ -68,13 +68,10 @@ func (s *Syncer) observed(v *syncPass) {
 // dropReasons forgets why a container waited that runs by now, though its start
 // seemed to have failed: how it ends later is another matter.
 func (v *syncPass) dropReasons(status *v1.PodStatus) {
-	if len(v.incarnation.reasons) == 0 {
-		return
-	}
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].State.Running != nil {
-				delete(v.incarnation.reasons, statuses[i].Name)
+				v.incarnation.decided = v.incarnation.decided.Waiting(statuses[i].Name, plan.Reason{})
 			}
 		}
 	}
@@ -84,22 +81,19 @@ func (v *syncPass) dropReasons(status *v1.PodStatus) {
 // its start failed last: people are told of what lasts once.
 func (v *syncPass) isNews(container string, err error) bool {
 	reason, ok := waiting(err)
-	return !ok || v.incarnation.reasons[container] != reason
+	return !ok || v.incarnation.decided.Reason(container) != reason
 }
 
 // explain notes why a container could not be started, or that it could.
 func (v *syncPass) explain(container string, err error) {
 	if err == nil {
-		delete(v.incarnation.reasons, container)
+		v.incarnation.decided = v.incarnation.decided.Waiting(container, plan.Reason{})
 		return
 	}
 	reason, ok := waiting(err)
-	if !ok || v.incarnation.reasons[container] == reason {
+	if !ok || v.incarnation.decided.Reason(container) == reason {
 		return
 	}
-	if v.incarnation.reasons == nil {
-		v.incarnation.reasons = make(map[string]plan.Reason)
-	}
-	v.incarnation.reasons[container] = reason
+	v.incarnation.decided = v.incarnation.decided.Waiting(container, reason)
 	v.explained = true
 }

@@ -57,6 +57,7 @@ const betterInterval = 10 * time.Second
 // remembered is what is known of the containers of one incarnation beyond their records.
 type remembered struct {
 	recalled bool             // a process before this one has been asked
+	probed   bool             // the prober has been told what was published before
 	before   []ContainerState // what that one has kept
 	saved    []ContainerState // what is kept now
 	at       time.Time        // since when
@@ -65,12 +66,12 @@ type remembered struct {
 
 // recall asks what a process before this one has kept of the pod's containers.
 func (s *Syncer) recall(v *syncPass) {
-	m := &v.incarnation.memory
+	m := &v.incarnation.kept.containers
 	if m.recalled || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
 		return
 	}
 	m.recalled = true
-	if v.incarnation.later {
+	if v.incarnation.former > 0 {
 		return // What there is was kept in this process.
 	}
 	m.before = s.cfg.ContainerStates.ConsumeContainers(v.pod)
@@ -86,8 +87,8 @@ func (s *Syncer) recall(v *syncPass) {
 // before this one: probes go on from there, and say themselves how it is now (PR-5).
 func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
 	var status v1.PodStatus
-	for i := range v.incarnation.memory.before {
-		b := &v.incarnation.memory.before[i]
+	for i := range v.incarnation.kept.containers.before {
+		b := &v.incarnation.kept.containers.before[i]
 		rec := v.record(b.ID)
 		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
 			continue
@@ -103,7 +104,7 @@ func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
 // toReplace notes, before it is done, that containers are told to end for the sake
 // of the next attempt. It matters where that would not be made after a success.
 func (s *Syncer) toReplace(v *syncPass, name, id string) {
-	if v.incarnation.decided.Replaced.Is(name, id) || !plan.EndsOnSuccess(v.pod, name) {
+	if v.incarnation.decided.IsReplaced(name, id) || !plan.EndsOnSuccess(v.pod, name) {
 		return
 	}
 	v.incarnation.decided = v.incarnation.decided.Replacing(name, id)
@@ -124,7 +125,7 @@ func (s *Syncer) remember(v *syncPass) {
 	if s.cfg.ContainerStates == nil {
 		return
 	}
-	m := &v.incarnation.memory
+	m := &v.incarnation.kept.containers
 	states, now := s.states(v), s.executor.Now()
 	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
 		return
@@ -178,7 +179,7 @@ func (s *Syncer) states(v *syncPass) []ContainerState {
 			}
 		}
 	})
-	for name, id := range v.incarnation.decided.Replaced {
+	for name, id := range v.incarnation.decided.Replaced() {
 		if v.incarnation.succeeded(v.status, name, id) {
 			v.incarnation.decided = v.incarnation.decided.Succeeded(name)
 			continue
@@ -235,7 +236,7 @@ func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool
 
 // forgetContainers drops what was kept of the containers of a pod that has ended.
 func (s *Syncer) forgetContainers(v *syncPass) {
-	if s.cfg.ContainerStates == nil || len(v.incarnation.memory.saved) == 0 {
+	if s.cfg.ContainerStates == nil || len(v.incarnation.kept.containers.saved) == 0 {
 		return
 	}
 	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {
@@ -243,5 +244,5 @@ func (s *Syncer) forgetContainers(v *syncPass) {
 			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 		return
 	}
-	v.incarnation.memory.saved = nil
+	v.incarnation.kept.containers.saved = nil
 }

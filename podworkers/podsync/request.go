@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -12,7 +13,7 @@ import (
 func (c *Config) node() request.Node {
 	return request.Node{
 		ClusterDNS: c.DNS.ClusterDNS, ClusterDomain: c.DNS.ClusterDomain, SeccompRoot: c.SeccompRoot,
-		LogRoot: c.LogRoot, MemoryBytes: c.MemoryBytes, Handlers: c.Handlers,
+		LogRoot: c.LogRoot, MemoryBytes: c.MemoryBytes,
 	}
 }
 
@@ -23,7 +24,17 @@ func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandbox
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
-	req, warnings, err := s.node.Sandbox(v.pod, v.ref(), attempt, host)
+	node := s.node
+	err = s.guard.Do("RuntimeClass", func() { node.Handlers = handlers(v.pod, s.cfg.Handlers, s.cfg.RuntimeClass) })
+	if err != nil {
+		return runtime.RunSandboxRequest{}, err
+	}
+	if class := v.pod.Spec.RuntimeClassName; class != nil {
+		if _, known := node.Handlers[*class]; !known { // It was known when the pod was admitted.
+			return runtime.RunSandboxRequest{}, fmt.Errorf("spec.runtimeClassName: the class %q is not known", *class)
+		}
+	}
+	req, warnings, err := node.Sandbox(v.pod, v.ref(), attempt, host)
 	for _, text := range warnings {
 		s.warn(v, "", eventDNS, "%s", text)
 	}

@@ -45,7 +45,7 @@ type Result struct {
 // whatever result, as a call that failed may have had an effect. A pod that
 // only waits has not changed, or it would be looked at again and again.
 func (s *Syncer) changed(v *syncPass) {
-	if s.cfg.Changed != nil && v.touched.Load() {
+	if v.touched.Load() {
 		s.cfg.Changed(v.pod.UID)
 	}
 }
@@ -58,9 +58,7 @@ func (s *Syncer) do(ctx context.Context, v *syncPass, r Result, f func() error) 
 	r.Err = f()
 	r.Took = s.executor.Now().Sub(began)
 	s.cfg.Log.DebugContext(ctx, "pod action", "uid", r.UID, "action", r.Action, "target", r.Target, "why", r.Why, "err", r.Err)
-	if s.cfg.Hooks.Did != nil {
-		s.cfg.Hooks.Did(r)
-	}
+	s.cfg.Hooks.Did(r)
 	return r.Err
 }
 

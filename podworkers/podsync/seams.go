@@ -21,6 +21,35 @@ type Objects interface {
 	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
 }
 
+// Tokens gets the tokens of service accounts that pods project into volumes.
+type Tokens interface {
+	// Token returns a token of the pod's service account, bound to the pod: for the API
+	// server if audience is empty, to last for so long if the server agrees. It is called
+	// concurrently, in each sync of a pod that has such a volume, and returns the same
+	// token until it is to be replaced. It may block as long as a request does.
+	Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error)
+}
+
+// Claims finds the volumes to which the persistent volume claims of pods are bound.
+type Claims interface {
+	// HostPath returns where on the host the volume of a claim is, and whether containers
+	// may only read it. volume is one of the pod's, of the kind persistentVolumeClaim or
+	// ephemeral. It is called concurrently, in each sync of such a pod and before each of
+	// its containers is made, and gives a pod the same answer each time. It may block as
+	// long as a few requests do. Its error says why the volume cannot be had now, and
+	// keeps containers from being started; what runs goes on.
+	HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (path *v1.HostPathVolumeSource, readOnly bool, err error)
+}
+
+// Services finds the services that containers are told of by variables.
+type Services interface {
+	// Services returns those that have a cluster address, of the pod's namespace and of the
+	// namespace default, and perhaps others. What is returned is only read. It is called
+	// concurrently, before each container is started, and may wait until the services are
+	// known. Its error keeps the container from being created.
+	Services(ctx context.Context, pod *v1.Pod) ([]*v1.Service, error)
+}
+
 // Volumes brings the volumes of pods to the machine. Package volumes has one
 // on a directory of the host.
 type Volumes interface {
@@ -85,6 +114,14 @@ type AttemptLogs interface {
 	// which neither a record of the runtime nor the published status has an attempt. After
 	// an error the container begins with attempt zero.
 	NextAttempt(pod runtime.PodRef, container string) (uint32, error)
+}
+
+// LogLinker is an AttemptLogs that also keeps a link to the log of each container, for those who
+// collect logs. Package logfiles has it.
+type LogLinker interface {
+	// Link makes the link. It is called each time a container was started. An error is
+	// logged, and nothing else.
+	Link(pod runtime.PodRef, container, id string, attempt uint32) error
 }
 
 // HTTPGetter makes the requests of http hooks. Package hookhttp has the usual

@@ -38,16 +38,14 @@ func (s *Syncer) start(ctx context.Context, v *syncPass, st *plan.Held, sandbox 
 // held is the error of a container that must wait for its next restart.
 func (s *Syncer) held(v *syncPass, st *plan.Held) error {
 	name := st.Container.Name
-	if !v.incarnation.backedOff[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
+	if !v.incarnation.reported.backOffs[name].Equal(st.Until) { // Once for each wait, however often the pod is looked at.
 		s.warn(v, name, eventBackOff, "Back-off restarting failed container %s in pod %s", name, podmanager.FullName(v.pod))
-		if v.incarnation.backedOff == nil {
-			v.incarnation.backedOff = make(map[string]time.Time)
+		if v.incarnation.reported.backOffs == nil {
+			v.incarnation.reported.backOffs = make(map[string]time.Time)
 		}
-		v.incarnation.backedOff[name] = st.Until
+		v.incarnation.reported.backOffs[name] = st.Until
 	}
-	if s.cfg.Hooks.Held != nil {
-		s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
-	}
+	s.cfg.Hooks.Held(Hold{v.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s)", st.Delay, name, podmanager.FullName(v.pod), v.pod.UID)
 	return podworkers.RetryAfter(because(reasons.CrashLoopBackOff, err), st.Until)
 }
@@ -107,7 +105,19 @@ func (s *Syncer) launch(ctx context.Context, v *syncPass, st *plan.Held, id stri
 		}
 		return err
 	}
+	s.linkLog(v, c.Name, id, attempt)
 	return s.postStart(ctx, v, c, id)
+}
+
+// linkLog has a link to the log of a container that runs.
+func (s *Syncer) linkLog(v *syncPass, container, id string, attempt uint32) {
+	linker, ok := s.cfg.Logs.(LogLinker)
+	if !ok {
+		return
+	}
+	if err := linker.Link(v.ref(), container, id, attempt); err != nil {
+		s.cfg.Log.Warn("there is no link to the log of a container", "pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "container", container, "err", err)
+	}
 }
 
 // found is the record of a container that a start finds already made, as it
@@ -122,15 +132,11 @@ func (v *syncPass) found(st *plan.Held, sandbox string, now time.Time) string {
 	id := st.Created[0]
 	rec := v.record(id)
 	if rec == nil || rec.State != runtime.StateCreated || rec.SandboxID != sandbox ||
-		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || v.incarnation.refused(id, now) {
+		rec.Annotations[plan.HashAnnotation] != plan.SpecHash(st.Container) || !v.incarnation.decided.MayStart(rec.Name, id, now) {
 		return ""
 	}
 	return id
 }
-
-// maxStartRefusal is how long a start is refused because another is under way until that
-// is not believed any more. It is tried less and less often meanwhile.
-const maxStartRefusal = 2 * time.Minute
 
 // recount looks for a container among the logs of which neither records nor a
 // status tell that it ran before: a runtime may have lost its state, and a number
@@ -182,7 +188,9 @@ func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateCont
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
-	v.madeContainer(&req)
+	v.incarnation.decided = v.incarnation.decided.Created(plan.Made{
+		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
+	})
 	s.tell(v, req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
 }
@@ -211,16 +219,6 @@ func (s *Syncer) perhapsDone(ctx context.Context, v *syncPass, err error, contai
 	return err
 }
 
-// madeContainer notes what a container was made with.
-func (v *syncPass) madeContainer(req *runtime.CreateContainerRequest) {
-	if v.incarnation.made == nil {
-		v.incarnation.made = make(map[string]plan.Made)
-	}
-	v.incarnation.made[req.Name] = plan.Made{
-		Name: req.Name, SandboxID: req.SandboxID, Hash: req.Annotations[plan.HashAnnotation], Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
-	}
-}
-
 // attempted and creating tell how far a start is, so that crash loops count it.
 func (s *Syncer) attempted(v *syncPass, st *plan.Held) {
 	v.incarnation.decided = v.incarnation.decided.Attempted(st.Step, s.executor.Now())
@@ -241,11 +239,10 @@ func (s *Syncer) run(ctx context.Context, v *syncPass, st *plan.Held, id string)
 	case err == nil:
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// It is not as it was seen: it is being started, has run, or its sandbox has gone.
-		v.incarnation.refuse(id, s.executor.Now(), false)
+		v.incarnation.decided = v.incarnation.decided.Refused(st.Step, s.executor.Now())
 		return podworkers.RetryAfter(because(reasons.RunContainerError, err), s.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
-			v.incarnation.refuse(id, s.executor.Now(), true)
 			v.incarnation.decided = v.incarnation.decided.Failed(st.Step, s.executor.Now())
 		}
 		s.failed(v, name, err)

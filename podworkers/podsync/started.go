@@ -23,12 +23,21 @@ type started struct {
 	resources v1.ResourceRequirements
 }
 
+// starts are those of the containers of a pod.
+type starts struct {
+	last  map[string]started // by container
+	looks uint64             // how often the pod was looked at
+	// postStartPending are containers, by ID, that were started and whose PostStart
+	// hook is not known to have been a success.
+	postStartPending map[string]bool
+}
+
 // noteStart remembers that the runtime is asked for a start.
 func (v *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
-	if v.incarnation.started == nil {
-		v.incarnation.started = make(map[string]started)
+	if v.incarnation.starts.last == nil {
+		v.incarnation.starts.last = make(map[string]started)
 	}
-	v.incarnation.started[c.Name] = started{id: id, attempt: attempt, at: now, look: v.incarnation.looks, resources: *c.Resources.DeepCopy()}
+	v.incarnation.starts.last[c.Name] = started{id: id, attempt: attempt, at: now, look: v.incarnation.starts.looks, resources: *c.Resources.DeepCopy()}
 }
 
 // forgetStart drops the start of a container, if that is the last one: it has not
@@ -36,9 +45,9 @@ func (v *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now tim
 func (s *Syncer) forgetStart(v *syncPass, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, begun := range v.incarnation.started {
+	for name, begun := range v.incarnation.starts.last {
 		if begun.id == id {
-			delete(v.incarnation.started, name)
+			delete(v.incarnation.starts.last, name)
 		}
 	}
 }
@@ -53,7 +62,7 @@ func neverRan(err error) bool {
 // see takes the pod as it was just looked at.
 func (v *syncPass) see(status *runtime.PodStatus) {
 	v.status = status
-	v.incarnation.looks++
+	v.incarnation.starts.looks++
 }
 
 // addStarted adds to a published status the starts that it does not tell of, as far as
@@ -79,7 +88,7 @@ func (s *Syncer) forgetTold(v *syncPass) {
 	if stored, ok := s.stored(v); ok {
 		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
 			if s.tells(c, begun) {
-				delete(v.incarnation.started, c.Name)
+				delete(v.incarnation.starts.last, c.Name)
 			}
 		})
 	}
@@ -88,14 +97,14 @@ func (s *Syncer) forgetTold(v *syncPass) {
 // eachUntold calls do with the status of each container that was started and that was
 // looked at since.
 func (s *Syncer) eachUntold(v *syncPass, status *v1.PodStatus, do func(*v1.ContainerStatus, *started)) {
-	if len(v.incarnation.started) == 0 {
+	if len(v.incarnation.starts.last) == 0 {
 		return
 	}
 	for _, list := range [...][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
 		for i := range list {
-			if begun, ok := v.incarnation.started[list[i].Name]; ok && begun.look < v.incarnation.looks {
+			if begun, ok := v.incarnation.starts.last[list[i].Name]; ok && begun.look < v.incarnation.starts.looks {
 				do(&list[i], &begun)
 			}
 		}
@@ -119,8 +128,8 @@ func (s *Syncer) addStart(c *v1.ContainerStatus, begun *started) {
 
 // untold reports whether there may be starts that the published status does not tell of.
 func (v *syncPass) untold() bool {
-	for _, begun := range v.incarnation.started {
-		if begun.look < v.incarnation.looks {
+	for _, begun := range v.incarnation.starts.last {
+		if begun.look < v.incarnation.starts.looks {
 			return true
 		}
 	}

@@ -17,7 +17,9 @@ func (s *Syncer) act(ctx context.Context, v *syncPass, d *plan.Decision, starts 
 	for i := range starts {
 		v.starting = append(v.starting, starts[i].Step)
 	}
-	s.contradictions(v, d)
+	for _, diff := range d.Contradictions(v.pod, v.status, v.incarnation.number) {
+		s.contradicts(v, &diff)
+	}
 	creation := stepOf(d.Steps, plan.CreateSandbox)
 	tidies := creation != nil && !v.status.MayRun()
 	if tidies {
@@ -143,7 +145,7 @@ func (s *Syncer) clearOne(ctx context.Context, v *syncPass, steps []plan.Step, c
 // clearPod stops the pod, which is perhaps about to get another sandbox.
 func (s *Syncer) clearPod(ctx context.Context, v *syncPass, step, creation *plan.Step) error {
 	if creation != nil {
-		if creation.Reason != plan.WhyNoSandbox && v.incarnation.isNews(creation.Attempt) {
+		if creation.Reason != plan.WhyNoSandbox && v.incarnation.reported.isNews(creation.Attempt) {
 			s.tell(v, "", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
 		s.toReplaceAll(v)

@@ -40,9 +40,11 @@ type StatusReader interface {
 func (s *Syncer) store(v *syncPass, status v1.PodStatus) bool {
 	switch {
 	case v.storeErr != nil:
-	case v.incarnation.fresh:
+	case v.incarnation.stage == statusIsFormer:
 		v.storeErr = s.guard.Do("Status.ReplacePodStatus", func() { s.cfg.Status.ReplacePodStatus(v.pod, status) })
-		v.incarnation.fresh = v.storeErr != nil
+		if v.storeErr == nil {
+			v.incarnation.stage = statusIsOwn
+		}
 	default:
 		v.storeErr = s.guard.Do("Status.SetPodStatus", func() { s.cfg.Status.SetPodStatus(v.pod, status) })
 	}
@@ -68,7 +70,7 @@ func (s *Syncer) stored(v *syncPass) (status v1.PodStatus, ok bool) {
 // is none yet, and if a previous incarnation left one it is not this pod's. What was started
 // since is added.
 func (s *Syncer) published(v *syncPass) *v1.PodStatus {
-	if v.incarnation.fresh {
+	if v.incarnation.stage == statusIsFormer {
 		return nil
 	}
 	status, ok := s.stored(v)
@@ -82,7 +84,7 @@ func (s *Syncer) published(v *syncPass) *v1.PodStatus {
 // read is published for those who change nothing of it: look is called with it if
 // there is one.
 func (s *Syncer) read(v *syncPass, look func(*v1.PodStatus)) {
-	if s.statuses != nil && !v.incarnation.fresh && !v.untold() {
+	if s.statuses != nil && v.incarnation.stage != statusIsFormer && !v.untold() {
 		err := s.guard.Do("Status.ReadPodStatus", func() { s.statuses.ReadPodStatus(v.pod.UID, look) })
 		if err != nil {
 			v.storeErr = err

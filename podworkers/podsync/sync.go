@@ -22,7 +22,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	v := s.syncPass(ctx, pod, podStatus)
-	v.incarnation.looks++ // It was looked at after the last call.
+	v.incarnation.starts.looks++ // It was looked at after the last call.
 	if err := s.confirmWithRuntime(ctx, v); err != nil {
 		return false, err
 	}

@@ -14,15 +14,15 @@ import (
 func (s *Syncer) noteTerminalStatus(v *syncPass, over bool) {
 	switch {
 	case s.cfg.TerminalStatuses == nil:
-	case over && v.incarnation.saved < endSaved:
+	case over && v.incarnation.kept.ending < endSaved:
 		s.keepTerminalStatus(v)
-	case !over && v.incarnation.saved < nothingSaved:
+	case !over && v.incarnation.kept.ending < nothingSaved:
 		if err := s.cfg.TerminalStatuses.Drop(v.pod.UID); err != nil {
 			s.cfg.Log.Error("how a former pod of this UID has ended could not be dropped: if the agent is started again this one may not be",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.saved = nothingSaved
+		v.incarnation.kept.ending = nothingSaved
 	}
 }
 
@@ -33,12 +33,12 @@ func (s *Syncer) keepTerminalStatus(v *syncPass) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // What was published was refused.
 		}
-		v.incarnation.saved = max(v.incarnation.saved, saveFailed)
+		v.incarnation.kept.ending = max(v.incarnation.kept.ending, saveFailed)
 		if err := s.cfg.TerminalStatuses.Save(v.pod, stored); err != nil {
 			s.cfg.Log.Error("how a pod has ended could not be kept: if the agent is started again it may run again",
 				"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 			return
 		}
-		v.incarnation.saved = endSaved
+		v.incarnation.kept.ending = endSaved
 	})
 }

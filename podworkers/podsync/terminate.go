@@ -96,7 +96,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 		return err
 	}
 	s.forgetContainers(v)
-	if v.incarnation.saved >= saveFailed {
+	if v.incarnation.kept.ending >= saveFailed {
 		s.keepTerminalStatus(v)
 	}
 	s.end(v.incarnation)

@@ -32,6 +32,9 @@ type Features struct {
 	Volumes func(*v1.Pod) []Problem
 	// Handlers are the runtime handlers by the name of their class.
 	Handlers map[string]string
+	// RuntimeClass finds the handler of a class that Handlers does not have. Nil: there are
+	// no others.
+	RuntimeClass func(class string) (handler string, known bool)
 }
 
 // Features is what the Syncer can do, given its Config. GRPCProbes is true if
@@ -42,7 +45,7 @@ func (s *Syncer) Features() Features {
 	p := Features{
 		Probes: !none, GRPCProbes: !none, ExecProbes: !none && (answers || s.execer != nil),
 		ExecHooks: answers || s.execer != nil, HTTPHooks: answers || s.cfg.HTTP != nil,
-		Hosts: s.cfg.Files != nil, Logs: s.logs != nil, Handlers: s.cfg.Handlers,
+		Hosts: s.cfg.Files != nil, Logs: s.logs != nil, Handlers: s.cfg.Handlers, RuntimeClass: s.cfg.RuntimeClass,
 	}
 	if s.cfg.Volumes != nil {
 		p.Volumes = s.cfg.Volumes.Problems
@@ -61,9 +64,24 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	refused, missed := request.Unsupported(pod, request.Features{
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
-		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, Handlers: features.Handlers,
+		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, Handlers: handlers(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
+}
+
+// handlers has the handler of the pod's class, if there is one.
+func handlers(pod *v1.Pod, fixed map[string]string, find func(string) (string, bool)) map[string]string {
+	class := pod.Spec.RuntimeClassName
+	if class == nil || find == nil {
+		return fixed
+	}
+	if _, ok := fixed[*class]; ok {
+		return fixed
+	}
+	if handler, known := find(*class); known {
+		return map[string]string{*class: handler}
+	}
+	return fixed
 }
 
 func appendProblems(to []Problem, problems []request.Problem) []Problem {

@@ -287,7 +287,7 @@ func (e Event) call() string {
 func (e Event) result() string {
 	switch {
 	case e.Err != nil:
-		return e.Err.Error()
+		return fmt.Sprint(e.Err)
 	case e.Ends:
 		return "ok, at its own end"
 	}

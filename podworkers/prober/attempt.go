@@ -43,7 +43,7 @@ func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
 
 // answer is how an attempt ended.
 type answer struct {
-	outcome  Outcome // zero: there is none
+	outcome  CheckResult // zero: there is none
 	message  string
 	err      error // why there is none
 	timedOut bool
@@ -190,10 +190,8 @@ func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
 		p.warn(a, reasonWarning, "%s probe of container %s warned: %s",
 			kind, a.request.Container, ans.message)
 	}
-	if p.cfg.Hooks.Probed != nil {
-		p.cfg.Hooks.Probed(Attempt{
-			UID: a.request.UID, Container: a.request.Container, ContainerID: a.request.ContainerID,
-			Kind: a.probe.kind, Outcome: ans.outcome, Message: ans.message, Err: ans.err, Took: took,
-		})
-	}
+	p.cfg.Hooks.Probed(Attempt{
+		UID: a.request.UID, Container: a.request.Container, ContainerID: a.request.ContainerID,
+		Kind: a.probe.kind, Result: ans.outcome, Message: ans.message, Err: ans.err, Took: took,
+	})
 }

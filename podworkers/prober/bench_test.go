@@ -19,7 +19,7 @@ import (
 // quick is a Checker that costs nothing, so that the cost is the prober's.
 type quick struct{ calls atomic.Int64 }
 
-func (q *quick) Check(context.Context, prober.Request) (prober.Outcome, string, error) {
+func (q *quick) Check(context.Context, prober.Request) (prober.CheckResult, string, error) {
 	q.calls.Add(1)
 	return prober.Passed, "", nil
 }

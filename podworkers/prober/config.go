@@ -1,12 +1,13 @@
 package prober
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -84,7 +85,7 @@ type Attempt struct {
 	Container   string
 	ContainerID string
 	Kind        verdict.Kind
-	Outcome     Outcome // zero: there is no answer
+	Result      CheckResult // zero: there is no answer
 	Message     string
 	Err         error // why there is no answer
 	Took        time.Duration
@@ -109,26 +110,81 @@ const (
 )
 
 func (c *Config) complete() error {
-	var errs []error
-	if c.Check == nil {
-		errs = append(errs, errors.New("prober: Config.Check is missing"))
+	done := contain.Complete("prober: Config")
+	done.Missing(c.Check == nil, "Check")
+	contain.Number(done, "MaxProbes", &c.MaxProbes, DefaultMaxProbes)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	contain.Unset(&c.Jitter, rand.Float64)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
+}
+
+// CheckResult is what one check has found.
+type CheckResult uint8
+
+// The results of a check. The zero value is none: a check that returns it without an
+// error has not checked anything.
+const (
+	// Passed counts as a success.
+	Passed CheckResult = iota + 1
+	// Warned counts as a success with a warning event.
+	Warned
+	// Failed counts as a failure.
+	Failed
+)
+
+// String is the name of the result.
+func (o CheckResult) String() string {
+	if o >= Passed && o <= Failed {
+		return [...]string{"Passed", "Warned", "Failed"}[o-Passed]
 	}
-	if c.MaxProbes < 0 {
-		errs = append(errs, fmt.Errorf("prober: Config.MaxProbes is negative: %d", c.MaxProbes))
-	} else if c.MaxProbes == 0 {
-		c.MaxProbes = DefaultMaxProbes
+	return "None"
+}
+
+// value is what a result says of the container.
+func (o CheckResult) value() verdict.Value {
+	switch o {
+	case Passed, Warned:
+		return verdict.Success
+	case Failed:
+		return verdict.Failure
 	}
-	if c.DrainTimeout == 0 {
-		c.DrainTimeout = DefaultDrainTimeout
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Jitter == nil {
-		c.Jitter = rand.Float64
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	return verdict.Unknown
+}
+
+// Request is one check to be made. What it points to is only to be read.
+type Request struct {
+	// UID, Namespace and Name are the pod's.
+	UID       types.UID
+	Namespace string
+	Name      string
+	// PodIP is the pod's first address; empty if it has none yet.
+	PodIP string
+	// Container is the name, ContainerID the ID as in the pod's status.
+	Container   string
+	ContainerID string
+	// Ports are the container's: a probe may name one of them.
+	Ports []v1.ContainerPort
+	// Kind is why it is checked.
+	Kind verdict.Kind
+	// Handler says how to check. One field of it is set, or none if the pod
+	// makes no sense.
+	Handler *v1.ProbeHandler
+	// Timeout is how long the check may take; its context ends after that.
+	Timeout time.Duration
+}
+
+// Checker makes checks. It is what a program implements that has its own ways
+// to look into a container; package check has the usual ones.
+type Checker interface {
+	// Check makes one check and says what it has found, and why in a few words for
+	// people. It is called concurrently, never twice at once for the same probe of the
+	// same container, with a context that ends at the timeout or when its result is no
+	// longer needed; it returns soon after that.
+	//
+	// An error means that the check could not be made, so that nothing has been found
+	// out about the container. It is made again at once, twice at most. An error after
+	// the timeout is a failure of the container.
+	Check(ctx context.Context, req Request) (CheckResult, string, error)
 }

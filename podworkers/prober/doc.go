@@ -7,7 +7,7 @@
 //	       due probes in one heap ◄── verdict (pure): when, and what it means
 //	               │                          ▲
 //	               ▼   a goroutine each,      │
-//	            Checker ──── outcome ─────────┘──► Result, UpdatePodStatus
+//	            Checker ─── CheckResult ────────┘──► Result, UpdatePodStatus
 //
 // A probe has a goroutine only while it is checked. At most Config.MaxProbes (128 by
 // default) are checked at once; checks that hang use at most half of that. A container that

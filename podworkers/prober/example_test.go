@@ -15,7 +15,7 @@ import (
 // answers is a Checker that finds everything well.
 type answers struct{}
 
-func (answers) Check(_ context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (answers) Check(_ context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	return prober.Passed, "asked " + req.Container + " at " + req.PodIP, nil
 }
 

@@ -122,7 +122,7 @@ func (w *harness) most() int {
 }
 
 // Check implements prober.Checker.
-func (w *harness) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (w *harness) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	key := fmt.Sprintf("%s/%s/%v", req.UID, req.Container, req.Kind)
 	w.count(1)
 	defer w.count(-1)

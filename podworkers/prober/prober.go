@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
 
-// ErrRunning is the answer to a Run or Step beside another one.
+// ErrRunning is the answer to a Step beside another one or Run, and to a Run beside a Step.
 var ErrRunning = errors.New("prober: running already")
 
 // ErrNotDrained is in the error of a Run that has left checks behind, for which its
@@ -38,6 +38,7 @@ type Prober struct {
 		sync.Mutex
 		pods       map[types.UID]*pod
 		fast, slow schedule              // slow: what ran into its timeout last time
+		ran        bool                  // Run was called
 		busy       bool                  // Run or Step is at work
 		attempts   map[*attempt]struct{} // that are under way
 		runSlow    int                   // of these, of slow probes

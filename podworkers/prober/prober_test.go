@@ -18,6 +18,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 func at(d time.Duration) time.Time { return start.Add(d) }
@@ -191,23 +192,22 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- w.p.Run(ctx) }()
 		time.Sleep(time.Second / 2)
-		assert.ErrorIs(t, w.p.Run(ctx), prober.ErrRunning)
+		assert.ErrorIs(t, w.p.Run(ctx), runtime.ErrSecondRun)
 		assert.ErrorIs(t, w.p.Step(ctx), prober.ErrRunning)
 		cancel()
 		require.NoError(t, <-ended)
 		assert.Equal(t, "0s check a/c/Liveness of 1 hang\n500ms check a/c/Liveness ended\n", w.lines())
 		assert.ErrorIs(t, w.p.Step(ctx), context.Canceled)
 
-		// It can be run again.
-		ctx, cancel = context.WithCancel(t.Context())
-		go func() { ended <- w.p.Run(ctx) }()
+		// It can be stepped, and is not run again.
+		err := w.p.Run(t.Context())
+		assert.ErrorIs(t, err, runtime.ErrSecondRun)
+		assert.EqualError(t, err, "prober: Run was called a second time")
 		time.Sleep(time.Second)
 		w.p.AddPod(aPod("b", "r"))
 		w.runs("b", "1")
-		synctest.Wait()
+		assert.NoError(t, w.p.Step(t.Context()))
 		assert.Equal(t, verdict.Success, w.p.Verdict("b", "1", verdict.Readiness))
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 
@@ -446,5 +446,5 @@ func TestNew_NamesEveryFault(t *testing.T) {
 }
 
 func TestOutcome_String(t *testing.T) {
-	assert.Equal(t, "None Passed Warned Failed None", fmt.Sprint(prober.Outcome(0), prober.Passed, prober.Warned, prober.Failed, prober.Outcome(9)))
+	assert.Equal(t, "None Passed Warned Failed None", fmt.Sprint(prober.CheckResult(0), prober.Passed, prober.Warned, prober.Failed, prober.CheckResult(9)))
 }

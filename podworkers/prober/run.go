@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 const (
@@ -21,9 +22,9 @@ const (
 // Run probes until ctx ends, and returns nil once the last check has returned;
 // checks that run then are cancelled. If some ignore that for longer than
 // Config.DrainTimeout it gives up on them with ErrNotDrained and their names.
-// ErrRunning: another Run or Step is at work.
+// ErrRunning: a Step is at work. A second call returns runtime.ErrSecondRun.
 func (p *Prober) Run(ctx context.Context) error {
-	if err := p.enter(); err != nil {
+	if err := p.enter(true); err != nil {
 		return err
 	}
 	defer p.exit()
@@ -81,7 +82,7 @@ func (p *Prober) beat(ctx context.Context, group *executor.Group) error {
 // that is due now, and returns when all have returned. Its error is that of ctx
 // or ErrRunning. Next says when to call it again.
 func (p *Prober) Step(ctx context.Context) error {
-	if err := p.enter(); err != nil {
+	if err := p.enter(false); err != nil {
 		return err
 	}
 	defer p.exit()
@@ -100,13 +101,16 @@ func (p *Prober) Step(ctx context.Context) error {
 }
 
 // enter begins a Run or a Step.
-func (p *Prober) enter() error {
+func (p *Prober) enter(run bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if run && p.mu.ran {
+		return fmt.Errorf("prober: %w", runtime.ErrSecondRun)
+	}
 	if p.mu.busy {
 		return ErrRunning
 	}
-	p.mu.busy = true
+	p.mu.busy, p.mu.ran = true, p.mu.ran || run
 	return nil
 }
 
@@ -153,9 +157,7 @@ func (p *Prober) resumed(gap time.Duration) {
 		return
 	}
 	p.cfg.Log.Warn("the process was stopped for a while; probes begin their period anew", "gap", gap)
-	if p.cfg.Hooks.Resumed != nil {
-		p.cfg.Hooks.Resumed(gap)
-	}
+	p.cfg.Hooks.Resumed(gap)
 }
 
 // await says until when the loop waits.

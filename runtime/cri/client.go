@@ -133,7 +133,7 @@ func (r *Runtime) greet(ctx context.Context) error {
 	news := r.greeting.dials != g.dials
 	r.greeting = g
 	r.mu.Unlock()
-	if news && r.cfg.Hooks.Connected != nil {
+	if news {
 		r.cfg.Hooks.Connected(g.name, g.version)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
@@ -87,22 +89,24 @@ const (
 
 // complete fills in what is left out and says everything that is wrong.
 func (c *Config) complete() error {
-	wrong := []error{c.completeEndpoint()}
-	if !validOwner(c.Owner) {
-		wrong = append(wrong, fmt.Errorf("cri: Config.Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
+	done := contain.Complete("cri: Config")
+	done.Add(c.completeEndpoint())
+	done.Fault(!validOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, longestOwner))
+	contain.Number(done, "Deadlines.Read", &c.Deadlines.Read, 30*time.Second)
+	contain.Number(done, "Deadlines.Make", &c.Deadlines.Make, 4*time.Minute)
+	contain.Number(done, "Deadlines.Remove", &c.Deadlines.Remove, 2*time.Minute)
+	contain.Number(done, "Deadlines.Pull", &c.Deadlines.Pull, time.Hour)
+	contain.Number(done, "MaxMessageBytes", &c.MaxMessageBytes, defaultMessage)
+	contain.Number(done, "Parallel", &c.Parallel, 8)
+	done.Fault(c.CgroupVersion < 0 || c.CgroupVersion > 2, fmt.Sprintf("CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
+	if c.CgroupVersion == 0 {
+		c.CgroupVersion = osfile.CgroupVersion(cgroupRoot)
 	}
-	wrong = append(wrong, c.Deadlines.complete())
-	if c.MaxMessageBytes < 0 {
-		wrong = append(wrong, errors.New("cri: Config.MaxMessageBytes is negative"))
-	}
-	if c.Parallel < 0 {
-		wrong = append(wrong, errors.New("cri: Config.Parallel is negative"))
-	}
-	if c.CgroupVersion < 0 || c.CgroupVersion > 2 {
-		wrong = append(wrong, fmt.Errorf("cri: Config.CgroupVersion %d is neither 1 nor 2", c.CgroupVersion))
-	}
-	c.fill()
-	return errors.Join(wrong...)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	contain.Unset(&c.DialContext, new(net.Dialer).DialContext)
+	contain.Unset(&c.Hooks.Skipped, func(Skipped) {})
+	contain.Unset(&c.Hooks.Connected, func(string, string) {})
+	return done.Err()
 }
 
 // completeEndpoint leaves the path of the socket.
@@ -119,46 +123,6 @@ func (c *Config) completeEndpoint() error {
 	}
 	c.Endpoint = path
 	return nil
-}
-
-func (d *Deadlines) complete() error {
-	var wrong []error
-	for _, v := range []struct {
-		name string
-		d    *time.Duration
-		zero time.Duration
-	}{
-		{"Read", &d.Read, 30 * time.Second},
-		{"Make", &d.Make, 4 * time.Minute},
-		{"Remove", &d.Remove, 2 * time.Minute},
-		{"Pull", &d.Pull, time.Hour},
-	} {
-		if *v.d < 0 {
-			wrong = append(wrong, fmt.Errorf("cri: Config.Deadlines.%s is negative", v.name))
-		}
-		if *v.d == 0 {
-			*v.d = v.zero
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-func (c *Config) fill() {
-	if c.MaxMessageBytes == 0 {
-		c.MaxMessageBytes = defaultMessage
-	}
-	if c.Parallel == 0 {
-		c.Parallel = 8
-	}
-	if c.CgroupVersion == 0 {
-		c.CgroupVersion = osfile.CgroupVersion(cgroupRoot)
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.DialContext == nil {
-		c.DialContext = new(net.Dialer).DialContext
-	}
 }
 
 // validOwner wants what any runtime takes as the value of a label.

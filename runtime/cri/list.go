@@ -41,9 +41,7 @@ func (r *Runtime) report(ctx context.Context, skipped []convert.Skipped) {
 	for _, s := range skipped {
 		r.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "the runtime lists a record that cannot be attributed to a pod",
 			slog.String("kind", s.Kind), slog.String("id", s.ID), slog.String("reason", s.Reason))
-		if r.cfg.Hooks.Skipped != nil {
-			r.cfg.Hooks.Skipped(Skipped(s))
-		}
+		r.cfg.Hooks.Skipped(Skipped(s))
 	}
 }
 

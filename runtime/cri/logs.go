@@ -28,9 +28,12 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	if c.GetLogPath() == "" {
 		return fmt.Errorf("cri: container %s was made without a log: %w", req.ContainerID, runtime.ErrUnsupported)
 	}
-	over := ended(c)
+	over, timestamps := ended(c), ""
+	if req.Timestamps {
+		timestamps = runtime.LogTimestamp
+	}
 	err = logfile.Read(ctx, logfile.Request{
-		Path: c.GetLogPath(), Tail: req.Tail, Since: req.Since, Follow: req.Follow, Executor: r.executor,
+		Path: c.GetLogPath(), Tail: req.Tail, Since: req.Since, Follow: req.Follow, Timestamps: timestamps, Executor: r.executor,
 		Over: func(ctx context.Context) bool {
 			over = over || r.printsNoMore(ctx, req.ContainerID)
 			return over

@@ -19,6 +19,7 @@ type reader struct {
 	changed executor.Event
 	tail    int // of what is there at first; 0 is all
 	since   time.Time
+	stamped bool
 	read    int // lines
 }
 
@@ -65,7 +66,7 @@ func (m *machine) openLog(req runtime.ReadLogRequest, changed executor.Event) (*
 		return nil, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
 	}
 	c.waiters = append(c.waiters, changed)
-	return &reader{c: c, changed: changed, tail: req.Tail, since: req.Since}, nil
+	return &reader{c: c, changed: changed, tail: req.Tail, since: req.Since, stamped: req.Timestamps}, nil
 }
 
 // readOn is what has been printed since the last call, when there may be more,
@@ -74,12 +75,19 @@ func (m *machine) readOn(l *reader) (text string, next time.Time, over bool) {
 	now := m.lock()
 	defer m.unlock()
 	lines, next := l.c.printed(now)
-	if l.tail > 0 {
-		l.read, l.tail = max(0, len(lines)-l.tail), 0
+	switch {
+	case l.tail > 0:
+		l.read = max(0, len(lines)-l.tail)
+	case l.tail == fromNow:
+		l.read = len(lines)
 	}
+	l.tail = 0
 	var out strings.Builder
 	for _, line := range lines[l.read:] {
-		if !l.c.start.Add(line.After).Before(l.since) {
+		if at := l.c.start.Add(line.After); !at.Before(l.since) {
+			if l.stamped {
+				out.WriteString(at.Format(runtime.LogTimestamp))
+			}
 			out.WriteString(line.Text)
 			out.WriteByte('\n')
 		}

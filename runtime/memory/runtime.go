@@ -32,6 +32,8 @@ var (
 	_ runtime.HandlerRunner  = (*Runtime)(nil)
 	_ runtime.Execer         = (*Runtime)(nil)
 	_ runtime.LogReader      = (*Runtime)(nil)
+	_ runtime.Attacher       = (*Runtime)(nil)
+	_ runtime.PortForwarder  = (*Runtime)(nil)
 	_ runtime.StatsReader    = (*Runtime)(nil)
 	_ runtime.Updater        = (*Runtime)(nil)
 )

@@ -174,7 +174,7 @@ var brokenFeatures = []broken{
 	}},
 
 	// Logs.
-	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since", "log/reopen"}, func(r *tampered) {
+	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since", "log/timestamps", "log/reopen"}, func(r *tampered) {
 		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string { return text()[:0] })
 	}},
 	{"a log can be read once", []string{"log/order", "log/tail"}, func(r *tampered) {
@@ -189,7 +189,7 @@ var brokenFeatures = []broken{
 			return text()
 		})
 	}},
-	{"a log is newest first", []string{"log/order", "log/tail", "log/since", "log/reopen"}, func(r *tampered) {
+	{"a log is newest first", []string{"log/order", "log/tail", "log/since", "log/timestamps", "log/reopen"}, func(r *tampered) {
 		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string {
 			lines := text()
 			slices.Reverse(lines)
@@ -209,6 +209,9 @@ var brokenFeatures = []broken{
 	}},
 	{"a log has no tail", []string{"log/tail"}, func(r *tampered) {
 		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string { req.Tail = 0; return text() })
+	}},
+	{"a log has no timestamps", []string{"log/timestamps"}, func(r *tampered) {
+		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string { req.Timestamps = false; return text() })
 	}},
 	{"a log is always read from its beginning", []string{"log/since"}, func(r *tampered) {
 		logThrough(r, func(req *rt.ReadLogRequest, text func() []string) []string { req.Since = time.Time{}; return text() })

@@ -15,6 +15,7 @@ var logCases = []Case{
 	{"log/order", "a log is what the container printed, in order", logOrder},
 	{"log/tail", "the tail of a log is its last lines", logTail},
 	{"log/since", "a log since a time leaves out what was printed before", logSince},
+	{"log/timestamps", "a log with timestamps has the time at which each line was printed", logTimestamps},
 	{"log/follow", "who follows a log gets each line when it comes, until the container ends", logFollow},
 	{"log/follow-context", "the end of the context ends the following of a log", logFollowContext},
 	{"log/reopen", "a log that is reopened where it is loses nothing and doubles nothing, as long as the container runs", logReopen},
@@ -94,6 +95,25 @@ func logSince(b *bench) {
 	b.check(got == printedText, "since it was created it printed %q", got)
 	got = b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Since: b.executor.Now().Add(time.Second)})
 	b.check(got == "", "after its end it printed %q", got)
+}
+
+func logTimestamps(b *bench) {
+	l, ok := logReader(b)
+	if !ok {
+		return
+	}
+	c := b.hasPrinted()
+	lines := strings.SplitAfter(b.log(l, runtime.ReadLogRequest{ContainerID: c.ID, Timestamps: true}), "\n")
+	var text strings.Builder
+	last := c.CreatedAt
+	for _, line := range lines[:len(lines)-1] {
+		n := strings.IndexByte(line, ' ') + 1
+		at, err := time.Parse(runtime.LogTimestamp, line[:n])
+		b.check(err == nil && !at.Before(last), "after %v it says %q", last, line)
+		last = at
+		text.WriteString(line[n:])
+	}
+	b.check(text.String() == printedText, "it printed %q, the log with timestamps is %q", printedText, text.String())
 }
 
 // following is a log that somebody else follows.

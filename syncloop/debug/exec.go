@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // CommandRunner is the part of a node.Node that /exec uses. The methods are called
@@ -22,19 +23,19 @@ type CommandRunner interface {
 // exec runs a command in a container and answers with what it prints, as it comes,
 // and then with its code.
 func exec(in CommandRunner) http.HandlerFunc {
-	commands := &streamer{finder: in, gate: gate{most: mostCommands}}
+	commands := &streamer{finder: in, gate: respond.Gate{Most: mostCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		if why := stranger(r); why != "" {
-			say(w, http.StatusForbidden, why+"\n")
+			respond.Text(w, http.StatusForbidden, why+"\n")
 			return
 		}
 		if in == nil {
-			say(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
+			respond.Text(w, http.StatusForbidden, "this node runs no commands for people, unless its operator allows it\n")
 			return
 		}
 		command := r.URL.Query()["command"]
 		if len(command) == 0 {
-			say(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
+			respond.Text(w, http.StatusBadRequest, "there is no command: give its words as ?command=ls&command=-l\n")
 			return
 		}
 		var code int32

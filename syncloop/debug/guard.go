@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // drainPeriod is how long the rest of a request that was refused because of its
@@ -20,14 +22,14 @@ const drainPeriod = time.Second
 func guard(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := foreign(hosts, r); why != "" {
-			say(w, http.StatusForbidden, why+"\n")
+			respond.Text(w, http.StatusForbidden, why+"\n")
 			return
 		}
 		if r.ContentLength != 0 {
 			// The server reads the rest before it takes the next request.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainPeriod)) // Not every server can.
 			w.Header().Set("Connection", "close")
-			say(w, http.StatusRequestEntityTooLarge, "a request has no body here\n")
+			respond.Text(w, http.StatusRequestEntityTooLarge, "a request has no body here\n")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -67,3 +69,10 @@ func overSocket(r *http.Request) bool {
 	here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && here.Network() == "unix"
 }
+
+const (
+	// mostReaders is how many logs are read at once.
+	mostReaders = 64
+	// mostCommands is how many commands run at once.
+	mostCommands = 16
+)

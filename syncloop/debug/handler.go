@@ -1,16 +1,14 @@
 package debug
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // Config is what the handler asks; Pods, Healthy and Ready are required.
@@ -62,7 +60,7 @@ func routes(config Config) []route {
 	all := []route{
 		{"GET /healthz", check(config.Healthy)},
 		{"GET /readyz", check(config.Ready)},
-		{"GET /pods", pods(config.Pods)},
+		{"GET /pods", respond.Pods(config.Pods)},
 	}
 	if config.Explain != nil {
 		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config.Explain)})
@@ -79,43 +77,9 @@ func routes(config Config) []route {
 func check(ask func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := ask(); err != nil {
-			say(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
+			respond.Text(w, http.StatusServiceUnavailable, plain.Text(err.Error())+"\n")
 			return
 		}
-		say(w, http.StatusOK, "ok")
+		respond.Text(w, http.StatusOK, "ok")
 	}
-}
-
-// say answers with a text that no browser takes for anything else.
-func say(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text) // The client has gone: there is nobody left to tell.
-}
-
-// pods encodes before it answers, so that a fault is a status and not half a
-// list.
-func pods(all func() []*v1.Pod) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		list := v1.PodList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
-			Items:    []v1.Pod{},
-		}
-		for _, pod := range all() {
-			list.Items = append(list.Items, *pod)
-		}
-		answer(w, list)
-	}
-}
-
-// answer encodes a value.
-func answer(w http.ResponseWriter, value any) {
-	body, err := json.Marshal(value)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // The client has gone: there is nobody left to tell.
 }

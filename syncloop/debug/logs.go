@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // LogReader is the part of a node.Node that /logs uses. The methods are called
@@ -20,11 +21,11 @@ type LogReader interface {
 
 // readLog answers with a container's log, as it comes.
 func readLog(of LogReader) http.HandlerFunc {
-	readers := &streamer{finder: of, gate: gate{most: mostReaders}}
+	readers := &streamer{finder: of, gate: respond.Gate{Most: mostReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
 		req, previous, err := logRequest(r.URL.Query(), time.Now())
 		if err != nil {
-			say(w, http.StatusBadRequest, err.Error()+"\n")
+			respond.Text(w, http.StatusBadRequest, err.Error()+"\n")
 			return
 		}
 		req.Follow = req.Follow && r.Method != http.MethodHead // There would be nothing to see.

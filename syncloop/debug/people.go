@@ -2,14 +2,15 @@ package debug
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/plain"
-	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // ContainerFinder finds containers by the names that people use: a node.Node.
@@ -32,12 +33,12 @@ func container(r *http.Request) (namespace, pod, name string, ok bool) {
 func found(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
 	namespace, pod, name, ok := container(r)
 	if !ok {
-		say(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
+		respond.Text(w, http.StatusNotFound, "nothing could be called so; /pods lists the pods there are\n")
 		return "", false
 	}
 	id, err := f.ContainerID(r.Context(), namespace, pod, name, previous)
 	if err != nil {
-		refuse(w, err)
+		respond.Error(w, err)
 		return "", false
 	}
 	return id, true
@@ -47,41 +48,74 @@ func found(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous b
 // of them at once.
 type streamer struct {
 	finder ContainerFinder
-	gate   gate
+	gate   respond.Gate
 }
 
 // serve finds the container that the path names, and sends what write writes. It
 // reports whether that was complete.
 func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, write func(id string, out io.Writer) error) (complete bool) {
-	if !s.gate.enter(w) {
+	if !s.gate.Enter(w) {
 		return false
 	}
-	defer s.gate.leave()
+	defer s.gate.Leave()
 	id, ok := found(w, r, s.finder, previous)
 	if !ok {
 		return false
 	}
-	out := newStream(w)
+	out := begin(w)
 	err := write(id, out)
 	if r.Context().Err() != nil {
 		return false // Nobody is left to tell.
 	}
-	out.end(err)
+	end(w, out, err)
 	return err == nil
 }
 
-// refuse answers with an error, and with a status that fits.
-func refuse(w http.ResponseWriter, err error) {
-	code := http.StatusInternalServerError
-	switch {
-	case errors.Is(err, runtime.ErrNotFound):
-		code = http.StatusNotFound
-	case errors.Is(err, runtime.ErrWrongState):
-		code = http.StatusConflict
-	case errors.Is(err, runtime.ErrUnsupported):
-		code = http.StatusNotImplemented
-	case errors.Is(err, runtime.ErrNotReady):
-		code = http.StatusServiceUnavailable
+// explain answers for one pod, in the form that was asked for.
+func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		format, ok := formatOf(r)
+		if !ok {
+			respond.Text(w, http.StatusBadRequest, "format is text or json\n")
+			return
+		}
+		namespace, name := r.PathValue("namespace"), r.PathValue("name")
+		var page fmt.Stringer
+		if ok = isName(namespace) && isName(name); ok {
+			page, ok = ask(namespace, name)
+		}
+		switch {
+		case !ok:
+			respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n", name, namespace))
+		case format == "json":
+			respond.JSON(w, page)
+		default:
+			respond.Text(w, http.StatusOK, plain.Text(page.String()))
+		}
 	}
-	say(w, code, plain.Text(err.Error())+"\n")
+}
+
+// isName: a pod or a namespace could be called so.
+func isName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+
+// formatOf is what the query says, or else what comes first in Accept. It is
+// not ok if the query asks for something unknown.
+func formatOf(r *http.Request) (format string, ok bool) {
+	switch format = r.URL.Query().Get("format"); format {
+	case "text", "json":
+		return format, true
+	case "":
+	default:
+		return "", false
+	}
+	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		kind, _, _ := strings.Cut(accepted, ";")
+		switch strings.TrimSpace(kind) {
+		case "application/json":
+			return "json", true
+		case "text/plain", "text/*", "*/*":
+			return "text", true
+		}
+	}
+	return "text", true
 }

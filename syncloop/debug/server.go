@@ -1,12 +1,19 @@
 package debug
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 const (
@@ -39,6 +46,10 @@ type ServerConfig struct {
 	// eighth of the files that the process may have open if that is less: so the
 	// program can always open files of its own.
 	MaxConnections int
+	// MaxHeaderBytes bounds the header of a request. 0 is 16 KiB.
+	MaxHeaderBytes int
+	// TLS is with what connections are encrypted. Nil: they are not.
+	TLS *tls.Config
 	// Log takes what the server complains of, at debug. nil discards.
 	Log *slog.Logger
 }
@@ -49,8 +60,10 @@ type ServerConfig struct {
 // its next request. Streams of the handler of New (logs that are followed, output
 // of commands) last as long as their client takes what comes.
 type Server struct {
+	ran  atomic.Bool
 	http *http.Server
 	most int
+	tls  *tls.Config
 }
 
 // NewServer makes a Server. It starts nothing; the error says what is missing.
@@ -64,16 +77,14 @@ func NewServer(config ServerConfig) (*Server, error) {
 	if config.MaxConnections == 0 {
 		config.MaxConnections = connectionsFor(maxFiles())
 	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Server{most: config.MaxConnections, http: &http.Server{
+	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
+	return &Server{most: config.MaxConnections, tls: config.TLS, http: &http.Server{
 		Handler:           config.Handler,
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
 		WriteTimeout:      writeTime,
 		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    cmp.Or(config.MaxHeaderBytes, maxHeader),
 		ErrorLog:          slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
 	}}, nil
 }
@@ -89,8 +100,13 @@ func connectionsFor(files uint64) int {
 
 // Run answers the requests that come to a listener until ctx ends, and returns nil
 // then. It closes the listener and every connection in any case; the context of a
-// request that is being answered ends with its connection. It is called once.
+// request that is being answered ends with its connection, and with ctx. A second call
+// returns runtime.ErrSecondRun.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	if s.ran.Swap(true) {
+		_ = l.Close()
+		return fmt.Errorf("debug: %w", runtime.ErrSecondRun)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan struct{})
 	defer func() { cancel(); <-closed }()
@@ -99,9 +115,60 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		_ = s.http.Close() // It only reads: nothing is lost.
 	}()
-	err := s.http.Serve(newLimited(l, s.most))
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx } // Close does not end streams over a hijacked connection.
+	l = newLimited(l, s.most)
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
+	err := s.http.Serve(l)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// limited is a listener with a bound on the connections that are open at once.
+// Whoever comes when there is no room waits in the queue of the system.
+type limited struct {
+	net.Listener
+	room   chan struct{} // has an element for each open connection
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newLimited(l net.Listener, most int) *limited {
+	return &limited{Listener: l, room: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.room <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.room
+		return nil, err
+	}
+	return &counted{Conn: c, leave: sync.OnceFunc(func() { <-l.room })}, nil
+}
+
+// Close implements net.Listener.
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// counted is a connection of a limited listener.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
 }

@@ -227,6 +227,13 @@ func TestServer_ListenerFails(t *testing.T) {
 	err = s.Run(t.Context(), l)
 	assert.ErrorIs(t, err, net.ErrClosed)
 	assert.False(t, errors.Is(err, http.ErrServerClosed))
+
+	again := newPipes()
+	err = s.Run(t.Context(), again)
+	assert.ErrorIs(t, err, runtime.ErrSecondRun)
+	assert.EqualError(t, err, "debug: Run was called a second time")
+	_, err = again.Accept()
+	assert.ErrorIs(t, err, net.ErrClosed, "its listener is closed in any case")
 }
 
 func TestNewServer_Faults(t *testing.T) {

@@ -1,11 +1,10 @@
 package debug
 
 import (
-	"errors"
 	"net/http"
-	"time"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 const (
@@ -14,60 +13,25 @@ const (
 	ExitCodeTrailer = "Podkeel-Exit-Code"
 	// ErrorTrailer comes after a log or an output that is not whole, and says why.
 	ErrorTrailer = "Podkeel-Error"
-
-	// stuck is how long a reader may take nothing.
-	stuck = 30 * time.Second
 )
 
-// stream is an answer that is sent as it comes. Its status is decided by the first
-// thing that comes: text, or an error.
-type stream struct {
-	w     http.ResponseWriter
-	out   *http.ResponseController
-	begun bool
+// begin begins an answer with trailers.
+func begin(w http.ResponseWriter) *respond.Stream {
+	w.Header().Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
+	return respond.NewStream(w)
 }
 
-func newStream(w http.ResponseWriter) *stream {
-	return &stream{w: w, out: http.NewResponseController(w)}
-}
-
-// begin sends what comes before the text.
-func (s *stream) begin() {
-	if s.begun {
-		return
-	}
-	s.begun = true
-	h := s.w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
-	s.w.WriteHeader(http.StatusOK)
-}
-
-// Write implements io.Writer. Each call has its own time, as an answer may go on
-// for ever.
-func (s *stream) Write(p []byte) (int, error) {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // Whoever cannot has a bound of his own.
-	s.begin()
-	n, err := s.w.Write(p)
-	if err == nil {
-		if err = s.out.Flush(); errors.Is(err, http.ErrNotSupported) {
-			err = nil
-		}
-	}
-	return n, err
-}
-
-// end says how it ended, in the way that is left.
-func (s *stream) end(err error) {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck))
+// end says how an answer ended, in the way that is left.
+func end(w http.ResponseWriter, s *respond.Stream, err error) {
+	s.Extend()
 	switch {
 	case err == nil:
-		s.begin()
-	case s.begun:
-		s.w.Header().Set(ErrorTrailer, oneLine(err))
+		s.Begin()
+	case s.Begun:
+		w.Header().Set(ErrorTrailer, oneLine(err))
 	default:
-		refuse(s.w, err)
+		w.Header().Del("Trailer")
+		respond.Error(w, err)
 	}
 }
 

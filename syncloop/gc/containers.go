@@ -1,6 +1,7 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,11 +121,10 @@ func (c *Containers) Changed(uid types.UID) { c.retryQueue.add([]types.UID{uid})
 
 // Run removes what is dead until ctx ends, and returns nil then. While nothing
 // changes it wakes up only for what Policy keeps for a time. A call to the
-// runtime that removes something is not cut short by the end of ctx. Run is
-// called once.
+// runtime that removes something is not cut short by the end of ctx. A second
+// call returns runtime.ErrSecondRun.
 func (c *Containers) Run(ctx context.Context) error {
-	c.retryQueue.run(ctx, c.Step)
-	return nil
+	return c.retryQueue.run(ctx, c.Step)
 }
 
 // Step looks at every pod that is due, and returns when what is dead of them is
@@ -148,7 +148,7 @@ func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 	if status, err = look(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout); err != nil {
 		return outcome{err: err}
 	}
-	for {
+	for range maxRounds {
 		removals = c.decide(status)
 		if removals.Empty() || ctx.Err() != nil || !c.config.Living(uid) {
 			return outcome{next: removals.Next}
@@ -157,7 +157,12 @@ func (c *Containers) try(ctx context.Context, uid types.UID) outcome {
 			return outcome{err: err}
 		}
 	}
+	return outcome{err: errors.New("gc: after each removal the runtime shows more that is dead")}
 }
+
+// maxRounds is how often what is dead of a pod is removed before others have their turn: a
+// runtime that always shows more is asked again after a backoff.
+const maxRounds = 10
 
 // decide applies the policy to a pod; where it counts all pods together, among
 // them. Others of which there is too much are looked at as well.
@@ -213,9 +218,7 @@ func (c *Containers) remove(ctx context.Context, status *runtime.PodStatus, r *p
 			return nil, fmt.Errorf("gc: remove sandbox %s: %w", id, err)
 		}
 	}
-	if c.config.Removed != nil {
-		c.config.Removed(uid)
-	}
+	c.config.Removed(uid)
 	return c.confirm(ctx, uid, r)
 }
 
@@ -268,15 +271,16 @@ func (c *Containers) call(ctx context.Context, f func(context.Context) error) er
 }
 
 func (c *ContainersConfig) complete() error {
-	done := completion{config: "ContainersConfig"}
-	done.missing(c.Runtime == nil, "Runtime")
-	done.missing(c.Seen == nil, "Seen")
-	done.missing(c.Living == nil, "Living")
-	done.fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	done.fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	orDefault(&done, "Delay", &c.Delay, DefaultDelay)
-	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
-	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
-	done.outside(&c.Clock, &c.Log)
-	return done.err()
+	done := contain.Complete("gc: ContainersConfig")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Seen == nil, "Seen")
+	done.Missing(c.Living == nil, "Living")
+	done.Fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.Fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	contain.Number(done, "Delay", &c.Delay, DefaultDelay)
+	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
+	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -287,3 +287,40 @@ func TestNewContainers_NamesEveryFault(t *testing.T) {
 		"gc: ContainersConfig.Delay is negative\ngc: ContainersConfig.Retry is negative\ngc: ContainersConfig.MaxRetry is negative\n"+
 		"gc: ContainersConfig.CallTimeout is negative\ngc: ContainersConfig.MaxRemovals is negative")
 }
+
+// endless is a runtime of which each removal shows another dead container.
+type endless struct {
+	runtime.Runtime
+	removed *int
+}
+
+func (e endless) RemoveContainer(context.Context, runtime.RemoveContainerRequest) error {
+	*e.removed++
+	return nil
+}
+
+func (e endless) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	status := &runtime.PodStatus{UID: uid}
+	for n := range 3 {
+		c := runtime.ContainerStatus{Container: runtime.Container{ID: fmt.Sprint("c", *e.removed+n), Name: "c", Attempt: uint32(*e.removed + n), State: runtime.StateExited}}
+		status.Containers = append(status.Containers, c)
+	}
+	return status, nil
+}
+
+// A pass ends, and the next one comes after a backoff: a runtime that always shows more does
+// not keep the collector busy.
+func TestContainers_F58_EndlessRecords(t *testing.T) {
+	removed := 0
+	c := newCollector(t, policy.Containers{}, func(config *gc.ContainersConfig) {
+		config.Runtime = endless{config.Runtime.(runtime.Runtime), &removed}
+	})
+	c.crashed(t, "a", 3)
+	c.containers.Changed("a")
+	c.at(1)
+	first := removed
+	assert.Positive(t, first)
+	assert.LessOrEqual(t, first, 20)
+	c.at(3600)
+	assert.Less(t, removed, 100*first, "there is a backoff")
+}

@@ -1,6 +1,7 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -116,10 +117,9 @@ const sweeping types.UID = "."
 func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listing}) }
 
 // Run removes directories until ctx ends, and returns nil then. Without a call of
-// Changed it wakes up only for what has failed. Run is called once.
+// Changed it wakes up only for what has failed. A second call returns runtime.ErrSecondRun.
 func (d *Directories) Run(ctx context.Context) error {
-	d.retryQueue.run(ctx, d.Step)
-	return nil
+	return d.retryQueue.run(ctx, d.Step)
 }
 
 // Step does what is due: it looks for directories, or removes some that were
@@ -178,7 +178,7 @@ func (d *Directories) remove(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
 	}
-	if went && d.config.Removed != nil {
+	if went {
 		d.config.Removed(uid)
 	}
 	return nil
@@ -200,14 +200,15 @@ func (d *Directories) sweep(ctx context.Context) error {
 }
 
 func (c *DirectoriesConfig) complete() error {
-	done := completion{config: "DirectoriesConfig"}
-	done.missing(c.Store == nil, "Store")
-	done.missing(c.Runtime == nil, "Runtime")
-	done.missing(c.Gone == nil, "Gone")
-	orDefault(&done, "Delay", &c.Delay, DefaultDelay)
-	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
-	orDefault(&done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
-	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
-	done.outside(&c.Clock, &c.Log)
-	return done.err()
+	done := contain.Complete("gc: DirectoriesConfig")
+	done.Missing(c.Store == nil, "Store")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Gone == nil, "Gone")
+	contain.Number(done, "Delay", &c.Delay, DefaultDelay)
+	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
+	contain.Number(done, "MaxDirectories", &c.MaxDirectories, DefaultMaxDirectories)
+	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -1,10 +1,12 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,6 +88,7 @@ type Images struct {
 	config   ImagesConfig
 	guard    *contain.Guard
 	executor executor.Executor
+	once     once
 	disk     runtime.ImageFilesystem // nil: the runtime is none
 	wake     executor.Event
 	mu       struct {
@@ -126,8 +129,11 @@ func (i *Images) Changed() {
 
 // Run removes images until ctx ends, and returns nil then. It looks once at its
 // beginning, after each change, and every Period only while that may have a result. A removal that
-// was sent is not cut short. Run is called once.
+// was sent is not cut short. A second call returns runtime.ErrSecondRun.
 func (i *Images) Run(ctx context.Context) error {
+	if err := i.once.begin(); err != nil {
+		return err
+	}
 	i.Changed() // What there is may be the rest of a life before ours.
 	retry, failed := backoff.Exponential{Initial: DefaultRetry, Max: DefaultMaxRetry, Reset: resetRetry}, backoff.State{}
 	why := ""          // it failed last
@@ -315,12 +321,7 @@ func (i *Images) look(ctx context.Context, now time.Time, used map[string]bool) 
 }
 
 func uses(used map[string]bool, image runtime.Image) bool {
-	for _, name := range images.Names(image) {
-		if used[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(images.Names(image), func(name string) bool { return used[name] })
 }
 
 // seen are the names of the images in use, as others have seen it.
@@ -392,21 +393,20 @@ func (i *Images) usage(ctx context.Context) (policy.Disk, error) {
 }
 
 func (c *ImagesConfig) complete() error {
-	done := completion{config: "ImagesConfig"}
-	done.missing(c.Runtime == nil, "Runtime")
-	done.missing(c.Images == nil, "Images")
-	done.missing(c.Seen == nil, "Seen")
-	done.fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
-	done.fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
-	done.fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
-	done.fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
-	orDefault(&done, "Delay", &c.Delay, DefaultImageDelay)
-	orDefault(&done, "Period", &c.Period, DefaultImagePeriod)
-	orDefault(&done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	done := contain.Complete("gc: ImagesConfig")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Images == nil, "Images")
+	done.Missing(c.Seen == nil, "Seen")
+	done.Fault(c.Policy.HighThresholdPercent < 0 || c.Policy.HighThresholdPercent > 100, "Policy.HighThresholdPercent is not a percentage")
+	done.Fault(c.Policy.LowThresholdPercent < 0 || c.Policy.LowThresholdPercent > 100, "Policy.LowThresholdPercent is not a percentage")
+	done.Fault(c.Policy.MinAge < 0, "Policy.MinAge is negative")
+	done.Fault(c.Policy.MaxAge < 0, "Policy.MaxAge is negative")
+	contain.Number(done, "Delay", &c.Delay, DefaultImageDelay)
+	contain.Number(done, "Period", &c.Period, DefaultImagePeriod)
+	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
 	c.Policy = c.Policy.Complete()
-	if c.Node == nil {
-		c.Node = &v1.ObjectReference{Kind: "Node"}
-	}
-	done.outside(&c.Clock, &c.Log)
-	return done.err()
+	c.Node = cmp.Or[k8sruntime.Object](c.Node, &v1.ObjectReference{Kind: "Node"})
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -1,8 +1,10 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -70,6 +72,7 @@ type LogStore interface {
 // anywhere, before Run and after it as well.
 type Logs struct {
 	config   LogsConfig
+	once     once
 	guard    *contain.Guard
 	executor executor.Executor
 	wake     executor.Event
@@ -106,8 +109,11 @@ func (l *Logs) Changed() { l.wake.Signal() }
 
 // Run looks at the logs of running containers every Period until ctx ends, and
 // returns nil then, when the last rotation has ended: one that is under way is undone
-// or complete. While none runs it waits for Changed. Run is called once.
+// or complete. While none runs it waits for Changed. A second call returns runtime.ErrSecondRun.
 func (l *Logs) Run(ctx context.Context) error {
+	if err := l.once.begin(); err != nil {
+		return err
+	}
 	defer l.group.Wait()
 	for {
 		var err error
@@ -226,24 +232,21 @@ func (l *Logs) because(id, why string) (news bool) {
 func (l *Logs) forget(running map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, r := range l.mu.logs {
-		if !running[id] && !r.busy {
-			delete(l.mu.logs, id)
-		}
-	}
+	maps.DeleteFunc(l.mu.logs, func(id string, r rotating) bool { return !running[id] && !r.busy })
 }
 
 func (c *LogsConfig) complete() error {
-	done := completion{config: "LogsConfig"}
-	done.missing(c.Store == nil, "Store")
-	done.missing(c.Runtime == nil, "Runtime")
-	done.missing(c.Seen == nil, "Seen")
-	done.fault(c.Policy.Never(), "Policy is never")
-	done.fault(c.Policy.MaxFiles == 1, "Policy.MaxFiles is less than two: the log, and the one before it")
-	orDefault(&done, "Period", &c.Period, DefaultLogPeriod)
-	orDefault(&done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
-	orDefault(&done, "MaxRotations", &c.MaxRotations, DefaultMaxRotations)
+	done := contain.Complete("gc: LogsConfig")
+	done.Missing(c.Store == nil, "Store")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Seen == nil, "Seen")
+	done.Fault(c.Policy.Never(), "Policy is never")
+	done.Fault(c.Policy.MaxFiles == 1, "Policy.MaxFiles is less than two: the log, and the one before it")
+	contain.Number(done, "Period", &c.Period, DefaultLogPeriod)
+	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	contain.Number(done, "MaxRotations", &c.MaxRotations, DefaultMaxRotations)
 	c.Policy = c.Policy.Complete()
-	done.outside(&c.Clock, &c.Log)
-	return done.err()
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

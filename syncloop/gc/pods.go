@@ -1,6 +1,7 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,10 +91,9 @@ func (p *Pods) Discard(uids []types.UID) { p.retryQueue.add(uids) }
 
 // Run removes what is handed over until ctx ends, and returns nil then. A call
 // to the runtime that removes something is not cut short by that, only by its
-// own timeout. Run is called once.
+// own timeout. A second call returns runtime.ErrSecondRun.
 func (p *Pods) Run(ctx context.Context) error {
-	p.retryQueue.run(ctx, p.Step)
-	return nil
+	return p.retryQueue.run(ctx, p.Step)
 }
 
 // Step tries to remove every pod that is due, several at once, and returns
@@ -130,9 +130,7 @@ func (p *Pods) remove(ctx context.Context, uid types.UID) error {
 	if err := p.confirm(ctx, status); err != nil {
 		return err
 	}
-	if p.config.Removed != nil {
-		p.config.Removed(uid)
-	}
+	p.config.Removed(uid)
 	return nil
 }
 
@@ -196,11 +194,12 @@ func (p *Pods) drop(ctx context.Context, id string) error {
 }
 
 func (c *PodsConfig) complete() error {
-	done := completion{config: "PodsConfig"}
-	done.missing(c.Runtime == nil, "Runtime")
-	done.missing(c.Removable == nil, "Removable")
-	done.times(&c.Retry, &c.MaxRetry, &c.CallTimeout)
-	orDefault(&done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
-	done.outside(&c.Clock, &c.Log)
-	return done.err()
+	done := contain.Complete("gc: PodsConfig")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Removable == nil, "Removable")
+	times(done, &c.Retry, &c.MaxRetry, &c.CallTimeout)
+	contain.Number(done, "MaxRemovals", &c.MaxRemovals, DefaultMaxRemovals)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -2,8 +2,10 @@ package gc
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,12 +14,14 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers/backoff"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/workqueue"
 )
 
 // retryQueue is the pods for which something is to be done, each as soon as it can
 // be, and again with a backoff if it fails.
 type retryQueue struct {
+	once     once
 	executor executor.Executor
 	wake     executor.Event
 	queue    *workqueue.Queue
@@ -92,14 +96,28 @@ func (t *retryQueue) enter(uid types.UID) bool {
 	return true
 }
 
-// run makes a step whenever a pod is due, until ctx ends.
-func (t *retryQueue) run(ctx context.Context, step func(context.Context)) {
+// once refuses a second Run.
+type once struct{ ran atomic.Bool }
+
+func (o *once) begin() error {
+	if o.ran.Swap(true) {
+		return fmt.Errorf("gc: %w", runtime.ErrSecondRun)
+	}
+	return nil
+}
+
+// run makes a step whenever a pod is due, until ctx ends. It refuses a second call.
+func (t *retryQueue) run(ctx context.Context, step func(context.Context)) error {
+	if err := t.once.begin(); err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		step(ctx)
 		if t.pause(ctx) != nil {
-			return
+			break
 		}
 	}
+	return nil
 }
 
 func (t *retryQueue) pause(ctx context.Context) error {
@@ -184,4 +202,34 @@ func (t *retryQueue) failed(uid types.UID, err error) (delay time.Duration, news
 	l := leftover{waiting: true, failed: t.retry.Failed(old.failed, now), why: err.Error()}
 	t.mu.pods[uid] = l
 	return l.failed.Delay, l.why != old.why
+}
+
+// Defaults of those that remove something of pods.
+const (
+	// DefaultRetry is how long a removal that failed waits for the next try.
+	DefaultRetry = 10 * time.Second
+	// DefaultMaxRetry is what that wait doubles up to.
+	DefaultMaxRetry = 5 * time.Minute
+	// resetRetry is how long after the last failure the wait is the first one again.
+	resetRetry = 10 * time.Minute
+	// DefaultCallTimeout bounds each call to the runtime.
+	DefaultCallTimeout = 2 * time.Minute
+	// DefaultDelay is how long after a change dead containers are looked for.
+	DefaultDelay = 700 * time.Millisecond
+	// DefaultMaxRemovals is how many pods are removed at once.
+	DefaultMaxRemovals = 4
+)
+
+// times are the same of all that remove something of one pod after another.
+func times(done *contain.Completion, retry, maxRetry, callTimeout *time.Duration) {
+	contain.Number(done, "Retry", retry, DefaultRetry)
+	contain.Number(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
+	contain.Number(done, "CallTimeout", callTimeout, DefaultCallTimeout)
+}
+
+// guard contains what a collector calls that others have written, its log first.
+func guard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
+	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, Told: panicked})
+	*log = g.Log()
+	return g
 }

@@ -5,9 +5,13 @@ import (
 	"maps"
 	goruntime "runtime"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -15,19 +19,23 @@ import (
 // alone comes before what depends on the pods that it has (AD-5).
 func (n *Node) admission() []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
-		admitValid(),
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
 		syncloop.AdmitOS(n.config.Labels[v1.LabelOSStable]),
 		syncloop.AdmitPodCount(n.config.MaxPods),
-		syncloop.AdmitResources(n.config.allocatable()),
-		syncloop.AdmitNodeAffinity(n.config.Name, n.config.Labels),
+		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
+		n.admitAffinity(),
 		syncloop.AdmitNodeName(n.config.Name),
 		syncloop.AdmitHostPorts(),
-		syncloop.AdmitTaints(n.config.Taints),
+		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
+	}
+	if n.config.joined() {
+		all = append(all, n.unlessPending(admitValid(true)))
+	} else {
+		all = append([]syncloop.PodAdmitHandler{admitValid(false)}, all...)
 	}
 	if features, ok := n.features(); ok {
-		all = append(all, admitFeatures(features, n.config.Recorder))
+		all = append(all, n.unlessPending(admitFeatures(features, n.config.Recorder)))
 	}
 	return append(all, n.config.Admit...)
 }
@@ -45,19 +53,16 @@ func (c *Config) completeLabels() {
 
 // checkResources finds what can not be: less than nothing, and a part of
 // something that is not there.
-func (c *Config) checkResources() (errs []error) {
+func (c *Config) checkResources(done *contain.Completion) {
 	for _, name := range slices.Sorted(maps.Keys(c.Capacity)) {
-		if q := c.Capacity[name]; q.Sign() < 0 {
-			errs = append(errs, fmt.Errorf("node: Config.Capacity: %s is negative", name))
-		}
+		q := c.Capacity[name]
+		done.Fault(q.Sign() < 0, "Capacity: "+string(name)+" is negative")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Reserved)) {
 		q := c.Reserved[name]
-		if have, declared := c.Capacity[name]; !declared || q.Sign() < 0 || q.Cmp(have) > 0 {
-			errs = append(errs, fmt.Errorf("node: Config.Reserved: %s is not a part of the capacity", name))
-		}
+		have, declared := c.Capacity[name]
+		done.Fault(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Reserved: "+string(name)+" is not a part of the capacity")
 	}
-	return errs
 }
 
 // allocatable is what pods may have together.
@@ -69,4 +74,28 @@ func (c *Config) allocatable() v1.ResourceList {
 		list[name] = q
 	}
 	return list
+}
+
+// admitFeatures refuses a pod that asks for what the node's syncer can not do,
+// with the field's name. What is merely without effect is said in a warning
+// event, for each admission once.
+func admitFeatures(features podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
+	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+		rejected, ignored := podsync.Unsupported(attrs.Pod, features)
+		if len(rejected) > 0 {
+			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
+		}
+		if len(ignored) > 0 && events != nil && !attrs.Trial {
+			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+sentence(ignored))
+		}
+		return syncloop.PodAdmitResult{Admit: true}
+	})
+}
+
+func sentence(problems []podsync.Problem) string {
+	parts := make([]string, len(problems))
+	for i, p := range problems {
+		parts[i] = fmt.Sprintf("%s (%s)", p.Field, p.Why)
+	}
+	return strings.Join(parts, "; ")
 }

@@ -16,9 +16,11 @@ const reasonInvalid = "FailedValidation"
 // admitValid refuses a pod that Set would have refused, from a source that has
 // not looked: names that lead out of a directory, rules that mean nothing,
 // numbers below zero.
-func admitValid() syncloop.PodAdmitHandler {
+//
+// all: also pods of the source "api", which Apply has not validated.
+func admitValid(all bool) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource {
+		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && !all {
 			return syncloop.PodAdmitResult{Admit: true} // Set has looked.
 		}
 		if err := validate(completed(attrs.Pod)); err != nil {

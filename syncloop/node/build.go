@@ -1,11 +1,17 @@
 package node
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -14,13 +20,14 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
 )
 
 // inMemory gives a runtime without a file system volumes without one.
 func (c *Config) inMemory() {
-	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Allocatable: c.allocatable()})
+	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Tokens: c.Tokens, Claims: c.Claims, Allocatable: c.allocatable()})
 	if c.Volumes == nil {
 		c.Volumes = volumes
 	}
@@ -31,12 +38,14 @@ func (c *Config) inMemory() {
 
 // buildDesired: what the node has been told, and what it tells back.
 func (n *Node) buildDesired() (err error) {
-	n.held = hold(n.host, !n.config.AwaitHost)
+	n.held = hold(n.host, !n.config.AwaitHost, n.config.FromAPIServer)
 	sources := maps.Clone(n.config.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
-	sources[hostSource] = n.held
+	if !n.config.joined() {
+		sources[hostSource] = n.held
+	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
 		Hooks: source.Hooks{Panicked: n.guard.Note},
 	})
@@ -89,7 +98,7 @@ func (n *Node) buildWork() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Synced: n.synced, Panicked: n.guard.Note},
+		Hooks:        podworkers.Hooks{Phase: n.phase, Forgotten: n.forgotten, Syncing: n.config.Hooks.Syncing, Synced: n.synced, Panicked: n.guard.Note},
 	})
 	return err
 }
@@ -147,16 +156,15 @@ func (n *Node) buildLoop() (err error) {
 		Runtime:     n.pleg,
 		Sources:     n.sources,
 		Admit:       n.admission(),
-		Closed:      n.draining.hasBegun,
+		Closed:      n.draining.Opened,
 		OrphanGrace: n.config.OrphanGrace,
-		Discard:     n.leftover.Discard,
-		Recorder:    n.config.Recorder,
-		Clock:       n.config.Clock,
-		Log:         n.config.Log,
-		Panicked:    n.guard.Note,
-	}
-	if n.config.FromAPIServer {
-		handlers.FromAPIServer = func(pod *v1.Pod) bool { return !podmanager.IsStaticPod(pod) }
+
+		FromAPIServer: n.fromAPIServer,
+		Discard:       n.leftover.Discard,
+		Recorder:      n.config.Recorder,
+		Clock:         n.config.Clock,
+		Log:           n.config.Log,
+		Panicked:      n.guard.Note,
 	}
 	if n.config.TerminalStatuses != nil {
 		handlers.Ended = n.config.TerminalStatuses.Consume
@@ -185,4 +193,94 @@ func (n *Node) buildLoop() (err error) {
 		Hooks:              syncloop.Hooks{Cleanup: n.cleaned},
 	})
 	return err
+}
+
+// contain wraps what the node itself calls that others have written: a panic there is
+// the error of that call. The parts do so with what they call, and tell the guard.
+func (c *Config) contain() *contain.Guard {
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
+	c.Log = g.Log()
+	if c.Recorder != nil {
+		c.Recorder = brief{contain.NewRecorder(g, c.Recorder)}
+	}
+	evictable := c.Evictable
+	c.Evictable = func(pod *v1.Pod) bool {
+		return contain.Or(g, "Evictable", false, func() bool { return evictable(pod) })
+	}
+	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
+	c.Hooks.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Syncing)
+	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
+	c.Hooks.Forgotten = contain.Hook1(g, "Hooks.Forgotten", c.Hooks.Forgotten)
+	return g
+}
+
+// feature is an optional feature of the node's runtime, contained; nil if it is none.
+func feature[T any](n *Node) T { return contain.Feature[T](n.guard, n.config.Runtime) }
+
+// longestEvent is how many bytes the message of an event may have, as the API
+// has it. What a runtime or a registry says can be a whole page.
+const longestEvent = 1024
+
+// brief passes events on with messages that are fit to be shown: of bounded
+// length, and valid text.
+type brief struct{ runtime.EventRecorder }
+
+// Event implements runtime.EventRecorder.
+func (b brief) Event(object k8sruntime.Object, eventtype, reason, message string) {
+	b.EventRecorder.Event(object, eventtype, reason, shortened(message))
+}
+
+// Eventf implements runtime.EventRecorder. The message is made here: what is formatted may be
+// long.
+func (b brief) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
+	b.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
+}
+
+func shortened(message string) string {
+	const sign = "…"
+	if len(message) > longestEvent {
+		message = strings.ToValidUTF8(message[:longestEvent-len(sign)], "") + sign
+	}
+	return strings.ToValidUTF8(message, "?")
+}
+
+// send brings statuses to the sink, if there is one, until sent is called and
+// has returned: what the other parts say at their end is sent too.
+func (n *Node) send(ctx context.Context) (sent func()) {
+	if n.sender == nil {
+		return func() {}
+	}
+	ctx, end := executor.WithCancel(executor.Detach(ctx))
+	group := executor.NewGroup(n.executor)
+	group.Go(func() {
+		if err := n.sender.Run(ctx); err != nil {
+			n.fail(err)
+		}
+	})
+	return func() {
+		end()
+		group.Wait()
+	}
+}
+
+// buildSender: who is told, if anybody.
+func (n *Node) buildSender() (err error) {
+	if n.config.Sink == nil {
+		return nil
+	}
+	n.sender, err = status.NewSender(status.SenderConfig{
+		Store:    n.status,
+		Sink:     n.config.Sink,
+		CouldRun: n.couldRun,
+		Clock:    n.config.Clock,
+		Log:      n.config.Log,
+		Hooks:    status.SenderHooks{Panicked: n.guard.Note},
+	})
+	return err
+}
+
+// couldRun: the end of the pod is not to be told yet (ST-17).
+func (n *Node) couldRun(uid types.UID) bool {
+	view := n.workers.View(uid)
+	return view.Known && view.CouldHaveRunningContainers()
 }

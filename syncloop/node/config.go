@@ -1,8 +1,7 @@
 package node
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"log/slog"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -38,8 +38,9 @@ type Config struct {
 	// called once, by New, with the parts that it may use; its error is that of New. A
 	// panic of the PodSyncer is the error of that call. Nil: a podsync.Syncer.
 	NewSyncer func(parts SyncerParts) (podworkers.PodSyncer, error)
-	// Sources bring pods beside those of Set. The keys name them; "api" is
-	// taken by Set, and pods of all others are static pods.
+	// Sources bring pods beside those of Apply. The keys name them. The one named "api"
+	// replaces Apply, Replace and Delete, and its pods are those of an API server, mirror
+	// pods among them; package cluster has one. Pods of all others are static pods.
 	Sources map[string]source.Source
 	// AwaitHost keeps the node from concluding anything about pods that were
 	// not Set until SetComplete is called. Without it all that is to be kept
@@ -72,6 +73,15 @@ type Config struct {
 	// Objects finds the ConfigMaps and Secrets that variables refer to; package
 	// objects has one on a directory. Nil: there are none.
 	Objects podsync.Objects
+	// Services finds the services that variables tell of. Nil: there are none.
+	Services podsync.Services
+	// Tokens gets tokens of service accounts, for the volumes that the node has in memory
+	// if Volumes is nil; volumes.Config.Tokens is for those on a directory. Nil: pods that
+	// project some are rejected.
+	Tokens podsync.Tokens
+	// Claims finds the volumes of persistent volume claims, in the same way. Nil: pods that
+	// have some are rejected.
+	Claims podsync.Claims
 	// TerminalStatuses keep how pods have ended, so that they do not run again when a
 	// node is restarted; package checkpoint has them on a directory. Nil: only what the
 	// runtime has records of, and sources say, is known then.
@@ -89,12 +99,20 @@ type Config struct {
 	// Handlers are the runtime handlers by the name of their RuntimeClass. Pods of
 	// other classes are rejected.
 	Handlers map[string]string
+	// RuntimeClass finds the handler of a RuntimeClass that Handlers does not have; call
+	// Recheck when its answers change. It is called by any goroutine and must not block. Nil:
+	// there are no others.
+	RuntimeClass func(class string) (handler string, known bool)
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
 	// LogRoot is the directory for the logs of containers, an absolute path, below
 	// which each pod gets one. What is there of pods that are gone is removed: no two
 	// nodes may share it. Empty: the runtime is given no paths.
 	LogRoot string
+	// LogLinks is the directory for a link to each of these logs, an absolute path:
+	// NAME_NAMESPACE_CONTAINER-ID.log, as kubelets have them in /var/log/containers for those
+	// who collect logs. Empty: there are none. It has no effect without a LogRoot.
+	LogLinks string
 	// LogMaxBytes is how large the log of a running container may get before another
 	// file takes its place; zero is 10 MiB, negative is any size. LogMaxFiles is how
 	// many files there are of it, that one included, at least two; zero is 5, negative
@@ -113,6 +131,10 @@ type Config struct {
 	// grpccheck has one, apart because it brings gRPC along. Nil: pods with such
 	// probes are rejected.
 	GRPCProbes prober.Checker
+	// View is how an API server sees the node: its labels, taints and resources at each
+	// admission. Pods that run stay when those change; only admission looks at them. Nil:
+	// they are those below, for good.
+	View View
 	// Labels are the node's, by which pods select it. The operating system, the
 	// architecture and the node's name, under the kubelet's keys, are added
 	// unless they are given.
@@ -205,49 +227,28 @@ type ContainerStates interface {
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 }
 
-// hostSource is the name of the source behind Set. It takes the place of the
-// API server's, so that its pods are ordinary pods and not static ones.
+// hostSource is the name of the source behind Apply, unless an API server's takes its
+// place: their pods are ordinary pods and not static ones.
 const hostSource = podmanager.ApiserverSource
 
 func (c *Config) complete() error {
-	var errs []error
-	if _, taken := c.Sources[hostSource]; taken {
-		errs = append(errs, fmt.Errorf("node: Config.Sources: the name %q is taken by Set", hostSource))
-	}
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxPods", int64(c.MaxPods)},
-		{"MaxSyncs", int64(c.MaxSyncs)},
-		{"Resync", int64(c.Resync)},
-		{"Relist", int64(c.Relist)},
-		{"Housekeeping", int64(c.Housekeeping)},
-	} {
-		if field.value < 0 {
-			errs = append(errs, fmt.Errorf("node: Config.%s is negative", field.name))
-		}
-	}
-	if c.LogMaxFiles == 1 {
-		errs = append(errs, errors.New("node: Config.LogMaxFiles is less than two: the log, and the one before it"))
-	}
-	errs = append(errs, c.checkResources()...)
-	if c.Name == "" {
-		c.Name = "localhost"
-	}
-	c.Name = strings.ToLower(c.Name)
+	done := contain.Complete("node: Config")
+	c.FromAPIServer = c.FromAPIServer || c.joined()
+	contain.Number(done, "MaxPods", &c.MaxPods, 0) // The default is the part's, here and below.
+	contain.Number(done, "MaxSyncs", &c.MaxSyncs, 0)
+	contain.Number(done, "Resync", &c.Resync, 0)
+	contain.Number(done, "Relist", &c.Relist, 0)
+	contain.Number(done, "Housekeeping", &c.Housekeeping, 0)
+	done.Fault(c.LogMaxFiles == 1, "LogMaxFiles is less than two: the log, and the one before it")
+	c.checkResources(done)
+	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))
 	c.completeLabels()
-	if c.Evictable == nil {
-		c.Evictable = evictable
-	}
+	c.completeView()
+	contain.Unset(&c.Evictable, evictable)
 	if len(c.HostIPs) == 0 {
 		c.HostIPs = []string{"127.0.0.1"}
 	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return errors.Join(errs...)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/gc"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 const (
@@ -50,6 +52,21 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 		}
 	}
 	return "", missing
+}
+
+// SandboxID finds the newest sandbox of a pod, as the runtime shows it now, of pods with one
+// name as ContainerID does. An error that wraps runtime.ErrNotFound says what is not there.
+func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
+	for _, uid := range n.named(namespace, pod) {
+		status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)
+		if err != nil {
+			return "", err
+		}
+		if len(status.Sandboxes) > 0 {
+			return status.Sandboxes[0].ID, nil
+		}
+	}
+	return "", fmt.Errorf("node: pod %q in namespace %q has no sandbox: %w", pod, namespace, runtime.ErrNotFound)
 }
 
 // named are the pods of a name, the one that is desired first.
@@ -161,7 +178,45 @@ func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, st
 	return result.ExitCode, err
 }
 
+// Attach implements runtime.Attacher by the node's runtime. If that is none, the error wraps
+// runtime.ErrUnsupported.
+func (n *Node) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
+	attacher := feature[runtime.Attacher](n)
+	if attacher == nil {
+		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
+	}
+	return attacher.Attach(ctx, req, streams)
+}
+
+// PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it
+// closes conn and the error wraps runtime.ErrUnsupported.
+func (n *Node) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
+	forwarder := feature[runtime.PortForwarder](n)
+	if forwarder == nil {
+		_ = conn.Close() // Nothing was written to it.
+		return fmt.Errorf("node: the runtime forwards no ports: %w", runtime.ErrUnsupported)
+	}
+	return forwarder.PortForward(ctx, req, conn)
+}
+
 var (
-	_ runtime.LogReader    = (*Node)(nil)
-	_ runtime.ExecStreamer = (*Node)(nil)
+	_ runtime.LogReader     = (*Node)(nil)
+	_ runtime.ExecStreamer  = (*Node)(nil)
+	_ runtime.Attacher      = (*Node)(nil)
+	_ runtime.PortForwarder = (*Node)(nil)
 )
+
+// buildLogs: who keeps logs from filling the disk. Nobody does where logs are no files
+// that we know, or the runtime cannot be told that one was put away.
+func (n *Node) buildLogs() (err error) {
+	policy := policy.Logs{MaxBytes: n.config.LogMaxBytes, MaxFiles: n.config.LogMaxFiles}
+	reopener := feature[runtime.LogReopener](n)
+	if n.logs == nil || reopener == nil || policy.Never() {
+		return nil
+	}
+	n.rotator, err = gc.NewLogs(gc.LogsConfig{
+		Store: n.logs, Runtime: reopener, Seen: n.pleg, Policy: policy, Clock: n.config.Clock, Log: n.config.Log,
+		Panicked: n.guard.Note,
+	})
+	return err
+}

@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +37,12 @@ func TestContainerID(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		require.NoError(t, n.Apply(pod))
 		time.Sleep(25 * time.Second)
+
+		sandbox, err := n.SandboxID(ctx, "default", "web")
+		require.NoError(t, err)
+		assert.NotEmpty(t, sandbox)
+		_, err = n.SandboxID(ctx, "default", "none")
+		require.EqualError(t, err, `node: pod "none" in namespace "default" has no sandbox: runtime: not found`)
 
 		find := func(container string, previous bool) string {
 			id, err := n.ContainerID(ctx, "default", "web", container, previous)
@@ -95,4 +103,9 @@ func TestExecStream_WithoutStreams(t *testing.T) {
 	_, err = n.ExecStream(t.Context(), runtime.ExecStreamRequest{}, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 	require.ErrorIs(t, n.ReadLog(t.Context(), runtime.ReadLogRequest{}, nil), runtime.ErrUnsupported)
+	require.ErrorIs(t, n.Attach(t.Context(), runtime.AttachRequest{}, runtime.Streams{}), runtime.ErrUnsupported)
+	here, there := net.Pipe()
+	require.ErrorIs(t, n.PortForward(t.Context(), runtime.PortForwardRequest{}, here), runtime.ErrUnsupported)
+	_, err = there.Read(nil)
+	require.ErrorIs(t, err, io.EOF)
 }

@@ -33,12 +33,12 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	}
 	for _, pod := range n.historyStore.all() {
 		view := n.workers.View(pod.UID)
-		if !isDesired(pod.UID) && view.Started() && view.HasConfig() && !view.IsPodKnownTerminated() {
+		if !isDesired(pod.UID) && view.Started && view.HasConfig && !view.IsPodKnownTerminated() {
 			at, ok := until[pod.UID]
 			if !ok {
 				at = n.executor.Now() // It has left the configuration just now.
 			}
-			pods = append(pods, deleted(n.withStatus(pod), at, view.Grace()))
+			pods = append(pods, deleted(n.withStatus(pod), at, view.Grace))
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
@@ -55,8 +55,8 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 // unnamed is a pod that a former agent has left behind, and that no source has named.
 func (n *Node) unnamed(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
-	if view := n.workers.View(pod.UID); view.Known() {
-		return deleted(pod, e.Until, view.Grace())
+	if view := n.workers.View(pod.UID); view.Known {
+		return deleted(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
 	pod.Status.Message = "no source has named the pod yet"

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,7 +64,7 @@ func (n *Node) states() podsync.ContainerStates {
 func (n *Node) buildDirectories() (err error) {
 	var stores []directories
 	if n.config.LogRoot != "" {
-		if n.logs, err = logfiles.New(logfiles.Config{Root: n.config.LogRoot}); err != nil {
+		if n.logs, err = logfiles.New(logfiles.Config{Root: n.config.LogRoot, Links: n.config.LogLinks}); err != nil {
 			return err
 		}
 		stores = append(stores, n.logs)
@@ -139,12 +140,7 @@ func (n *Node) allComplete() bool {
 	if !n.sources.AllSeen() {
 		return false
 	}
-	for _, name := range n.sources.Names() {
-		if !n.sources.Complete(name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return !n.sources.Complete(name) })
 }
 
 // untidy notes that directories may be left of a pod, for the next housekeeping.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop"
@@ -50,7 +50,7 @@ func (n *Node) shut(ctx context.Context) error {
 	if !ran {
 		return ErrNotRunning
 	}
-	n.draining.begin()
+	n.draining.Open()
 	if err := n.loop.Flush(ctx); err != nil && !errors.Is(err, syncloop.ErrStopped) {
 		return err
 	}
@@ -66,7 +66,7 @@ type ending struct {
 // endWanted tells every pod to end that is desired and has a worker.
 func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
-		if n.workers.View(pod.UID).Known() {
+		if n.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
 			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(options, graceSeconds))})
 		}
@@ -86,37 +86,40 @@ func (n *Node) terminalStatuses(graceSeconds *int64) (all []ending) {
 	return all
 }
 
-// draining says whether a drain has begun.
-type draining struct {
-	mu struct {
-		sync.Mutex
-		begun bool
-	}
-}
-
-func (d *draining) begin() {
-	d.mu.Lock()
-	d.mu.begun = true
-	d.mu.Unlock()
-}
-
-func (d *draining) hasBegun() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mu.begun
-}
-
 // unlessDrained keeps no ending of a pod that only the drain has ended: it may be desired
 // by the next agent.
 type unlessDrained struct {
 	podsync.TerminalStatuses
-	draining *draining
+	draining executor.Latch // open: Drain has begun
 }
 
 // Save implements podsync.TerminalStatuses.
 func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	if status.Reason == syncloop.ReasonTerminated && e.draining.hasBegun() {
+	if status.Reason == syncloop.ReasonTerminated && e.draining.Opened() {
 		return nil
 	}
 	return e.TerminalStatuses.Save(pod, status)
+}
+
+// DrainWithin shortens the end of all pods to a grace of so many seconds, at least 1, and
+// returns when none runs any more. Besides that it is Drain: it may follow a Drain
+// whose context has ended, or one that still waits, which then returns sooner. A pod
+// whose own grace is shorter keeps that, and so does one that was dropped before: the
+// error names it if ctx ends first.
+func (n *Node) DrainWithin(ctx context.Context, graceSeconds int64) error {
+	if err := n.shut(ctx); err != nil {
+		return err
+	}
+	return await(ctx, slices.Concat(n.endWanted(&graceSeconds), n.terminalStatuses(&graceSeconds)))
+}
+
+// within shortens a kill, if there is a grace.
+func within(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
+	if graceSeconds != nil {
+		if options.KillPodOptions == nil {
+			options.KillPodOptions = &podworkers.KillPodOptions{}
+		}
+		options.KillPodOptions.PodTerminationGracePeriodSecondsOverride = graceSeconds
+	}
+	return options
 }

@@ -62,20 +62,18 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)
 	_, waits := n.handlers.Deferred(uid)
-	if !ok || !view.Known() && !waits {
+	if !ok || !view.Known && !waits {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownPod, uid)
 	}
 	if !e.Force && !n.config.Evictable(pod) {
 		return nil, fmt.Errorf("%w: %s/%s", ErrNotEvictable, pod.Namespace, pod.Name)
 	}
-	if e.Reason == "" {
-		e.Reason = reasonEvicted
-	}
+	e.Reason = cmp.Or(e.Reason, reasonEvicted)
 	if ended := podworkers.NewCompletion(n.config.Clock); waits && n.handlers.EvictWaiting(uid, e.whileWaiting(ended)) {
 		n.warn(pod, e)
 		return ended, nil
 	}
-	if !view.IsPodTerminationRequested() || view.RestartRequested() && !view.RestartEvicted() {
+	if !view.IsPodTerminationRequested() || view.RestartRequested && !view.RestartEvicted {
 		n.warn(pod, e)
 	}
 	return n.workers.Kill(podworkers.UpdatePodOptions{

@@ -54,7 +54,7 @@ func (n *Node) situation() explain.Node {
 	n.mu.Lock()
 	ran := n.mu.ran
 	n.mu.Unlock()
-	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.hasBegun()}
+	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.Opened()}
 	for _, name := range n.sources.Names() {
 		if !n.sources.Complete(name) {
 			s.Unheard = append(s.Unheard, name)
@@ -70,12 +70,12 @@ func (n *Node) situation() explain.Node {
 func (n *Node) outlook(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{
-		Known: view.Known(), Phase: view.Phase().String(), Incarnation: view.Incarnation(),
-		Deleted: view.Deleted(), Evicted: view.Evicted(),
-		AwaitsName: view.AwaitsFullName(), PreviousIncarnation: view.RestartRequested(),
+		Known: view.Known, Phase: view.Phase().String(), Incarnation: view.Incarnation,
+		Deleted: view.Deleted, Evicted: view.Evicted,
+		AwaitsName: view.AwaitsFullName, PreviousIncarnation: view.RestartRequested,
 		Step: outlook.Step.String(), NextAt: outlook.NextAt,
 	}
-	if grace := view.Grace(); grace.Set && view.IsPodTerminationRequested() {
+	if grace := view.Grace; grace.Set && view.IsPodTerminationRequested() {
 		w.Grace = &grace.Seconds
 	}
 	return w

@@ -11,6 +11,6 @@ import (
 func TestHeld_Promises(t *testing.T) {
 	sourcetest.RunInBubble(t, func(*testing.T) sourcetest.Harness {
 		pods := source.NewHandle()
-		return sourcetest.Harness{Source: hold(pods, true), Set: pods.Replace}
+		return sourcetest.Harness{Source: hold(pods, true, false), Set: pods.Replace}
 	})
 }

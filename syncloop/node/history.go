@@ -249,11 +249,11 @@ func (n *Node) holds(h podsync.Hold) { n.historyStore.hold(h.UID, h.Container, h
 
 // checked follows every check of a probe that has an answer.
 func (n *Node) checked(a prober.Attempt) {
-	if a.Outcome == 0 {
+	if a.Result == 0 {
 		return
 	}
 	n.historyStore.probed(a.UID, probed{a.ContainerID, explain.Probe{
-		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Outcome != prober.Failed, Message: a.Message, At: n.executor.Now(),
+		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Result != prober.Failed, Message: a.Message, At: n.executor.Now(),
 	}})
 }
 

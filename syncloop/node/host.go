@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // name included. It needs a UID and a name; the error, which is source.ErrInvalid, names
 // everything that is wrong with it (each fault is a *field.Error of apimachinery), and
 // nothing has changed then; ErrStopped says that
-// Run has ended. A pod with a deletion timestamp is no longer desired, but still shown
+// Run has ended, ErrJoined that pods come from an API server. A pod with a deletion timestamp is no longer desired, but still shown
 // until it has ended. Apply never blocks, and may be called before Run and from
 // anywhere.
 //
@@ -37,6 +38,9 @@ func (n *Node) Apply(pod *v1.Pod) error {
 // Replace makes exactly these pods desired, in place of all that were applied before. It
 // is Apply for many: if anything is wrong with one of them nothing has changed.
 func (n *Node) Replace(pods []*v1.Pod) error {
+	if n.config.joined() {
+		return ErrJoined
+	}
 	var errs []error
 	prepared := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -52,7 +56,10 @@ func (n *Node) Replace(pods []*v1.Pod) error {
 
 // prepare is a copy of a pod with its defaults, if it can be run at all.
 func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
-	if n.done.Opened() {
+	switch {
+	case n.config.joined():
+		return nil, ErrJoined
+	case n.done.Opened():
 		return nil, ErrStopped
 	}
 	if pod == nil || pod.UID == "" {
@@ -60,9 +67,7 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	}
 	pod = pod.DeepCopy()
 	validation.Default(pod)
-	if pod.Spec.NodeName == "" {
-		pod.Spec.NodeName = n.config.Name
-	}
+	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, n.config.Name)
 	if err := validate(pod); err != nil {
 		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
 	}
@@ -108,7 +113,8 @@ func (n *Node) SetComplete() { n.held.release() }
 // newest last, so that a release beside an Apply brings back nothing older.
 type held struct {
 	source.Source
-	mu struct {
+	guarded bool
+	mu      struct {
 		sync.Mutex
 		released bool
 		sink     source.Sink
@@ -119,8 +125,8 @@ type held struct {
 	}
 }
 
-func hold(s source.Source, released bool) *held {
-	h := &held{Source: s}
+func hold(s source.Source, released, guarded bool) *held {
+	h := &held{Source: s, guarded: guarded}
 	h.mu.released = released
 	return h
 }
@@ -165,7 +171,7 @@ func (h *held) handOver() {
 	for h.mu.changed {
 		h.mu.changed = false
 		sink, s := h.mu.sink, h.mu.last
-		s.Incomplete = s.Incomplete || !h.mu.released
+		s.Incomplete, s.Guarded = s.Incomplete || !h.mu.released, h.guarded
 		h.mu.Unlock()
 		sink.Set(s)
 		h.mu.Lock()

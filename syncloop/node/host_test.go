@@ -40,7 +40,7 @@ func snapshot(names ...string) (s source.Snapshot) {
 // complete has not said that it wants nothing.
 func TestHeld_I47_ReleasedBeforeItWasHeard(t *testing.T) {
 	sourceName := &says{}
-	h := hold(sourceName, false)
+	h := hold(sourceName, false, false)
 	h.release()
 	require.NoError(t, h.Run(t.Context(), sourceName))
 	h.release()
@@ -49,7 +49,7 @@ func TestHeld_I47_ReleasedBeforeItWasHeard(t *testing.T) {
 	assert.Equal(t, []string{"complete: a"}, sourceName.heard)
 
 	sourceName = &says{}
-	h = hold(sourceName, false)
+	h = hold(sourceName, false, false)
 	require.NoError(t, h.Run(t.Context(), sourceName))
 	h.release()
 	assert.Empty(t, sourceName.heard, "released between the sink and the first snapshot")
@@ -64,7 +64,7 @@ func (f sinkFunc) Set(s source.Snapshot) { f(s) }
 // over.
 func TestHeld_TheNewestSnapshotIsTheLast(t *testing.T) {
 	sourceName := &says{}
-	h := hold(sourceName, false)
+	h := hold(sourceName, false, false)
 	require.NoError(t, h.Run(t.Context(), sinkFunc(func(s source.Snapshot) {
 		if len(sourceName.heard) == 0 {
 			h.Set(snapshot("a", "b"))

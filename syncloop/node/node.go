@@ -19,6 +19,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
@@ -33,7 +34,7 @@ type Node struct {
 	executor executor.Executor
 	host     *source.Handle
 	held     *held
-	draining *draining
+	draining executor.Latch // open: Drain has begun
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
 
@@ -74,8 +75,6 @@ type Node struct {
 
 // The errors of a node's life.
 var (
-	// ErrRan is returned by a second call of Run: a node runs once.
-	ErrRan = errors.New("node: Run is called once")
 	// ErrNotRunning is returned by Drain before Run: what runs is not known.
 	ErrNotRunning = errors.New("node: Run has not been called")
 	// ErrStopped is returned by the methods of a node whose Run has ended.
@@ -94,7 +93,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: &draining{}, historyStore: newHistoryStore(), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -108,14 +107,14 @@ func New(config Config) (*Node, error) {
 // It returns early if a part fails, and with podworkers.ErrNotDrained or
 // prober.ErrNotDrained if a runtime holds up a sync, or a check, for longer than
 // Config.DrainTimeout; a moment later with ErrNotDrained if it holds up anything
-// else. It is called once.
+// else. A second call returns runtime.ErrSecondRun.
 func (n *Node) Run(ctx context.Context) error {
 	n.mu.Lock()
 	again := n.mu.ran
 	n.mu.ran = true
 	n.mu.Unlock()
 	if again {
-		return ErrRan
+		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
 	}
 	sent := n.send(ctx)
 	ctx, cancel := executor.WithCancel(ctx)
@@ -253,7 +252,7 @@ func (n *Node) cleaned(_ time.Duration, err error) {
 // remembered: somebody still knows the pod, so its life may not be taken for
 // that of the next one with its UID.
 func (n *Node) remembered(uid types.UID) bool {
-	if n.workers.View(uid).Known() {
+	if n.workers.View(uid).Known {
 		return true
 	}
 	seen, err := n.pleg.Get(uid)
@@ -263,7 +262,7 @@ func (n *Node) remembered(uid types.UID) bool {
 // known: the pod is desired, or has a worker.
 func (n *Node) known(uid types.UID) bool {
 	_, wanted := n.manager.GetPodByUID(uid)
-	return wanted || n.workers.View(uid).Known()
+	return wanted || n.workers.View(uid).Known
 }
 
 func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
@@ -275,9 +274,7 @@ func (n *Node) phase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 		n.loop.RequestHousekeeping()
 	}
 	n.changed(uid)
-	if n.config.Hooks.Phase != nil {
-		n.config.Hooks.Phase(uid, incarnation, phase)
-	}
+	n.config.Hooks.Phase(uid, incarnation, phase)
 }
 
 // synced: a sync that left the status as it was may still have been of a pod
@@ -286,9 +283,7 @@ func (n *Node) synced(s podworkers.Synced) {
 	n.remember(s)
 	n.changed(s.UID)
 	n.dead.Changed(s.UID)
-	if n.config.Hooks.Synced != nil {
-		n.config.Hooks.Synced(s)
-	}
+	n.config.Hooks.Synced(s)
 }
 
 func (n *Node) forgotten(uid types.UID) {
@@ -296,7 +291,5 @@ func (n *Node) forgotten(uid types.UID) {
 	n.handlers.Note(uid)
 	n.loop.RequestHousekeeping()
 	n.changed(uid)
-	if n.config.Hooks.Forgotten != nil {
-		n.config.Hooks.Forgotten(uid)
-	}
+	n.config.Hooks.Forgotten(uid)
 }

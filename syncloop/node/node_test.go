@@ -97,16 +97,17 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 		<-n.Done()
 		over.Wait()
 		assert.NoError(t, n.Err())
-		assert.ErrorIs(t, n.Run(t.Context()), node.ErrRan)
+		err = n.Run(t.Context())
+		assert.ErrorIs(t, err, runtime.ErrSecondRun)
+		assert.EqualError(t, err, "node: Run was called a second time")
 	})
 }
 
 func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
-		MaxPods: -1, MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1, Sources: map[string]source.Source{"api": nil},
+		MaxPods: -1, MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1,
 	})
 	require.EqualError(t, err, strings.Join([]string{
-		`node: Config.Sources: the name "api" is taken by Set`,
 		"node: Config.MaxPods is negative",
 		"node: Config.MaxSyncs is negative",
 		"node: Config.Resync is negative",

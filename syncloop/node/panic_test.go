@@ -91,7 +91,8 @@ type (
 		*inmemory.Volumes
 		*fuse
 	}
-	fusedObjects struct {
+	fusedServices struct{ *fuse }
+	fusedObjects  struct {
 		*objects.Map
 		*fuse
 	}
@@ -108,6 +109,7 @@ type (
 	fusedSource   struct{ *fuse }
 	fusedLog      struct{ *fuse }
 	fusedAdmit    struct{ *fuse }
+	fusedView     struct{ *fuse }
 )
 
 // plain is a runtime that does not answer for its containers, so that commands and
@@ -118,6 +120,8 @@ type plain struct {
 	runtime.StatusReporter
 	runtime.Execer
 	runtime.ExecStreamer
+	runtime.Attacher
+	runtime.PortForwarder
 	runtime.LogReader
 	runtime.LogReopener
 	imageDisk
@@ -126,7 +130,7 @@ type plain struct {
 // imageDisk is runtime.ImageFilesystem by another name, as that is the name of its method.
 type imageDisk interface{ runtime.ImageFilesystem }
 
-func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r} }
+func (r *fusedRuntime) plain() plain { return plain{r, r, r, r, r, r, r, r, r, r} }
 
 // answering is a runtime that answers for its containers besides.
 type answering struct {
@@ -230,10 +234,27 @@ func (r *fusedRuntime) ExecStream(context.Context, runtime.ExecStreamRequest, ru
 	return 0, nil
 }
 
+func (r *fusedRuntime) Attach(context.Context, runtime.AttachRequest, runtime.Streams) error {
+	r.at("Runtime.Attach", "")
+	return nil
+}
+
+func (r *fusedRuntime) PortForward(context.Context, runtime.PortForwardRequest, io.ReadWriteCloser) error {
+	r.at("Runtime.PortForward", "")
+	return nil
+}
+
 func (r *fusedRuntime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	r.at("Runtime.ReadLog", r.owners[req.ContainerID])
 	return r.Runtime.ReadLog(ctx, req, w)
 }
+
+func (v fusedView) Node() node.NodeInfo {
+	v.at("View.Node", "")
+	return node.NodeInfo{}
+}
+
+func (v fusedView) Refresh() {}
 
 // ReopenContainerLog writes enough to make the log due for rotation.
 func (r *fusedRuntime) ReopenContainerLog(ctx context.Context, id string) error {
@@ -294,6 +315,11 @@ func (o fusedObjects) Secret(ctx context.Context, namespace, name string) (*v1.S
 	return o.Map.Secret(ctx, namespace, name)
 }
 
+func (s fusedServices) Services(_ context.Context, pod *v1.Pod) ([]*v1.Service, error) {
+	s.at("Services.Services", string(pod.UID))
+	return nil, nil
+}
+
 func (e fusedStatuses) Save(pod *v1.Pod, _ *v1.PodStatus) error {
 	e.at("TerminalStatuses.Save", string(pod.UID))
 	return nil
@@ -344,7 +370,7 @@ func (k fusedKeyring) Credentials(_ context.Context, _ string, pod *v1.Pod, _ []
 	return nil, nil
 }
 
-func (c fusedChecker) Check(_ context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (c fusedChecker) Check(_ context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	c.at(c.call, string(req.UID))
 	return prober.Passed, "", nil
 }
@@ -399,14 +425,15 @@ func newScene(t *testing.T, f *fuse) *scene {
 	s.machine = memory.New(memory.Config{Clock: s.scheduler.NewProcess().Clock()})
 	s.machine.SetImageFilesystem(1000, 900)
 	known := objects.NewMap()
-	known.SetConfigMap(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conf"}, Data: map[string]string{"a": "1"}})
-	known.SetSecret(&v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pull"}, Type: v1.SecretTypeDockerConfigJson})
+	known.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conf"}, Data: map[string]string{"a": "1"}})
+	known.ApplySecret(&v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pull"}, Type: v1.SecretTypeDockerConfigJson})
 	root := t.TempDir()
 	rt := &fusedRuntime{Runtime: s.machine.On(s.process.Clock()), fuse: f, owners: map[string]string{}, logs: map[string]string{}, dirs: map[string]string{}}
 	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime: rt.plain(), Sources: map[string]source.Source{"other": fusedSource{f}}, Sink: fusedSink{f},
-		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},
+		Volumes: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}, Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f},
+		View: fusedView{f},
 		HTTP: fusedHTTP{f}, Keyring: fusedKeyring{f}, GRPCProbes: fusedChecker{f, "GRPCProbes.Check"},
 		LogRoot: root, LogMaxBytes: 5, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
 		Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
@@ -421,6 +448,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 				}
 			},
 			Forgotten: func(uid types.UID) { f.at("Hooks.Forgotten", string(uid)) },
+			Syncing:   func(pod *v1.Pod, _ uint64) { f.at("Hooks.Syncing", string(pod.UID)) },
 			Synced:    func(sync podworkers.Synced) { f.at("Hooks.Synced", string(sync.UID)) },
 			Panicked: func(call string, _ error) {
 				s.told = append(s.told, call)
@@ -451,6 +479,7 @@ func worker(i int) *v1.Pod {
 		},
 		Spec: v1.PodSpec{
 			ImagePullSecrets: []v1.LocalObjectReference{{Name: "pull"}},
+			RuntimeClassName: new("class"),
 			Volumes:          []v1.Volume{{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "conf"}}}}},
 			Containers: []v1.Container{{
 				Name: "c", Image: "img:" + name, Command: []string{"serve"},
@@ -486,6 +515,8 @@ func (s *scene) play() (ready, gone int) {
 	s.process.Go(func() {
 		_ = s.node.ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard)
 		_, _ = s.node.ExecStream(ctx, runtime.ExecStreamRequest{}, runtime.Streams{})
+		_ = s.node.Attach(ctx, runtime.AttachRequest{}, runtime.Streams{})
+		_ = s.node.PortForward(ctx, runtime.PortForwardRequest{}, nil)
 	})
 	_, _ = s.node.Evict("pod-0", node.Eviction{})
 	s.pass(time.Minute)
@@ -551,6 +582,7 @@ var panickings = []panicking{
 	{call: "Hooks.Panicked", name: "Hooks.Phase", ready: 10, gone: 10},
 	{call: "Hooks.Phase", ready: 10, gone: 10},
 	{call: "Hooks.Synced", ready: 10, gone: 10},
+	{call: "Hooks.Syncing", ready: 10, gone: 10},
 	{call: "Jitter", ready: 10, gone: 10},
 	{call: "Keyring.Credentials", ready: 10, gone: 10},
 	{call: "Log.Enabled", name: "Log.Handler", ready: 10, gone: 10},
@@ -558,7 +590,10 @@ var panickings = []panicking{
 	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
 	{call: "Recorder.Event", ready: 10, gone: 10},
+	{call: "RuntimeClass", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
+	{call: "Services.Services", ready: 9, gone: 10},
 	{call: "Runtime.RunHandler", ready: 9, gone: 10},
+	{call: "Runtime.Attach", ready: 10, gone: 10},
 	{call: "Runtime.CreateContainer", ready: 9, gone: 10},
 	{call: "Runtime.Events", ready: 10, gone: 10},
 	{call: "Runtime.Exec", ready: 9, gone: 10},
@@ -568,6 +603,7 @@ var panickings = []panicking{
 	{call: "Runtime.ListImages", ready: 10, gone: 10},
 	{call: "Runtime.ListPods", ready: 10, gone: 10},
 	{call: "Runtime.PodStatus", ready: 9, gone: 9},
+	{call: "Runtime.PortForward", ready: 10, gone: 10},
 	{call: "Runtime.PullImage", ready: 9, gone: 10},
 	{call: "Runtime.ReadLog", ready: 10, gone: 10},
 	{call: "Runtime.RemoveContainer", ready: 10, gone: 10},
@@ -581,6 +617,7 @@ var panickings = []panicking{
 	{call: "Runtime.StopSandbox", ready: 10, gone: 9},
 	{call: "Sink.Send", ready: 10, gone: 10},
 	{call: "Sources.Run", name: "Sources[\"other\"].Run", ready: 10, gone: 10},
+	{call: "View.Node", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
 	{call: "Volumes.Mounts", ready: 9, gone: 10},
 	{call: "Volumes.Problems", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
 	{call: "Volumes.SetUp", ready: 9, gone: 10},
@@ -591,12 +628,14 @@ var panickings = []panicking{
 var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
-	"Runtime.Attach": unused, "Runtime.PodStats": unused, "Runtime.PortForward": unused, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
+	"Claims.HostPath": within, "Tokens.Token": within, "View.Refresh": within,
+	"Runtime.PodStats": unused, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
 }
 
 const (
 	clocks = "a clock is what the rest is built on: in a simulation it is the simulation"
 	unused = "a node does not call it; package contain has a test of what contains it"
+	within = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
 	syncer = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
 )
 

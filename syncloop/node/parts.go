@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	}
 	_ = n.executor.NewEvent().Wait(ctx) // Which nobody signals.
 	drain := n.config.DrainTimeout
-	if drain == 0 {
-		drain = podworkers.DefaultDrainTimeout
-	}
+	drain = cmp.Or(drain, podworkers.DefaultDrainTimeout)
 	if !group.WaitUntil(n.executor.Now().Add(drain + lastMoment)) {
 		return fmt.Errorf("%w: %s", ErrNotDrained, &left)
 	}

@@ -63,7 +63,7 @@ var purposes = [...]runtime.Purpose{
 }
 
 // Check implements prober.Checker.
-func (a answered) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (a answered) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	result, err := a.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: check.BareID(req.ContainerID), Purpose: purposes[req.Kind]})
 	switch {
 	case err != nil:

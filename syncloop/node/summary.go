@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,9 +35,7 @@ func (s Summary) String() string {
 // not ended, whatever phase it is to end in.
 func Summarize(pod *v1.Pod, terminating bool) Summary {
 	s := Summary{Status: string(pod.Status.Phase)}
-	if s.Status == "" {
-		s.Status = string(v1.PodPending)
-	}
+	s.Status = cmp.Or(s.Status, string(v1.PodPending))
 	if pod.Status.Reason != "" {
 		s.Status = pod.Status.Reason
 	}

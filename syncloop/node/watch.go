@@ -12,7 +12,6 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
-	"github.com/podkeel/podkeel/syncloop"
 )
 
 // PodState is a pod as the node knows it.
@@ -87,7 +86,7 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	view := n.workers.View(pod.UID)
 	switch {
 	case waits:
-		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: syncloop.ReasonAdmissionDeferred, Message: deferral.Message}
+		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: deferral.Reason, Message: deferral.Message}
 	case former(view, n.status.PodIsFinished(pod.UID)):
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:
@@ -100,17 +99,17 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 // now: that one is still to end, or it has, and the desired one, which has begun, has not
 // been synced yet.
 func former(view lifecycle.View, finished bool) bool {
-	return view.RestartRequested() || finished && begun(view)
+	return view.RestartRequested || finished && begun(view)
 }
 
 // begun: the pod has a worker that has not ended it yet.
-func begun(view lifecycle.View) bool { return view.Known() && !view.IsPodKnownTerminated() }
+func begun(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
 // watcher is one Watch: the pods that have changed since it looked last.
 type watcher struct {
 	event    interface{ Wait(context.Context) error }
 	changed  *dirty.Set[struct{}]
-	statuses *status.Subscription
+	statuses status.Subscription
 	newest   map[types.UID]status.Update
 	shown    map[types.UID]PodState
 }
@@ -192,7 +191,7 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 	}
 	state := PodState{
 		Terminating: view.IsPodTerminationRequested() && view.CouldHaveRunningContainers(),
-		Gone:        !wanted && !view.Known(),
+		Gone:        !wanted && !view.Known,
 		from:        from,
 	}
 	state.number(view, wanted, &newest, &shown)

@@ -24,11 +24,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// bad gives a node a pod that makes no sense, beside one that does, and tells
-// what becomes of it: what Set says, and, if that is no, what happens if it
-// comes from a source that does not look. "bad [for=DURATION] [connect]" has the
-// probes make connections, to ports that nobody listens to, and hooks requests.
-// Whatever becomes of it, the other pod lives on and it can be removed.
+// bad gives a node an invalid pod beside a valid one, and prints the result: the
+// error of Apply, and, if there is one, what happens if the pod comes from a source
+// that does not validate. "bad [for=DURATION] [connect]" lets the probes connect to
+// ports on which no process listens, and the hooks send requests. In every case the
+// other pod keeps running and the invalid one can be removed.
 func bad(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	p := &v1.Pod{}
@@ -52,7 +52,7 @@ func bad(t *testing.T, d *datadriven.TestData) string {
 }
 
 // neighbourhood is a node with a pod that is well and a source that hands over
-// whatever it is told to.
+// whatever the test sets.
 type neighbourhood struct {
 	b        *nodetest.Simulation
 	careless *source.Handle
@@ -76,8 +76,8 @@ func neighbours(t *testing.T, connect bool) neighbourhood {
 func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(n.b.Transcript(), "pod default/bad\n")
-	told, well, _ := strings.Cut(rest, "pod default/well\n")
-	assert.Equal(t, undisturbed, well, "the other pod lives on")
+	result, well, _ := strings.Cut(rest, "pod default/well\n")
+	assert.Equal(t, undisturbed, well, "the other pod keeps running")
 	n.careless.Delete(uid)
 	n.b.Delete(uid)
 	n.b.Run(time.Hour)
@@ -85,17 +85,17 @@ func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 		assert.Equal(t, "well", left.Name, "the bad pod can be removed")
 	}
 	n.b.Stop()
-	return told
+	return result
 }
 
-// deaf is nobody who listens.
+// deaf is an address on which no process listens.
 type deaf struct{}
 
 func (deaf) Get(context.Context, string, http.Header) error {
 	return errors.New("connection refused")
 }
 
-// undisturbed is how the other pod lives on.
+// undisturbed is the transcript of the other pod.
 const undisturbed = `        0s  RunSandbox attempt=0
         0s  event Pulling: Pulling image "well:1"
         0s  PullImage well:1

@@ -35,7 +35,7 @@ func busyPod(i int) *v1.Pod {
 	return p
 }
 
-// BenchmarkHour is an hour in the life of one pod that has a bit of everything:
+// BenchmarkHour is an hour of one pod that has a bit of everything:
 // 2 init containers, 2 sidecars, 5 containers and 6 probes. One container ends
 // and is started again every ten minutes.
 func BenchmarkHour(b *testing.B) {

@@ -18,7 +18,7 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	}
 	n.Recorder = t
 	if n.Volumes == nil {
-		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Allocatable: n.Capacity})
+		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
 		n.Volumes, n.Files = volumes, volumes
 	}
 	if n.Jitter == nil {

@@ -48,7 +48,7 @@ spec:
     restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]
 `
 
-// rich is the world of a story of that pod: it comes, gets another image, and
+// rich is the harness of a story of that pod: it comes, gets another image, and
 // ends in one of three ways, or not.
 type rich struct {
 	b               *nodetest.Simulation
@@ -61,7 +61,7 @@ func newRich(t *testing.T, end string) *rich {
 	known := objects.NewMap()
 	settings := &v1.ConfigMap{}
 	settings.Name, settings.Namespace = "rich", "default"
-	known.SetConfigMap(settings)
+	known.ApplyConfigMap(settings)
 	r := &rich{recordedVolumes: newRecordedVolumes(inmemory.New(inmemory.Config{Objects: known})), end: end}
 	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Objects: known, Volumes: r.recordedVolumes, Files: r.recordedVolumes}})
 	p := define(t, everything)
@@ -71,8 +71,8 @@ func newRich(t *testing.T, end string) *rich {
 	return r
 }
 
-// play plays the story until it is told to stop, and does what is left of it all
-// the same: the world wants what it wants, whether an agent lives or not.
+// play plays the story until the caller stops it, and then applies the rest at once:
+// the desired pods do not depend on the agent.
 func (r *rich) play(until func() bool) {
 	run := func(to time.Duration) {
 		for end := nodetest.Epoch.Add(to); r.b.Now().Before(end) && !until(); {
@@ -93,8 +93,8 @@ func (r *rich) play(until func() bool) {
 	run(22 * time.Second)
 }
 
-// TestCrash_I34_I35_I37_Rich crashes the agent once at each step of the life of a
-// pod that has some of everything. The simulation checks what must hold at each call,
+// TestCrash_I34_I35_I37_Rich crashes the agent once at each step of a pod that
+// has some of everything. The simulation checks what must hold at each call,
 // the order of the stops and the hooks among it.
 //
 // What is lost with the agent, as there is no API that would keep it: that the
@@ -136,13 +136,13 @@ func crashRich(t *testing.T, end string, k int) {
 	after := running(r.b.Machine())
 	switch evicted := end == "evict" && !at.Before(nodetest.Epoch.Add(14*time.Second)); {
 	case end == "drop":
-		require.Empty(t, r.b.Machine().Look(), "of a pod that nobody wants nothing is left (I34)")
+		require.Empty(t, r.b.Machine().Look(), "nothing is left of a pod that is not desired (I34)")
 		require.Empty(t, r.recordedVolumes.left())
 	case evicted && ended(r.b.Machine().LookAt("rich")):
 		// It had ended, and a job that ended with 0 does not run again.
 	default:
 		require.Subset(t, []string{"rich/job", "rich/log", "rich/mesh", "rich/web"}, names(after))
-		require.Subset(t, names(after), []string{"rich/log", "rich/mesh", "rich/web"}, "what is wanted runs")
+		require.Subset(t, names(after), []string{"rich/log", "rich/mesh", "rich/web"}, "the desired containers run")
 		require.LessOrEqual(t, flaps, 1, "it gets ready once, and is unready for the change of its image (PR-5)")
 	}
 	for name, id := range before {

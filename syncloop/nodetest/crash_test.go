@@ -49,12 +49,12 @@ func crashStory(b *nodetest.Simulation, until func() bool) {
 		b.StepUntil(nodetest.Epoch.Add(20 * time.Second))
 	}
 	for _, rest := range acts {
-		rest.act() // The world wants what it wants, whether the agent lives or not.
+		rest.act() // The desired pods do not depend on the agent.
 	}
 }
 
 // TestCrash_I34_I35_I37_AtEveryStep crashes the agent once at each step of the
-// story, starts another, and looks at the machine when all is quiet again.
+// story, starts another, and compares the machine once it is idle.
 func TestCrash_I34_I35_I37_AtEveryStep(t *testing.T) {
 	whole := nodetest.New(t, nodetest.Config{Seed: 7})
 	crashStory(whole, func() bool { return false })
@@ -83,7 +83,7 @@ func crashAt(t *testing.T, k int) {
 	b.Start()
 	b.Run(2 * time.Minute)
 	after := running(b.Machine())
-	require.Subset(t, []string{"web/c0", "init/c0", "crash/c0"}, names(after), "only what is wanted runs")
+	require.Subset(t, []string{"web/c0", "init/c0", "crash/c0"}, names(after), "only desired containers run")
 	require.Contains(t, names(after), "web/c0")
 	require.Contains(t, names(after), "init/c0")
 	for name, id := range before {

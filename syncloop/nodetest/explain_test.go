@@ -116,7 +116,7 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	require.True(t, ok, "it is no longer desired, and there all the same")
 	assert.Equal(t, "working", e.Doing)
 
-	// The same UID is wanted again.
+	// The same UID is desired again.
 	b.Apply(static(1, 20))
 	b.Run(time.Second)
 	assert.Equal(t, `default/static is Pending: the former pod of its UID has to end first, and is terminating`, sentence(t, b, web.UID))
@@ -125,12 +125,12 @@ func TestExplain_P18_Terminating(t *testing.T) {
 	b.Delete(web.UID)
 	b.Run(time.Minute)
 	_, ok = b.Node().ExplainByName("default", "static")
-	assert.False(t, ok, "nobody remembers it")
+	assert.False(t, ok, "the node has forgotten it")
 	b.Stop()
 }
 
-// TestExplain_P10_P11_Probes: what the last check has said is told, and that it
-// was a probe that had a container restarted.
+// TestExplain_P10_P11_Probes: the explanation shows the message of the last
+// check, and that a probe caused the restart of a container.
 func TestExplain_P10_P11_Probes(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	web := pod("web", []string{"serve"})

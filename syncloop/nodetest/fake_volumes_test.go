@@ -67,18 +67,18 @@ func (s *fakeVolumes) put(kind, name string, keys []string) {
 		texts[key], bytes[key] = value, []byte(value)
 	}
 	if kind == "secret" {
-		s.objects.SetSecret(&v1.Secret{ObjectMeta: meta, Data: bytes})
+		s.objects.ApplySecret(&v1.Secret{ObjectMeta: meta, Data: bytes})
 		return
 	}
-	s.objects.SetConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: texts})
+	s.objects.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: texts})
 }
 
 func (s *fakeVolumes) drop(kind, name string) {
 	if kind == "secret" {
-		s.objects.DropSecret("default", name)
+		s.objects.DeleteSecret("default", name)
 		return
 	}
-	s.objects.DropConfigMap("default", name)
+	s.objects.DeleteConfigMap("default", name)
 }
 
 // write has the newest attempt at a container write its termination message.

@@ -63,7 +63,7 @@ type Harness interface {
 	Run(d time.Duration)
 	// Transcript is all that has happened so far, pod by pod in order of name:
 	// when, since Epoch; each call that changes the runtime, each event, and
-	// behind a "|" how the pod looked at the end of that instant.
+	// behind a "|" the status of the pod at the end of that instant.
 	Transcript() string
 }
 

@@ -30,7 +30,7 @@ var (
 	details      = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
 )
 
-// TestHistories_I41_I52 lives through random histories: pods of all shapes that
+// TestHistories_I41_I52 runs random histories: pods of all kinds that
 // come, go, change and come again, containers and sandboxes that die or are lost,
 // evictions, objects that appear late, a runtime that fails, lies, loses replies
 // and goes down, an agent that crashes anywhere. During each the simulation's
@@ -45,12 +45,12 @@ func TestHistories_I41_I52(t *testing.T) {
 			t.Fatalf("seed %d:\n%s", seed, first)
 		}
 		if seed%10 == 0 {
-			require.Equal(t, first, live(t, seed), "seed %d told another story the second time", seed)
+			require.Equal(t, first, live(t, seed), "seed %d gave another transcript the second time", seed)
 		}
 	}
 }
 
-// history is one random life of a node.
+// history is one random sequence of events of a node.
 type history struct {
 	t               *testing.T
 	random          *rand.Rand
@@ -60,13 +60,13 @@ type history struct {
 	recordedVolumes *recordedVolumes
 	crowded         bool
 	names           int // how many pods have been made up
-	wanted          []*wish
+	desired         []*desiredPod
 	wide            *wide           // nil: the history has nothing of it
 	done            strings.Builder // what was done, for people
 }
 
-// wish is a pod that is wanted.
-type wish struct {
+// desiredPod is a pod of the configuration.
+type desiredPod struct {
 	pod             *v1.Pod
 	evicted, forgot bool
 	deleted         bool // it has a deletion timestamp
@@ -97,7 +97,7 @@ func live(t *testing.T, seed uint64) string {
 		}
 		h.b.Run(time.Duration(h.random.IntN(4000)) * time.Millisecond)
 	}
-	h.quiet()
+	h.endFaults()
 	h.judge()
 	if !t.Failed() {
 		h.end()
@@ -106,8 +106,8 @@ func live(t *testing.T, seed uint64) string {
 	return h.done.String() + h.b.Transcript()
 }
 
-// note writes down what is done to the node and to the machine, if somebody wants
-// to know.
+// note writes down what is done to the node and to the machine, if the flag
+// nodetest.details is set.
 func (h *history) note(format string, args ...any) {
 	if *details {
 		fmt.Fprintf(&h.done, "%10s  %s\n", h.b.Now().Sub(nodetest.Epoch), fmt.Sprintf(format, args...))
@@ -123,14 +123,14 @@ func (h *history) noteSpec(p *v1.Pod) {
 	h.note("set %s %s %s %v", p.Name, p.UID, spec, p.Annotations)
 }
 
-// quiet ends all trouble, and gives everybody time.
-func (h *history) quiet() {
+// endFaults ends all faults, and lets time pass until the node is idle.
+func (h *history) endFaults() {
 	h.clear()
 	if h.wide != nil {
 		h.pullable()
 	}
 	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
-	for _, w := range h.wanted {
+	for _, w := range h.desired {
 		h.provide(w.pod.Name)
 	}
 	h.b.Run(85 * time.Minute) // Longer than any backoff, and than a pull and then a hook may hang.
@@ -145,8 +145,8 @@ func (h *history) clear() {
 // provide makes the objects that a pod refers to.
 func (h *history) provide(name string) {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
-	h.objects.SetConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"color": "red"}})
-	h.objects.SetSecret(&v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"color": []byte("blue")}})
+	h.objects.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"color": "red"}})
+	h.objects.ApplySecret(&v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"color": []byte("blue")}})
 }
 
 // act does one thing at random.
@@ -179,7 +179,7 @@ func (h *history) act() {
 
 // set wants a pod: one more, if there are few.
 func (h *history) set() {
-	if len(h.wanted) >= 5 {
+	if len(h.desired) >= 5 {
 		h.again()
 		return
 	}
@@ -187,29 +187,29 @@ func (h *history) set() {
 	h.want(randomPod(h.random, fmt.Sprintf("pod-%d", h.names)))
 }
 
-func (h *history) want(p *v1.Pod) *wish {
+func (h *history) want(p *v1.Pod) *desiredPod {
 	if h.wide != nil {
 		h.wide.widen(p)
 	}
-	w := &wish{pod: p}
-	h.wanted = append(h.wanted, w)
+	w := &desiredPod{pod: p}
+	h.desired = append(h.desired, w)
 	h.noteSpec(p)
 	h.b.Apply(p)
 	return w
 }
 
-// any is a pod that is wanted, and its place. It reports false if there is none.
-func (h *history) any() (int, *wish, bool) {
-	if len(h.wanted) == 0 {
+// any is a desired pod, and its place. It reports false if there is none.
+func (h *history) any() (int, *desiredPod, bool) {
+	if len(h.desired) == 0 {
 		return 0, nil, false
 	}
-	i := h.random.IntN(len(h.wanted))
-	return i, h.wanted[i], true
+	i := h.random.IntN(len(h.desired))
+	return i, h.desired[i], true
 }
 
 func (h *history) drop() {
 	if i, w, ok := h.any(); ok {
-		h.wanted = slices.Delete(h.wanted, i, i+1)
+		h.desired = slices.Delete(h.desired, i, i+1)
 		h.note("drop %s", w.pod.UID)
 		h.b.Delete(w.pod.UID)
 	}
@@ -222,7 +222,7 @@ func (h *history) again() {
 	if !ok {
 		return
 	}
-	h.wanted = slices.Delete(h.wanted, i, i+1)
+	h.desired = slices.Delete(h.desired, i, i+1)
 	h.note("drop %s, and want its name again", w.pod.UID)
 	h.b.Delete(w.pod.UID)
 	h.b.Run(time.Duration(h.random.IntN(2)*h.random.IntN(8000)) * time.Millisecond)
@@ -283,8 +283,8 @@ func (h *history) object() {
 	case h.random.IntN(3) > 0:
 		h.provide(w.pod.Name)
 	default:
-		h.objects.DropConfigMap("default", w.pod.Name)
-		h.objects.DropSecret("default", w.pod.Name)
+		h.objects.DeleteConfigMap("default", w.pod.Name)
+		h.objects.DeleteSecret("default", w.pod.Name)
 	}
 }
 
@@ -354,11 +354,11 @@ func (h *history) crash() {
 	}
 	h.note("crash")
 	h.b.Crash()
-	for _, w := range h.wanted {
+	for _, w := range h.desired {
 		w.forgot = true
 	}
 	if h.random.IntN(3) == 0 {
-		h.drop() // Nobody is there to see it.
+		h.drop() // No agent runs that could see it.
 	}
 	if h.wide != nil && h.wide.terminalStatuses != nil {
 		h.wide.terminalStatuses.reopen()
@@ -367,7 +367,7 @@ func (h *history) crash() {
 	h.b.Start()
 }
 
-// judge compares what there is with what is wanted, now that all is quiet.
+// judge compares the observed state with the desired state, now that the node is idle.
 func (h *history) judge() {
 	left := map[types.UID]*runtime.Pod{}
 	for _, p := range h.b.Machine().Look() {
@@ -377,7 +377,7 @@ func (h *history) judge() {
 	for _, p := range h.b.Node().Pods() {
 		known[p.UID] = p
 	}
-	for _, w := range h.wanted {
+	for _, w := range h.desired {
 		v := verdict{pod: w.pod, evicted: w.evicted, forgot: w.forgot, deleted: w.deleted, crowded: h.crowded}
 		if h.wide != nil && h.wide.terminalStatuses != nil {
 			v.before, v.overdue = h.wide.evicted[w.pod.UID], h.wide.overdue[w.pod.UID]
@@ -389,20 +389,20 @@ func (h *history) judge() {
 				}
 			}
 		}
-		if p := known[w.pod.UID]; assert.NotNil(h.t, p, "pod %s is wanted and not known", w.pod.Name) {
+		if p := known[w.pod.UID]; assert.NotNil(h.t, p, "pod %s is desired and not known", w.pod.Name) {
 			v.status = &p.Status
 			assert.Empty(h.t, v.judge(), "pod %s: %s %s: %s", w.pod.Name, p.Status.Phase, p.Status.Reason, p.Status.Message)
 		}
 		delete(left, w.pod.UID)
 	}
 	for _, p := range left {
-		assert.Fail(h.t, "something is left of what is not wanted", "pod %s %s", p.Name, p.UID)
+		assert.Fail(h.t, "something is left of what is not desired", "pod %s %s", p.Name, p.UID)
 	}
 }
 
 // end drops all pods and looks for what is left.
 func (h *history) end() {
-	for _, w := range h.wanted {
+	for _, w := range h.desired {
 		h.b.Delete(w.pod.UID)
 	}
 	h.b.Run(30 * time.Minute)

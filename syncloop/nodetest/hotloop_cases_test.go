@@ -22,8 +22,8 @@ func startFails(t *testing.T) func(runtime.Runtime, clock.Clock) runtime.Runtime
 	return faults.Wrap
 }
 
-// TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated: it was removed, made and started
-// anew without a pause, 66,488 times in 4 s. Each attempt counts for the crash loop, in
+// TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated: it was removed, created and
+// started again without a pause, 66,488 times in 4 s. Each attempt counts for the crash loop, in
 // the simulation and under goroutines alike.
 func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: startFails(t)}, func(w nodetest.Harness) {
@@ -97,7 +97,7 @@ func hostNetworkLiar(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 }
 
 // TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork: it was replaced about 70 times a
-// second, with the containers that ran in it, and nobody was told why.
+// second, with the containers that ran in it, and no event gave the reason.
 func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: hostNetworkLiar}, func(w nodetest.Harness) {
 		w.Run(0)

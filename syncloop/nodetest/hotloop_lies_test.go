@@ -103,7 +103,7 @@ type wrong struct {
 }
 
 // wrongs are the ways in which a value of a type can be wrong. A type that is not
-// known here fails the test: somebody has to think about it.
+// known here fails the test, so that its author adds the ways.
 func wrongs(t reflect.Type) []wrong {
 	none := wrong{"zero", func(v reflect.Value) { v.SetZero() }}
 	switch {

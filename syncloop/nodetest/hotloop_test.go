@@ -24,7 +24,7 @@ import (
 
 var epoch = nodetest.Epoch
 
-// The story of a cell of the hot-loop tests. Two pods are wanted: one stays, the
+// The story of a cell of the hot-loop tests. Two pods are desired: one stays, the
 // other one leaves. The fault lasts from onset to faultEnds.
 const (
 	onset       = 0 * time.Second
@@ -103,8 +103,8 @@ type outcome struct {
 	trace string
 }
 
-// tolerant is a testing.TB for runtimes that lie: nobody can keep an invariant who
-// is shown what is not so.
+// tolerant is a testing.TB for runtimes that lie: the node cannot keep an invariant
+// if the runtime reports a state that is false.
 type tolerant struct{ testing.TB }
 
 func (tolerant) Errorf(string, ...any) {}

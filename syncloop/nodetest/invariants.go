@@ -65,7 +65,7 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 	old, new := tr.mu.last[state.Pod.UID], tr.mu.rules.remembering(state)
 	tr.mu.last[state.Pod.UID] = new
 	if s := &new.Pod.Status; s.Phase == v1.PodFailed && len(s.ContainerStatuses) == 0 {
-		tr.mu.rules.refused[new.Pod.UID] = true // It was told nothing of containers: it got none.
+		tr.mu.rules.refused[new.Pod.UID] = true // It has no container statuses, since it was given no containers.
 	}
 	var err error
 	switch {
@@ -86,7 +86,7 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 }
 
 // checkOne checks one status against its pod. The status of a UID that comes back
-// in another shape may still be that of its life before.
+// with another spec may still be that of its previous incarnation.
 func (tr *trace) checkOne(state node.PodState) error {
 	if !tr.mu.rules.alike(state.Pod.UID) {
 		return nil

@@ -56,23 +56,23 @@ func TestSimulation_FailsTheTestForABrokenInvariant(t *testing.T) {
 }
 
 // TestTrace_FailsTheTestForABrokenStatus, also for a step that breaks a rule
-// that neither of its ends does, and not across two lives.
+// that neither of its ends does, and not across two incarnations.
 func TestTrace_FailsTheTestForABrokenStatus(t *testing.T) {
 	failed := &recording{TB: t}
 	tr := newTrace(failed, func() time.Time { return Epoch })
-	show := func(version, life uint64, restarts int32, conditions ...v1.PodCondition) string {
+	show := func(version, epoch uint64, restarts int32, conditions ...v1.PodCondition) string {
 		p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
 		p.UID, p.Name, p.Namespace = "a", "web", "default"
 		p.Status = v1.PodStatus{Conditions: conditions, ContainerStatuses: []v1.ContainerStatus{{
 			Name: "c", RestartCount: restarts, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}},
 		}}}
 		failed.failures = nil
-		tr.row(node.PodState{Pod: p, Version: version, StatusEpoch: life}, "")
+		tr.row(node.PodState{Pod: p, Version: version, StatusEpoch: epoch}, "")
 		return strings.Join(failed.failures, "\n")
 	}
 	assert.Empty(t, show(1, 0, 3))
 	assert.Contains(t, show(2, 0, 2), "the restart count fell from 3 to 2")
 	assert.Empty(t, show(4, 0, 1), "another one came between")
-	assert.Empty(t, show(5, 1, 0), "another life")
+	assert.Empty(t, show(5, 1, 0), "another status epoch")
 	assert.Contains(t, show(6, 1, 0, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue}), "ready without container c")
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// verdict is a small model of what a pod must have come to once all is quiet,
+// verdict is a small model of the state a pod must reach once the node is idle,
 // made from its spec and from what was done to it, and not from how the node
 // decides. It returns what is wrong.
 type verdict struct {
-	pod     *v1.Pod // as it is wanted
+	pod     *v1.Pod // as it is desired
 	status  *v1.PodStatus
 	runs    []string
 	evicted bool // it was, perhaps by an agent that has crashed since
@@ -123,7 +123,7 @@ func (v *verdict) living() {
 	}
 	// In a new sandbox the policy of the pod decides which containers run again, and not
 	// theirs: it begins with its init containers for the sake of one under Never too, and
-	// may never be done with them. One that the node has told to end for that waits.
+	// may never be done with them. A container that the node has stopped for that waits.
 	open := false
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
@@ -145,11 +145,11 @@ func (v *verdict) living() {
 	}
 }
 
-// wasTold reports whether a container that waits for its restart may have been told to
-// end by this node, so that its exit code is no answer of its own.
+// wasTold reports whether this node may have stopped a container that waits for its
+// restart, so that its exit code says nothing about the container.
 func wasTold(c *v1.Container, st *v1.ContainerStatus) bool {
-	told := c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
-	return told && st.State.Waiting != nil && st.State.Waiting.Reason == "CrashLoopBackOff"
+	stoppable := c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
+	return stoppable && st.State.Waiting != nil && st.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // must judges a container that has a reason to run: it does, or waits because it
@@ -182,7 +182,7 @@ func (v *verdict) steady(c *v1.Container) bool {
 	if c.LivenessProbe != nil && v.says(c, "liveness") != "ok" {
 		return false
 	}
-	// The whole pod may begin anew again and again for the sake of another.
+	// The whole pod may be restarted again and again because of another container.
 	for i := range v.pod.Spec.Containers {
 		o := &v.pod.Spec.Containers[i]
 		if len(o.RestartPolicyRules) > 0 && o.RestartPolicyRules[0].Action == v1.ContainerRestartRuleActionRestartAllContainers {
@@ -234,7 +234,7 @@ func policyOf(pod *v1.Pod, c *v1.Container) string {
 	return string(pod.Spec.RestartPolicy)
 }
 
-// againInNewSandbox: a container that ended with a code runs again where all begins anew.
+// againInNewSandbox: a container that exited with this code runs again in a new sandbox.
 func againInNewSandbox(pod *v1.Pod, code int32) bool {
 	switch pod.Spec.RestartPolicy {
 	case v1.RestartPolicyNever:

@@ -41,7 +41,7 @@ func (f *tb) Fatal(args ...any)               { f.Error(args...); f.FailNow() }
 func (f *tb) Fatalf(format string, a ...any)  { f.Fatal(fmt.Sprintf(format, a...)) }
 func (f *tb) Logf(format string, args ...any) { f.logged += fmt.Sprintf(format, args...) }
 
-// test is a story told as a test of its own, whose outcome is returned.
+// test runs a story as a test of its own and returns the outcome.
 func test(story func(t *tb)) *tb {
 	f := &tb{}
 	done := make(chan struct{})
@@ -253,11 +253,11 @@ func TestSimulation_SeveralNodes(t *testing.T) {
 		assert.Equal(t, a.Transcript(), b.Transcript())
 		return a.Transcript()
 	}
-	told := tell()
-	assert.Equal(t, told, tell(), "the same seed")
-	assert.True(t, strings.HasPrefix(told, "node a\n       10s  the agent crashes\npod default/web\n        0s  RunSandbox attempt=0\n"), told)
-	_, ofB, ok := strings.Cut(told, "\nnode b\npod default/job\n")
-	require.True(t, ok, told)
+	transcript := tell()
+	assert.Equal(t, transcript, tell(), "the same seed")
+	assert.True(t, strings.HasPrefix(transcript, "node a\n       10s  the agent crashes\npod default/web\n        0s  RunSandbox attempt=0\n"), transcript)
+	_, ofB, ok := strings.Cut(transcript, "\nnode b\npod default/job\n")
+	require.True(t, ok, transcript)
 	assert.True(t, strings.HasPrefix(ofB, "        5s  RunSandbox attempt=0\n"), ofB)
 	assert.NotContains(t, ofB, "web")
 }
@@ -277,8 +277,7 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 	assert.Equal(t, "nodetest: a node still runs at the end of the test: call Stop", f.said)
 }
 
-// A runtime of somebody else's gives the transcript that the one in memory does,
-// if that is what it is.
+// A foreign runtime that behaves like the one in memory gives the same transcript.
 func TestSimulation_AnyRuntime(t *testing.T) {
 	story := func(w nodetest.Harness) {
 		w.Apply(web("web"))
@@ -297,7 +296,7 @@ func TestSimulation_AnyRuntime(t *testing.T) {
 	assert.Nil(t, b.Machine())
 	b.Apply(web("web"))
 	b.RunUntil(func() bool { return strings.HasPrefix(b.Status("web"), "1/1 Running") })
-	b.Crash() // The runtime lives on.
+	b.Crash() // The runtime keeps running.
 	b.Start()
 	b.Run(time.Minute)
 	assert.True(t, strings.HasPrefix(b.Status("web"), "1/1 Running"), b.Transcript())

@@ -87,7 +87,7 @@ func (m *meter) count(verb, target, id string) (ended func(error) error) {
 }
 
 // byID is the name of a sandbox's pod, or of a container. A call whose reply was lost
-// told none; what the machine has no record of is its own target.
+// returned no ID; what the machine has no record of is its own target.
 func (m *meter) byID(id string) string {
 	if name := m.names[id]; name != "" {
 		return name

@@ -12,8 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// observed is a runtime of somebody else's, every call of which is told to the
-// trace. A crash can be placed before each, and after it with its effect done and
+// observed wraps the runtime of a test and reports every call to the trace. A crash can be placed before each, and after it with its effect done and
 // its reply lost.
 type observed struct {
 	inner runtime.Runtime

@@ -16,8 +16,8 @@ import (
 )
 
 // TestOrphan_KC15_StopsAsItsPodAskedFor: a manifest that vanishes while the agent
-// is down leaves a pod that nobody knows. Its records tell how it wanted to be
-// stopped: its hooks, its sidecars last, and its own grace.
+// is down leaves a pod that no source has. Its records show how to stop it: its
+// hooks, its sidecars last, and its own grace.
 func TestOrphan_KC15_StopsAsItsPodAskedFor(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{OrphanGrace: -1}})
 	b.Apply(define(t, `
@@ -112,15 +112,15 @@ func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
 	require.NoError(t, r.files.Apply(etcd()))
 	r.after(5 * time.Minute)
 	assert.Equal(t, r.ids, r.containers())
-	_, told, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
+	_, transcript, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
 	assert.Equal(t, `     25.1s  event NotDesired: no source has named the pod, which was started before this agent; it is ended at 2000-01-01T00:00:55Z unless one does, or at once if another pod needs its name or a host port
-`, told)
+`, transcript)
 	assert.Equal(t, "Running ", state(r.Simulation, "uid-etcd"))
 	r.Stop()
 }
 
-// TestOrphanGrace_ManifestsThatNeverCome: the pod is ended after 30 s, and everybody
-// could know that.
+// TestOrphanGrace_ManifestsThatNeverCome: the node ends the pod after 30 s, and its status
+// announces that.
 func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
 	r := restart(t, node.Config{}, etcd())
 	r.after(10 * time.Second)

@@ -18,13 +18,13 @@ import (
 
 // rules are what is kept of a harness to judge the calls of its node by.
 type rules struct {
-	specs map[types.UID][]*v1.Pod // every shape in which a UID was wanted
-	ran   map[life]time.Time      // when last
-	hooks map[string]bool         // by container ID: its PreStop hook has been called
-	stops map[string]bool         // by container ID: it has been told to stop, by the node that runs now
-	ended map[string]bool         // by container ID: it has been told to stop, by any node, or is about to be
-	made  map[life]uint32         // the newest attempt that was made
-	crash time.Time               // when the last node crashed
+	specs map[types.UID][]*v1.Pod    // every spec in which a UID was desired
+	ran   map[containerKey]time.Time // when last
+	hooks map[string]bool            // by container ID: its PreStop hook has been called
+	stops map[string]bool            // by container ID: the node that runs now has sent a stop
+	ended map[string]bool            // by container ID: some node has sent a stop, or is about to
+	made  map[containerKey]uint32    // the newest attempt that was made
+	crash time.Time                  // when the last node crashed
 
 	strict  *strict            // nil: not kept
 	refused map[types.UID]bool // it was, by the node that runs now
@@ -32,13 +32,13 @@ type rules struct {
 
 func newRules() rules {
 	return rules{
-		specs: map[types.UID][]*v1.Pod{}, ran: map[life]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
-		ended: map[string]bool{}, refused: map[types.UID]bool{}, made: map[life]uint32{},
+		specs: map[types.UID][]*v1.Pod{}, ran: map[containerKey]time.Time{}, hooks: map[string]bool{}, stops: map[string]bool{},
+		ended: map[string]bool{}, refused: map[types.UID]bool{}, made: map[containerKey]uint32{},
 	}
 }
 
-// life is a container in one incarnation of its pod.
-type life struct {
+// containerKey is a container in one incarnation of its pod.
+type containerKey struct {
 	uid         types.UID
 	incarnation uint64
 	name        string
@@ -56,7 +56,7 @@ func (r *rules) crashed(now time.Time) {
 	}
 }
 
-// wants notes a pod that the node is told to run.
+// wants notes a pod that becomes desired.
 func (tr *trace) wants(pod *v1.Pod) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -68,7 +68,7 @@ func (tr *trace) wants(pod *v1.Pod) {
 	}
 }
 
-// drops notes a pod that the node is told to run no more.
+// drops notes a pod that is no longer desired.
 func (tr *trace) drops(uid types.UID) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -102,10 +102,9 @@ func kinds(pod *v1.Pod) []string {
 	return list
 }
 
-// remembering is a state with what a node cannot know that was started after a
-// crash, and has nobody to remember for it: a sidecar from before the crash may
-// have started, as far as what came after it tells, though its startup probe
-// has not been asked again.
+// remembering adds to a state what a node that was started after a crash cannot know,
+// if no checkpoint holds it: a sidecar from before the crash may have started, since
+// later containers run, though its startup probe has not run again.
 func (r *rules) remembering(state node.PodState) node.PodState {
 	if r.crash.IsZero() || state.Pod == nil {
 		return state
@@ -121,7 +120,7 @@ func (r *rules) remembering(state node.PodState) node.PodState {
 }
 
 // checkCall checks a call against what the pod's spec asks for. A UID that was
-// wanted in more than one shape is left out: it is not known which one counts.
+// desired with more than one spec is left out: it is not known which one counts.
 func (tr *trace) checkCall(about object, c memory.Call) {
 	seen := tr.look(about.pod.UID)
 	tr.mu.Lock()
@@ -142,7 +141,7 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 		}
 	case runtime.CreateContainerRequest:
 		if c.Err == nil {
-			r.made[life{pod.UID, about.pod.Incarnation, q.Name, q.SandboxID}] = q.Attempt
+			r.made[containerKey{pod.UID, about.pod.Incarnation, q.Name, q.SandboxID}] = q.Attempt
 		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
@@ -210,7 +209,7 @@ func (r *rules) hooked(req runtime.RunHandlerRequest) error {
 	return nil
 }
 
-// started checks the start of a container: its turn has come (I29), and its
+// started checks the start of a container: its predecessors allow it (I29), and its
 // policy allows it to run (again, I30).
 func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
 	init, c := find(pod, about.name)
@@ -218,31 +217,31 @@ func (r *rules) started(now time.Time, pod *v1.Pod, about object, id string, see
 	if c == nil || rec == nil {
 		return nil
 	}
-	key := life{about.pod.UID, about.pod.Incarnation, about.name, ""}
+	key := containerKey{about.pod.UID, about.pod.Incarnation, about.name, ""}
 	if init < len(pod.Spec.InitContainers) || pod.Spec.RestartPolicy != v1.RestartPolicyNever {
 		key.sandbox = rec.SandboxID // In a new sandbox the pod's policy decides.
 	}
 	last, again := r.ran[key]
 	r.ran[key] = now
 	if last.Before(r.crash) && beforeIn(key.sandbox, seen, rec) == nil {
-		again = false // Nothing told the node that was started since.
+		again = false // The node that was started since cannot know.
 	}
 	if init < len(pod.Spec.InitContainers) && !reached(pod, seen, rec, init) {
-		again = false // Nothing tells any more how far the pod was: it begins anew.
+		again = false // No record shows any more how far the pod was: it starts again from the beginning.
 	}
 	if again && policy(pod, c) == v1.RestartPolicyNever && !resets(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
-	// Init containers run again in a new sandbox. What was told to stop did not end
-	// by itself, whatever its code; an agent that crashes does not take that back: the
-	// next one finds the attempt made that its predecessor was about to start.
+	// Init containers run again in a new sandbox. A container that was sent a stop
+	// did not end by itself, whatever its code. That holds after a crash of the agent too:
+	// the next one finds the attempt made that its predecessor was about to start.
 	regular := init == len(pod.Spec.InitContainers)
 	if last := before(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.ended[last.ID] && policy(pod, c) == v1.RestartPolicyOnFailure && !resets(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {
 		before := &pod.Spec.InitContainers[i]
-		newest := r.made[life{about.pod.UID, about.pod.Incarnation, before.Name, rec.SandboxID}]
+		newest := r.made[containerKey{about.pod.UID, about.pod.Incarnation, before.Name, rec.SandboxID}]
 		if err := passed(before, seen, rec, newest); err != nil {
 			return fmt.Errorf("container %s is started, and %w", about.name, err)
 		}
@@ -313,7 +312,7 @@ func policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// resets: some rule may begin the whole pod anew.
+// resets: some rule may restart the whole pod.
 func resets(pod *v1.Pod) bool {
 	for c := range podspec.All(pod) {
 		if len(c.RestartPolicyRules) > 0 {
@@ -332,7 +331,7 @@ func record(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// before is the exited record of the attempt before one, in the same life.
+// before is the exited record of the attempt before one, in the same incarnation.
 func before(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	return beforeIn("", seen, rec)
 }

@@ -41,7 +41,7 @@ func TestRules_I30_StoppedBeforeACrash(t *testing.T) {
 	p.Spec.Containers[0].StartupProbe = &v1.Probe{
 		PeriodSeconds: 3, FailureThreshold: 2, ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}},
 	}
-	for _, more := range []int{0, 2} { // It has been told that the attempt is made, or not.
+	for _, more := range []int{0, 2} { // The node has learned that the attempt is made, or not.
 		b := New(t, Config{})
 		b.Apply(p)
 		for attempt(b, 1) == nil {
@@ -121,7 +121,7 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 }
 
 // TestRules_I30_InitOfWhichNothingIsLeft: an init container under Never runs again where
-// the runtime has lost all that told how far the pod was, and only there.
+// the runtime has lost all records that showed how far the pod was, and only there.
 func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
 	rec := runtime.ContainerStatus{Container: runtime.Container{ID: "1", Name: "i", SandboxID: "s", Attempt: 1}}
 	p := onFailure("run=forever")

@@ -32,7 +32,7 @@ type Simulation struct {
 	end     context.CancelFunc
 	ended   bool
 	stopped bool // by Stop
-	wanted  []*v1.Pod
+	desired []*v1.Pod
 }
 
 // New makes a simulation and starts a node in it, and fails the test if its Config
@@ -81,7 +81,7 @@ func (b *Simulation) Start() {
 	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
 	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
 	b.watch.sim = b.simulator
-	for _, pod := range b.wanted {
+	for _, pod := range b.desired {
 		b.set(pod)
 	}
 	p.Go(func() { b.trace.follow(ctx, n) })
@@ -93,7 +93,7 @@ func (b *Simulation) Start() {
 	})
 }
 
-// Crash throws the node away where it stands. The machine lives on, and time
+// Crash throws the node away where it stands. The machine keeps running, and time
 // may pass before another node is started.
 func (b *Simulation) Crash() {
 	b.t.Helper()
@@ -149,7 +149,7 @@ func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
 	b.forget(pod.UID)
-	b.wanted = append(b.wanted, pod)
+	b.desired = append(b.desired, pod)
 	b.trace.wants(pod)
 	if b.node != nil {
 		b.set(pod)
@@ -173,9 +173,9 @@ func (b *Simulation) Delete(uid types.UID) {
 }
 
 func (b *Simulation) forget(uid types.UID) {
-	for i, pod := range b.wanted {
+	for i, pod := range b.desired {
 		if pod.UID == uid {
-			b.wanted = append(b.wanted[:i:i], b.wanted[i+1:]...)
+			b.desired = append(b.desired[:i:i], b.desired[i+1:]...)
 			return
 		}
 	}

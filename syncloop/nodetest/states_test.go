@@ -72,7 +72,7 @@ func (k *keeping) first() v1.PodStatus {
 }
 
 // sick is a job whose liveness probe fails after a while, again and again, and
-// which ends with 0 when it is told to.
+// which exits with 0 when the node stops it.
 func sick() *v1.Pod {
 	p := pod("job", []string{"work"})
 	p.Annotations = map[string]string{
@@ -86,8 +86,8 @@ func sick() *v1.Pod {
 	return p
 }
 
-// A container that ends with 0 because this node told it to, since its probe has
-// failed, has not succeeded: its crash loop goes on.
+// A container that exits with 0 because the node stopped it after a failed probe has not
+// succeeded: its crash loop goes on.
 func TestReasons_OurKillIsNoSuccess(t *testing.T) {
 	k := newKeeping(t, 1)
 	k.Apply(sick())
@@ -115,7 +115,7 @@ func TestReasons_OurKillIsNoSuccess(t *testing.T) {
 
 // ... also if the agent is killed at any moment between the kill and what follows.
 func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
-	told := 0
+	stops := 0
 	for after := range 80 {
 		k := newKeeping(t, 1)
 		k.Apply(sick())
@@ -130,11 +130,11 @@ func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
 		require.Equal(t, v1.PodRunning, status.Phase, "crashed after %d steps", after)
 		require.Greater(t, status.ContainerStatuses[0].RestartCount, int32(2))
 		if strings.Count(before, "StopContainer c0") == 2 && !strings.Contains(before, "attempt=2") {
-			told++
+			stops++
 		}
 		k.Stop()
 	}
-	assert.Greater(t, told, 3, "the crash has to come between")
+	assert.Greater(t, stops, 3, "the crash has to come between")
 }
 
 // slow is a server with a startup probe that succeeds after a while.

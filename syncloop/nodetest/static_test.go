@@ -153,14 +153,14 @@ func (s broken) Run(_ context.Context, sink source.Sink) error {
 
 // TestStatic_I11_F60_FirstListingOmits: the first list of the runtime that an agent
 // sees lacks the static pod that runs, so that another of its name is begun. As soon
-// as the first is shown it ends, though nobody has said that it is not wanted: at
-// most one goes on. If it is wanted too it waits, and has its turn.
+// as the first is listed it ends, though no source has removed it: at most one keeps
+// running. If it is desired too it waits and starts later.
 func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 	former, other := static(1, 7), static(2, 7)
 	former.CreationTimestamp = metav1.Time{Time: nodetest.Epoch} // Younger than what has none.
 	for name, sources := range map[string]map[string]source.Source{
 		"replaced, and a file is broken": {"file": broken{other}, "http": source.NewHandle()},
-		"wanted by two sources":          {"file": broken{former}, "http": broken{other}},
+		"desired by two sources":         {"file": broken{former}, "http": broken{other}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faults, err := faulty.New(faulty.Config{})
@@ -175,7 +175,7 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 			maps.Copy(now, sources)
 			b.Start()
 			b.Run(time.Second)
-			assert.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "nobody could know")
+			assert.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "the node could not know")
 			b.Run(time.Minute)
 			assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
 			b.Run(10 * time.Minute)
@@ -184,7 +184,7 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 			require.NoError(t, err)
 			b.Run(time.Minute)
 			want := types.UID("")
-			if name == "wanted by two sources" {
+			if name == "desired by two sources" {
 				want = "static-1"
 			}
 			assert.Equal(t, want, atMostOne(t, b))

@@ -13,21 +13,21 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// strict are rules of time and order. They are kept where nothing stands between
-// the node and its machine: what a node was told by somebody in between, and
-// when, the machine does not know.
+// strict are rules of time and order. They are checked only where the node calls the
+// machine directly: the machine does not know what a wrapper in between has reported
+// to the node, and when.
 type strict struct {
-	ending  map[types.UID]time.Time // since when a pod is wanted no more
+	ending  map[types.UID]time.Time // since when a pod is no longer desired
 	failed  map[types.UID]bool      // a stop has failed: the next in the queue goes on
 	by      map[string]time.Time    // by container ID: when its grace is over
-	started map[life]bool           // its startup probe has succeeded
+	started map[containerKey]bool   // its startup probe has succeeded
 }
 
 func newStrict() *strict {
-	return &strict{ending: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, by: map[string]time.Time{}, started: map[life]bool{}}
+	return &strict{ending: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, by: map[string]time.Time{}, started: map[containerKey]bool{}}
 }
 
-// crashed: the next node begins its kills anew.
+// crashed: the next node starts its kills again.
 func (s *strict) crashed() {
 	clear(s.by)
 	clear(s.failed)
@@ -75,7 +75,7 @@ func queued(pod *v1.Pod, name string) int {
 	return 0
 }
 
-// known is true of all containers but ephemeral ones, which nobody waits for.
+// known is true of all containers but ephemeral ones, which no rule waits for.
 func known(pod *v1.Pod, name string) bool {
 	_, c := find(pod, name)
 	return c != nil
@@ -96,7 +96,7 @@ func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.
 	init, _ := find(pod, about.name)
 	for i := range pod.Spec.InitContainers[:init] {
 		c := &pod.Spec.InitContainers[i]
-		key := life{about.pod.UID, about.pod.Incarnation, c.Name, rec.SandboxID}
+		key := containerKey{about.pod.UID, about.pod.Incarnation, c.Name, rec.SandboxID}
 		if podspec.IsSidecar(c) && c.StartupProbe != nil && rec.Attempt == 0 && crash.IsZero() && !s.started[key] {
 			return fmt.Errorf("container %s is started before the startup probe of sidecar %s has succeeded", about.name, c.Name)
 		}
@@ -104,16 +104,16 @@ func (s *strict) begun(pod *v1.Pod, about object, began time.Time, rec *runtime.
 	return nil
 }
 
-// patience is how long a sync may take during which nobody tells the prober of a
+// maxSync is how long a sync may take during which the prober does not learn of a
 // container that has ended: its hooks and graces.
-const patience = 15 * time.Minute
+const maxSync = 15 * time.Minute
 
 // probed checks a probe: of a container that runs, or did a while ago.
 func (s *strict) probed(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
 	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
-		s.started[life{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
+		s.started[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}
-	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > patience {
+	if rec != nil && rec.State == runtime.StateExited && c.Began.Sub(rec.FinishedAt) > maxSync {
 		return fmt.Errorf("container %s is probed long after its end", about.name)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// tasks is a PodSyncer of somebody else's: a pod is a task of three seconds, and a task
+// tasks is a foreign PodSyncer: a pod is a task of three seconds, and a task
 // that is cut short begins again.
 type tasks struct{ parts node.SyncerParts }
 

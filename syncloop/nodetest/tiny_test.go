@@ -14,7 +14,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// tiny is a runtime as somebody might write one for a test: records behind a lock,
+// tiny is a runtime as an embedder might write one for a test: records behind a lock,
 // containers that run until they are stopped, no images. A start takes two
 // seconds, a stop one.
 type tiny struct {

@@ -27,7 +27,7 @@ type trace struct {
 	t       testing.TB
 	now     func() time.Time
 	look    func(types.UID) *runtime.PodStatus // at the machine, from behind
-	details bool                               // to be told
+	details bool                               // print specs and statuses too
 
 	mu struct {
 		sync.Mutex
@@ -42,7 +42,7 @@ type trace struct {
 // log is what happened to one pod.
 type log struct {
 	did  []line // calls and events, in their order
-	rows []line // how it looked at the end of each instant
+	rows []line // its status at the end of each instant
 }
 
 type line struct {

@@ -109,7 +109,7 @@ func TestWaiting_ExplainSaysForWhat(t *testing.T) {
 }
 
 // TestWaiting_ForAPodThatAFormerAgentHasStarted: what that pod takes is read from its
-// sandbox, until it has been ended as nobody's.
+// sandbox, until the node has ended it as an orphan.
 func TestWaiting_ForAPodThatAFormerAgentHasStarted(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: oneCPU()})
 	b.Apply(heavy("old", 20))
@@ -179,8 +179,8 @@ func TestWaiting_StaticPodsWaitAsLongAsItTakes(t *testing.T) {
 	b.Stop()
 }
 
-// TestWaiting_TheSameUIDWaitsBehindItself: a pod that is wanted again, and has to
-// wait for another one as well, starts once, when both have ended.
+// TestWaiting_TheSameUIDWaitsBehindItself: a pod that is desired again, and that
+// also waits for another pod, starts once, when both have ended.
 func TestWaiting_TheSameUIDWaitsBehindItself(t *testing.T) {
 	config := oneCPU()
 	config.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}

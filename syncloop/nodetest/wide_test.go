@@ -109,8 +109,8 @@ func (h *history) restart(drain bool) {
 
 // next starts another agent, perhaps much later than the one before it has ended.
 func (h *history) next(later time.Duration) {
-	for _, wish := range h.wanted {
-		wish.forgot = true
+	for _, d := range h.desired {
+		d.forgot = true
 	}
 	if h.wide.terminalStatuses != nil {
 		h.wide.terminalStatuses.reopen()
@@ -139,15 +139,15 @@ func (h *history) reboot() {
 // delete gives a pod a deletion timestamp, as an API server would.
 func (h *history) delete() {
 	w := h.wide
-	if len(h.wanted) == 0 {
+	if len(h.desired) == 0 {
 		return
 	}
-	wish := h.wanted[w.IntN(len(h.wanted))]
-	p := wish.pod.DeepCopy()
+	d := h.desired[w.IntN(len(h.desired))]
+	p := d.pod.DeepCopy()
 	grace := int64(w.IntN(20))
 	p.DeletionGracePeriodSeconds = &grace
 	p.DeletionTimestamp = &metav1.Time{Time: h.b.Now().Add(time.Duration(grace) * time.Second)}
-	wish.pod, wish.deleted = p, true
+	d.pod, d.deleted = p, true
 	h.note("delete %s, grace %d", p.UID, grace)
 	h.b.Apply(p)
 }
@@ -155,18 +155,18 @@ func (h *history) delete() {
 // amend changes the deadline of a pod, or its grace.
 func (h *history) amend() {
 	w := h.wide
-	if len(h.wanted) == 0 {
+	if len(h.desired) == 0 {
 		return
 	}
-	wish := h.wanted[w.IntN(len(h.wanted))]
-	p := wish.pod.DeepCopy()
+	d := h.desired[w.IntN(len(h.desired))]
+	p := d.pod.DeepCopy()
 	if w.IntN(4) == 0 && p.Spec.ActiveDeadlineSeconds == nil {
 		p.Spec.ActiveDeadlineSeconds = new(int64(1 + w.IntN(200)))
 		w.overdue[p.UID] = true
 	} else {
 		p.Spec.TerminationGracePeriodSeconds = new(int64(w.IntN(30)))
 	}
-	wish.pod = p
+	d.pod = p
 	h.noteSpec(p)
 	h.b.Apply(p)
 }
@@ -174,11 +174,11 @@ func (h *history) amend() {
 // pulls makes an image unavailable, or all that are available again.
 func (h *history) pulls() {
 	w := h.wide
-	if len(h.wanted) == 0 || w.IntN(3) == 0 {
+	if len(h.desired) == 0 || w.IntN(3) == 0 {
 		h.pullable()
 		return
 	}
-	p := h.wanted[w.IntN(len(h.wanted))].pod
+	p := h.desired[w.IntN(len(h.desired))].pod
 	image := p.Spec.Containers[w.IntN(len(p.Spec.Containers))].Image
 	w.noPulls[image] = true
 	h.note("%s cannot be pulled", image)

@@ -75,9 +75,7 @@ func TestDecode_F4_Bombs(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			require.Error(t, err)
 			assert.Less(t, len(err.Error()), 20_000, "the message is bounded too")
-			// It takes a tenth of a second at most, but machines differ, and
-			// so does the race detector. Memory is the same everywhere.
-			assert.Less(t, took, 10*time.Second)
+			// The time differs by machine and race detector; memory is the same everywhere.
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20), "all that was ever allocated, garbage too")
 			t.Logf("%v, %d MiB: %.100s", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, err)
 		})

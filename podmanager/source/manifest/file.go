@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -100,10 +101,5 @@ func ignored(name string) bool {
 	if strings.HasPrefix(name, ".") {
 		return true
 	}
-	for _, end := range []string{"~", ".swp", ".tmp"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"~", ".swp", ".tmp"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }

@@ -21,8 +21,8 @@ var ErrComesBack = errors.New("a container that has ended for good is back")
 // not, and wraps ErrComesBack.
 func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 	var faults []error
-	check := func(c *v1.Container, before, after []v1.ContainerStatus, may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
-		was, is := podspec.Status(before, c.Name, 0), podspec.Status(after, c.Name, 0)
+	check := func(c *v1.Container, place int, before, after *podspec.Index[v1.ContainerStatus], may func(c *v1.Container, was, is *v1.ContainerStatus) bool) {
+		was, is := before.Find(c.Name, place), after.Find(c.Name, place)
 		if was == nil || is == nil || was.State.Terminated == nil || is.State.Terminated != nil {
 			return
 		}
@@ -34,18 +34,21 @@ func CheckEnds(pod *v1.Pod, old, status *v1.PodStatus) error {
 		code := was.State.Terminated.ExitCode
 		return podstatus.MayRestart(pod, c, code) || podstatus.MayRestartInNewSandbox(pod, c, code) && isAnother(was, is)
 	}
+	before, after := podspec.StatusIndex(old.InitContainerStatuses), podspec.StatusIndex(status.InitContainerStatuses)
 	for i := range pod.Spec.InitContainers {
-		check(&pod.Spec.InitContainers[i], old.InitContainerStatuses, status.InitContainerStatuses,
+		check(&pod.Spec.InitContainers[i], i, &before, &after,
 			func(c *v1.Container, was, is *v1.ContainerStatus) bool {
 				return initializesAgain(was, is) || byPolicy(c, was, is) // A sidecar's is Always.
 			})
 	}
+	before, after = podspec.StatusIndex(old.ContainerStatuses), podspec.StatusIndex(status.ContainerStatuses)
 	for i := range pod.Spec.Containers {
-		check(&pod.Spec.Containers[i], old.ContainerStatuses, status.ContainerStatuses, byPolicy)
+		check(&pod.Spec.Containers[i], i, &before, &after, byPolicy)
 	}
+	before, after = podspec.StatusIndex(old.EphemeralContainerStatuses), podspec.StatusIndex(status.EphemeralContainerStatuses)
 	for i := range pod.Spec.EphemeralContainers {
 		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		check(c, old.EphemeralContainerStatuses, status.EphemeralContainerStatuses,
+		check(c, i, &before, &after,
 			func(*v1.Container, *v1.ContainerStatus, *v1.ContainerStatus) bool { return false }) // They run once.
 	}
 	return errors.Join(faults...)

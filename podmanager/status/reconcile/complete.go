@@ -52,7 +52,7 @@ func endReadiness(status *v1.PodStatus) {
 func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
-		if !isOurs(c.Type) {
+		if !podstatus.IsNodeCondition(c.Type) {
 			continue
 		}
 		c.LastTransitionTime = metav1.NewTime(now)
@@ -70,17 +70,6 @@ func keepStartTime(old, status *v1.PodStatus, now time.Time) {
 	case status.StartTime.IsZero():
 		status.StartTime = &metav1.Time{Time: now}
 	}
-}
-
-// isOurs reports whether a condition is set on the node, alone or, like the
-// DisruptionTarget, by others too. All other conditions pass through.
-func isOurs(t v1.PodConditionType) bool {
-	switch t {
-	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
-		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting, v1.DisruptionTarget:
-		return true
-	}
-	return false
 }
 
 // setCondition puts c in the place of the condition of its type, and lets it

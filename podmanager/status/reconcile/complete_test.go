@@ -242,3 +242,19 @@ func TestComplete_PH9_AnEndStays(t *testing.T) {
 	assert.Equal(t, v1.PodFailed, status.Phase)
 	assert.Empty(t, status.Reason)
 }
+
+// A message of exactly its limit stays whole, and one that is no text is cut to nothing. Two
+// init containers are put in the order of the spec.
+func TestComplete_ST7_Limits(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "b"}, {Name: "a"}}}}
+	for message, want := range map[string]string{
+		strings.Repeat("x", 1024):    strings.Repeat("x", 1024),
+		strings.Repeat("x", 1025):    strings.Repeat("x", 1024),
+		strings.Repeat("\x80", 1025): "",
+	} {
+		status := &v1.PodStatus{Message: message, InitContainerStatuses: []v1.ContainerStatus{{Name: "a"}, {Name: "b"}}}
+		Complete(pod, &v1.PodStatus{}, status, time.Unix(0, 0))
+		assert.Equal(t, want, status.Message)
+		assert.Equal(t, "b", status.InitContainerStatuses[0].Name)
+	}
+}

@@ -18,7 +18,7 @@ func Equal(a, b *v1.PodStatus) bool {
 	}
 	ours := *a
 	ours.Conditions = b.Conditions
-	takeForeign(&ours, b)
+	podstatus.TakeForeign(&ours, b)
 	return sameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
 }
 
@@ -38,7 +38,7 @@ func sameBytes(a, b *v1.PodStatus) bool {
 func sameConditions(a, b *v1.PodStatus) bool {
 	for i := range a.Conditions {
 		ours := &a.Conditions[i]
-		if !isOurs(ours.Type) {
+		if !podstatus.IsNodeCondition(ours.Type) {
 			continue
 		}
 		other := podstatus.FindCondition(b.Conditions, ours.Type)

@@ -17,13 +17,13 @@ func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	ends := podstatus.IsTerminal(mine.Phase) && !podstatus.IsTerminal(theirs.Phase)
 	for i := range mine.Conditions {
 		c := &mine.Conditions[i]
-		if isOurs(c.Type) && (c.Type != v1.DisruptionTarget || ends) {
+		if podstatus.IsNodeCondition(c.Type) && (c.Type != v1.DisruptionTarget || ends) {
 			merged.Conditions = append(merged.Conditions, *c)
 		}
 	}
 	for i := range theirs.Conditions {
 		c := &theirs.Conditions[i]
-		if !isOurs(c.Type) || c.Type == v1.DisruptionTarget && podstatus.FindCondition(merged.Conditions, c.Type) == nil {
+		if !podstatus.IsNodeCondition(c.Type) || c.Type == v1.DisruptionTarget && podstatus.FindCondition(merged.Conditions, c.Type) == nil {
 			merged.Conditions = append(merged.Conditions, *c)
 		}
 	}

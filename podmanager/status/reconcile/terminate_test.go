@@ -266,3 +266,11 @@ func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
 	status.InitContainerStatuses[0] = running("i")
 	assert.False(t, SetStarted(pod, status, "mem://i", false))
 }
+
+// A pod without init containers was initialized before anything started in it.
+func TestSetStarted_WithoutInitContainers(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
+	status := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "a", ContainerID: "id", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}
+	assert.True(t, SetStarted(pod, status, "id", true))
+	assert.Empty(t, status.Conditions)
+}

@@ -23,6 +23,10 @@ type SinkUnderTest struct {
 	// Read returns what is stored of a pod; false: nothing. It is called after Send has
 	// returned, by one goroutine.
 	Read func(uid types.UID) (v1.PodStatus, bool)
+	// Trouble has the destination fail so from now on, and reports whether it can. It is
+	// called between two calls of Send. Nil: it cannot, and what the errors of Send say is not
+	// checked.
+	Trouble func(Trouble) bool
 }
 
 // RunSink checks that a Sink keeps its contract, in a subtest for each rule. newSink is
@@ -55,6 +59,10 @@ var sinkCases = []sinkCase{
 	{"DifferentPodsAtOnce", atOnce},
 	{"ThePodIsOnlyRead", onlyRead},
 	{"SendEndsWithItsContext", endsWithContext},
+	{"WhoIsUnreachableIsAskedAgain", inTrouble(Unreachable)},
+	{"WhoIsBusyIsAskedAgain", inTrouble(Busy)},
+	{"ARefusalIsErrRefused", inTrouble(Refuses)},
+	{"APodThatIsNotThereIsErrNotYet", inTrouble(NotYet)},
 }
 
 // update is what a Sender sends of a pod.

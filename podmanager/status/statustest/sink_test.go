@@ -3,11 +3,13 @@ package statustest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
@@ -133,3 +135,38 @@ func faults(t *testing.T, broken func(context.Context, *memory, *status.Update) 
 	}
 	return slices.Sorted(maps.Keys(found))
 }
+
+// What the errors of a Sink say is checked by these cases and no others.
+func TestRunSink_TypedErrors(t *testing.T) {
+	right := map[Trouble]error{
+		Unreachable: status.Unavailable(errors.New("away"), 0), Busy: status.RetryAfter(errors.New("busy"), time.Second),
+		Refuses: fmt.Errorf("%w: too long", status.ErrRefused), NotYet: fmt.Errorf("%w: no mirror pod", status.ErrNotYet),
+	}
+	for name, test := range map[string]struct {
+		say   map[Trouble]error
+		found []string
+	}{
+		"right":           {right, nil},
+		"silent":          {map[Trouble]error{}, []string{"APodThatIsNotThereIsErrNotYet", "ARefusalIsErrRefused", "WhoIsBusyIsAskedAgain", "WhoIsUnreachableIsAskedAgain"}},
+		"refuses always":  {map[Trouble]error{Unreachable: status.ErrRefused, Busy: status.ErrRefused, Refuses: status.ErrRefused, NotYet: status.ErrRefused}, []string{"APodThatIsNotThereIsErrNotYet", "WhoIsBusyIsAskedAgain", "WhoIsUnreachableIsAskedAgain"}},
+		"never says what": {map[Trouble]error{Unreachable: errTest, Busy: errTest, Refuses: errTest, NotYet: errTest}, []string{"APodThatIsNotThereIsErrNotYet", "ARefusalIsErrRefused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var found []string
+			for _, c := range sinkCases {
+				m, trouble := newMemory(), NoTrouble
+				m.broken = func(context.Context, *memory, *status.Update) (bool, error) {
+					return test.say[trouble] != nil, test.say[trouble]
+				}
+				set := func(to Trouble) bool { trouble = to; return true }
+				if c.check(t.Context(), SinkUnderTest{Sink: m, Read: m.read, Trouble: set}) != nil {
+					found = append(found, c.name)
+				}
+			}
+			slices.Sort(found)
+			assert.Equal(t, test.found, found)
+		})
+	}
+}
+
+var errTest = errors.New("something")

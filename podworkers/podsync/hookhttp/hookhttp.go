@@ -1,6 +1,7 @@
 package hookhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ var _ podsync.HTTPGetter = (*Getter)(nil)
 
 // New makes a Getter. It starts nothing, and every Config will do.
 func New(cfg Config) *Getter {
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = DefaultUserAgent
-	}
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	return &Getter{cfg: cfg, client: http.Client{
 		CheckRedirect: podhttp.SameHost(http.ErrUseLastResponse),
 		Transport:     podhttp.Transport(podhttp.Dialer(cfg.DialContext)),

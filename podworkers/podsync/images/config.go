@@ -3,17 +3,19 @@ package images
 import (
 	"cmp"
 	"container/list"
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/podsync/images/internal/registry"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -106,19 +108,37 @@ func New(config Config) (*Manager, error) {
 }
 
 func (c *Config) complete() error {
-	var faults []error
-	if c.Images == nil {
-		faults = append(faults, errors.New("images: Config.Images is missing"))
-	}
-	if c.PullTimeout < 0 {
-		faults = append(faults, fmt.Errorf("images: Config.PullTimeout is negative: %s", c.PullTimeout))
-	}
-	if c.CallTimeout < 0 {
-		faults = append(faults, fmt.Errorf("images: Config.CallTimeout is negative: %s", c.CallTimeout))
-	}
+	done := contain.Complete("images: Config")
+	done.Missing(c.Images == nil, "Images")
 	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)
 	c.MaxPullsPerRegistry = cmp.Or(c.MaxPullsPerRegistry, DefaultMaxPullsPerRegistry)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), podspec.Longest)
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), podspec.Longest)
-	return errors.Join(faults...)
+	contain.Number(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
+	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	c.PullTimeout, c.CallTimeout = min(c.PullTimeout, podspec.Longest), min(c.CallTimeout, podspec.Longest)
+	return done.Err()
+}
+
+// Keyring finds the credentials for images.
+type Keyring interface {
+	// Credentials returns what to try for an image, in order; none is an
+	// anonymous pull. pullSecrets are those that the pod names and that could be
+	// had. It is called before each pull, concurrently, and ends with ctx. What
+	// it returns is used also if it returns an error, which is only logged.
+	Credentials(ctx context.Context, image string, pod *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error)
+}
+
+// PullSecrets is the default Keyring: it reads the Secrets that
+// the pod names and knows nothing else.
+type PullSecrets struct{}
+
+var _ Keyring = PullSecrets{}
+
+// Credentials implements Keyring. All that cover the image are given, the most
+// particular first. Its error names the Secrets that cannot be read.
+func (PullSecrets) Credentials(_ context.Context, image string, _ *v1.Pod, pullSecrets []v1.Secret) ([]runtime.Auth, error) {
+	auths, err := registry.Credentials(image, pullSecrets)
+	if err != nil {
+		return auths, fmt.Errorf("images: %w", err)
+	}
+	return auths, nil
 }

@@ -536,5 +536,5 @@ func TestLease_Interleavings(t *testing.T) {
 
 func TestNew_NamesEveryFault(t *testing.T) {
 	_, err := images.New(images.Config{PullTimeout: -1, CallTimeout: -1})
-	require.EqualError(t, err, "images: Config.Images is missing\nimages: Config.PullTimeout is negative: -1ns\nimages: Config.CallTimeout is negative: -1ns")
+	require.EqualError(t, err, "images: Config.Images is missing\nimages: Config.PullTimeout is negative\nimages: Config.CallTimeout is negative")
 }

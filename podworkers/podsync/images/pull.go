@@ -142,9 +142,7 @@ func (m *Manager) pull(ctx context.Context, f *flight, req PullRequest) error {
 		return err
 	}
 	took := m.executor.Now().Sub(f.begun)
-	if m.config.Hooks.Pulled != nil {
-		m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
-	}
+	m.config.Hooks.Pulled(Pull{Image: f.image, Took: took, Err: err})
 	m.finish(f, Pulled{Ref: ref, Took: took}, err)
 	return nil
 }

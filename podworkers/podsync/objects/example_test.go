@@ -37,10 +37,10 @@ func ExampleNewMap() {
 	m := objects.NewMap()
 	config := &v1.ConfigMap{Data: map[string]string{"LEVEL": "debug"}}
 	config.Namespace, config.Name = "default", "web"
-	m.SetConfigMap(config)
+	m.ApplyConfigMap(config)
 	found, err := m.ConfigMap(context.Background(), "default", "web")
 	fmt.Println(found.Data["LEVEL"], err)
-	m.DropConfigMap("default", "web")
+	m.DeleteConfigMap("default", "web")
 	_, err = m.ConfigMap(context.Background(), "default", "web")
 	fmt.Println(err)
 	// Output:

@@ -31,31 +31,31 @@ func NewMap() *Map {
 	return m
 }
 
-// SetConfigMap puts a copy in, in the place of one that has its name.
-func (m *Map) SetConfigMap(o *v1.ConfigMap) {
+// ApplyConfigMap puts a copy in, in the place of one that has its name.
+func (m *Map) ApplyConfigMap(o *v1.ConfigMap) {
 	o = o.DeepCopy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.configMaps[key{o.Namespace, o.Name}] = o
 }
 
-// SetSecret puts a copy in, in the place of one that has its name.
-func (m *Map) SetSecret(o *v1.Secret) {
+// ApplySecret puts a copy in, in the place of one that has its name.
+func (m *Map) ApplySecret(o *v1.Secret) {
 	o = o.DeepCopy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.secrets[key{o.Namespace, o.Name}] = o
 }
 
-// DropConfigMap takes one out.
-func (m *Map) DropConfigMap(namespace, name string) {
+// DeleteConfigMap takes one out.
+func (m *Map) DeleteConfigMap(namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.mu.configMaps, key{namespace, name})
 }
 
-// DropSecret takes one out.
-func (m *Map) DropSecret(namespace, name string) {
+// DeleteSecret takes one out.
+func (m *Map) DeleteSecret(namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.mu.secrets, key{namespace, name})

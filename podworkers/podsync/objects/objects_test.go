@@ -121,12 +121,12 @@ func TestFiles_F28_LinksInside(t *testing.T) {
 
 func TestMap_Copies(t *testing.T) {
 	m, s := objects.NewMap(), &v1.Secret{Data: map[string][]byte{"k": {1}}}
-	m.SetSecret(s)
+	m.ApplySecret(s)
 	s.Data["k"][0] = 2
 	found, err := m.Secret(background, "", "")
 	require.NoError(t, err)
 	assert.Equal(t, []byte{1}, found.Data["k"])
-	m.DropSecret("", "")
+	m.DeleteSecret("", "")
 	_, err = m.Secret(background, "", "")
 	assert.ErrorIs(t, err, runtime.ErrNotFound)
 }

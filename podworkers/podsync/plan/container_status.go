@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -56,8 +57,9 @@ func describeAll(in *StatusInput, x *containerRecords, first, n int, old []v1.Co
 	}
 	list, room := make([]v1.ContainerStatus, n), make([]parts, n)
 	var d statusBuilder
+	statuses := podspec.StatusIndex(old)
 	for i := range list {
-		d.describe(in, x, first+i, findAt(old, x.name(first+i), i))
+		d.describe(in, x, first+i, statuses.Find(x.name(first+i), i))
 		d.write(&list[i], &room[i])
 	}
 	if first == x.regular {
@@ -72,11 +74,12 @@ func (in *StatusInput) serves(x *containerRecords, first, n int, old []v1.Contai
 		return false
 	}
 	var d statusBuilder
+	statuses := podspec.StatusIndex(old)
 	for i := range n {
 		if first == x.regular && i > 0 && old[i-1].Name >= old[i].Name {
 			return false
 		}
-		its := findAt(old, x.name(first+i), i)
+		its := statuses.Find(x.name(first+i), i)
 		if its == nil || first != x.regular && its != &old[i] {
 			return false
 		}
@@ -86,12 +89,6 @@ func (in *StatusInput) serves(x *containerRecords, first, n int, old []v1.Contai
 		}
 	}
 	return true
-}
-
-// findAt looks a status up by name, first where it usually is. Nil: there is
-// none.
-func findAt(list []v1.ContainerStatus, name string, place int) *v1.ContainerStatus {
-	return podspec.Status(list, name, place)
 }
 
 // describe finds out all there is to say of the container at a place of the spec,
@@ -127,7 +124,7 @@ func (s *statusBuilder) specified(spec *v1.PodSpec, x *containerRecords, place i
 		s.spec, s.role = &spec.Containers[place-x.regular], regular
 	default:
 		s.spec, s.role = &spec.InitContainers[place], ordinaryInit
-		if isSidecar(s.spec) {
+		if podspec.IsSidecar(s.spec) {
 			s.role = sidecar
 		}
 	}
@@ -321,10 +318,10 @@ func (s *statusBuilder) carry() {
 // does one that was told to end for that and whose next attempt is held.
 // What runs in init or beside has other reasons to run again. [ST-6]
 func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
-	if s.state != isOver || s.role != regular || mayRestart(in.Pod, s.spec, s.ended.ExitCode) {
+	if s.state != isOver || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.ended.ExitCode) {
 		return
 	}
-	if in.Memory.Replaced.Is(s.spec.Name, s.ended.ContainerID) && mayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
+	if in.Memory.IsReplaced(s.spec.Name, s.ended.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
 		s.replaced = true
 		s.lastEnd(s.ended)
 		s.wait(reasons.ContainerCreating, "")
@@ -333,12 +330,9 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 	if rec == nil {
 		return
 	}
-	for i := range in.Starting {
-		if start := &in.Starting[i]; start.Name == s.spec.Name && rec.Attempt < start.Attempt {
-			s.lastEnd(s.ended)
-			s.wait(reasons.ContainerCreating, "")
-			return
-		}
+	if start := in.starting.Find(s.spec.Name, 0); start != nil && rec.Attempt < start.Attempt {
+		s.lastEnd(s.ended)
+		s.wait(reasons.ContainerCreating, "")
 	}
 }
 
@@ -346,8 +340,8 @@ func (s *statusBuilder) begun(in *StatusInput, rec *runtime.ContainerStatus) {
 // failed, into one that waits for a reason. When all is over nothing waits, nor
 // does an ordinary init container that has succeeded. [CS-7, CS-8]
 func (s *statusBuilder) explain(in *StatusInput, rec *runtime.ContainerStatus) {
-	reason, ok := in.Reasons[s.spec.Name]
-	if !ok || in.Terminal || !s.starts(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.succeeded() {
+	reason := in.Memory.Reason(s.spec.Name)
+	if reason == (Reason{}) || in.Terminal || !s.starts(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.succeeded() {
 		return
 	}
 	if s.state == isOver {

@@ -14,7 +14,6 @@ type decision struct {
 	index
 	actions
 	where    place
-	copied   bool // Memory has loops of its own
 	recalled bool // the index has what was published
 }
 
@@ -51,13 +50,16 @@ type actions struct {
 
 // Decide says what to do with a pod now: what stands between the records that the runtime
 // shows of it, all incarnations included, and its spec. A nil seen is a pod of which the
-// runtime shows nothing. Decide changes nothing that it is given, takes time in proportion
+// runtime shows nothing, a nil pod is one without containers. Decide changes nothing that it is given, takes time in proportion
 // to it, and may be called concurrently.
 func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
+	if pod == nil {
+		pod = new(v1.Pod)
+	}
 	if seen == nil {
 		seen = &runtime.PodStatus{UID: pod.UID}
 	}
-	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{replaced: in.Memory.Replaced}}
+	d := decision{Pod: pod, Status: seen, Input: in, where: findPlace(pod, seen, in.Incarnation), index: index{pasts: in.Memory.pasts}}
 	if d.where.current != nil {
 		d.sandboxID = d.where.current.ID
 	}

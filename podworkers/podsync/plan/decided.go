@@ -69,24 +69,24 @@ func (d *Decision) Starts(pod *v1.Pod) []Held {
 			starts = append(starts, Held{Step: d.Steps[i]})
 		}
 	}
-	n := len(starts)
 	for i := range d.Held {
 		if d.Held[i].Op == StartContainer {
 			starts = append(starts, d.Held[i])
 		}
 	}
-	if len(starts) > n && n > 0 {
-		slices.SortStableFunc(starts, func(a, b Held) int { return rankOf(pod, a.Name) - rankOf(pod, b.Name) })
+	if len(starts) > 1 && pod != nil {
+		var n names
+		n.read(&pod.Spec)
+		lasting := len(pod.Spec.InitContainers) + len(pod.Spec.Containers)
+		slices.SortStableFunc(starts, func(a, b Held) int { return n.rank(a.Name, lasting) - n.rank(b.Name, lasting) })
 	}
 	return starts
 }
 
-// rankOf is the place of a container among those that are started.
-func rankOf(pod *v1.Pod, name string) int {
-	var n names
-	n.read(&pod.Spec)
+// rank is the place of a container among those that are started: ephemeral ones come first.
+func (n *names) rank(name string, lasting int) int {
 	place := n.find(name)
-	if place >= len(pod.Spec.InitContainers)+len(pod.Spec.Containers) {
+	if place >= lasting {
 		return place - n.count
 	}
 	return place

@@ -71,3 +71,79 @@ func TestSandboxDiffers(t *testing.T) {
 	_, ok = plan.SandboxDiffers("", pod, 2, made)
 	assert.False(t, ok)
 }
+
+// Contradictions are told of what the memory knows to have been made here, and not of what
+// the pod does not want any more.
+func TestContradictions(t *testing.T) {
+	c := v1.Container{Name: "a", Image: "img"}
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c}}}
+	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &c}
+	seen := &runtime.PodStatus{Containers: []runtime.ContainerStatus{
+		{Container: runtime.Container{ID: "a0", Name: "b", SandboxID: "s1", State: runtime.StateRunning}, Annotations: map[string]string{plan.HashAnnotation: "v1-2"}},
+		{Container: runtime.Container{ID: "x0", Name: "x"}},
+	}}
+	created := plan.Memory{}.Created(plan.Made{Name: "a", SandboxID: "s1", Hash: plan.SpecHash(&c)})
+	made := created.Made(start, "a0")
+	stop := func(why plan.Why) []plan.Step {
+		return []plan.Step{{Op: plan.StopContainer, ID: "x0", Reason: why}, {Op: plan.StopContainer, ID: "a0", Reason: why}}
+	}
+	of := func(m plan.Memory, steps []plan.Step) []plan.Difference {
+		d := plan.Decision{Steps: steps, Memory: m}
+		return d.Contradictions(pod, seen, 0)
+	}
+	name := []plan.Difference{{Field: "Name", Wanted: "a", Seen: "b", Container: "a"}}
+	assert.Equal(t, name, of(made, stop(plan.WhyNotInSpec)))
+	assert.Empty(t, of(made, stop(plan.WhyOtherSandbox)), "it is in the sandbox that it was made in")
+	assert.Empty(t, of(plan.Memory{}, stop(plan.WhyNotInSpec)), "not made here")
+	assert.Empty(t, of(created, stop(plan.WhyNotInSpec)), "never started")
+	assert.Empty(t, of(made.Made(start, "a1"), stop(plan.WhyNotInSpec)), "there is a newer one")
+	assert.Empty(t, of(made, []plan.Step{{Op: plan.RemoveContainer, ID: "a0", Reason: plan.WhyNotInSpec}}))
+	assert.Len(t, of(made, stop(plan.WhySpecChanged)), 1)
+	assert.Empty(t, of(created.Created(plan.Made{Name: "a", Hash: "v1-0"}).Made(start, "a0"), stop(plan.WhySpecChanged)), "the pod has changed")
+	pod.Spec.Containers, pod.Spec.EphemeralContainers = nil, []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(c)}}
+	assert.Empty(t, of(made, stop(plan.WhySpecChanged)), "it is none of the lasting containers")
+}
+
+// A sandbox that died is replaced once without a word; one that is never as it was asked
+// for is a contradiction.
+func TestContradictions_Sandbox(t *testing.T) {
+	create := func(why plan.Why) plan.Step { return plan.Step{Op: plan.CreateSandbox, Reason: why} }
+	made := plan.Memory{}.Made(create(""), "s1")
+	again := made.Attempted(create(""), epoch)
+	shows := func(id string) *runtime.PodStatus {
+		return &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0"}}, {Sandbox: runtime.Sandbox{ID: id}, HostNetwork: true}}}
+	}
+	for _, c := range []struct {
+		memory plan.Memory
+		seen   *runtime.PodStatus
+		why    plan.Why
+		field  string
+	}{
+		{plan.Memory{}, shows("s1"), plan.WhyNetworkMode, ""}, // The newest is as it was asked for.
+		{made, shows("s1"), plan.WhyNetworkMode, "HostNetwork"},
+		{plan.Memory{}, shows("s1"), plan.WhyNoAddress, "IPs"},
+		{made, nil, plan.WhyNoAddress, ""},
+		{made, &runtime.PodStatus{}, plan.WhyNoAddress, ""},
+		{made, shows("s1"), plan.WhySandboxNotReady, ""},
+		{again, shows("s1"), plan.WhySandboxNotReady, "Ready"},
+		{plan.Memory{}, shows("s1"), plan.WhySandboxNotReady, ""},
+		{made, shows("s1"), plan.WhyNoSandbox, "Incarnation"},
+		{made, shows("other"), plan.WhyNoSandbox, ""},
+		{again, shows("other"), plan.WhyNoSandbox, "Sandboxes"},
+		{again, shows("s1"), plan.WhySeveralSandboxes, ""},
+	} {
+		for _, steps := range [][]plan.Step{{create(c.why)}, {{Op: plan.StopPod, Reason: c.why}, create("")}} {
+			d := plan.Decision{Steps: steps, Memory: c.memory}
+			var fields []string
+			for _, diff := range d.Contradictions(&v1.Pod{}, c.seen, 1) {
+				fields = append(fields, diff.Field)
+			}
+			if c.field == "" {
+				assert.Empty(t, fields, "%v", c)
+			} else {
+				assert.Equal(t, []string{c.field}, fields, "%v", c)
+			}
+		}
+	}
+	assert.Empty(t, new(plan.Decision).Contradictions(nil, nil, 0))
+}

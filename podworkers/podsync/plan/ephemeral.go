@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -28,5 +29,5 @@ func (d *decision) startEphemeral() {
 // published status.
 func (e *entry) saidCreated() bool {
 	s := e.published
-	return s != nil && (s.ContainerID != "" || s.State.Running != nil || lastEnd(s) != nil)
+	return s != nil && (s.ContainerID != "" || s.State.Running != nil || podstatus.LastEnd(s) != nil)
 }

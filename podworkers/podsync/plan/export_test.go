@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -9,12 +11,20 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
+// What the tests look at one by one.
+var (
+	Differs        = differs
+	SandboxDiffers = sandboxDiffers
+)
+
 // Holding is a memory in which a container is delayed for so long from now, whatever its
 // records say.
 func (m Memory) Holding(c *v1.Container, now time.Time, delay time.Duration) Memory {
-	m.note(c.Name, loop{
+	p := m.pasts.of(c.Name)
+	p.loop = loop{
 		spec: loopKey(c), backoff: backoff.State{Delay: delay, LastStart: now}, exit: exit{id: "held", attempt: math.MaxUint32, at: now},
-	})
+	}
+	m.note(c.Name, p)
 	return m
 }
 
@@ -23,3 +33,17 @@ func (m Memory) HoldingSandbox(now time.Time, delay time.Duration) Memory {
 	m.sandbox = sandboxLoop{id: "held", backoff: backoff.State{Delay: delay, LastStart: now}}
 	return m
 }
+
+// Dump is all of a memory as a text.
+func (m Memory) Dump() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v %+v\n", m.Initialized, m.sandbox)
+	m.pasts.each(func(name string, p *past) bool {
+		fmt.Fprintf(&b, "%s: %+v\n", name, *p)
+		return true
+	})
+	return b.String()
+}
+
+// Started is the ID of the attempt at a container that was started last.
+func (m Memory) Started(container string) string { return m.pasts.of(container).start.id }

@@ -23,7 +23,7 @@ type index struct {
 	follow     [2 * few]int32
 	followMany []int32 // for more records
 	records    []runtime.ContainerStatus
-	replaced   Replaced
+	pasts      *pasts // what was replaced
 	// strange says that something has run in this incarnation that is not in the spec.
 	strange bool
 	// reset says that all containers were being made to begin anew, by what was
@@ -180,9 +180,9 @@ func (x *index) anySpent(pod *v1.Pod) bool {
 	for i := range x.count {
 		switch e := x.place(i); {
 		case e.spec == nil:
-		case e.record() == nil && !x.reset && x.saidDone(e, pod, e.spec, mayRestart):
+		case e.record() == nil && !x.reset && x.saidDone(e, pod, e.spec, podstatus.MayRestart):
 			return true
-		case e.ran != nil && !e.gone && !mayRestart(pod, e.spec, x.code(e.ran)):
+		case e.ran != nil && !e.gone && !podstatus.MayRestart(pod, e.spec, x.code(e.ran)):
 			return true
 		}
 	}
@@ -210,7 +210,7 @@ func lastCode(rec *runtime.ContainerStatus) int32 {
 // code is lastCode, unless the container was told to end for the sake of the next
 // attempt.
 func (x *index) code(rec *runtime.ContainerStatus) int32 {
-	return x.replaced.code(rec.Name, rec.ID, lastCode(rec))
+	return x.pasts.code(rec.Name, rec.ID, lastCode(rec))
 }
 
 // publish adds what was published of the containers.

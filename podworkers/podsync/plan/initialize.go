@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -66,7 +68,7 @@ func (d *decision) wasInitialized() bool {
 // go on, and why it is to be started, if it is.
 func (d *decision) look(c *v1.Container, e *entry, passed bool) (goesOn bool, why Why) {
 	switch {
-	case isSidecar(c):
+	case podspec.IsSidecar(c):
 		return d.sidecar(c, e)
 	case passed:
 		return true, ""
@@ -84,7 +86,7 @@ func (d *decision) step(c *v1.Container, e *entry) (goesOn bool, why Why) {
 		return false, WhyNeverStarted
 	case rec.State == runtime.StateExited && rec.ExitCode == 0:
 		return true, ""
-	case !mayRestart(d.Pod, c, lastCode(rec)): // An unknown end is never a success.
+	case !podstatus.MayRestart(d.Pod, c, lastCode(rec)): // An unknown end is never a success.
 		d.killPod = WhyInitFailed
 		return false, ""
 	case rec.State == runtime.StateUnknown && d.holds(c, WhyUnknownState):

@@ -11,6 +11,9 @@ import (
 // loopKey tells whether a container is still the one that crashed before:
 // another image or other resources make it another.
 func loopKey(c *v1.Container) string {
+	if c == nil {
+		return ""
+	}
 	var b strings.Builder
 	b.WriteString(c.Image)
 	for _, list := range [...]v1.ResourceList{c.Resources.Requests, c.Resources.Limits} {

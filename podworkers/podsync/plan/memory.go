@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"maps"
+	"iter"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,12 +18,9 @@ type Memory struct {
 	// Initialized is the ID of the sandbox in which the pod is initialized. Empty: in none,
 	// or it is not known. Then the records decide.
 	Initialized string
-	// Replaced are the containers that were told to end for the sake of the next attempt. It
-	// is only read; Replacing and Succeeded change it.
-	Replaced Replaced
 
 	policy  backoff.CrashLoop
-	loops   map[string]loop // by container; never written to in place
+	pasts   *pasts
 	sandbox sandboxLoop
 }
 
@@ -41,6 +38,16 @@ type attempt struct {
 	id     string    // empty: there was none
 	failed time.Time // when it failed; zero: it did not
 }
+
+// refusal is a start that the runtime refuses.
+type refusal struct {
+	id    string    // empty: there is none
+	since time.Time // when it was refused first; zero: for good
+}
+
+// maxStartRefusal is how long a start is refused because another is under way until that
+// is not believed any more. It is tried less and less often meanwhile.
+const maxStartRefusal = 2 * time.Minute
 
 // exit is the last end of a container that was seen: it is remembered when the
 // record is lost. The zero value: none was.
@@ -74,7 +81,7 @@ func (m Memory) Attempted(s Step, at time.Time) Memory {
 			m.sandbox.backoff, m.sandbox.counted = m.policy.Next(m.sandbox.backoff, at), true
 		}
 	case StartContainer:
-		past, key := m.loops[s.Name], loopKey(s.Container)
+		past, key := m.pasts.of(s.Name), loopKey(s.Container)
 		if past.spec != key {
 			past.spec, past.backoff, past.start = key, backoff.State{}, attempt{}
 		}
@@ -90,7 +97,7 @@ func (m Memory) Attempted(s Step, at time.Time) Memory {
 // or to start one of its Created: all else that it needs is there. It counts a start of a
 // container that was started before as it is now, and of which no end is known.
 func (m Memory) Creating(s Step, at time.Time) Memory {
-	if past := m.loops[s.Name]; past.exit.id == "" && past.start.id != "" {
+	if past := m.pasts.of(s.Name); past.exit.id == "" && past.start.id != "" {
 		past.backoff = m.policy.Next(past.backoff, at)
 		m.note(s.Name, past)
 	}
@@ -104,66 +111,90 @@ func (m Memory) Made(s Step, id string) Memory {
 	case CreateSandbox:
 		m.sandbox.id, m.sandbox.counted = id, false
 	case StartContainer:
-		past := m.loops[s.Name]
+		past := m.pasts.of(s.Name)
 		past.start = attempt{id: id}
 		m.note(s.Name, past)
 	}
 	return m
 }
 
-// Failed notes that the runtime has refused to start the container that was Made.
+// Created notes what the runtime has created a container with.
+func (m Memory) Created(made Made) Memory {
+	past := m.pasts.of(made.Name)
+	past.created = made
+	m.note(made.Name, past)
+	return m
+}
+
+// Failed notes that the runtime has refused to start the container that was Made. That one
+// is not started any more, another takes its place.
 func (m Memory) Failed(s Step, at time.Time) Memory {
-	past := m.loops[s.Name]
-	past.start.failed = at
+	past := m.pasts.of(s.Name)
+	past.start.failed, past.refused = at, refusal{id: past.start.id}
 	m.note(s.Name, past)
 	return m
 }
 
+// Refused notes that the container that was Made was not as it was seen, so that the
+// runtime did not start it: another start may be under way, or its sandbox is gone. If
+// that goes on for two minutes another container takes its place.
+func (m Memory) Refused(s Step, at time.Time) Memory {
+	if past := m.pasts.of(s.Name); past.refused.id != past.start.id {
+		past.refused = refusal{past.start.id, at}
+		m.note(s.Name, past)
+	}
+	return m
+}
+
+// MayStart reports whether the start of a container that was created, and never ran, may be
+// tried again. If not it has to be removed, and another one created.
+func (m Memory) MayStart(container, id string, now time.Time) bool {
+	r := m.pasts.of(container).refused
+	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
+}
+
+// Waiting notes why the last start of a container failed, which its status tells. The zero
+// Reason: it did not.
+func (m Memory) Waiting(container string, why Reason) Memory {
+	if past := m.pasts.of(container); past.reason != why {
+		past.reason = why
+		m.note(container, past)
+	}
+	return m
+}
+
+// Reason is why the last start of a container failed, as Waiting was told.
+func (m Memory) Reason(container string) Reason { return m.pasts.of(container).reason }
+
 // Replacing notes that the container with a name and an ID is about to be told to end for
 // the sake of its next attempt. The executor calls it before each StopContainer whose
-// Reason.Replaces, and for what it stops itself for that.
+// Reason.Replaces, and for what it stops itself for that. How such a container ends is no
+// answer of its own: one that ends with 0 has not succeeded.
 func (m Memory) Replacing(name, id string) Memory {
-	m.Replaced = maps.Clone(m.Replaced)
-	if m.Replaced == nil {
-		m.Replaced = make(Replaced)
+	if past := m.pasts.of(name); past.replaced != id {
+		past.replaced = id
+		m.note(name, past)
 	}
-	m.Replaced[name] = id
 	return m
 }
 
-// Succeeded notes that the next attempt at a container of Replaced has run.
-func (m Memory) Succeeded(name string) Memory {
-	m.Replaced = maps.Clone(m.Replaced)
-	delete(m.Replaced, name)
-	return m
-}
+// Succeeded notes that the next attempt at a container of Replacing has run.
+func (m Memory) Succeeded(name string) Memory { return m.Replacing(name, "") }
 
-// Started is the ID of the attempt at a container that was started last, as Made was told.
-// Empty: none was, as it is now.
-func (m Memory) Started(container string) string { return m.loops[container].start.id }
+// IsReplaced reports whether a container with an ID, as in a record or a status, was told to
+// end for the sake of its next attempt, as Replacing was told.
+func (m Memory) IsReplaced(name, id string) bool { return m.pasts.isReplaced(name, id) }
 
-// Sandbox is the ID of the sandbox that was made last, as Made was told, and whether its
-// replacements are delayed by now. Empty: none was.
-func (m Memory) Sandbox() (id string, delayed bool) {
-	return m.sandbox.id, m.sandbox.backoff.Delay > 0
-}
-
-// remember is note for several loops, with one copy of them for all.
-func (d *decision) remember(container string, past loop) {
-	if !d.copied {
-		d.copied = true
-		d.Memory.note(container, past)
+// Replaced are the names and IDs of the containers of which Replacing was told, and
+// Succeeded not yet.
+func (m Memory) Replaced() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		m.pasts.each(func(name string, p *past) bool { return p.replaced == "" || yield(name, p.replaced) })
 	}
-	d.Memory.loops[container] = past
 }
 
-// note replaces a loop in a copy.
-func (m *Memory) note(container string, past loop) {
-	loops := make(map[string]loop, len(m.loops)+1)
-	maps.Copy(loops, m.loops)
-	loops[container] = past
-	m.loops = loops
-}
+// note replaces a past.
+func (m *Memory) note(container string, p past) { m.pasts = m.pasts.with(container, &p) }
 
 // end is when the last attempt at a container ended, on the caller's clock: one that has
 // failed did so then, and none ended before it began.
@@ -188,8 +219,8 @@ func (d *decision) observe() {
 		if e.exited != nil {
 			d.noteExit(e.exited)
 		}
-		past, ok := d.Memory.loops[e.spec.Name]
-		if !ok || past.spec != loopKey(e.spec) {
+		past := d.Memory.pasts.of(e.spec.Name)
+		if past.spec == "" || past.spec != loopKey(e.spec) {
 			continue
 		}
 		d.noteFailure(e, &past)
@@ -202,7 +233,7 @@ func (d *decision) observe() {
 // noteExit remembers the last end of a container, if the record of that is seen
 // for the first time.
 func (d *decision) noteExit(rec *runtime.ContainerStatus) {
-	past := d.Memory.loops[rec.Name]
+	past := d.Memory.pasts.of(rec.Name)
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
 	}
@@ -211,19 +242,19 @@ func (d *decision) noteExit(rec *runtime.ContainerStatus) {
 		age = max(d.Now.Sub(rec.FinishedAt), 0)
 	}
 	past.exit = exit{id: rec.ID, attempt: rec.Attempt, at: d.Now.Add(-age)}
-	d.remember(rec.Name, past)
+	d.Memory.note(rec.Name, past)
 }
 
 // noteFailure counts a start that has failed and has left the record created: what exits
 // counts by its end.
-func (d *decision) noteFailure(e *entry, past *loop) {
+func (d *decision) noteFailure(e *entry, past *past) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
 	}
 	for rec := range d.all(e) {
 		if rec.ID == past.start.id && rec.State == runtime.StateCreated {
 			past.backoff = d.CrashLoop.Next(past.backoff, past.start.failed)
-			d.remember(rec.Name, *past)
+			d.Memory.note(rec.Name, *past)
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -184,10 +185,10 @@ func TestMemory_CopiesAreIndependent(t *testing.T) {
 	first := one.Replacing("a", "a0")
 	second := first.Succeeded("a")
 	third := first.Replacing("b", "b0")
-	assert.Empty(t, one.Replaced)
-	assert.Equal(t, plan.Replaced{"a": "a0"}, first.Replaced)
-	assert.Empty(t, second.Replaced)
-	assert.Equal(t, plan.Replaced{"a": "a0", "b": "b0"}, third.Replaced)
+	assert.Empty(t, maps.Collect(one.Replaced()))
+	assert.Equal(t, map[string]string{"a": "a0"}, maps.Collect(first.Replaced()))
+	assert.Empty(t, maps.Collect(second.Replaced()))
+	assert.Equal(t, map[string]string{"a": "a0", "b": "b0"}, maps.Collect(third.Replaced()))
 }
 
 // Steps that a crash loop has nothing to do with change nothing.
@@ -205,21 +206,51 @@ func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
 	first := plan.Decide(w.pod, w.st, w.input())
 	in := w.input()
 	in.Memory = first.Memory.Attempted(first.Steps[0], epoch)
-	before := fmt.Sprintf("%+v", in.Memory)
+	before := in.Memory.Dump()
 	w.line("a", []string{"1", "exited=1"})
 	w.line("b", []string{"1", "exited=1"})
 	second := plan.Decide(w.pod, w.st, in)
-	assert.Equal(t, before, fmt.Sprintf("%+v", in.Memory))
-	assert.NotEqual(t, before, fmt.Sprintf("%+v", second.Memory))
+	assert.Equal(t, before, in.Memory.Dump())
+	assert.NotEqual(t, before, second.Memory.Dump())
 }
 
-// Sandbox tells what was made last, and whether its replacements are delayed by now.
-func TestMemory_Sandbox(t *testing.T) {
-	create := plan.Step{Op: plan.CreateSandbox}
-	m := plan.Memory{}.Made(create, "s1")
-	id, delayed := m.Sandbox()
-	assert.Equal(t, "s1", id)
-	assert.False(t, delayed)
-	_, delayed = m.Attempted(create, epoch).Sandbox()
-	assert.True(t, delayed)
+// A start that the runtime refuses is tried for two minutes, or, if it has failed, not
+// again: another container takes its place.
+func TestMemory_MayStart(t *testing.T) {
+	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: &v1.Container{Name: "a"}}
+	made := plan.Memory{}.Made(start, "a0")
+	assert.True(t, made.MayStart("a", "a0", epoch))
+	refused := made.Refused(start, epoch).Refused(start, epoch.Add(time.Minute))
+	assert.True(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute-1)))
+	assert.False(t, refused.MayStart("a", "a0", epoch.Add(2*time.Minute)))
+	assert.True(t, refused.MayStart("a", "a1", epoch.Add(2*time.Minute)))
+	assert.True(t, refused.MayStart("b", "a0", epoch.Add(2*time.Minute)))
+	assert.True(t, refused.Made(start, "a1").Refused(start, epoch.Add(2*time.Minute)).MayStart("a", "a1", epoch.Add(3*time.Minute)))
+	failed := refused.Failed(start, epoch)
+	assert.False(t, failed.MayStart("a", "a0", epoch))
+	assert.False(t, failed.Refused(start, epoch).MayStart("a", "a0", epoch), "for good")
+}
+
+// Memories with many containers share what has not changed.
+func TestMemory_ManyContainers(t *testing.T) {
+	var m plan.Memory
+	var all []plan.Memory
+	var names []string
+	const n = 1000
+	name := func(i int) string { return fmt.Sprintf("c%04d", i) }
+	for i := range n / 2 { // From the middle upwards and downwards.
+		for _, i := range [...]int{n/2 + i, n/2 - 1 - i} {
+			all = append(all, m)
+			names = append(names, name(i))
+			m = m.Waiting(name(i), plan.Reason{Reason: name(i)})
+		}
+	}
+	for i, before := range all {
+		assert.Equal(t, plan.Reason{}, before.Reason(names[i]))
+		assert.Equal(t, plan.Reason{Reason: names[i]}, m.Reason(names[i]))
+	}
+	for _, name := range []string{name(0), name(n - 1)} {
+		assert.Less(t, testing.AllocsPerRun(10, func() { m.Waiting(name, plan.Reason{Reason: "other"}) }), 40.0)
+		assert.Equal(t, 0.0, testing.AllocsPerRun(10, func() { m.Waiting(name, plan.Reason{Reason: name}) }))
+	}
 }

@@ -1,10 +1,9 @@
 package plan
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
@@ -89,7 +88,7 @@ func (w *whereabouts) outdated() []string {
 	spec := &w.in.Pod.Spec
 	for i := range w.x.ephemeral {
 		behind := w.elsewhere(i)
-		if i < w.x.regular && !isSidecar(&spec.InitContainers[i]) {
+		if i < w.x.regular && !podspec.IsSidecar(&spec.InitContainers[i]) {
 			behind = w.in.place.replace == "" && i > w.reached
 		}
 		if behind {
@@ -103,21 +102,22 @@ func (w *whereabouts) outdated() []string {
 // their policy says of how they ended.
 func (w *whereabouts) restarting(s *v1.PodStatus) []string {
 	in := w.in
-	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && len(in.Memory.Replaced) == 0 {
+	if w.x == nil && in.place.replace == "" && len(in.Starting) == 0 && in.Memory.pasts.noneReplaced() {
 		return nil
 	}
 	var names []string
 	spec := &in.Pod.Spec
+	inits, regular := podspec.StatusIndex(s.InitContainerStatuses), podspec.StatusIndex(s.ContainerStatuses)
 	for i := range len(spec.InitContainers) + len(spec.Containers) {
-		c, list, at := containerAt(spec, i), s.InitContainerStatuses, i
+		c, list, at := containerAt(spec, i), &inits, i
 		if at >= len(spec.InitContainers) {
-			list, at = s.ContainerStatuses, at-len(spec.InitContainers)
+			list, at = &regular, at-len(spec.InitContainers)
 		}
-		status := findAt(list, c.Name, at)
+		status := list.Find(c.Name, at)
 		if status == nil || status.State.Running != nil {
 			continue
 		}
-		if end := lastEnd(status); end != nil && w.goesOn(i, c, status, end) {
+		if end := podstatus.LastEnd(status); end != nil && w.goesOn(i, c, status, end) {
 			names = append(names, c.Name)
 		}
 	}
@@ -139,29 +139,24 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 	if status.State.Waiting == nil {
 		return false
 	}
-	return slices.ContainsFunc(in.Starting, func(s Step) bool { return s.Name == status.Name })
+	return in.starting.Find(status.Name, 0) != nil
 }
 
 // interrupted reports whether an ordinary init container that has failed is started
 // in a new sandbox, because it may have ended with the one that was lost. One that fails
 // in a sandbox that is there has failed at once.
 func (w *whereabouts) interrupted(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return w.in.place.replace != "" && !w.in.isEnding() && mayStartAnew(w.in.Pod, c, end.ExitCode)
+	return w.in.place.replace != "" && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
 // startsAnew reports whether a regular container that has failed, at a place of the
 // spec, is started in the sandbox that took the place of the one it ran in.
 func (w *whereabouts) startsAnew(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return end.ExitCode != 0 && w.elsewhere(place) && !w.in.isEnding() && mayStartAnew(w.in.Pod, c, end.ExitCode)
+	return end.ExitCode != 0 && w.elsewhere(place) && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
 // isReplaced reports whether a container was told to end for the sake of the next
 // attempt, which its policy makes.
 func (w *whereabouts) isReplaced(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return !w.in.isEnding() && w.in.Memory.Replaced.Is(c.Name, end.ContainerID) && mayRestart(w.in.Pod, c, exitUnknown)
-}
-
-// lastEnd is how a container that does not run ended last. Nil: it never ran.
-func lastEnd(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
-	return podstatus.LastEnd(status)
+	return !w.in.isEnding() && w.in.Memory.IsReplaced(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
 }

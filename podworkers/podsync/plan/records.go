@@ -23,22 +23,6 @@ func newer(a, b *runtime.ContainerStatus) bool {
 	return a.ID > b.ID
 }
 
-// newest finds the newest record of a name in one incarnation of the pod, and in one
-// sandbox unless that is anySandbox. Nil: there is none.
-func newest(st *runtime.PodStatus, incarnation uint64, sandbox, name string) *runtime.ContainerStatus {
-	var found *runtime.ContainerStatus
-	for i := range st.Containers {
-		c := &st.Containers[i]
-		if c.Name != name || c.Incarnation != incarnation || (sandbox != anySandbox && c.SandboxID != sandbox) {
-			continue
-		}
-		if found == nil || newer(c, found) {
-			found = c
-		}
-	}
-	return found
-}
-
 // nextAttempt is the number of a container's next attempt. Records of former
 // lives count: a log file or a name of theirs must not be taken again. So does
 // the published number of restarts, as records may be lost. The published count
@@ -68,28 +52,19 @@ func (e *entry) wasMade() bool {
 // record: reason enough to look twice before it is started again. An older
 // attempt is no record of it.
 func Vanished(st *runtime.PodStatus, incarnation uint64, published *v1.PodStatus) bool {
-	var newests map[string]*runtime.ContainerStatus // of many records
-	if len(st.Containers) > 2*few {
-		newests = make(map[string]*runtime.ContainerStatus, len(st.Containers))
-		for i := range st.Containers {
-			c := &st.Containers[i]
-			if last := newests[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
-				newests[c.Name] = c
-			}
+	newest := make(map[string]*runtime.ContainerStatus)
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		if last := newest[c.Name]; c.Incarnation == incarnation && (last == nil || newer(c, last)) {
+			newest[c.Name] = c
 		}
-	}
-	known := func(s *v1.ContainerStatus) bool {
-		rec := newests[s.Name]
-		if newests == nil {
-			rec = newest(st, incarnation, anySandbox, s.Name)
-		}
-		return rec != nil && !outrun(rec, s)
 	}
 	for _, statuses := range [...][]v1.ContainerStatus{
 		published.InitContainerStatuses, published.ContainerStatuses, published.EphemeralContainerStatuses,
 	} {
 		for i := range statuses {
-			if statuses[i].State.Running != nil && !known(&statuses[i]) {
+			s := &statuses[i]
+			if rec := newest[s.Name]; s.State.Running != nil && (rec == nil || outrun(rec, s)) {
 				return true
 			}
 		}

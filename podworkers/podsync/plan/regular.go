@@ -3,6 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -49,7 +50,7 @@ func (d *decision) one(i int) fate {
 			return alive
 		}
 		d.kill(rec, WhyUnknownState)
-		if !mayRestart(d.Pod, c, exitUnknown) {
+		if !podstatus.MayRestart(d.Pod, c, exitUnknown) {
 			return dying // Nobody knows that it has not run, and it does so once.
 		}
 	}

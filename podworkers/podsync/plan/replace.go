@@ -3,6 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -46,13 +47,13 @@ func (x *index) anew(pod *v1.Pod) (start []int, worthwhile bool) {
 		c := &pod.Spec.Containers[i]
 		e := x.at(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.record() == nil && !x.reset && x.saidDone(e, pod, c, mayStartAnew):
+		case e.record() == nil && !x.reset && x.saidDone(e, pod, c, podstatus.MayRestartInNewSandbox):
 			continue
 		case e.gone:
 			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
 			worthwhile = worthwhile || !spent || !isNever(pod, c) || x.reset || e.saidRestarting()
-		case !mayStartAnew(pod, c, x.code(e.newest)):
+		case !podstatus.MayRestartInNewSandbox(pod, c, x.code(e.newest)):
 			continue
 		default:
 			worthwhile = true
@@ -78,14 +79,14 @@ func (d *decision) done(c *v1.Container, e *entry) bool {
 	}
 	switch {
 	case e.record() == nil:
-		return !d.reset && d.saidDone(e, d.Pod, c, mayRestart)
+		return !d.reset && d.saidDone(e, d.Pod, c, podstatus.MayRestart)
 	case rec.State == runtime.StateExited && rec != e.here:
-		return !mayStartAnew(d.Pod, c, d.code(rec))
+		return !podstatus.MayRestartInNewSandbox(d.Pod, c, d.code(rec))
 	case rec.State == runtime.StateExited:
-		return !mayRestart(d.Pod, c, d.code(rec))
+		return !podstatus.MayRestart(d.Pod, c, d.code(rec))
 	case rec.State == runtime.StateUnknown && rec != e.here:
 		// Its sandbox was given up, and it with that.
-		return !mayStartAnew(d.Pod, c, exitUnknown)
+		return !podstatus.MayRestartInNewSandbox(d.Pod, c, exitUnknown)
 	}
 	return false
 }
@@ -99,8 +100,8 @@ func (x *index) saidDone(e *entry, pod *v1.Pod, c *v1.Container, may func(*v1.Po
 	case e.published.State.Running != nil:
 		return !may(pod, c, exitUnknown) // It has vanished.
 	}
-	end := lastEnd(e.published)
-	return end != nil && !may(pod, c, x.replaced.code(c.Name, end.ContainerID, end.ExitCode))
+	end := podstatus.LastEnd(e.published)
+	return end != nil && !may(pod, c, x.pasts.code(c.Name, end.ContainerID, end.ExitCode))
 }
 
 // saidRestarting reports whether it was published that a container is to begin
@@ -110,7 +111,7 @@ func (e *entry) saidRestarting() bool {
 	if s == nil || s.State.Running != nil {
 		return false
 	}
-	end := lastEnd(s)
+	end := podstatus.LastEnd(s)
 	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 

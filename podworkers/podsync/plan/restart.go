@@ -3,7 +3,6 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -11,10 +10,6 @@ import (
 // reasonRestartingAll is the reason of a container that waits, or was ended,
 // because all containers of its pod begin anew.
 const reasonRestartingAll = podstatus.ReasonRestartingAll
-
-// isSidecar reports whether an init container is restartable: it is started in
-// its turn, and runs beside what comes after it.
-func isSidecar(c *v1.Container) bool { return podspec.IsSidecar(c) }
 
 // policyOf is the restart policy of a container: its own, or else the pod's.
 func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
@@ -24,22 +19,10 @@ func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// mayRestart reports whether a container that ended with this code is run again,
-// alone or with all others. Of an ordinary init container it says so until that
-// has succeeded: Always is OnFailure for it.
-func mayRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
-	return podstatus.MayRestart(pod, c, exitCode)
-}
-
-// mayStartAnew is mayRestart for a container whose sandbox was lost.
-func mayStartAnew(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
-	return podstatus.MayRestartInNewSandbox(pod, c, exitCode)
-}
-
-// mayRunAgain is mayRestart for an end that was published. One that was brought
+// mayRunAgain is podstatus.MayRestart for an end that was published. One that was brought
 // about because all containers restart is no reason to stay ended.
 func mayRunAgain(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return end.Reason == reasonRestartingAll || mayRestart(pod, c, end.ExitCode)
+	return end.Reason == reasonRestartingAll || podstatus.MayRestart(pod, c, end.ExitCode)
 }
 
 // restartsAll reports whether the end of a container, by its record, makes all
@@ -61,7 +44,7 @@ func shouldStart(pod *v1.Pod, c *v1.Container, rec *runtime.ContainerStatus) boo
 	case runtime.StateRunning:
 		return false
 	case runtime.StateExited:
-		return mayRestart(pod, c, rec.ExitCode)
+		return podstatus.MayRestart(pod, c, rec.ExitCode)
 	}
 	return true
 }

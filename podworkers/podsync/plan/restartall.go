@@ -3,6 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -16,13 +17,14 @@ func restartingAll(in *StatusInput) bool {
 	}
 	var x containerRecords
 	x.read(in)
+	old := [...]podspec.Index[v1.ContainerStatus]{podspec.StatusIndex(in.Old.InitContainerStatuses), podspec.StatusIndex(in.Old.ContainerStatuses)}
 	any := false
 	for i := range x.ephemeral {
 		rec, _ := x.at(i)
 		if rec == nil || in.place.current != nil && rec.SandboxID != in.place.current.ID {
 			continue
 		}
-		if c := containerAt(&in.Pod.Spec, i); restartsAll(c, rec) && !in.isOutdated(c.Name, rec) {
+		if c := containerAt(&in.Pod.Spec, i); restartsAll(c, rec) && !isOutdated(old[:], c.Name, rec) {
 			return true
 		}
 		any = true
@@ -32,9 +34,9 @@ func restartingAll(in *StatusInput) bool {
 
 // isOutdated reports whether the newest record of a container is that of an older
 // attempt than was published.
-func (in *StatusInput) isOutdated(name string, newest *runtime.ContainerStatus) bool {
-	for _, list := range [...][]v1.ContainerStatus{in.Old.InitContainerStatuses, in.Old.ContainerStatuses} {
-		if old := findAt(list, name, 0); old != nil {
+func isOutdated(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
+	for i := range published {
+		if old := published[i].Find(name, 0); old != nil {
 			return isLost(newest, old)
 		}
 	}

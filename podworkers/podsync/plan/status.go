@@ -33,8 +33,6 @@ type StatusInput struct {
 	Memory Memory
 	// Static says that the pod does not come from the API.
 	Static bool
-	// Reasons holds, by container name, why the last start failed.
-	Reasons map[string]Reason
 	// Starting are the regular containers that were decided to be started, and are
 	// being. One that was ended for that is not at its end, whatever its policy
 	// says of how it ended.
@@ -44,9 +42,10 @@ type StatusInput struct {
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".
 	RuntimeName string
 
-	place place // where the containers are
-	anew  bool  // all of them are beginning anew
-	given bool  // there was an Old
+	place    place // where the containers are
+	starting podspec.Index[Step]
+	anew     bool // all of them are beginning anew
+	given    bool // there was an Old
 }
 
 // Reason is why a container waits.
@@ -71,22 +70,13 @@ func Containers(in StatusInput) v1.PodStatus {
 	in.complete()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
-		QOSClass:           podspec.QOSClass(in.Pod),
+		QOSClass:           podstatus.QOSClass(in.Pod),
 	}
-	passThrough(&s, &in.Pod.Status)
+	podstatus.TakeForeign(&s, &in.Pod.Status)
 	setContainers(&s, &in)
 	setStart(&s, &in)
 	setAddresses(&s, &in)
 	return s
-}
-
-// passThrough takes over what others write to the status of a pod: the node
-// only hands it on.
-func passThrough(s, theirs *v1.PodStatus) {
-	s.NominatedNodeName = theirs.NominatedNodeName
-	s.ResourceClaimStatuses = theirs.ResourceClaimStatuses
-	s.ExtendedResourceClaimStatus = theirs.ExtendedResourceClaimStatus
-	s.NodeAllocatableResourceClaimStatuses = theirs.NodeAllocatableResourceClaimStatuses
 }
 
 // Conclude is the second half of Status: what follows from the containers for
@@ -99,12 +89,16 @@ func Conclude(in StatusInput, s *v1.PodStatus) {
 // complete puts something in the place of what is not known, and finds out what
 // concerns all containers.
 func (in *StatusInput) complete() {
+	if in.Pod == nil {
+		in.Pod = new(v1.Pod)
+	}
 	if in.Runtime == nil {
 		in.Runtime = &runtime.PodStatus{UID: in.Pod.UID}
 	}
 	if in.given = in.Old != nil; !in.given {
 		in.Old = &in.Pod.Status
 	}
+	in.starting = podspec.NewIndex(in.Starting, func(s *Step) string { return s.Name })
 	in.place = findPlace(in.Pod, in.Runtime, in.Incarnation)
 	in.anew = restartingAll(in)
 }
@@ -143,7 +137,7 @@ func sandboxLost(in *StatusInput) bool {
 	if in.place.replace == "" {
 		return false
 	}
-	x := index{replaced: in.Memory.Replaced}
+	x := index{pasts: in.Memory.pasts}
 	x.read(in.Pod, in.Runtime, in.Incarnation, anySandbox)
 	x.publish(in.Old)
 	if _, worthwhile := x.anew(in.Pod); worthwhile {

@@ -78,7 +78,7 @@ type harness struct {
 	probed  map[string]plan.Probed
 	// initialized is a sandbox that the pod was initialized in.
 	initialized string
-	replaced    plan.Replaced
+	replaced    map[string]string
 	starting    []plan.Step
 	told        []string // container, word and value, one after the other
 }
@@ -134,7 +134,7 @@ func (w *harness) line(verb string, args []string) {
 	case "initialized":
 		w.initialized = args[0]
 	case "replaced":
-		w.replaced = plan.Replaced{args[0]: args[1]}
+		w.replaced = map[string]string{args[0]: args[1]}
 	case "old":
 		w.published(args)
 	default:
@@ -446,7 +446,13 @@ func (w *harness) input() plan.Input {
 
 // memory is what is remembered of the pod, as it is described.
 func (w *harness) memory() plan.Memory {
-	m, now := plan.Memory{Initialized: w.initialized, Replaced: w.replaced}, epoch.Add(time.Minute)
+	m, now := plan.Memory{Initialized: w.initialized}, epoch.Add(time.Minute)
+	for name, id := range w.replaced {
+		m = m.Replacing(name, id)
+	}
+	for name, why := range w.reasons {
+		m = m.Waiting(name, why)
+	}
 	for name, until := range w.held {
 		switch {
 		case !until.After(now):
@@ -547,7 +553,7 @@ func writeStart(b *strings.Builder, kind string, s plan.Held) {
 func (w *harness) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
 		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Old: w.old, Terminal: terminal,
-		Ending: w.ending, Memory: w.memory(), Static: w.static, Reasons: w.reasons, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Ending: w.ending, Memory: w.memory(), Static: w.static, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 

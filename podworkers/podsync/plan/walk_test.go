@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -284,14 +285,39 @@ func TestDecide_Size(t *testing.T) {
 		"init chain":  {"c", "i", "%s 0 exited=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			small, large := cost(t, tc.main, tc.init, tc.records, 100), cost(t, tc.main, tc.init, tc.records, 1600)
-			require.Less(t, large, 16*small*8, "16 times the size")
+			work := func(n int) func() {
+				w := sized(t, tc.main, tc.init, tc.records, n)
+				in := w.input()
+				return func() { plan.Decide(w.pod, w.st, in) }
+			}
+			inProportion(t, work(200), work(3200), 16)
 		})
 	}
 }
 
-// cost is the least time that a decision takes.
-func cost(t *testing.T, main, init, records string, n int) time.Duration {
+// inProportion checks that the large work, which is so many times the size of the small one,
+// takes not much more than so many times as long. Each counts by its fastest run, and there
+// are as many runs as that takes on a machine that is busy with something else.
+func inProportion(t *testing.T, small, large func(), times int) {
+	took := func(work func()) time.Duration {
+		began := time.Now()
+		work()
+		return time.Since(began)
+	}
+	slow, quick := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range 300 {
+		for range times {
+			quick = min(quick, took(small))
+		}
+		if slow = min(slow, took(large)); slow < time.Duration(8*times)*quick {
+			return
+		}
+	}
+	require.Fail(t, "not in proportion", "%d times the size took %s instead of %s", times, slow, quick)
+}
+
+// sized is a pod of n containers.
+func sized(t *testing.T, main, init, records string, n int) *harness {
 	w := newHarness(t, "sandbox 0 ready")
 	w.pod.Spec.Containers = nil
 	w.old = &v1.PodStatus{}
@@ -310,14 +336,7 @@ func cost(t *testing.T, main, init, records string, n int) time.Duration {
 		}
 		w.old.ContainerStatuses = append(w.old.ContainerStatuses, v1.ContainerStatus{Name: name})
 	}
-	in := w.input()
-	least := time.Hour
-	for range 7 {
-		begin := time.Now()
-		plan.Decide(w.pod, w.st, in)
-		least = min(least, time.Since(begin))
-	}
-	return least
+	return w
 }
 
 func BenchmarkDecideLarge(b *testing.B) {

@@ -1,9 +1,9 @@
 package podstatus
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Observed is what is known of a pod beyond the statuses of its containers. The zero
@@ -38,7 +38,7 @@ type Observed struct {
 	// does not count as running.
 	Outdated []string
 	// Previous is the status that was published before, or nil; then the one that came with
-	// the pod counts. The result shares its conditions if they are the same.
+	// the pod counts.
 	Previous *v1.PodStatus
 }
 
@@ -65,7 +65,14 @@ const (
 //
 // Conclude changes nothing that it is given. It may be called concurrently.
 func Conclude(pod *v1.Pod, status v1.PodStatus, observed Observed) v1.PodStatus {
-	in := conclusion{pod: pod, Observed: &observed, previous: observed.Previous}
+	if pod == nil {
+		pod = new(v1.Pod)
+	}
+	name := func(name *string) string { return *name }
+	in := conclusion{
+		pod: pod, Observed: &observed, previous: observed.Previous,
+		restarting: podspec.NewIndex(observed.Restarting, name), outdated: podspec.NewIndex(observed.Outdated, name),
+	}
 	if in.previous == nil {
 		in.previous = &pod.Status
 	}
@@ -79,6 +86,8 @@ type conclusion struct {
 	*Observed
 	pod      *v1.Pod
 	previous *v1.PodStatus // not nil
+
+	restarting, outdated podspec.Index[string]
 }
 
 // setPhase computes the phase and keeps a terminal one and its reason.
@@ -125,17 +134,10 @@ func allSucceeded(s *v1.PodStatus) bool {
 	return len(s.ContainerStatuses) > 0
 }
 
-// owned are the conditions that Conclude writes; all others belong to somebody else.
-var owned = [...]v1.PodConditionType{
-	v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
-	v1.AllContainersRestarting,
-}
-
 // conditions are ours, then those of others as they came with the pod.
 func (in *conclusion) conditions(s *v1.PodStatus) []v1.PodCondition {
 	containers := ContainersReady(in.pod, s)
-	var room [8]v1.PodCondition
-	ours := append(room[:0], in.readyToStart(), Initialized(in.pod, s),
+	ours := append(make([]v1.PodCondition, 0, 6+len(in.pod.Status.Conditions)), in.readyToStart(), Initialized(in.pod, s),
 		Ready(in.pod, in.pod.Status.Conditions, containers), containers,
 		v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	if MayRestartAll(in.pod) {
@@ -150,14 +152,11 @@ func (in *conclusion) conditions(s *v1.PodStatus) []v1.PodCondition {
 		}
 	}
 	for i := range in.pod.Status.Conditions {
-		if c := &in.pod.Status.Conditions[i]; c.Type != v1.DisruptionTarget && !isOwned(c.Type) {
+		if c := &in.pod.Status.Conditions[i]; c.Type != v1.DisruptionTarget && !isConcluded(c.Type) {
 			ours = append(ours, *c)
 		}
 	}
-	if in.Previous != nil && sameConditions(ours, in.previous.Conditions) {
-		return in.previous.Conditions
-	}
-	return slices.Clone(ours)
+	return ours
 }
 
 // readyToStart says whether the sandbox is one in which containers can start.
@@ -176,30 +175,4 @@ func (in *conclusion) restartingAll() v1.PodCondition {
 		c.Status, c.Reason = v1.ConditionTrue, reasonAllStarted
 	}
 	return c
-}
-
-// sameConditions reports whether the published conditions are what would be made
-// again, transition times of ours apart.
-func sameConditions(made, published []v1.PodCondition) bool {
-	if len(made) != len(published) {
-		return false
-	}
-	for i := range made {
-		a, b := &made[i], &published[i]
-		if a.Type != b.Type || a.Status != b.Status || a.Reason != b.Reason || a.Message != b.Message ||
-			a.ObservedGeneration != b.ObservedGeneration || !a.LastProbeTime.Time.Equal(b.LastProbeTime.Time) ||
-			!isOwned(a.Type) && !a.LastTransitionTime.Time.Equal(b.LastTransitionTime.Time) {
-			return false
-		}
-	}
-	return true
-}
-
-func isOwned(t v1.PodConditionType) bool {
-	for _, o := range owned {
-		if t == o {
-			return true
-		}
-	}
-	return false
 }

@@ -48,9 +48,10 @@ func Initialized(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c census
+	inits := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
-		status := podspec.Status(s.InitContainerStatuses, spec.Name, i)
+		status := inits.Find(spec.Name, i)
 		c.count(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
 	}
 	return c.verdict(v1.PodInitialized, reasonNotInitialized, "incomplete")
@@ -66,15 +67,16 @@ func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c census
+	inits, regular := podspec.StatusIndex(s.InitContainerStatuses), podspec.StatusIndex(s.ContainerStatuses)
 	for i := range pod.Spec.InitContainers {
 		if spec := &pod.Spec.InitContainers[i]; podspec.IsSidecar(spec) {
-			status := podspec.Status(s.InitContainerStatuses, spec.Name, i)
+			status := inits.Find(spec.Name, i)
 			c.count(spec.Name, status, status != nil && status.Ready)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
-		status := podspec.Status(s.ContainerStatuses, name, i)
+		status := regular.Find(name, i)
 		c.count(name, status, status != nil && status.Ready)
 	}
 	return c.verdict(v1.ContainersReady, reasonNotReady, "unready")

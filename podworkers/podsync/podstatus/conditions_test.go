@@ -92,3 +92,40 @@ func TestReady_P12(t *testing.T) {
 	not := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "R", Message: "m"}
 	assert.Equal(t, "Ready=False/R/m", say(podstatus.Ready(p, nil, not)), "gates are asked when all else is ready")
 }
+
+// Whose a condition is: what is computed and what is set on the node are the node's, and
+// only the rest is handed on as others have written it.
+func TestIsNodeCondition(t *testing.T) {
+	for _, c := range []v1.PodConditionType{
+		v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
+		v1.AllContainersRestarting, v1.PodResizePending, v1.PodResizeInProgress, v1.DisruptionTarget,
+	} {
+		assert.True(t, podstatus.IsNodeCondition(c), c)
+	}
+	assert.False(t, podstatus.IsNodeCondition("example.com/gate"))
+}
+
+// Each field that others write is taken as it is, and nothing else.
+func TestTakeForeign(t *testing.T) {
+	theirs := v1.PodStatus{
+		Phase: v1.PodFailed, NominatedNodeName: "n", ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "a"}},
+		ExtendedResourceClaimStatus:          &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "b"},
+		NodeAllocatableResourceClaimStatuses: []v1.NodeAllocatableResourceClaimStatus{{}},
+	}
+	status := v1.PodStatus{Phase: v1.PodRunning}
+	podstatus.TakeForeign(&status, &theirs)
+	theirs.Phase = v1.PodRunning
+	assert.Equal(t, theirs, status)
+	podstatus.TakeForeign(&status, &v1.PodStatus{})
+	assert.Equal(t, v1.PodStatus{Phase: v1.PodRunning}, status)
+}
+
+// As many conditions of others as there are come with the pod.
+func TestConclude_ManyForeignConditions(t *testing.T) {
+	p := pod()
+	for i := range 20 {
+		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(fmt.Sprint("example.com/", i))})
+	}
+	got := podstatus.Conclude(p, v1.PodStatus{}, podstatus.Observed{}).Conditions
+	assert.Equal(t, p.Status.Conditions, got[len(got)-20:])
+}

@@ -1,8 +1,6 @@
 package podstatus
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
@@ -57,9 +55,10 @@ func (t *tally) ended(forGood bool) v1.PodPhase {
 }
 
 func (in *conclusion) countInit(t *tally, s *v1.PodStatus) {
+	statuses := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range in.pod.Spec.InitContainers {
 		c := &in.pod.Spec.InitContainers[i]
-		status := podspec.Status(s.InitContainerStatuses, c.Name, i)
+		status := statuses.Find(c.Name, i)
 		if podspec.IsSidecar(c) {
 			t.countSidecar(status, in.isOutdated(c.Name))
 			continue
@@ -97,9 +96,10 @@ func (t *tally) countSidecar(status *v1.ContainerStatus, outdated bool) {
 }
 
 func (in *conclusion) countRegular(t *tally, s *v1.PodStatus) {
+	statuses := podspec.StatusIndex(s.ContainerStatuses)
 	for i := range in.pod.Spec.Containers {
 		c := &in.pod.Spec.Containers[i]
-		status := podspec.Status(s.ContainerStatuses, c.Name, i)
+		status := statuses.Find(c.Name, i)
 		if status == nil {
 			t.unknown++
 			continue
@@ -127,9 +127,9 @@ func (in *conclusion) countStopped(t *tally, c *v1.Container, status *v1.Contain
 	}
 }
 
-func (in *conclusion) isRestarting(name string) bool { return slices.Contains(in.Restarting, name) }
+func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
 
-func (in *conclusion) isOutdated(name string) bool { return slices.Contains(in.Outdated, name) }
+func (in *conclusion) isOutdated(name string) bool { return in.outdated.Find(name, 0) != nil }
 
 // isCreated reports whether the next attempt at a container that ended has been created:
 // it was decided to start that, so it is started, whatever the policy says of the end,

@@ -19,6 +19,11 @@ type Config struct {
 	Root string
 	// Objects finds ConfigMaps and Secrets. Nil: there are none.
 	Objects podsync.Objects
+	// Tokens gets tokens of service accounts. Nil: pods with volumes that need some are
+	// rejected.
+	Tokens podsync.Tokens
+	// Claims finds the volumes of claims. Nil: pods with such volumes are rejected.
+	Claims podsync.Claims
 	// Allocatable is what the node has for pods, for files that tell of it; its
 	// memory bounds volumes in memory.
 	Allocatable v1.ResourceList

@@ -59,7 +59,7 @@ func New(cfg Config) (*Dir, error) {
 // Problems implements podsync.Volumes.
 func (d *Dir) Problems(pod *v1.Pod) []podsync.Problem {
 	var out []podsync.Problem
-	for _, p := range volume.Problems(pod) {
+	for _, p := range volume.Problems(pod, volume.Features{Tokens: d.cfg.Tokens != nil, Claims: d.cfg.Claims != nil}) {
 		out = append(out, podsync.Problem(p))
 	}
 	return out

@@ -14,12 +14,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/osfile"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/find"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // Mounts implements podsync.Volumes.
 func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
+	pod, readOnly, err := find.Claims(ctx, d.cfg.Claims, pod)
+	if err != nil {
+		return nil, fmt.Errorf("volumes: %w", err)
+	}
 	mounts, err := volume.Mounts(pod, c, expand)
 	if err != nil {
 		return nil, fmt.Errorf("volumes: %w", err)
@@ -30,6 +35,7 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 			return nil, err
 		}
 		m := &mounts[i]
+		m.ReadOnly = m.ReadOnly || readOnly[m.Volume.Name]
 		if m.HostPath, err = d.find(pod, c, m); err != nil {
 			return nil, fmt.Errorf("volumes: container %s: volumeMounts[%d] (%s): %w", c.Name, m.Index, m.Volume.Name, err)
 		}
@@ -203,4 +209,56 @@ func makeDirs(dir *os.Root, sub string) error {
 		}
 	}
 	return nil
+}
+
+// checkHostPath sees that a path of the host is what the pod expects, and makes
+// it where the pod asks for that. Links of the host are followed: they are its
+// owner's.
+func checkHostPath(h *v1.HostPathVolumeSource) error {
+	if h.Type == nil || *h.Type == v1.HostPathUnset {
+		return nil
+	}
+	info, err := os.Stat(h.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		switch *h.Type {
+		case v1.HostPathDirectoryOrCreate:
+			return os.MkdirAll(h.Path, 0o755)
+		case v1.HostPathFileOrCreate:
+			return makeFile(h.Path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("hostPath: %w", err)
+	}
+	if !isOfType(info.Mode(), *h.Type) {
+		return fmt.Errorf("hostPath: %s is no %s: %s", h.Path, *h.Type, osfile.Kind(info.Mode()))
+	}
+	return nil
+}
+
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // Somebody was faster; the next sync sees what it is.
+	}
+	if err != nil {
+		return fmt.Errorf("hostPath: %w", err)
+	}
+	return f.Close()
+}
+
+func isOfType(mode fs.FileMode, want v1.HostPathType) bool {
+	switch want {
+	case v1.HostPathDirectory, v1.HostPathDirectoryOrCreate:
+		return mode.IsDir()
+	case v1.HostPathFile, v1.HostPathFileOrCreate:
+		return mode.IsRegular()
+	case v1.HostPathSocket:
+		return mode.Type() == fs.ModeSocket
+	case v1.HostPathCharDev:
+		return mode.Type() == fs.ModeDevice|fs.ModeCharDevice
+	case v1.HostPathBlockDev:
+		return mode.Type() == fs.ModeDevice
+	}
+	return false
 }

@@ -18,6 +18,12 @@ import (
 // other from being made.
 func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.Objects(ctx, d.cfg.Objects, pod.Namespace, volume.Needs(pod))
+	if err == nil {
+		err = find.Tokens(ctx, d.cfg.Tokens, pod, volume.Tokens(pod), &objects)
+	}
+	if err == nil {
+		pod, _, err = find.Claims(ctx, d.cfg.Claims, pod)
+	}
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}

@@ -1,12 +1,17 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/podkeel/podkeel/internal/podhttp"
 	"github.com/podkeel/podkeel/podworkers/prober"
@@ -60,15 +65,13 @@ var _ prober.Checker = (*Checker)(nil)
 
 // New makes a Checker. It starts nothing, and every Config will do.
 func New(cfg Config) *Checker {
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = DefaultUserAgent
-	}
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	dial := podhttp.Dialer(cfg.DialContext)
 	return &Checker{cfg: cfg, dial: dial, http: podhttp.Transport(dial)}
 }
 
 // Check implements prober.Checker.
-func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	switch h := handler(req); {
 	case h.Exec != nil:
 		return c.exec(ctx, req)
@@ -89,4 +92,80 @@ func handler(req prober.Request) *v1.ProbeHandler {
 		return &v1.ProbeHandler{}
 	}
 	return req.Handler
+}
+
+// address is the host and the port of a probe: those that it names, or the pod's.
+func address(req prober.Request, host string, port intstr.IntOrString) (string, int, error) {
+	host = cmp.Or(host, req.PodIP)
+	if host == "" {
+		return "", 0, ErrNoAddress
+	}
+	number, ok := podhttp.Port(port, req.Ports)
+	switch {
+	case ok:
+		return host, number, nil
+	case port.Type == intstr.String && number == 0 && port.StrVal != "0":
+		return "", 0, fmt.Errorf("%w: container %q has none called %q", ErrPort, req.Container, port.StrVal)
+	}
+	return "", 0, fmt.Errorf("%w: %s", ErrPort, port.String())
+}
+
+// connect makes a connection and closes it: that it can be made is a success.
+func (c *Checker) connect(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+	probe := req.Handler.TCPSocket
+	host, port, err := address(req, probe.Host, probe.Port)
+	if err != nil {
+		return 0, "", err
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	conn, err := c.dial(ctx, "tcp", address)
+	if err != nil {
+		return answerOf(ctx, err)
+	}
+	_ = conn.Close()
+	return prober.Passed, "connected to " + address, nil
+}
+
+// answerOf turns the error of a connection into an answer: nobody answers there,
+// unless it is our context that has ended.
+func answerOf(ctx context.Context, err error) (prober.CheckResult, string, error) {
+	if ctx.Err() != nil {
+		return 0, "", ctx.Err()
+	}
+	return prober.Failed, err.Error(), nil
+}
+
+// exec runs a command in the container: exit code 0 is a success, another a
+// failure (PR-21). That it cannot be run is an error. Ending it at the timeout
+// is the runtime's part of the contract of runtime.Execer.
+func (c *Checker) exec(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
+	if c.cfg.Exec == nil {
+		return 0, "", ErrNoExec
+	}
+	result, err := c.cfg.Exec.Exec(ctx, runtime.ExecRequest{
+		ContainerID: BareID(req.ContainerID),
+		Command:     req.Handler.Exec.Command,
+		OutputLimit: outputLimit,
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("check: exec: %w", err)
+	}
+	output := result.Output
+	if len(output) > outputLimit { // The runtime may not honour the limit (F96).
+		output = output[:outputLimit]
+	}
+	text := strings.TrimSpace(string(output))
+	if result.ExitCode == 0 {
+		return prober.Passed, text, nil
+	}
+	return prober.Failed, strings.TrimSpace(fmt.Sprintf("exit code %d: %s", result.ExitCode, text)), nil
+}
+
+// BareID is the runtime's ID of a container, without the runtime's name that
+// statuses put before it.
+func BareID(id string) string {
+	if _, bare, ok := strings.Cut(id, "://"); ok {
+		return bare
+	}
+	return id
 }

@@ -39,7 +39,7 @@ func place(t testing.TB, address string) (string, intstr.IntOrString) {
 }
 
 // get makes an http check of a server; change may alter the probe.
-func get(t *testing.T, server *httptest.Server, change func(*v1.HTTPGetAction)) (prober.Outcome, string) {
+func get(t *testing.T, server *httptest.Server, change func(*v1.HTTPGetAction)) (prober.CheckResult, string) {
 	u, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	host, port := place(t, u.Host)
@@ -76,7 +76,7 @@ func TestHTTP_PR21(t *testing.T) {
 		}
 	})
 	for _, server := range []*httptest.Server{httptest.NewServer(handler), httptest.NewTLSServer(handler)} {
-		for path, want := range map[string]prober.Outcome{
+		for path, want := range map[string]prober.CheckResult{
 			"/200": prober.Passed, "/399": prober.Passed, "/304": prober.Passed, "/400": prober.Failed, "/503": prober.Failed,
 			"/away": prober.Warned, "/here": prober.Passed, "/round": prober.Failed, "/huge": prober.Passed,
 		} {
@@ -102,7 +102,7 @@ func TestHTTP_PR21(t *testing.T) {
 func TestHTTP_F96_Endless(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin, again string
-		outcome      prober.Outcome
+		outcome      prober.CheckResult
 		message      string
 	}{
 		"body":   {"HTTP/1.1 500 No\r\n\r\n", strings.Repeat("x", 1<<10), prober.Failed, "HTTP status 500: " + strings.Repeat("x", 10<<10)},

@@ -18,7 +18,7 @@ var errRedirects = fmt.Errorf("more than %d redirects", podhttp.MaxRedirects)
 
 // get makes an HTTP request: a status from 200 to 399 is a success, anything
 // else a failure, also that nobody answers (PR-21).
-func (c *Checker) get(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (c *Checker) get(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	r, err := c.request(ctx, req)
 	if err != nil {
 		return 0, "", err
@@ -38,7 +38,7 @@ func (c *Checker) get(ctx context.Context, req prober.Request) (prober.Outcome, 
 
 // judge says what a response means. One that is still a redirect, with a place
 // to go, pointed to another host, which we do not follow.
-func judge(response *http.Response, body []byte) (prober.Outcome, string, error) {
+func judge(response *http.Response, body []byte) (prober.CheckResult, string, error) {
 	code := response.StatusCode
 	switch {
 	case code < http.StatusOK || code >= http.StatusBadRequest:

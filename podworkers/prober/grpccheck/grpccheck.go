@@ -1,6 +1,7 @@
 package grpccheck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,14 +52,12 @@ var _ prober.Checker = (*Checker)(nil)
 
 // New makes a Checker. It starts nothing, and every Config will do.
 func New(cfg Config) *Checker {
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = DefaultUserAgent
-	}
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	return &Checker{cfg: cfg, dial: podhttp.Dialer(cfg.DialContext)}
 }
 
 // Check implements prober.Checker.
-func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.Outcome, string, error) {
+func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	if req.Handler == nil || req.Handler.GRPC == nil {
 		return 0, "", ErrNoHandler
 	}
@@ -97,7 +96,7 @@ func (c *Checker) client(address string) (*grpc.ClientConn, error) {
 }
 
 // judge says what an answer means.
-func judge(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.Outcome, string, error) {
+func judge(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()

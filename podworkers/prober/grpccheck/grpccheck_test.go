@@ -30,7 +30,7 @@ func serve(t *testing.T, register func(*grpc.Server)) (port int32, stop func()) 
 	return int32(l.Addr().(*net.TCPAddr).Port), func() { s.Stop(); require.NoError(t, <-ended) }
 }
 
-func ask(ctx context.Context, port int32, service string) (prober.Outcome, string, error) {
+func ask(ctx context.Context, port int32, service string) (prober.CheckResult, string, error) {
 	return grpccheck.New(grpccheck.Config{}).Check(ctx, prober.Request{
 		PodIP: "127.0.0.1", Handler: &v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: port, Service: &service}},
 	})
@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 	h := health.NewServer()
 	h.SetServingStatus("sick", healthpb.HealthCheckResponse_NOT_SERVING)
 	port, stop := serve(t, func(s *grpc.Server) { healthpb.RegisterHealthServer(s, h) })
-	for service, want := range map[string]prober.Outcome{"": prober.Passed, "sick": prober.Failed, "unknown": prober.Failed} {
+	for service, want := range map[string]prober.CheckResult{"": prober.Passed, "sick": prober.Failed, "unknown": prober.Failed} {
 		outcome, message, err := ask(t.Context(), port, service)
 		require.NoError(t, err)
 		assert.Equal(t, want, outcome, message)

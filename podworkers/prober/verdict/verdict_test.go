@@ -27,7 +27,7 @@ func TestFromProbe_F026_Defaults(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	assert.Equal(t, "Liveness Readiness Startup Unknown", verdict.Liveness.String()+" "+verdict.Readiness.String()+" "+verdict.Startup.String()+" "+verdict.Kind(9).String())
+	assert.Equal(t, "Liveness Readiness Startup Unknown", verdict.Liveness.String()+" "+verdict.Readiness.String()+" "+verdict.Startup.String()+" "+verdict.Kind(verdict.Kinds).String())
 	assert.Equal(t, "Unknown Success Failure Unknown", verdict.Unknown.String()+" "+verdict.Success.String()+" "+verdict.Failure.String()+" "+verdict.Value(9).String())
 }
 

@@ -25,6 +25,9 @@ type Config struct {
 	// Root is the directory below which each pod has one, an absolute path. It
 	// need not be there.
 	Root string
+	// Links is the directory for links to the logs of all containers, an absolute path.
+	// Empty: there are none.
+	Links string
 }
 
 // Dir is the directory of all logs.
@@ -40,6 +43,10 @@ func New(cfg Config) (*Dir, error) {
 	if !filepath.IsAbs(cfg.Root) {
 		return nil, fmt.Errorf("logfiles: Config.Root is no absolute path: %q", cfg.Root)
 	}
+	if cfg.Links != "" && !filepath.IsAbs(cfg.Links) {
+		return nil, fmt.Errorf("logfiles: Config.Links is no absolute path: %q", cfg.Links)
+	}
+	cfg.Root = filepath.Clean(cfg.Root)
 	return &Dir{cfg: cfg}, nil
 }
 

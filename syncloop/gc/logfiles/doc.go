@@ -8,6 +8,9 @@
 //
 // # The contract
 //
+// Config.Links is a directory with a link to the log of each container, by names that those who
+// collect logs know from kubelets.
+//
 // A Dir remembers nothing; what is missing is empty. All access goes through an os.Root:
 // nothing beyond the directory is touched, and links are not followed. A name of another
 // form is left alone. Directories are read in pieces, up to MaxEntries names. Methods may

@@ -70,3 +70,26 @@ func TestImages_TooMuch(t *testing.T) {
 	assert.Equal(t, uint64(0), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}), "just as much as may be")
 	assert.Equal(t, uint64(1), p.TooMuch(policy.Disk{CapacityBytes: 1050, UsedBytes: 841}))
 }
+
+// An image may go from the moment on at which it is as old as the least age.
+func TestImages_MinAge(t *testing.T) {
+	p := policy.Images{}.Complete()
+	seen := func(age time.Duration) []policy.Image { return []policy.Image{{ID: "i", FirstSeen: now.Add(-age)}} }
+	assert.Empty(t, p.ToRemove(seen(2*time.Minute-1), now, now, true))
+	assert.Len(t, p.ToRemove(seen(2*time.Minute), now, now, true), 1)
+}
+
+// Only a negative number turns rotation off: a zero one has its default.
+func TestLogs_Never(t *testing.T) {
+	assert.False(t, policy.Logs{}.Never())
+	assert.True(t, policy.Logs{MaxBytes: -1}.Never())
+	assert.True(t, policy.Logs{MaxFiles: -1}.Never())
+}
+
+// The last year of which a rotation can be has one; a file of a later one is not ours.
+func TestLogs_LastYear(t *testing.T) {
+	p := policy.Logs{MaxBytes: 1, MaxFiles: 2}
+	r := p.Rotate("0.log", []policy.LogFile{{Name: "0.log.90001231-235959"}, {Name: "0.log.90010101-000000"}}, now)
+	assert.Equal(t, []string{"0.log.90001231-235959"}, r.Remove)
+	assert.Equal(t, "0.log.90010101-000000", r.Name)
+}

@@ -159,13 +159,10 @@ func (p Containers) cutAll(pods [][]unit) {
 
 // keep removes all but the newest n; a negative n keeps all.
 func (u unit) keep(n int) {
-	if n < 0 {
-		return
-	}
 	for _, d := range u {
 		switch {
 		case d.gone:
-		case n > 0:
+		case n != 0:
 			n--
 		case !d.newest:
 			d.gone = true
@@ -220,34 +217,22 @@ func newestFirst(a, b *runtime.ContainerStatus) int {
 // sandboxes are those of a pod that is still there that nobody uses: not ready,
 // without containers, and not the newest (GC-6). The oldest come first.
 func sandboxes(pod *runtime.PodStatus) (ids []string) {
-	newest := -1
+	all := make([]*runtime.SandboxStatus, len(pod.Sandboxes))
 	for i := range pod.Sandboxes {
-		if newest < 0 || newerSandbox(&pod.Sandboxes[i], &pod.Sandboxes[newest]) {
-			newest = i
-		}
+		all[i] = &pod.Sandboxes[i]
 	}
-	var free []*runtime.SandboxStatus
-	for i := range pod.Sandboxes {
-		s := &pod.Sandboxes[i]
+	slices.SortFunc(all, oldestSandboxFirst)
+	for i, s := range all {
 		used := slices.ContainsFunc(pod.Containers, func(c runtime.ContainerStatus) bool { return c.SandboxID == s.ID })
-		if i != newest && !s.Ready && !used {
-			free = append(free, s)
+		if newest := i+1 == len(all); !newest && !s.Ready && !used {
+			ids = append(ids, s.ID)
 		}
-	}
-	slices.SortFunc(free, func(a, b *runtime.SandboxStatus) int {
-		if newerSandbox(a, b) {
-			return 1
-		}
-		return -1
-	})
-	for _, s := range free {
-		ids = append(ids, s.ID)
 	}
 	return ids
 }
 
-func newerSandbox(a, b *runtime.SandboxStatus) bool {
-	return cmp.Or(cmp.Compare(a.Incarnation, b.Incarnation), cmp.Compare(a.Attempt, b.Attempt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) > 0
+func oldestSandboxFirst(a, b *runtime.SandboxStatus) int {
+	return cmp.Or(cmp.Compare(a.Incarnation, b.Incarnation), cmp.Compare(a.Attempt, b.Attempt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
 func (r *Removals) sooner(at time.Time) {

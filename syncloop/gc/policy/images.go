@@ -67,10 +67,7 @@ func (p Images) TooMuch(d Disk) uint64 {
 	}
 	percent := uint64(max(p.LowThresholdPercent, 0))
 	low := d.CapacityBytes/100*percent + d.CapacityBytes%100*percent/100
-	if d.UsedBytes <= low {
-		return 0
-	}
-	return d.UsedBytes - low
+	return d.UsedBytes - min(low, d.UsedBytes)
 }
 
 // Expired are the images that no container has used for MaxAge. An image counts as used

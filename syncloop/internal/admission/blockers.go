@@ -39,14 +39,12 @@ func (l *Queue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
 	return l.needed(uid, &gone, ask)
 }
 
-// needed are those of the pods that are gone without which admission refuses. The
-// last of them is one, or they were fewer.
+// needed are those of the pods that are gone without which admission refuses.
 func (l *Queue) needed(uid types.UID, gone *[]Item, ask Ask) (needed []types.UID) {
-	last := len(*gone) - 1
 	var still []Item
-	for i, item := range *gone {
+	for _, item := range *gone {
 		l.ending.Put(item)
-		if i < last && l.fits(uid, ask) {
+		if l.fits(uid, ask) {
 			continue
 		}
 		l.ending.Remove(item.UID)

@@ -2,11 +2,12 @@
 // because something has to end first. It is pure: time comes as an argument, and whether
 // a pod can start is a function of what it would have beside it.
 //
-//	Item    what one pod takes of the node: resources, host ports and a name
-//	Sums    what several pods take together, kept while pods come and go, so that no
-//	        question takes time in proportion to their number
-//	Queue   which pods stay, which are ending, and which wait, in order of arrival
-//	Graces  how long the pods of an earlier agent are left alone
+//	Item          what one pod takes of the node: resources, host ports and a name
+//	Sums          what several pods take together, kept while pods come and go, so that no
+//	              question takes time in proportion to their number
+//	Queue         which pods stay, which are ending, and which wait, in order of arrival
+//	Terminations  which pods have to end and may still run, and by when
+//	Graces        how long the pods of an earlier agent are left alone
 //
 // # The queue
 //

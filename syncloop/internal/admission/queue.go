@@ -17,6 +17,9 @@ type Answer struct {
 	Reason, Message string // of a refusal
 	// Unknown: there is no answer. A pod that waits goes on waiting.
 	Unknown bool
+	// Pending: the node cannot run the pod yet. It waits until an answer admits it, for as
+	// long as that takes.
+	Pending bool
 }
 
 // Beside is what a pod would have beside it. Neither has anything of its own UID.
@@ -71,7 +74,8 @@ type Queue struct {
 
 // waiter is a pod that waits.
 type waiter struct {
-	item Item
+	item    Item
+	patient bool
 	Decision
 }
 
@@ -146,15 +150,24 @@ func (l *Queue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
 // takes.
 func (l *Queue) Admit(item Item, patient bool, now time.Time, ask Ask) Decision {
 	l.Leave(item.UID)
-	w := &waiter{item: item, Decision: Decision{UID: item.UID}}
+	w := &waiter{item: item, patient: patient, Decision: Decision{UID: item.UID}}
 	l.decide(w, now, ask)
 	if w.Verdict == Waits {
 		l.enter(w)
-		if !patient {
-			w.Until = l.expected(w.For, now).Add(Margin)
-		}
+		l.limit(w, now)
 	}
 	return w.Decision
+}
+
+// limit says until when a pod waits at most: one that is not patient for as long as the
+// others may take, and for ever if it is not them that it waits for.
+func (l *Queue) limit(w *waiter, now time.Time) {
+	switch {
+	case w.Answer.Pending:
+		w.Until = time.Time{}
+	case !w.patient && w.Until.IsZero():
+		w.Until = l.expected(w.For, now).Add(Margin)
+	}
 }
 
 // Review asks about the pods that wait again, if something has changed or the time
@@ -191,6 +204,9 @@ func (l *Queue) review(now time.Time, ask Ask) (decisions []Decision) {
 	for _, w := range all {
 		before := w.Decision
 		l.decide(w, now, ask)
+		if w.Verdict == Waits && !w.Answer.Unknown {
+			l.limit(w, now)
+		}
 		if w.Verdict == Waits && w.late(now) {
 			l.staying.Remove(w.UID)
 			w.Verdict, w.For = Refused, nil
@@ -226,17 +242,20 @@ func (l *Queue) decide(w *waiter, now time.Time, ask Ask) {
 	w.Verdict, w.Answer = Admitted, Answer{}
 	if !answer.Admit {
 		w.Verdict, w.Answer = Waits, answer
-		if answer.Unknown {
+		if answer.Unknown || answer.Pending {
 			w.For = nil
 		} else if l.ending.Len() == 0 {
 			w.Verdict = Refused
 		} else if without := ask(w.UID, Beside{Staying: &l.staying}); !without.Admit {
-			w.Verdict, w.Answer = Refused, without
+			w.Answer, w.For = without, nil
+			if !without.Pending {
+				w.Verdict = Refused
+			}
 		}
 	}
 	if w.Verdict != Waits {
 		w.For = nil
-	} else if !answer.Unknown && !l.stillBlocked(w) {
+	} else if !w.Answer.Unknown && !w.Answer.Pending && !l.stillBlocked(w) {
 		w.For = l.blockers(w.UID, now, ask)
 	}
 	if w.Verdict != Refused {

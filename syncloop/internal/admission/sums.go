@@ -55,10 +55,8 @@ func (s *Sums) Put(item Item) {
 		e.at = s.arrived
 	}
 	s.items[item.UID] = e
-	if s.list != nil && e.at == s.arrived {
+	if s.list != nil { // The item is new: Remove drops the list.
 		s.list = append(s.list, item.Pod) // Nobody who has a part of it sees more.
-	} else {
-		s.list = nil
 	}
 	for name, q := range item.Requests {
 		have := s.requested[name] // Of a list of its own: the addition is in place.
@@ -133,9 +131,11 @@ func (s *Sums) inOrder() []*entry {
 	for _, e := range s.items {
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(entries, byArrival)
 	return entries
 }
+
+func byArrival(a, b *entry) int { return cmp.Compare(a.at, b.at) }
 
 // Requested is what all items request of a resource.
 func (s *Sums) Requested(name v1.ResourceName) resource.Quantity {
@@ -171,17 +171,11 @@ func (s *Sums) Named(namespace, name string) []Item {
 
 // insert keeps the order of arrival; an entry is in a list once.
 func insert(list []*entry, e *entry) []*entry {
-	i := len(list)
-	for i > 0 && list[i-1].at > e.at {
-		i--
-	}
-	if i > 0 && list[i-1] == e {
+	i, found := slices.BinarySearchFunc(list, e, byArrival)
+	if found {
 		return list
 	}
-	list = append(list, nil)
-	copy(list[i+1:], list[i:])
-	list[i] = e
-	return list
+	return slices.Insert(list, i, e)
 }
 
 func remove[K comparable](lists map[K][]*entry, k K, e *entry) {

@@ -21,7 +21,7 @@ func (f *Facts) containers() []Container {
 		s := &f.Status.ContainerStatuses[i]
 		c := f.container(s, Regular)
 		if initialized {
-			c.Says = f.clause(&c, podspec.Regular(f.Pod, s.Name))
+			c.Says = f.clause(&c, f.find.regular.Find(s.Name, i))
 		}
 		all = append(all, c)
 	}
@@ -41,7 +41,7 @@ func (f *Facts) inits() (all []Container) {
 	blocked, ran := false, f.regularRan()
 	for i := range f.Status.InitContainerStatuses {
 		s := &f.Status.InitContainerStatuses[i]
-		spec := podspec.Init(f.Pod, s.Name)
+		spec := f.find.init.Find(s.Name, i)
 		c := f.container(s, Init)
 		if spec != nil && podspec.IsSidecar(spec) {
 			c.Kind = Sidecar
@@ -123,8 +123,8 @@ func (f *Facts) running(c *Container, spec *v1.Container) string {
 
 // probe is what a failing probe said last.
 func (f *Facts) probe(c *Container, kind string) string {
-	for _, p := range f.Probes {
-		if p.Container == c.Name && p.Kind == kind && !p.Success && p.Message != "" {
+	for _, p := range f.find.probes[c.Name] {
+		if p.Kind == kind && !p.Success && p.Message != "" {
 			return ": " + line(p.Message)
 		}
 	}
@@ -181,13 +181,8 @@ func (f *Facts) again(c *Container) string {
 
 // record is the newest record of a container.
 func (f *Facts) record(name string) (runtime.State, bool) {
-	if f.Runtime == nil {
-		return 0, false
-	}
-	for i := range f.Runtime.Containers {
-		if f.Runtime.Containers[i].Name == name {
-			return f.Runtime.Containers[i].State, true
-		}
+	if rec := f.find.records.Find(name, 0); rec != nil {
+		return rec.State, true
 	}
 	return 0, false
 }

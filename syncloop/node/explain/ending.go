@@ -33,11 +33,13 @@ func (f *Facts) ending(all []Container) []string {
 			running = append(running, all[i].Name)
 		}
 	}
-	what := "nothing of it is seen to run"
-	switch {
-	case len(running) == 1:
+	var what string
+	switch len(running) {
+	case 0:
+		what = "nothing of it is seen to run"
+	case 1:
 		what = fmt.Sprintf("container %q still runs", running[0])
-	case len(running) > 1:
+	default:
 		what = fmt.Sprintf("%d containers still run (%s)", len(running), strings.Join(running, ", "))
 	}
 	if f.Worker.Grace != nil {

@@ -10,13 +10,11 @@ import (
 
 // Explain says how a pod is, why, and what comes next.
 func Explain(f Facts) Explanation {
-	if f.Status == nil {
-		f.Status = &v1.PodStatus{}
-	}
+	f.complete()
 	e := Explanation{
 		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
 		Phase: f.phase(), Reason: line(f.Status.Reason), Message: line(f.Status.Message),
-		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.next(),
+		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.find.next,
 		Containers: f.containers(), Conditions: f.conditions(), History: f.History,
 	}
 	e.Probes = f.probes(e.Containers)
@@ -68,14 +66,12 @@ func (f *Facts) answer(all []Container) (sentence string, waits []string) {
 	}
 	outside, inside := f.outside(), f.inside(all)
 	waits = append(outside, inside...)
-	switch {
-	case len(inside) == 0 && len(all) > 0:
-		sentence = phase + ": " + well(all)
-		if len(outside) > 0 {
-			sentence += "; but " + outside[0]
-		}
-	case len(waits) > 0:
-		sentence = phase + ": " + waits[0]
+	if len(inside) > 0 {
+		return phase + ": " + waits[0], waits
+	}
+	sentence = phase + ": " + well(all)
+	if len(outside) > 0 {
+		sentence += "; but " + outside[0]
 	}
 	return sentence, waits
 }
@@ -107,11 +103,9 @@ func (f *Facts) probes(all []Container) (probes []Probe) {
 			continue
 		}
 		first := len(probes)
-		for _, p := range f.Probes {
-			if p.Container == all[i].Name {
-				p.Message = line(p.Message)
-				probes = append(probes, p)
-			}
+		for _, p := range f.find.probes[all[i].Name] {
+			p.Message = line(p.Message)
+			probes = append(probes, p)
 		}
 		slices.SortFunc(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
 	}

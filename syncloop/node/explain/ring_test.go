@@ -38,4 +38,14 @@ func TestRing_Bounded(t *testing.T) {
 	e := r.Entries()[0]
 	assert.Equal(t, strings.Repeat("\u00e9", explain.MaxText/2)+"...", e.Text)
 	assert.Equal(t, "a; b [2Jc ?", e.Err)
+	for text, want := range map[string]string{
+		strings.Repeat("x", explain.MaxText):             strings.Repeat("x", explain.MaxText),
+		strings.Repeat("x", explain.MaxText+1):           strings.Repeat("x", explain.MaxText) + "...",
+		"x" + strings.Repeat("\u00e9", 4000):             "x" + strings.Repeat("\u00e9", explain.MaxText/2-1) + "...",
+		"\x1b[2J" + strings.Repeat("x", explain.MaxText): " [2J" + strings.Repeat("x", explain.MaxText-4) + "...",
+	} {
+		var r explain.Ring
+		r.Add(explain.Entry{Text: text})
+		assert.Equal(t, want, r.Entries()[0].Text, "cut between characters, after what moves a cursor is left out")
+	}
 }

@@ -14,16 +14,9 @@ const MaxText = 512
 // line makes one line of a text: what would move a cursor is left out, and what
 // is too long is cut.
 func line(text string) string {
-	if len(text) <= MaxText && strings.IndexFunc(text, odd) < 0 && utf8.ValidString(text) {
-		return text
+	if strings.ContainsFunc(text, odd) || !utf8.ValidString(text) {
+		text = plainLine(text)
 	}
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	text = strings.Map(func(r rune) rune {
-		if odd(r) {
-			return ' '
-		}
-		return r
-	}, text)
 	if len(text) <= MaxText {
 		return text
 	}
@@ -32,6 +25,16 @@ func line(text string) string {
 		end--
 	}
 	return text[:end] + "..."
+}
+
+func plainLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Map(func(r rune) rune {
+		if odd(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func odd(r rune) bool { return !unicode.IsPrint(r) }

@@ -141,7 +141,7 @@ func (f *Facts) andLast(what string) string {
 	if f.Last.Err == "" {
 		return what
 	}
-	if n := f.next(); n != nil {
+	if n := f.find.next; n != nil {
 		what += ", next try " + in(n.At.Sub(f.Now))
 	}
 	return what + ": " + line(f.Last.Err)

@@ -66,8 +66,8 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			tc.change(&now.Spec)
 			untouched := now.DeepCopy()
 			var none *merge.Snapshot
-			first := none.Next([]*v1.Pod{before}, epoch)
-			c := merge.Diff(first, first.Next([]*v1.Pod{now}, epoch), "file")
+			first := none.Next([]*v1.Pod{before}, false, epoch)
+			c := merge.Diff(first, first.Next([]*v1.Pod{now}, false, epoch), "file")
 			got := "nothing"
 			switch {
 			case len(c.Update) == 1 && len(c.Remove)+len(c.Add) == 0:
@@ -77,6 +77,8 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			}
 			assert.Equal(t, tc.want, got)
 			assert.Equal(t, untouched, now, "comparing changes nothing")
+			guarded := merge.Diff(first, first.Next([]*v1.Pod{now}, true, epoch), "api")
+			assert.Empty(t, append(guarded.Remove, guarded.Add...), "an API server has allowed it")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -30,7 +31,7 @@ func TestStories_CF1toCF8(t *testing.T) {
 			case "set":
 				var at int
 				d.ScanArgs(t, "at", &at)
-				latest = latest.Next(parsePods(t, d.Input), epoch.Add(time.Duration(at)*time.Second))
+				latest = latest.Next(parsePods(t, d.Input), false, epoch.Add(time.Duration(at)*time.Second))
 				return fmt.Sprintf("%d pods\n", latest.Len())
 			case "take":
 				c := merge.Diff(taken, latest, "file")
@@ -130,14 +131,32 @@ func print(c merge.Changes) string {
 func TestDiff_CF8_DeepCopies(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
 	var none *merge.Snapshot
-	first := none.Next([]*v1.Pod{pod}, epoch)
+	first := none.Next([]*v1.Pod{pod}, false, epoch)
 	got := merge.Diff(nil, first, "file").Add[0]
 	got.Labels["l"] = "spoilt"
 
 	assert.Equal(t, "1", pod.Labels["l"])
 	assert.Empty(t, pod.Annotations, "the stamp is on the copy only")
-	removed := merge.Diff(first, first.Next(nil, epoch), "file").Remove[0]
+	removed := merge.Diff(first, first.Next(nil, false, epoch), "file").Remove[0]
 	assert.Equal(t, "1", removed.Labels["l"])
+}
+
+// A pod with a quantity that would take all memory to compare is rejected, and compared with
+// no other, new or in place of another.
+func TestNext_QuantityOutOfRange(t *testing.T) {
+	before := parsePods(t, "uid=a name=a")
+	before[0].Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	huge := before[0].DeepCopy()
+	huge.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e2000000000")}
+	var none *merge.Snapshot
+	first := none.Next(before, false, epoch)
+	for _, old := range []*merge.Snapshot{nil, first} {
+		next := old.Next([]*v1.Pod{huge}, false, epoch)
+		assert.Zero(t, next.Len())
+		rejected := merge.Diff(old, next, "file").Rejected
+		require.Len(t, rejected, 1)
+		assert.ErrorContains(t, rejected[0].Err, "spec.overhead[cpu]: expected a quantity of at most 64 characters")
+	}
 }
 
 // TestDiff_SameObjectIsNotCompared: an unchanged pod costs no comparison and no
@@ -145,8 +164,8 @@ func TestDiff_CF8_DeepCopies(t *testing.T) {
 func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
 	var none *merge.Snapshot
-	first := none.Next(pods, epoch)
-	second := first.Next(pods, epoch)
+	first := none.Next(pods, false, epoch)
+	second := first.Next(pods, false, epoch)
 	assert.Zero(t, testing.AllocsPerRun(10, func() { merge.Diff(first, second, "file") }))
 }
 
@@ -161,7 +180,7 @@ func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
 		broken := map[types.UID]bool{} // what was away since the last take
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			pods := drawPods(t)
-			latest = latest.Next(pods, epoch)
+			latest = latest.Next(pods, false, epoch)
 			now := map[types.UID]string{}
 			for _, p := range pods {
 				now[p.UID] = p.Spec.Containers[0].Image
@@ -221,7 +240,7 @@ func TestDiff_NothingNew(t *testing.T) {
 	var none *merge.Snapshot
 	assert.Zero(t, none.Len())
 	assert.Equal(t, merge.Changes{}, merge.Diff(nil, nil, "file"))
-	first := none.Next(parsePods(t, "uid=a name=a\nuid=a name=b"), epoch)
+	first := none.Next(parsePods(t, "uid=a name=a\nuid=a name=b"), false, epoch)
 	assert.Equal(t, 1, first.Len())
 	assert.Equal(t, merge.Changes{}, merge.Diff(first, first, "file"), "what was rejected is not told again")
 	assert.Equal(t, merge.Changes{}, merge.Diff(first, nil, "file"))
@@ -240,10 +259,10 @@ func TestNext_SameNumberOfOtherPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var none *merge.Snapshot
-			before := none.Next(parsePods(t, c.before), epoch)
-			now := before.Next(parsePods(t, c.now), epoch.Add(time.Second))
+			before := none.Next(parsePods(t, c.before), false, epoch)
+			now := before.Next(parsePods(t, c.now), false, epoch.Add(time.Second))
 			assert.Equal(t, c.want, print(merge.Diff(before, now, "file")))
-			assert.Equal(t, "nothing\n", print(merge.Diff(now, now.Next(parsePods(t, c.now), epoch.Add(time.Hour)), "file")))
+			assert.Equal(t, "nothing\n", print(merge.Diff(now, now.Next(parsePods(t, c.now), false, epoch.Add(time.Hour)), "file")))
 		})
 	}
 }
@@ -257,8 +276,8 @@ func TestDiff_Annotations(t *testing.T) {
 		"uid=a name=a":     "UPDATE a/a(v1 from=file seen=0)\n",
 	} {
 		var none *merge.Snapshot
-		before := none.Next(parsePods(t, "uid=a name=a k=1"), epoch)
-		assert.Equal(t, want, print(merge.Diff(before, before.Next(parsePods(t, now), epoch), "file")), now)
+		before := none.Next(parsePods(t, "uid=a name=a k=1"), false, epoch)
+		assert.Equal(t, want, print(merge.Diff(before, before.Next(parsePods(t, now), false, epoch), "file")), now)
 	}
 }
 
@@ -270,6 +289,6 @@ func TestNext_SamePodsCostNoIndex(t *testing.T) {
 		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), Name: strconv.Itoa(i)}}
 	}
 	var none *merge.Snapshot
-	first := none.Next(pods, epoch)
-	assert.Equal(t, 2.0, testing.AllocsPerRun(10, func() { first.Next(pods, epoch) }))
+	first := none.Next(pods, false, epoch)
+	assert.Equal(t, 2.0, testing.AllocsPerRun(10, func() { first.Next(pods, false, epoch) }))
 }

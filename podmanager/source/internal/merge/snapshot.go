@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Snapshot is one snapshot of a source, checked and indexed. It is immutable,
@@ -47,9 +49,10 @@ var ErrNameless = errors.New("pod without identity")
 
 // Next is the snapshot that follows p when the source says at time now that
 // these pods are all it has. p may be nil. Order counts: of two pods that
-// exclude each other the first is kept.
-func (p *Snapshot) Next(pods []*v1.Pod, now time.Time) *Snapshot {
-	if p.same(pods) {
+// exclude each other the first is kept. The pods of a guarded snapshot are never
+// rebuilt: an API server has allowed every change of them.
+func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
+	if p.same(pods, guarded) {
 		return p.refreshed(pods)
 	}
 	ix := make(index, len(pods))
@@ -65,14 +68,14 @@ func (p *Snapshot) Next(pods []*v1.Pod, now time.Time) *Snapshot {
 		}
 		names[fullNameOf(pod)] = pod.UID
 		ix[pod.UID] = len(n.entries)
-		n.entries = append(n.entries, p.carry(pod, n.number, now))
+		n.entries = append(n.entries, p.carry(pod, guarded, n.number, now))
 	}
 	return n
 }
 
 // same reports whether these are the snapshot's pods in the snapshot's order: none
 // came, went, or became another. Then none can be a duplicate either.
-func (p *Snapshot) same(pods []*v1.Pod) bool {
+func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 	if p == nil || len(p.rejected) > 0 || len(pods) != len(p.entries) {
 		return false
 	}
@@ -80,7 +83,7 @@ func (p *Snapshot) same(pods []*v1.Pod) bool {
 		if pods[i] == e.pod {
 			continue
 		}
-		if pods[i] == nil || !stays(e.pod, pods[i]) {
+		if pods[i] == nil || podspec.CheckQuantities(pods[i]) != nil || !stays(e.pod, pods[i], guarded) {
 			return false
 		}
 	}
@@ -96,14 +99,6 @@ func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
 	return n
 }
 
-// Len is how many pods the snapshot holds, without the rejected ones.
-func (p *Snapshot) Len() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.entries)
-}
-
 // admit says why a pod cannot be part of the snapshot.
 func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	if pod == nil {
@@ -115,6 +110,9 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	if pod.UID == "" {
 		return fmt.Errorf("%w: no UID (pod %s)", ErrNameless, fullNameOf(pod))
 	}
+	if err := podspec.CheckQuantities(pod); err != nil {
+		return err
+	}
 	if other, taken := names[fullNameOf(pod)]; taken {
 		return fmt.Errorf("%w: %s is the name of an earlier pod (uid %q)", ErrDuplicate, fullNameOf(pod), other)
 	}
@@ -125,14 +123,14 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 }
 
 // stays reports whether now is the pod that before was, changed or not.
-func stays(before, now *v1.Pod) bool {
-	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && !rebuilt(before, now)
+func stays(before, now *v1.Pod, guarded bool) bool {
+	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !rebuilt(before, now))
 }
 
 // carry makes the entry of a pod in the snapshot after p: one that stays keeps
 // its arrival.
-func (p *Snapshot) carry(pod *v1.Pod, number uint64, now time.Time) entry {
-	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod) {
+func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) entry {
+	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod, guarded) {
 		return entry{pod, e.arrived, e.seen}
 	}
 	return entry{pod, number, now}

@@ -26,9 +26,11 @@ type pod[V any] struct {
 	has     bool // there is a value that was not taken
 	urgent  bool
 	sending bool
-	off     bool   // put off: its place is among the timers
-	soft    bool   // ... until something newer comes
-	ticket  uint64 // the only one that counts
+	off     bool      // put off: its place is among the timers
+	soft    bool      // ... until something newer comes
+	until   time.Time // when it is due, while it is put off
+	newer   time.Time // from when something newer may be sent
+	ticket  uint64    // the only one that counts
 }
 
 // ticket is a place in a queue, or among the timers. It counts as long as it is
@@ -52,8 +54,11 @@ func (b *Box[V]) Put(uid types.UID, value V, urgent bool) {
 	queued := p.has
 	sooner := urgent && !p.urgent
 	p.value, p.has, p.urgent = value, true, p.urgent || urgent
-	if p.off && p.soft {
+	switch {
+	case p.off && p.soft:
 		p.off, queued = false, false
+	case p.off && p.newer.Before(p.until):
+		b.wait(uid, p, p.newer)
 	}
 	if !p.sending && !p.off && (!queued || sooner) {
 		b.queue(uid, p)
@@ -133,24 +138,52 @@ func (b *Box[V]) Sent(uid types.UID) {
 		return
 	}
 	p.sending = false
-	if p.has {
+	switch {
+	case !p.has:
+		delete(b.pods, uid)
+	case !p.off:
 		b.queue(uid, p)
+	}
+}
+
+// Again says that a value is to be sent at a time although nothing is newer. For a pod of
+// which something is to be sent in any case it only ends a wait for something newer sooner.
+func (b *Box[V]) Again(uid types.UID, value V, at time.Time) {
+	p := b.pods[uid]
+	switch {
+	case p == nil:
+		p = &pod[V]{}
+		b.pods[uid] = p
+	case p.has && !(p.off && p.soft && at.Before(p.until)):
 		return
 	}
-	delete(b.pods, uid)
+	p.value, p.has, p.soft = value, true, true
+	b.wait(uid, p, at)
+}
+
+// WakeAll ends the waits of all that was put off after a failure.
+func (b *Box[V]) WakeAll(now time.Time) {
+	for _, uid := range b.Left() {
+		if p := b.pods[uid]; p.off && !p.soft {
+			b.wait(uid, p, now)
+		}
+	}
 }
 
 // PutOff says that what was taken of a pod has not arrived, and that nothing is
-// to be sent of it before a time. A newer value takes its place. It is urgent
-// only if that is: what fails does not go before others again.
-func (b *Box[V]) PutOff(uid types.UID, value V, until time.Time) {
+// to be sent of it before a time. A newer value takes its place, and may go from
+// an earlier time on. It is urgent only if that is: what fails does not go before
+// others again.
+func (b *Box[V]) PutOff(uid types.UID, value V, until, newer time.Time) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return
 	}
 	p.sending = false
-	if !p.has {
-		p.value, p.has = value, true
+	if p.newer = newer; !p.has || p.off {
+		p.value, p.has, p.off, p.soft = value, true, false, false
+	} else if newer.Before(until) {
+		until = newer
 	}
 	b.wait(uid, p, until)
 }
@@ -163,7 +196,7 @@ func (b *Box[V]) Hold(uid types.UID, value V, until time.Time) {
 		return
 	}
 	p.sending = false
-	if p.has {
+	if p.has && !p.off {
 		b.queue(uid, p)
 		return
 	}
@@ -173,7 +206,7 @@ func (b *Box[V]) Hold(uid types.UID, value V, until time.Time) {
 
 // wait gives a pod a place among the timers.
 func (b *Box[V]) wait(uid types.UID, p *pod[V], until time.Time) {
-	p.off = true
+	p.off, p.until = true, until
 	t := b.ticket(uid, p)
 	t.at = until
 	heap.Push(&b.later, t)
@@ -181,6 +214,9 @@ func (b *Box[V]) wait(uid types.UID, p *pod[V], until time.Time) {
 
 // Has reports whether something of a pod is to be sent, or is being.
 func (b *Box[V]) Has(uid types.UID) bool { return b.pods[uid] != nil }
+
+// Empty reports whether nothing of any pod is to be sent or being sent.
+func (b *Box[V]) Empty() bool { return len(b.pods) == 0 }
 
 // Next is when the first of those who were put off is due. False: none is.
 func (b *Box[V]) Next() (time.Time, bool) {

@@ -5,5 +5,7 @@
 //   - A pod is not taken again before the result of its last sending is known.
 //   - Urgent values go first, then the one that has waited longest. One that is not urgent
 //     waits for at most eight urgent ones.
-//   - A pod that was put off waits alone; a newer value does not shorten that.
+//   - A pod that was put off waits alone. A newer value shortens that to a time that the
+//     owner names.
+//   - A value may be sent again at a time. A newer one does not wait for that.
 package outbox

@@ -22,8 +22,10 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	put a v1 [urgent]
 //	take [n]            what is sent now, at most n
 //	sent a
-//	off a v1 5s [urgent]
+//	off a v1 5s [3s]    a newer value may go after three seconds
 //	hold a v1 5s
+//	again a v1 5s
+//	wake                all that was put off is due
 //	at 3s               the time is that much after the beginning
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -46,7 +48,11 @@ func TestStories(t *testing.T) {
 				case "sent":
 					box.Sent(types.UID(f[1]))
 				case "off":
-					box.PutOff(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
+					box.PutOff(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])), epoch.Add(length(t, f[len(f)-1])))
+				case "again":
+					box.Again(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
+				case "wake":
+					box.WakeAll(now)
 				case "hold":
 					box.Hold(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "at":

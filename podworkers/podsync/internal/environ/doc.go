@@ -1,12 +1,13 @@
 // Package environ resolves a container's environment, command and arguments. It is pure:
 // the objects that they refer to are arguments, and Needs names them.
 //
-// envFrom comes first, then env, each in the order of the spec, and the keys of one object
-// in alphabetical order. A later value replaces an earlier one of the same name and keeps
-// its place. A value under env may refer to earlier variables by $(NAME); a variable that
-// refers to itself gets the earlier value. An unknown reference stays as it is, $$ stands
-// for a dollar, and nothing is expanded twice. Values from other objects are not expanded.
-// Command and arguments may refer to every variable.
+// The variables of services come first, in alphabetical order of the services, then envFrom,
+// then env, each in the order of the spec, and the keys of one object in alphabetical order. A
+// later value replaces an earlier one of the same name and keeps its place. A value under env
+// may refer to earlier variables by $(NAME); a variable that refers to itself gets the earlier
+// value. An unknown reference stays as it is, $$ stands for a dollar, and nothing is expanded
+// twice. Values from other objects are not expanded. Command and arguments may refer to every
+// variable.
 //
 // An environment, and a command with its arguments, have at most MaxBytes. No name or value
 // has a NUL byte. An error here keeps the container from being created, with reason

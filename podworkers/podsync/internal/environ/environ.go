@@ -31,6 +31,9 @@ type Input struct {
 	Container *v1.Container
 	// Objects are those of Needs that exist.
 	Objects Objects
+	// Services are those of the pod's namespace and of the namespace default, and perhaps
+	// others.
+	Services []*v1.Service
 	// PodIPs and HostIPs are the addresses, primary first.
 	PodIPs, HostIPs []string
 	// Allocatable is what the node has for pods: the limit of whatever has none.
@@ -98,6 +101,9 @@ type resolution struct {
 }
 
 func (r *resolution) all() error {
+	if err := r.services(); err != nil {
+		return err
+	}
 	for i := range r.Container.EnvFrom {
 		if err := r.from(&r.Container.EnvFrom[i]); err != nil {
 			return fmt.Errorf("envFrom[%d]: %w", i, err)
@@ -239,4 +245,33 @@ func shown(name string) string {
 		}
 		return r
 	}, name), "?")
+}
+
+// Problem is a field of a container that no environment can be made of.
+type Problem struct{ Field, Why string } // a field below the container's
+
+// Problems names the references of a container that can never be resolved,
+// whatever objects and addresses there are.
+func Problems(pod *v1.Pod, c *v1.Container) []Problem {
+	var found []Problem
+	add := func(field string, err error) {
+		if err != nil {
+			found = append(found, Problem{field, err.Error()})
+		}
+	}
+	for i := range c.EnvFrom {
+		if _, ok := needOfEnvFrom(&c.EnvFrom[i]); !ok {
+			add(fmt.Sprintf("envFrom[%d]", i), fmt.Errorf("%w: neither configMapRef nor secretRef is set", ErrInvalid))
+		}
+	}
+	r := resolution{Input: Input{Pod: pod, Container: c}}
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		if c.Env[i].Value != "" || from == nil || from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil {
+			continue
+		}
+		_, _, err := r.valueFrom(from)
+		add(fmt.Sprintf("env[%d].valueFrom", i), err)
+	}
+	return found
 }

@@ -37,6 +37,13 @@ func (n Need) in(namespace string) string {
 type Objects struct {
 	ConfigMaps map[string]*v1.ConfigMap
 	Secrets    map[string]*v1.Secret
+	Tokens     map[TokenNeed]string // of the pod's service account
+}
+
+// TokenNeed is a token of its service account that a pod refers to.
+type TokenNeed struct {
+	Audience          string // empty: the API server's
+	ExpirationSeconds int64
 }
 
 // Needs are the objects to which the environment of a container refers, each

@@ -19,6 +19,8 @@ import (
 // TestStories runs the texts in testdata. Commands:
 //
 //	object kind=ConfigMap name=cfg     an object that exists, one key=value a line
+//	service name=web                   one that exists, in JSON
+//	links off                          the pod has enableServiceLinks: false; on
 //	resolve                            a container named c, in JSON
 //	needs                              what such a container refers to
 //	expand                             the container, and after --- a text to expand
@@ -35,11 +37,24 @@ func TestStories(t *testing.T) {
 	}
 }
 
-type harness struct{ objects environ.Objects }
+type harness struct {
+	objects  environ.Objects
+	services []*v1.Service
+	links    *bool
+}
 
 func (w *harness) run(t *testing.T, d *datadriven.TestData) string {
-	if d.Cmd == "object" {
+	switch d.Cmd {
+	case "object":
 		w.object(t, d)
+		return "ok\n"
+	case "service":
+		s := &v1.Service{}
+		require.NoError(t, json.Unmarshal([]byte(d.Input), s), d.Pos)
+		w.services = append(w.services, s)
+		return "ok\n"
+	case "links":
+		w.links = new(d.HasArg("on"))
 		return "ok\n"
 	}
 	text, after, _ := strings.Cut(d.Input, "\n---\n")
@@ -105,12 +120,13 @@ func (w *harness) input(c *v1.Container) environ.Input {
 			Annotations: map[string]string{"note": "x \"y\"\nz"},
 		},
 		Spec: v1.PodSpec{
-			NodeName: "edge-1", ServiceAccountName: "robot", Containers: []v1.Container{*c},
+			EnableServiceLinks: w.links,
+			NodeName:           "edge-1", ServiceAccountName: "robot", Containers: []v1.Container{*c},
 			InitContainers: []v1.Container{{Name: "init", Resources: cpu}},
 		},
 	}
 	return environ.Input{
-		Pod: pod, Container: c, Objects: w.objects,
+		Pod: pod, Container: c, Objects: w.objects, Services: w.services,
 		PodIPs: []string{"10.0.0.9", "fd00::9"}, HostIPs: []string{"192.0.2.1"},
 		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi")},
 	}

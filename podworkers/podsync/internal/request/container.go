@@ -1,7 +1,9 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -64,4 +66,30 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 		req.LogPath = fmt.Sprintf("%s/%d.log", c.Name, in.Attempt)
 	}
 	return req
+}
+
+// Node is what a node contributes to the requests for its pods.
+type Node struct {
+	ClusterDNS    []string // addresses of the cluster's name servers
+	ClusterDomain string   // what the names of the cluster end in
+	SeccompRoot   string   // the directory of seccomp profiles, an absolute path
+	LogRoot       string   // the directory below which pods have their logs; empty: no paths
+	MemoryBytes   uint64   // of the node; zero: not known
+	// Handlers are the runtime handlers by the name of their RuntimeClass.
+	Handlers map[string]string
+}
+
+// IsMounted reports whether a container mounts something of its own at a path.
+func IsMounted(c *v1.Container, at string) bool {
+	for i := range c.VolumeMounts {
+		if path.Join("/", c.VolumeMounts[i].MountPath) == at {
+			return true
+		}
+	}
+	return false
+}
+
+// MessagePath is where a container finds the file for its termination message.
+func MessagePath(c *v1.Container) string {
+	return path.Join("/", cmp.Or(c.TerminationMessagePath, v1.TerminationMessagePathDefault))
 }

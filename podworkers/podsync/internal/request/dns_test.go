@@ -88,6 +88,10 @@ func TestDNS_Limits(t *testing.T) {
 	assert.Equal(t, []string{"1", "2", "3"}, got.Servers)
 	assert.Len(t, got.Searches, 32)
 	assert.Equal(t, []string{"some name servers were left out: 3 are used, 1 2 3", "some search domains were left out: the first 32 are used"}, warnings)
+	own.Nameservers, own.Searches = own.Nameservers[:3], own.Searches[:32]
+	_, warnings, err = new(request.Node).DNS(pod, runtime.DNS{})
+	require.NoError(t, err)
+	assert.Empty(t, warnings, "all fit")
 	own.Searches = []string{strings.Repeat("a", 1000), strings.Repeat("b", 1000), strings.Repeat("c", 46), "d"}
 	got, _, _ = new(request.Node).DNS(pod, runtime.DNS{})
 	assert.Len(t, got.Searches, 3, "2048 characters with the blanks between them")
@@ -132,9 +136,23 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err, c.why)
 		assert.Equal(t, request.Names{c.host, c.hosts}, got, c.why)
 	}
+	for name, host := range map[string]string{strings.Repeat("a", 63): strings.Repeat("a", 63), strings.Repeat("a", 62) + "-": strings.Repeat("a", 62) + "-"} {
+		pod := named(func(*v1.PodSpec) {})
+		pod.Name = name
+		got, err := r.Names(pod)
+		require.NoError(t, err)
+		assert.Equal(t, host, got.Host, "it fits")
+	}
+	longest := strings.Repeat("a", 64-len(".sub.ns.svc.cluster.local"))
+	got, err := r.Names(named(func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = longest, "sub", new(true) }))
+	require.NoError(t, err)
+	assert.Len(t, got.Host, 64)
+	got, err = r.Names(named(func(s *v1.PodSpec) { s.HostnameOverride = new(strings.Repeat("a", 60) + ".com") }))
+	require.NoError(t, err)
+	assert.Len(t, got.Host, 64)
 	pod := named(func(*v1.PodSpec) {})
 	pod.Name = long
-	got, err := r.Names(pod)
+	got, err = r.Names(pod)
 	require.NoError(t, err)
 	assert.Equal(t, strings.Repeat("a", 62), got.Host, "cut, and no dash at its end")
 	pod.Name, pod.Spec.Subdomain = "web", "sub"

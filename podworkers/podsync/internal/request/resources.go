@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -17,6 +18,8 @@ const (
 	minShares  = 2
 	maxShares  = 262144
 	sharesOf1  = 1024
+	fullShares = maxShares * 1000 / sharesOf1 // thousandths that make maxShares
+	mostCPU    = math.MaxInt64 / 1000         // that can be counted in thousandths
 	quotaFrame = 100 * time.Millisecond
 	minQuota   = time.Millisecond
 )
@@ -74,7 +77,7 @@ func limit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity
 
 // milli is a quantity in thousandths, or the most that there can be.
 func milli(q resource.Quantity) int64 {
-	if q.Value() > math.MaxInt64/1000 {
+	if q.Value() > mostCPU {
 		return math.MaxInt64
 	}
 	return q.MilliValue()
@@ -85,7 +88,7 @@ func shares(milli int64) uint64 {
 	if milli <= 0 {
 		return minShares
 	}
-	if milli >= maxShares*1000/sharesOf1 {
+	if milli >= fullShares {
 		return maxShares
 	}
 	return uint64(max(milli*sharesOf1/1000, minShares))
@@ -102,7 +105,7 @@ func times(d time.Duration, n int64) time.Duration {
 // oomScore ranks a container: Guaranteed ones go last, BestEffort ones first,
 // and in between those that ask for the smaller share of the node's memory.
 func oomScore(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
-	switch podspec.QOSClass(pod) {
+	switch podstatus.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return scoreGuaranteed
 	case v1.PodQOSBestEffort:

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"maps"
 	"path"
 
@@ -114,9 +115,7 @@ func ports(pod *v1.Pod) []runtime.PortMapping {
 				continue
 			}
 			protocol := string(p.Protocol)
-			if protocol == "" {
-				protocol = string(v1.ProtocolTCP)
-			}
+			protocol = cmp.Or(protocol, string(v1.ProtocolTCP))
 			out = append(out, runtime.PortMapping{
 				ContainerPort: p.ContainerPort, HostPort: p.HostPort, HostIP: p.HostIP, Protocol: protocol,
 			})
@@ -124,3 +123,57 @@ func ports(pod *v1.Pod) []runtime.PortMapping {
 	}
 	return out
 }
+
+// Labels of sandboxes and containers: the kubelet's, so that people and tools
+// find what they know.
+const (
+	// LabelPodName is the name of the pod.
+	LabelPodName = "io.kubernetes.pod.name"
+	// LabelPodNamespace is its namespace.
+	LabelPodNamespace = "io.kubernetes.pod.namespace"
+	// LabelPodUID is its UID.
+	LabelPodUID = "io.kubernetes.pod.uid"
+	// LabelContainerName is the name of the container; sandboxes have none.
+	LabelContainerName = "io.kubernetes.container.name"
+)
+
+// Annotations of sandboxes and containers, besides those of the pod; among these is
+// its source (podmanager.ConfigSourceAnnotation), by which an agent that is started
+// again knows who may say that nobody wants it.
+const (
+	// AnnotationPodHash, on a sandbox, is the versioned hash of what can not
+	// change during the life of the pod it was made for.
+	AnnotationPodHash = podhash.PodAnnotation
+	// AnnotationClaim, on a sandbox, is what the pod requests of its node, host ports
+	// included, as JSON: an agent that does not know the pod counts it by that.
+	AnnotationClaim = podspec.ClaimAnnotation
+	// AnnotationSpecHash, on a container, is the versioned hash of what forces
+	// a restart when it changes.
+	AnnotationSpecHash = podhash.SpecAnnotation
+	// AnnotationRestartCount, on a container, is its attempt.
+	AnnotationRestartCount = "io.kubernetes.container.restartCount"
+)
+
+// Annotations of containers from which one can be stopped as its pod asked for
+// when the pod is not known any more. All but the last are the kubelet's.
+const (
+	// AnnotationTerminationGracePeriod is the grace of the spec, in seconds.
+	AnnotationTerminationGracePeriod = "io.kubernetes.pod.terminationGracePeriod"
+	// AnnotationDeletionGracePeriod is the grace of a deletion that had been
+	// asked for when the container was made, in seconds.
+	AnnotationDeletionGracePeriod = "io.kubernetes.pod.deletionGracePeriod"
+	// AnnotationPreStopHandler is the preStop hook, as JSON.
+	AnnotationPreStopHandler = "io.kubernetes.container.preStopHandler"
+	// AnnotationPorts are the container's ports, as JSON: a hook may name one.
+	AnnotationPorts = "io.kubernetes.container.ports"
+	// AnnotationTerminationMessagePath is the path of its termination message. Like the
+	// next one it is written for other tools that know it from the kubelet. It is not
+	// read here: no status is published for an orphan, and for any other pod the spec
+	// has the path.
+	AnnotationTerminationMessagePath = "io.kubernetes.container.terminationMessagePath"
+	// AnnotationTerminationMessagePolicy says what stands in for them, for others.
+	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
+	// AnnotationStopOrder is the container's place in the order in which those
+	// of a pod are stopped, if it is not among the first.
+	AnnotationStopOrder = "podkeel.dev/stop-order"
+)

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -29,6 +30,8 @@ type File struct {
 	Path string // below the volume, with slashes
 	Data []byte // only read
 	Mode uint32 // permissions
+	// Owner is the user to whom the file belongs; nil is the agent's.
+	Owner *int64
 }
 
 // Needs are the objects to which the volumes of a pod refer, each once.
@@ -45,6 +48,31 @@ func Needs(pod *v1.Pod) []environ.Need {
 		}
 	}
 	return environ.Unique(all)
+}
+
+// Tokens are the tokens to which the volumes of a pod refer, each once.
+func Tokens(pod *v1.Pod) (all []environ.TokenNeed) {
+	for i := range pod.Spec.Volumes {
+		for _, s := range sources(&pod.Spec.Volumes[i]) {
+			if need := tokenOf(s); s.ServiceAccountToken != nil && !slices.Contains(all, need) {
+				all = append(all, need)
+			}
+		}
+	}
+	return all
+}
+
+// tokenOf is what a source asks for that is a token.
+func tokenOf(s v1.VolumeProjection) environ.TokenNeed {
+	const usual = 60 * 60
+	if s.ServiceAccountToken == nil {
+		return environ.TokenNeed{}
+	}
+	need := environ.TokenNeed{Audience: s.ServiceAccountToken.Audience, ExpirationSeconds: usual}
+	if seconds := s.ServiceAccountToken.ExpirationSeconds; seconds != nil {
+		need.ExpirationSeconds = *seconds
+	}
+	return need
 }
 
 func isSet(b *bool) bool { return b != nil && *b }
@@ -150,6 +178,8 @@ func (w *writer) source(s v1.VolumeProjection) error {
 			o != nil, data, s.Secret.Items)
 	case s.DownwardAPI != nil:
 		return w.downward(s.DownwardAPI.Items)
+	case s.ServiceAccountToken != nil:
+		return w.token(s)
 	}
 	return fmt.Errorf("%s cannot be had here", strings.Join(given(s), " and "))
 }
@@ -191,6 +221,48 @@ func (w *writer) object(need environ.Need, exists bool, data map[string][]byte, 
 		}
 	}
 	return nil
+}
+
+// token writes a token that nobody but the pod may read, as far as that can be said: all
+// of its containers have one user, or a group of the volume's files. [VC-20]
+func (w *writer) token(s v1.VolumeProjection) error {
+	const private = 0o600
+	token, ok := w.objects.Tokens[tokenOf(s)]
+	if !ok {
+		return errors.New("serviceAccountToken cannot be had here")
+	}
+	if err := w.file(s.ServiceAccountToken.Path, []byte(token), nil); err != nil {
+		return err
+	}
+	clean, _ := fileBelow(s.ServiceAccountToken.Path)
+	f := w.files[clean]
+	if c := w.pod.Spec.SecurityContext; c != nil && c.FSGroup != nil {
+		f.Mode = f.Mode&private | 0o400
+	} else if user := commonUser(w.pod); user != nil {
+		f.Mode, f.Owner = f.Mode&private|0o400, user
+	}
+	w.files[clean] = f
+	return nil
+}
+
+// commonUser is the user as which all containers of a pod run; nil if there is none, or
+// that is left to an image.
+func commonUser(pod *v1.Pod) (common *int64) {
+	first := true
+	for c := range podspec.WithEphemeral(pod) {
+		var user *int64
+		if pod.Spec.SecurityContext != nil {
+			user = pod.Spec.SecurityContext.RunAsUser
+		}
+		if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+			user = c.SecurityContext.RunAsUser
+		}
+		if user == nil || !first && *user != *common {
+			return nil
+		}
+		common, first = user, false
+	}
+	return common
 }
 
 // downward writes what the pod is told of itself.
@@ -239,10 +311,5 @@ func (w *writer) file(p string, data []byte, mode *int32) error {
 // Downward reports whether some files of a volume tell of the pod, which may
 // change.
 func Downward(v *v1.Volume) bool {
-	for _, s := range sources(v) {
-		if s.DownwardAPI != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sources(v), func(s v1.VolumeProjection) bool { return s.DownwardAPI != nil })
 }

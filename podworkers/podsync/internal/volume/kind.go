@@ -24,6 +24,10 @@ const (
 	DownwardAPI Kind = "downwardAPI"
 	// Projected has the files of several sources.
 	Projected Kind = "projected"
+	// Claim is a volume that lives longer than its pod.
+	Claim Kind = "persistentVolumeClaim"
+	// Ephemeral has a claim that is made for the pod.
+	Ephemeral Kind = "ephemeral"
 )
 
 // Of is the kind of a volume. One that does not say is an EmptyDir, as by
@@ -45,6 +49,9 @@ func (k Kind) HasFiles() bool {
 	}
 	return false
 }
+
+// Claimed reports whether the volume is one to which a claim is bound.
+func (k Kind) Claimed() bool { return k == Claim || k == Ephemeral }
 
 // given are the names of the fields that are set, in a struct of pointers.
 func given(union any) []string {

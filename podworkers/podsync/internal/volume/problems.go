@@ -11,9 +11,12 @@ import (
 // Problem is a field of a pod because of which it cannot be run.
 type Problem struct{ Field, Why string }
 
+// Features is what else can be had: Tokens of service accounts, volumes of Claims.
+type Features struct{ Tokens, Claims bool }
+
 // Problems names the volumes of a pod, and the mounts, that cannot be had.
-func Problems(pod *v1.Pod) []Problem {
-	var f finder
+func Problems(pod *v1.Pod, features Features) []Problem {
+	f := finder{features: features}
 	f.add("metadata.uid", Element(string(pod.UID)))
 	names := make(map[string]bool, len(pod.Spec.Volumes))
 	for i := range pod.Spec.Volumes {
@@ -39,7 +42,10 @@ func Problems(pod *v1.Pod) []Problem {
 }
 
 // finder collects problems.
-type finder struct{ found []Problem }
+type finder struct {
+	found    []Problem
+	features Features
+}
 
 func (f *finder) add(field string, err error) {
 	if err != nil {
@@ -64,6 +70,7 @@ func (f *finder) volume(pod *v1.Pod, v *v1.Volume, at string) {
 			f.source(pod, s, sourceField(kind, at, i))
 		}
 		f.mode(at+".defaultMode", defaultMode(v))
+	case kind.Claimed() && f.features.Claims:
 	default:
 		f.addf(strings.TrimSuffix(at, "."+string(kind)), "volume %q is of the kind %s, which cannot be had here", v.Name, kind)
 	}
@@ -114,6 +121,11 @@ func (f *finder) source(pod *v1.Pod, s v1.VolumeProjection, at string) {
 	set := given(s)
 	if len(set) != 1 {
 		f.addf(at, "it has %d sources, not one", len(set))
+		return
+	}
+	if s.ServiceAccountToken != nil && f.features.Tokens {
+		_, err := fileBelow(s.ServiceAccountToken.Path)
+		f.add(at+".serviceAccountToken.path", err)
 		return
 	}
 	if s.ConfigMap == nil && s.Secret == nil && s.DownwardAPI == nil {

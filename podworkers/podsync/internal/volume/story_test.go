@@ -19,14 +19,14 @@ import (
 
 // TestStories runs the texts in testdata. Commands, each with a pod in JSON:
 //
-//	problems           what cannot be had
+//	problems [tokens]  what cannot be had
 //	needs              the objects that its volumes refer to
 //	files              what its volumes hold
 //	mounts             those of its first container; $(X) is x, all else unknown
 //	hosts [ips=...]    its hosts file
 //
 // There are a ConfigMap "cfg" with keys a and b, and b2 in binary; a Secret "pw"
-// with key k. The pod is ns/p of UID u unless it says otherwise.
+// with key k, and a token for the API server that lasts 3607 seconds. The pod is ns/p of UID u unless it says otherwise.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if filepath.Ext(path) == ".txt" {
@@ -38,6 +38,7 @@ func TestStories(t *testing.T) {
 var objects = environ.Objects{
 	ConfigMaps: map[string]*v1.ConfigMap{"cfg": {Data: map[string]string{"a": "1", "b": "2"}, BinaryData: map[string][]byte{"b2": {0xff}}}},
 	Secrets:    map[string]*v1.Secret{"pw": {Data: map[string][]byte{"k": []byte("s")}}},
+	Tokens:     map[environ.TokenNeed]string{{ExpirationSeconds: 3607}: "jwt"},
 }
 
 func story(t *testing.T, d *datadriven.TestData) string {
@@ -47,7 +48,7 @@ func story(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	switch d.Cmd {
 	case "problems":
-		for _, p := range volume.Problems(pod) {
+		for _, p := range volume.Problems(pod, volume.Features{Tokens: d.HasArg("tokens"), Claims: d.HasArg("claims")}) {
 			fmt.Fprintf(&b, "%s: %s\n", p.Field, p.Why)
 		}
 	case "needs":
@@ -61,7 +62,11 @@ func story(t *testing.T, d *datadriven.TestData) string {
 				if err != nil {
 					break
 				}
-				fmt.Fprintf(&b, "%s %#o %q\n", f.Path, f.Mode, f.Data)
+				fmt.Fprintf(&b, "%s %#o %q", f.Path, f.Mode, f.Data)
+				if f.Owner != nil {
+					fmt.Fprintf(&b, " of %d", *f.Owner)
+				}
+				b.WriteByte('\n')
 			}
 			if err != nil {
 				fmt.Fprintf(&b, "error: %s: %v\n", pod.Spec.Volumes[i].Name, err)

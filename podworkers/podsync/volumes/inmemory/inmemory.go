@@ -20,6 +20,11 @@ import (
 type Config struct {
 	// Objects finds ConfigMaps and Secrets. Nil: there are none.
 	Objects podsync.Objects
+	// Tokens gets tokens of service accounts. Nil: pods with volumes that need some are
+	// rejected.
+	Tokens podsync.Tokens
+	// Claims finds the volumes of claims. Nil: pods with such volumes are rejected.
+	Claims podsync.Claims
 	// Allocatable is what the node has for pods, for files that tell of it.
 	Allocatable v1.ResourceList
 	// Root is the directory in which paths are said to be. Default "/inmemory".
@@ -61,7 +66,7 @@ func New(cfg Config) *Volumes {
 // Problems implements podsync.Volumes.
 func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 	var out []podsync.Problem
-	for _, p := range volume.Problems(pod) {
+	for _, p := range volume.Problems(pod, volume.Features{Tokens: v.cfg.Tokens != nil, Claims: v.cfg.Claims != nil}) {
 		out = append(out, podsync.Problem(p))
 	}
 	return out
@@ -71,6 +76,12 @@ func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 // volumes could be written.
 func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.Objects(ctx, v.cfg.Objects, pod.Namespace, volume.Needs(pod))
+	if err == nil {
+		err = find.Tokens(ctx, v.cfg.Tokens, pod, volume.Tokens(pod), &objects)
+	}
+	if err == nil {
+		_, _, err = find.Claims(ctx, v.cfg.Claims, pod)
+	}
 	if err != nil {
 		return fmt.Errorf("inmemory: %w", err)
 	}
@@ -83,7 +94,11 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 }
 
 // Mounts implements podsync.Volumes.
-func (v *Volumes) Mounts(_ context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
+func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
+	pod, readOnly, err := find.Claims(ctx, v.cfg.Claims, pod)
+	if err != nil {
+		return nil, fmt.Errorf("inmemory: %w", err)
+	}
 	mounts, err := volume.Mounts(pod, c, expand)
 	if err != nil {
 		return nil, fmt.Errorf("inmemory: %w", err)
@@ -94,7 +109,7 @@ func (v *Volumes) Mounts(_ context.Context, pod *v1.Pod, c *v1.Container, expand
 		if m.Volume.HostPath != nil {
 			base = m.Volume.HostPath.Path
 		}
-		m.HostPath = path.Join(base, m.SubPath)
+		m.HostPath, m.ReadOnly = path.Join(base, m.SubPath), m.ReadOnly || readOnly[m.Volume.Name]
 		out = append(out, m.Mount)
 	}
 	return out, nil

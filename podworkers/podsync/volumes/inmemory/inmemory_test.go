@@ -3,12 +3,14 @@ package inmemory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -33,6 +35,29 @@ func TestSetUp_Missing(t *testing.T) {
 	err := v.SetUp(context.Background(), configured())
 	assert.ErrorIs(t, err, runtime.ErrNotFound)
 	assert.EqualError(t, err, `inmemory: volume "cfg": there is no ConfigMap ns/m: runtime: not found`)
+}
+
+// tokens are tokens that tell what was asked for.
+type tokens struct{ err error }
+
+func (s tokens) Token(_ context.Context, pod *v1.Pod, audience string, seconds int64) (string, error) {
+	return fmt.Sprint(pod.Spec.ServiceAccountName, audience, seconds), s.err
+}
+
+// TestTokens: a pod that projects a token needs a node that has some.
+func TestTokens(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{ServiceAccountName: "sa", Volumes: []v1.Volume{{Name: "t", VolumeSource: v1.VolumeSource{
+		Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}}},
+	}}}}}
+	pod.UID, pod.Namespace = "u", "ns"
+	none := inmemory.New(inmemory.Config{})
+	assert.Equal(t, []podsync.Problem{{Field: "spec.volumes[0].projected.sources[0].serviceAccountToken", Why: "cannot be had here"}}, none.Problems(pod))
+	assert.Error(t, none.SetUp(t.Context(), pod))
+	have := inmemory.New(inmemory.Config{Tokens: tokens{}})
+	assert.Empty(t, have.Problems(pod))
+	assert.NoError(t, have.SetUp(t.Context(), pod))
+	fail := inmemory.New(inmemory.Config{Tokens: tokens{errors.New("no answer")}})
+	assert.EqualError(t, fail.SetUp(t.Context(), pod), `inmemory: a token of the service account "sa": no answer`)
 }
 
 func TestMounts(t *testing.T) {

@@ -2,10 +2,17 @@ package convert
 
 import (
 	"cmp"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -43,10 +50,16 @@ func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAtt
 func environment(vars []runtime.EnvVar) []*cri.KeyValue {
 	var out []*cri.KeyValue
 	for _, v := range vars {
-		out = append(out, &cri.KeyValue{Key: v.Name, Value: v.Value})
+		pair := &cri.KeyValue{Key: v.Name}
+		set(&pair.Value, v.Value)
+		out = append(out, pair)
 	}
 	return out
 }
+
+// set is an assignment to a field that is a string up to k8s.io/cri-api 0.36, and bytes since
+// 0.37: an importer may have either.
+func set[T ~string | ~[]byte](field *T, value string) { *field = T(value) }
 
 // mounts are seen by the users of the container as by those of the host.
 func mounts(all []runtime.Mount, users *runtime.UserNamespace) []*cri.Mount {
@@ -88,11 +101,14 @@ func devices(all []runtime.Device) []*cri.Device {
 // is the runtime's choice.
 func StopSignal(name string) (signal cri.Signal, ok bool) {
 	if name == "" {
-		return cri.Signal_RUNTIME_DEFAULT, true
+		return 0, true
 	}
 	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
 	name = strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(name)
 	n, ok := cri.Signal_value["SIG"+name]
+	if !ok {
+		n, ok = cri.Signal_value["SIGNAL_SIG"+name] // Its name since k8s.io/cri-api 0.37.
+	}
 	return cri.Signal(n), ok
 }
 
@@ -127,3 +143,134 @@ func State(s cri.ContainerState) runtime.State {
 	}
 	return runtime.StateUnknown
 }
+
+// sandboxSecurity has what CRI takes for a sandbox as a whole: capabilities,
+// paths and privileges to come are matters of containers.
+func sandboxSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxSandboxSecurityContext {
+	return &cri.LinuxSandboxSecurityContext{
+		NamespaceOptions:   namespaces(n),
+		SelinuxOptions:     seLinux(s.SELinux),
+		RunAsUser:          id(s.User),
+		RunAsGroup:         id(s.Group),
+		ReadonlyRootfs:     s.ReadOnlyRoot,
+		SupplementalGroups: s.SupplementalGroups,
+		Privileged:         s.Privileged,
+		Seccomp:            profile(s.Seccomp),
+		Apparmor:           profile(s.AppArmor),
+	}
+}
+
+func containerSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxContainerSecurityContext {
+	out := &cri.LinuxContainerSecurityContext{
+		Privileged:         s.Privileged,
+		NamespaceOptions:   namespaces(n),
+		SelinuxOptions:     seLinux(s.SELinux),
+		RunAsUser:          id(s.User),
+		RunAsGroup:         id(s.Group),
+		RunAsUsername:      s.Username,
+		ReadonlyRootfs:     s.ReadOnlyRoot,
+		SupplementalGroups: s.SupplementalGroups,
+		NoNewPrivs:         s.NoNewPrivileges,
+		MaskedPaths:        s.MaskedPaths,
+		ReadonlyPaths:      s.ReadOnlyPaths,
+		Seccomp:            profile(s.Seccomp),
+		Apparmor:           profile(s.AppArmor),
+	}
+	if len(s.AddCapabilities)+len(s.DropCapabilities) > 0 {
+		out.Capabilities = &cri.Capability{AddCapabilities: s.AddCapabilities, DropCapabilities: s.DropCapabilities}
+	}
+	return out
+}
+
+func id(n *int64) *cri.Int64Value {
+	if n == nil {
+		return nil
+	}
+	return &cri.Int64Value{Value: *n}
+}
+
+func seLinux(s *runtime.SELinux) *cri.SELinuxOption {
+	if s == nil {
+		return nil
+	}
+	return &cri.SELinuxOption{User: s.User, Role: s.Role, Type: s.Type, Level: s.Level}
+}
+
+// profile is nil where nothing is asked for, which leaves it to the runtime. One
+// of a type that is not known here is the runtime's own, never none.
+func profile(p runtime.Profile) *cri.SecurityProfile {
+	switch p.Type {
+	case "":
+		return nil
+	case "Unconfined":
+		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
+	case "Localhost":
+		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost, LocalhostRef: p.Path}
+	}
+	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}
+}
+
+// Resources are shares in the kernel's units; nil if nothing is asked for.
+func Resources(r runtime.Resources) *cri.LinuxContainerResources {
+	if reflect.ValueOf(r).IsZero() {
+		return nil
+	}
+	out := &cri.LinuxContainerResources{
+		CpuShares:          bounded(r.CPUShares),
+		CpuPeriod:          int64(r.CPUPeriod / time.Microsecond),
+		CpuQuota:           int64(r.CPUQuota / time.Microsecond),
+		MemoryLimitInBytes: max(r.MemoryBytes, runtime.Unlimited),
+		CpusetCpus:         r.CPUSet,
+		CpusetMems:         r.MemorySet,
+		OomScoreAdj:        int64(r.OOMScoreAdj),
+	}
+	if r.CPUQuota < 0 {
+		out.CpuQuota = runtime.Unlimited
+	}
+	out.MemorySwapLimitInBytes = memoryAndSwap(r.MemoryBytes, r.SwapBytes)
+	for _, size := range slices.Sorted(maps.Keys(r.HugePages)) {
+		out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size), Limit: r.HugePages[size]})
+	}
+	if r.PIDs != 0 {
+		out.Unified = map[string]string{"pids.max": pids(r.PIDs)}
+	}
+	return out
+}
+
+// memoryAndSwap is the limit of both together, which is how CRI counts swap.
+func memoryAndSwap(memory, swap int64) int64 {
+	if swap == 0 {
+		return 0
+	}
+	if min(swap, memory) < 0 {
+		return runtime.Unlimited
+	}
+	return bounded(uint64(memory) + uint64(swap))
+}
+
+// pids is a limit as the kernel writes it.
+func pids(n int64) string {
+	if n < 0 {
+		return "max"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// pageSize is a size as the kernel names its files: 2MB for the 2Mi of a pod, or
+// for its 2048Ki. What is no size stays as it is.
+func pageSize(size string) string {
+	q, err := podspec.ParseQuantity(size)
+	if err != nil {
+		return size
+	}
+	n, unit := q.Value(), 0
+	for units := len(pageUnits) - 1; unit < units && n > 0 && n%1024 == 0; unit++ {
+		n /= 1024
+	}
+	return strconv.FormatInt(n, 10) + pageUnits[unit]
+}
+
+var pageUnits = [...]string{"B", "KB", "MB", "GB"}
+
+// bounded is a number that cannot turn negative.
+func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

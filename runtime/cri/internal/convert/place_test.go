@@ -1,10 +1,12 @@
 package convert
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -79,7 +81,8 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 	}, Place{Namespaces: runtime.Namespaces{Users: of}}, 0, "me").Config
 	assert.Equal(t, []string{"command"}, got.Command)
 	assert.Equal(t, []string{"args"}, got.Args)
-	assert.Equal(t, []*cri.KeyValue{{Key: "name", Value: "value"}}, got.Envs)
+	require.Len(t, got.Envs, 1)
+	assert.Equal(t, "name=value", fmt.Sprintf("%s=%s", got.Envs[0].Key, got.Envs[0].Value))
 	assert.Equal(t, []*cri.Mount{
 		{HostPath: "/host", ContainerPath: "/container", Propagation: cri.MountPropagation_PROPAGATION_HOST_TO_CONTAINER, UidMappings: uids, GidMappings: gids},
 		{HostPath: "/a", ContainerPath: "/b", Readonly: true, Propagation: cri.MountPropagation_PROPAGATION_BIDIRECTIONAL, UidMappings: uids, GidMappings: gids},

@@ -1,6 +1,10 @@
 package convert
 
 import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -35,4 +39,78 @@ func why(c *cri.RuntimeCondition) string {
 		return c.GetReason()
 	}
 	return c.GetReason() + ": " + c.GetMessage()
+}
+
+// Event is what a message of the stream is about. The pod is that of the sandbox, or
+// of any container in it, and empty if neither is told. It is mine unless another
+// owner is told.
+func Event(e *cri.ContainerEventResponse, owner string) (event runtime.Event, mine bool) {
+	event = runtime.Event{ContainerID: e.GetContainerId(), At: when(e.GetCreatedAt())}
+	s := e.GetPodSandboxStatus()
+	if s.GetId() == event.ContainerID {
+		event.ContainerID = "" // Sandboxes go by the name of containers here.
+	}
+	if s != nil {
+		event.UID = types.UID(s.GetMetadata().GetUid())
+		return event, s.GetLabels()[LabelOwner] == owner
+	}
+	for _, c := range e.GetContainersStatuses() {
+		if l := c.GetLabels(); l[LabelPodUID] != "" {
+			event.UID = types.UID(l[LabelPodUID])
+			return event, l[LabelOwner] == owner
+		}
+	}
+	return event, true
+}
+
+// PullImage is the request for an image.
+func PullImage(req runtime.PullImageRequest) *cri.PullImageRequest {
+	out := &cri.PullImageRequest{Image: &cri.ImageSpec{Image: req.Image, UserSpecifiedImage: req.Image}}
+	if req.Auth != nil {
+		out.Auth = &cri.AuthConfig{Username: req.Auth.Username, Password: req.Auth.Password, IdentityToken: req.Auth.Token}
+	}
+	if req.Pod.UID != "" {
+		out.SandboxConfig = &cri.PodSandboxConfig{Metadata: metadata(req.Pod, 0)}
+		if req.Container != "" {
+			out.SandboxConfig.Annotations = map[string]string{LabelContainerName: req.Container}
+		}
+	}
+	return out
+}
+
+// Image is an image that is present.
+func Image(i *cri.Image) runtime.Image {
+	out := runtime.Image{
+		ID: i.GetId(), Tags: i.GetRepoTags(), Digests: i.GetRepoDigests(),
+		SizeBytes: i.GetSize(), User: i.GetUsername(), Pinned: i.GetPinned(),
+	}
+	if uid := i.GetUid(); uid != nil {
+		out.User = strconv.FormatInt(uid.GetValue(), 10)
+	}
+	return out
+}
+
+// Stats are a container's figures; false if it has none, as one that does not
+// run.
+func Stats(s *cri.ContainerStats) (runtime.ContainerStats, bool) {
+	at := max(s.GetCpu().GetTimestamp(), s.GetMemory().GetTimestamp())
+	out := runtime.ContainerStats{
+		ContainerID: s.GetAttributes().GetId(),
+		Name:        s.GetAttributes().GetMetadata().GetName(),
+		At:          when(at),
+		CPU:         time.Duration(bounded(s.GetCpu().GetUsageCoreNanoSeconds().GetValue())),
+		MemoryBytes: s.GetMemory().GetWorkingSetBytes().GetValue(),
+	}
+	return out, out.ContainerID != "" && at > 0
+}
+
+// Mountpoint is where images lie and what they take: the first of the file
+// systems that says so. Empty: none does.
+func Mountpoint(all []*cri.FilesystemUsage) (at string, used uint64) {
+	for _, f := range all {
+		if f.GetFsId().GetMountpoint() != "" {
+			return f.GetFsId().GetMountpoint(), f.GetUsedBytes().GetValue()
+		}
+	}
+	return "", 0
 }

@@ -132,3 +132,14 @@ func FuzzDecoder(f *testing.F) {
 		}
 	})
 }
+
+// A time is given once for each line of the container, and none for one that is left out.
+func TestDecoder_Timestamps(t *testing.T) {
+	file := "2026-11-21T12:00:01Z stderr P old\n" + at + "stdout P a\n" + "2026-11-21T12:00:01Z stdout F b\n" + "2026-11-21T14:00:02.5+02:00 stdout F \n" + at + "stdout P torn"
+	stamp := func(d crilog.Decoder) string {
+		d.Timestamps = "2006-01-02T15:04:05.000000000Z07:00 "
+		return decode(&d, file)
+	}
+	assert.Equal(t, "2026-11-21T12:00:00.000000001Z ab\n2026-11-21T14:00:02.500000000+02:00 \n2026-11-21T12:00:00.000000001Z torn2026-11-21T12:00:01.000000000Z old", stamp(crilog.Decoder{}))
+	assert.Equal(t, "2026-11-21T14:00:02.500000000+02:00 \n", stamp(crilog.Decoder{Since: time.Date(2026, 11, 21, 12, 0, 2, 0, time.UTC)}))
+}

@@ -17,6 +17,8 @@ const (
 type Decoder struct {
 	// Since leaves out the lines that were begun before.
 	Since time.Time
+	// Timestamps is the format of the time before each line. Empty: lines have none.
+	Timestamps string
 
 	torn []byte // a line of the file whose end has not come, at most maxLine of it
 	open [2]line
@@ -84,6 +86,9 @@ func (d *Decoder) append(out []byte, e Entry) []byte {
 	l := &d.open[e.Stream]
 	if !l.begun {
 		l.begun, l.old = true, e.At.Before(d.Since)
+		if !l.old {
+			l.held = e.At.AppendFormat(l.held, d.Timestamps)
+		}
 	}
 	if !l.old {
 		out = l.append(out, e)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
@@ -27,10 +28,12 @@ const (
 
 // Request says which log is read, and what of it.
 type Request struct {
-	Path   string
-	Tail   int // last lines; 0 is all
-	Since  time.Time
-	Follow bool // go on until Over
+	Path  string
+	Tail  int // last lines; 0 is all
+	Since time.Time
+	// Timestamps is the format of the time before each line. Empty: lines have none.
+	Timestamps string
+	Follow     bool // go on until Over
 	// Over says that the container prints nothing any more. It is called once, or
 	// now and then while the log is followed, by one caller.
 	Over func(ctx context.Context) bool
@@ -42,7 +45,7 @@ type Request struct {
 // prints if that is asked for. A file that is not there is an error that wraps
 // fs.ErrNotExist, but for who follows: it may come yet.
 func Read(ctx context.Context, req Request, w io.Writer) error {
-	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since}, block: make([]byte, blockBytes)}
+	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since, Timestamps: req.Timestamps}, block: make([]byte, blockBytes)}
 	defer r.close()
 	err := r.open(true)
 	for n := 0; n < awayLooks && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.Over(ctx); n++ {
@@ -229,4 +232,20 @@ func (r *reader) write(out []byte) error {
 		return fmt.Errorf("logfile: %w", err)
 	}
 	return nil
+}
+
+// ErrNotRegular is returned for what is no regular file: a link, a pipe, a
+// directory.
+var ErrNotRegular = errors.New("logfile: not a regular file")
+
+// openRegular opens a file and nothing else.
+func openRegular(path string) (*os.File, error) {
+	f, err := osfile.OpenPathNoFollow(path)
+	switch {
+	case errors.Is(err, osfile.ErrNotRegular):
+		return nil, fmt.Errorf("%w: %s", ErrNotRegular, path)
+	case err != nil:
+		return nil, fmt.Errorf("logfile: %w", err)
+	}
+	return f, nil
 }

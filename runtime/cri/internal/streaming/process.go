@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,9 +107,7 @@ func take(c *connection, from httpstream.Stream, to io.Writer) error {
 	if from == nil {
 		return nil
 	}
-	if to == nil {
-		to = io.Discard
-	}
+	to = cmp.Or(to, io.Discard)
 	if _, err := io.Copy(to, from); err != nil {
 		c.end() // Nobody would take the rest.
 		return fmt.Errorf("streaming: output: %w", err)

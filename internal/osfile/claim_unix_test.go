@@ -1,0 +1,27 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package osfile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+)
+
+// A directory is claimed once, until the claim is closed.
+func TestClaim(t *testing.T) {
+	dir := t.TempDir()
+	first, err := osfile.Claim(dir)
+	require.NoError(t, err)
+	_, err = osfile.Claim(dir)
+	assert.ErrorIs(t, err, osfile.ErrClaimed)
+	require.NoError(t, first.Close())
+	second, err := osfile.Claim(dir)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+	_, err = osfile.Claim(dir + "/none")
+	assert.Error(t, err)
+}

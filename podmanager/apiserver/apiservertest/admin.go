@@ -1,0 +1,231 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Administrator may do everything at a server. The conformance suite needs one.
+type Administrator interface {
+	// Create makes an object and returns it. A pod with a node name is bound to the node;
+	// its status is not taken.
+	Create(ctx context.Context, o Object) (Object, error)
+	// Get returns the object of the kind, namespace and name of o.
+	Get(ctx context.Context, o Object) (Object, error)
+	// Update replaces all but the status of the object, and UpdateStatus the status. A
+	// resource version in o that is not the newest is refused with reason Conflict.
+	Update(ctx context.Context, o Object) (Object, error)
+	// UpdateStatus replaces the status.
+	UpdateStatus(ctx context.Context, o Object) (Object, error)
+	// Delete deletes the object of the kind, namespace and name of o. If o has a UID it is
+	// a precondition.
+	Delete(ctx context.Context, o Object, gracePeriodSeconds *int64) error
+}
+
+// Admin implements Administrator, with what tests need beside. Its calls meet no faults,
+// work while the server is down, do not wait, and are in no log: a test may make them
+// from outside the simulation.
+type Admin struct{ s *Server }
+
+// Create implements Administrator.
+func (a *Admin) Create(_ context.Context, o Object) (Object, error) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	o = o.DeepCopyObject().(Object)
+	switch o := o.(type) {
+	case *v1.Pod:
+		o.Status = v1.PodStatus{}
+		if o.Spec.ServiceAccountName == "" && !isMirror(o) {
+			o.Spec.ServiceAccountName = "default"
+		}
+	case *v1.Node:
+		taintNotReady(o)
+	}
+	return created(a.s, o)
+}
+
+// Get implements Administrator.
+func (a *Admin) Get(_ context.Context, o Object) (Object, error) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	stored, err := a.s.getLocked(keyOf(o))
+	if err != nil {
+		return nil, err
+	}
+	return stored.DeepCopyObject().(Object), nil
+}
+
+// Update implements Administrator.
+func (a *Admin) Update(_ context.Context, o Object) (Object, error) {
+	return a.update(o, func(before, after Object) {
+		switch after := after.(type) {
+		case *v1.Pod:
+			after.Status = *before.(*v1.Pod).Status.DeepCopy()
+		case *v1.Node:
+			after.Status = *before.(*v1.Node).Status.DeepCopy()
+		}
+	})
+}
+
+// UpdateStatus implements Administrator.
+func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
+	return a.update(o, func(before, after Object) {
+		switch after := after.(type) {
+		case *v1.Pod:
+			after.Spec = *before.(*v1.Pod).Spec.DeepCopy()
+		case *v1.Node:
+			after.Spec = *before.(*v1.Node).Spec.DeepCopy()
+		}
+	})
+}
+
+// update stores o, of which keep undoes what is not replaced.
+func (a *Admin) update(o Object, keep func(before, after Object)) (Object, error) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	before, err := a.s.getLocked(keyOf(o))
+	if err != nil {
+		return nil, err
+	}
+	after := o.DeepCopyObject().(Object)
+	keep(before, after)
+	if pod, ok := after.(*v1.Pod); ok {
+		if was := before.(*v1.Pod).Spec.NodeName; was != "" && was != pod.Spec.NodeName {
+			return nil, apierrors.NewBadRequest("a pod that is bound stays on its node")
+		}
+		out, err := a.s.updatePodLocked(before.(*v1.Pod), pod)
+		if err != nil {
+			return nil, err
+		}
+		return out.DeepCopy(), nil
+	}
+	return updated(a.s, before, after)
+}
+
+// Delete implements Administrator.
+func (a *Admin) Delete(_ context.Context, o Object, gracePeriodSeconds *int64) error {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	stored, err := a.s.getLocked(keyOf(o))
+	if err != nil {
+		return err
+	}
+	if pod, ok := stored.(*v1.Pod); ok {
+		var uid *types.UID
+		if given := o.GetUID(); given != "" {
+			uid = &given
+		}
+		return a.s.deletePodLocked(pod, uid, gracePeriodSeconds, always)
+	}
+	if uid := o.GetUID(); uid != "" && uid != stored.GetUID() {
+		return apierrors.NewConflict(groupResource(resourceOf(o)), o.GetName(), fmt.Errorf("the UID in the precondition is another one"))
+	}
+	a.s.removeLocked(keyOf(stored))
+	return nil
+}
+
+// Pod is a pod as the server has it; nil if there is none.
+func (a *Admin) Pod(namespace, name string) *v1.Pod {
+	return find[v1.Pod](a.s, podKey(namespace, name))
+}
+
+// Pods are all pods of a node, by name; an empty node is those that are bound to none.
+func (a *Admin) Pods(node string) []*v1.Pod {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	var out []*v1.Pod
+	for _, o := range a.s.listLocked("pods", func(o Object) bool { return o.(*v1.Pod).Spec.NodeName == node }) {
+		out = append(out, o.(*v1.Pod).DeepCopy())
+	}
+	return out
+}
+
+// Node is a node as the server has it; nil if there is none.
+func (a *Admin) Node(name string) *v1.Node { return find[v1.Node](a.s, key{"nodes", "", name}) }
+
+// Events are all that were recorded, by name.
+func (a *Admin) Events() []*v1.Event {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	var out []*v1.Event
+	for _, o := range a.s.listLocked("events", func(Object) bool { return true }) {
+		out = append(out, o.(*v1.Event).DeepCopy())
+	}
+	return out
+}
+
+// find is a copy of what is stored.
+func find[T any, P interface {
+	*T
+	Object
+}](s *Server, k key) *T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.mu.objects[k]
+	if !ok {
+		return nil
+	}
+	return (*T)(o.DeepCopyObject().(P))
+}
+
+// CreatePod makes a pod, bound if it names a node.
+func (a *Admin) CreatePod(pod *v1.Pod) (*v1.Pod, error) {
+	o, err := a.Create(context.Background(), pod)
+	if err != nil {
+		return nil, err
+	}
+	return o.(*v1.Pod), nil
+}
+
+// EditPod changes a pod by hand: edit may change everything but its identity, the status
+// too.
+func (a *Admin) EditPod(namespace, name string, edit func(*v1.Pod)) error {
+	return edited(a, podKey(namespace, name), edit)
+}
+
+// EditNode changes a node by hand.
+func (a *Admin) EditNode(name string, edit func(*v1.Node)) error {
+	return edited(a, key{"nodes", "", name}, edit)
+}
+
+// DeletePod deletes a pod; a negative grace is the pod's own, and zero removes it at once.
+func (a *Admin) DeletePod(namespace, name string, graceSeconds int64) error {
+	pod := &v1.Pod{}
+	pod.Namespace, pod.Name = namespace, name
+	if graceSeconds < 0 {
+		return a.Delete(context.Background(), pod, nil)
+	}
+	return a.Delete(context.Background(), pod, &graceSeconds)
+}
+
+// DeleteNode deletes a node. Its pods stay, as no controller runs here.
+func (a *Admin) DeleteNode(name string) error {
+	node := &v1.Node{}
+	node.Name = name
+	return a.Delete(context.Background(), node, nil)
+}
+
+// edited stores what edit makes of an object, without any validation.
+func edited[T any, P interface {
+	*T
+	Object
+}](a *Admin, k key, edit func(*T)) error {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	before, err := a.s.getLocked(k)
+	if err != nil {
+		return err
+	}
+	after := before.DeepCopyObject().(P)
+	edit((*T)(after))
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	_, err = a.s.updateLocked(before, after)
+	return err
+}

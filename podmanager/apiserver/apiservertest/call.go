@@ -1,0 +1,123 @@
+package apiservertest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/podkeel/podkeel/internal/executor"
+)
+
+// call is the connection of one request; it ends with the caller's context, or with the
+// connection.
+type call struct {
+	executor.Context
+	request *Request
+	fault   *fault
+}
+
+// ask is one request: it arrives, meets a fault perhaps, is carried out by do under the
+// server's lock, and is answered.
+func ask[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
+	var out, none T
+	err := c.s.call(ctx, c.node, r, func() (err error) {
+		out, err = do()
+		return err
+	})
+	if err != nil {
+		return none, err // A late request may be writing to out.
+	}
+	return out, nil
+}
+
+func (s *Server) call(ctx context.Context, node string, r Request, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.Node, r.Time = node, s.seam.Now()
+	c := &call{request: &r}
+	c.Init(ctx)
+	defer c.Cancel(nil)
+	if err := s.arrive(c); err != nil {
+		return errors.Join(s.seam.Sleep(ctx, 0), err)
+	}
+	err := s.answer(c, do)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.calls = slices.DeleteFunc(s.mu.calls, func(o *call) bool { return o == c })
+	c.request.Failed = err != nil && apierrors.ReasonForError(err) == ""
+	return err
+}
+
+// arrive records the request and chooses its fault. A server that is down has no request.
+func (s *Server) arrive(c *call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.down {
+		return errRefused()
+	}
+	s.mu.requests = append(s.mu.requests, c.request)
+	s.mu.calls = append(s.mu.calls, c)
+	c.fault = s.faultLocked(c.request)
+	return nil
+}
+
+// answer carries the request out. It lets others run before and after.
+func (s *Server) answer(c *call, do func() error) error {
+	f := c.fault
+	err := s.seam.Sleep(c, f.Latency)
+	if err == nil {
+		err = s.stopped(c)
+	}
+	if err == nil && f.Hang {
+		err = f.cleared.Wait(c)
+	}
+	if err != nil {
+		if f.Late {
+			s.later(c, do)
+		}
+		return err
+	}
+	if f.Err != nil && !f.Lost {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.request.answered(f.Err)
+		return f.Err
+	}
+	err = s.carryOut(c, do)
+	if cut := s.seam.Sleep(c, 0); cut != nil {
+		return cut
+	}
+	if f.Lost {
+		return f.lost()
+	}
+	return err
+}
+
+func (s *Server) carryOut(c *call, do func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := do()
+	c.request.answered(err)
+	return err
+}
+
+// stopped waits for the end of a freeze.
+func (s *Server) stopped(c *call) error {
+	s.mu.Lock()
+	frozen := s.mu.frozen
+	s.mu.Unlock()
+	if frozen == nil {
+		return nil
+	}
+	return frozen.Wait(c)
+}
+
+// later has a request carried out whose caller has gone, when its fault is cleared.
+func (s *Server) later(c *call, do func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.late = append(s.mu.late, func() { c.request.answered(do()) })
+}

@@ -1,0 +1,59 @@
+package apiservertest
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// claims implements apiserver.Claims.
+type claims struct{ c *Client }
+
+// claimNames are the claims that a pod refers to.
+func claimNames(pod *v1.Pod) sets.Set[string] {
+	names := sets.New[string]()
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			names.Insert(v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			names.Insert(pod.Name + "-" + v.Name)
+		}
+	}
+	return names
+}
+
+func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
+	r := Request{Verb: "get", Resource: "persistentvolumeclaims", Namespace: namespace, Name: name}
+	return ask(ctx, c.c, r, func() (*v1.PersistentVolumeClaim, error) {
+		if err := c.c.relatedLocked(r, claimNames); err != nil {
+			return nil, err
+		}
+		o, err := c.c.s.getLocked(key{r.Resource, namespace, name})
+		if err != nil {
+			return nil, err
+		}
+		return o.(*v1.PersistentVolumeClaim).DeepCopy(), nil
+	})
+}
+
+// GetVolume returns a volume. What gives rights is the claim that the volume refers to.
+func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolume, error) {
+	r := Request{Verb: "get", Resource: "persistentvolumes", Name: name}
+	return ask(ctx, c.c, r, func() (*v1.PersistentVolume, error) {
+		o, err := c.c.s.getLocked(key{r.Resource, "", name})
+		if err != nil {
+			return nil, c.c.unrelated(r.Resource, name)
+		}
+		volume := o.(*v1.PersistentVolume)
+		claim := Request{Resource: r.Resource}
+		if of := volume.Spec.ClaimRef; of != nil {
+			claim.Namespace, claim.Name = of.Namespace, of.Name
+		}
+		if err := c.c.relatedLocked(claim, claimNames); err != nil {
+			return nil, c.c.unrelated(r.Resource, name)
+		}
+		return volume.DeepCopy(), nil
+	})
+}

@@ -1,0 +1,100 @@
+package apiservertest
+
+import (
+	"net/netip"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// completeStatus makes the addresses of a new status agree and refuses what no status may
+// become.
+func completeStatus(before, after *v1.Pod) error {
+	status := &after.Status
+	if status.QOSClass == "" {
+		status.QOSClass = before.Status.QOSClass
+	}
+	if status.ObservedGeneration == 0 {
+		status.ObservedGeneration = before.Status.ObservedGeneration
+	}
+	completeAddresses(status)
+	at := field.NewPath("status")
+	var faults field.ErrorList
+	if status.ObservedGeneration < 0 {
+		faults = append(faults, field.Invalid(at.Child("observedGeneration"), status.ObservedGeneration, "must be greater than or equal to 0"))
+	}
+	if status.QOSClass != before.Status.QOSClass {
+		faults = append(faults, field.Invalid(at.Child("qosClass"), status.QOSClass, "field is immutable"))
+	}
+	pods := make([]string, len(status.PodIPs))
+	for i, ip := range status.PodIPs {
+		pods[i] = ip.IP
+	}
+	hosts := make([]string, len(status.HostIPs))
+	for i, ip := range status.HostIPs {
+		hosts[i] = ip.IP
+	}
+	faults = append(faults, wrongAddresses(at.Child("podIPs"), pods)...)
+	faults = append(faults, wrongAddresses(at.Child("hostIPs"), hosts)...)
+	if len(hosts) > 0 && hosts[0] != status.HostIP {
+		faults = append(faults, field.Invalid(at.Child("hostIPs").Index(0), hosts[0], "must be equal to `hostIP`"))
+	}
+	if name := status.NominatedNodeName; name != "" && name != before.Status.NominatedNodeName && before.Spec.NodeName != "" {
+		faults = append(faults, field.Forbidden(at.Child("nominatedNodeName"), "may not be set on a pod that is bound"))
+	}
+	policy := before.Spec.RestartPolicy
+	faults = append(faults, revived(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
+	faults = append(faults, revived(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
+	if len(faults) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, before.Name, faults)
+}
+
+// completeAddresses has the single address of the pod agree with the first of the list:
+// the single one counts if both are set. Those of the host stay as they are.
+func completeAddresses(status *v1.PodStatus) {
+	if ip := status.PodIP; ip != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != ip) {
+		status.PodIPs = []v1.PodIP{{IP: ip}}
+	}
+	if len(status.PodIPs) > 0 {
+		status.PodIP = status.PodIPs[0].IP
+	}
+}
+
+// wrongAddresses wants at most one address of each family.
+func wrongAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
+	families := map[bool]bool{}
+	for i, ip := range ips {
+		a, err := netip.ParseAddr(ip)
+		if err != nil {
+			faults = append(faults, field.Invalid(at.Index(i), ip, "must be a valid IP address"))
+			continue
+		}
+		if families[a.Is4()] {
+			faults = append(faults, field.Invalid(at, ip, "may specify no more than one IP for each IP family"))
+		}
+		families[a.Is4()] = true
+	}
+	return faults
+}
+
+// revived are the containers that have ended for good and would not have any more.
+func revived(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
+	if policy == v1.RestartPolicyAlways {
+		return nil
+	}
+	for i, b := range before {
+		if b.State.Terminated == nil || policy == v1.RestartPolicyOnFailure && b.State.Terminated.ExitCode != 0 {
+			continue
+		}
+		for _, a := range after {
+			if a.Name == b.Name && a.State.Terminated == nil {
+				faults = append(faults, field.Forbidden(at.Index(i).Child("state"), "may not be transitioned to non-terminated state"))
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+)
+
+const (
+	connectTimeout   = 10 * time.Second
+	answerTimeout    = 30 * time.Second
+	heartbeatTimeout = 10 * time.Second
+	pingAfter        = 15 * time.Second
+	pingTimeout      = 10 * time.Second
+)
+
+// connections is a pool that is replaced when one of its connections has failed: a
+// connection that is dead and in use would get new calls until a ping finds out.
+type connections struct {
+	current atomic.Pointer[pool]
+	files   *files // nil: the certificate is in no file
+	open    func() *pool
+	sent    atomic.Int64 // requests
+}
+
+// pool has no connection at first. One call at a time tries to open one; or each of a crowd
+// would, where all go over one.
+type pool struct {
+	*http.Transport
+	opening chan struct{} // held by the call that tries
+	opened  atomic.Bool
+}
+
+// do sends a request, and reports whether it had a connection.
+func (p *pool) do(r *http.Request) (answer *http.Response, connected bool, err error) {
+	release := func() {}
+	if !p.opened.Load() {
+		select {
+		case p.opening <- struct{}{}:
+		case <-r.Context().Done():
+			return nil, false, r.Context().Err()
+		}
+		release = sync.OnceFunc(func() { <-p.opening })
+		defer release()
+		if p.opened.Load() {
+			release()
+		}
+	}
+	var got atomic.Bool
+	answer, err = p.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			got.Store(true)
+			p.opened.Store(true)
+			release()
+		},
+	})))
+	return answer, got.Load(), err
+}
+
+// connect prepares a pool.
+func connect(cfg *rest.Config, answer time.Duration) (*connections, error) {
+	settings, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	secure, err := transport.TLSConfigFor(settings)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	dial := (&net.Dialer{Timeout: connectTimeout, KeepAlive: pingAfter}).DialContext
+	if settings.DialHolder != nil {
+		dial = settings.DialHolder.Dial
+	}
+	proxy := http.ProxyFromEnvironment
+	if cfg.Proxy != nil {
+		proxy = cfg.Proxy
+	}
+	certificate := newFiles(settings)
+	if certificate != nil {
+		secure.GetClientCertificate = certificate.current
+	}
+	c := &connections{files: certificate, open: func() *pool {
+		t := &http.Transport{
+			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
+			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		}
+		if secure != nil {
+			t.TLSClientConfig = secure.Clone()
+		}
+		return &pool{Transport: t, opening: make(chan struct{}, 1)}
+	}}
+	c.current.Store(c.open())
+	return c, nil
+}
+
+// client is an HTTP client over the pool, with the credentials of the configuration.
+func (c *connections) client(cfg *rest.Config) (*http.Client, error) {
+	settings, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := transport.HTTPWrappersForConfig(settings, c)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: wrapped}, nil
+}
+
+// RoundTrip implements http.RoundTripper. A call that got no connection says nothing of
+// those that there are.
+func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.sent.Add(1)
+	p := c.current.Load()
+	if c.files.changed() { // A new connection has the new certificate.
+		c.renew(p)
+		p = c.current.Load()
+	}
+	answer, connected, err := p.do(r)
+	if err != nil && connected && !errors.Is(r.Context().Err(), context.Canceled) {
+		c.renew(p)
+	}
+	return answer, err
+}
+
+// renew replaces the pool, unless another call has done so.
+func (c *connections) renew(failed *pool) {
+	if c.current.CompareAndSwap(failed, c.open()) {
+		failed.CloseIdleConnections()
+	}
+}

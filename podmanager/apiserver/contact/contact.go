@@ -1,0 +1,144 @@
+package contact
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
+)
+
+// Config is what a Contact is made of. The zero value is complete.
+type Config struct {
+	// Clock is what Wait waits on. Nil: the real clock.
+	Clock clock.Clock
+}
+
+// State is what is known of the server.
+type State struct {
+	// Answers reports whether the last call that proves something was answered. It is true
+	// before the first call.
+	Answers bool
+	// Since is when that began; zero before the first call.
+	Since time.Time
+	// Failures are the failures since the last answer.
+	Failures int
+	// Err is the last failure; nil while the server answers.
+	Err error
+	// Outages are those that have ended. Wait ends with the next one.
+	Outages int
+}
+
+// Contact learns from calls whether the server answers. Make one with New. Its methods are
+// safe for concurrent use.
+type Contact struct {
+	executor executor.Executor
+
+	mu struct {
+		sync.Mutex
+		state   State
+		waiting []*waiter
+	}
+}
+
+// waiter is called when an outage ends.
+type waiter struct{ wake func() }
+
+// New makes a Contact that knows of no call yet.
+func New(cfg Config) *Contact {
+	c := &Contact{executor: executor.Over(cfg.Clock)}
+	c.mu.state.Answers = true
+	return c
+}
+
+// Report says how a call of the server has ended; nil is an answer. It is called after
+// every call, with the error as it came. An error of a context that its caller has ended
+// must not be reported.
+func (c *Contact) Report(err error) {
+	failure, answer := means(err)
+	if !failure && !answer {
+		return
+	}
+	now := c.executor.Now()
+	for _, w := range c.report(err, answer, now) {
+		w.wake()
+	}
+}
+
+// report notes a call, and returns whom to wake.
+func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.mu.state
+	if answer != s.Answers || s.Since.IsZero() {
+		s.Answers, s.Since = answer, now
+	}
+	if !answer {
+		s.Failures++
+		s.Err = err
+		return nil
+	}
+	ended := s.Failures > 0
+	s.Failures, s.Err = 0, nil
+	if !ended {
+		return nil
+	}
+	s.Outages++
+	return slices.Clone(c.mu.waiting)
+}
+
+// means says whether the end of a call proves that the server is away or that it is there.
+func means(err error) (failure, answer bool) {
+	switch a := patch.OfPatch(err); {
+	case apierrors.IsResourceExpired(err):
+		return false, true
+	case a.Kind == patch.WaitAll:
+		busy := apierrors.IsTooManyRequests(err)
+		return !busy, false
+	case a.Kind == patch.Retry && !a.Forbidden:
+		return false, false
+	}
+	return false, true
+}
+
+// State returns what is known.
+func (c *Contact) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.state
+}
+
+// OnAnswer has wake called whenever an outage has ended, by the goroutine that reports and
+// with no lock held. It must not block. The returned function ends that.
+func (c *Contact) OnAnswer(wake func()) (stop func()) {
+	w := &waiter{wake}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.waiting = append(c.mu.waiting, w)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.mu.waiting = slices.DeleteFunc(slices.Clone(c.mu.waiting), func(o *waiter) bool { return o == w })
+	}
+}
+
+// Wait waits for d, or until an outage has ended that had not ended at outages, which is
+// State.Outages from before the call that failed; it reports whether one has. It ends with
+// ctx and its error.
+func (c *Contact) Wait(ctx context.Context, outages int, d time.Duration) (answered bool, err error) {
+	event := c.executor.NewEvent()
+	stop := c.OnAnswer(event.Signal)
+	defer stop()
+	until := c.executor.Now().Add(d)
+	for c.State().Outages == outages {
+		if woken, err := event.WaitUntil(ctx, until); err != nil || !woken {
+			return false, err
+		}
+	}
+	return true, ctx.Err()
+}

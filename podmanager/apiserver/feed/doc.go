@@ -1,0 +1,25 @@
+// Package feed follows collections of objects at an API server, and hands the pods of the
+// node to a source.Mux.
+//
+// A [Follower] keeps one collection as the server last showed it: it watches, lists where it
+// must, and waits after failures. [Pods] is a source.Source over a Follower of the pods that
+// are bound to the node.
+//
+//	nodes, err := feed.New(feed.Config[*v1.Node]{Feed: server.NodeFeed(), Contact: c})
+//	pods, err := feed.NewPods(feed.PodsConfig{Feed: server.PodFeed(), Contact: c, Gate: nodes.Await})
+//	mux, err := source.New(source.Config{Sources: map[string]source.Source{"api": pods}})
+//
+// # The contract
+//
+//   - The collection is always a state that the server had. Before the first complete state
+//     there is none; an error, a lost history or a broken stream changes nothing in it.
+//   - Objects are shared and read only. One that has not changed keeps its pointer, also when
+//     the whole state was read again.
+//   - Changed is called after a change, and perhaps once for several.
+//   - Pauses after failures grow from 0.8 to 30 seconds. After an outage the first answer that
+//     any loop gets ends them; see package contact.
+//   - Pods hands over nothing before Gate has returned. Node admission needs the node's
+//     object, so Gate waits until the server has shown it once.
+//   - A change that this node's own status write has made is not handed over. The pod is then
+//     still the one of before, with its old status.
+package feed

@@ -1,0 +1,176 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
+	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// Observer sees every state of a pod that the server shows. Its methods are called by the
+// goroutine of Pods.Run, before the change is handed over, and must not block.
+type Observer interface {
+	// Observe is called with each new state of a pod, which is read only.
+	Observe(pod *v1.Pod)
+	// Gone is called when a pod is not at the server any more.
+	Gone(uid types.UID)
+}
+
+// PodsConfig is what Pods is made of. Feed is required.
+type PodsConfig struct {
+	// Feed is the pods of the node.
+	Feed apiserver.Feed[*v1.Pod]
+	// Contact learns from every call, and ends pauses. Nil: one of its own.
+	Contact *contact.Contact
+	// Gate is called once per Run; nothing is handed over before it has returned nil. It
+	// ends with ctx. Nil: there is no gate.
+	Gate func(ctx context.Context) error
+	// Observer, if not nil, sees every state of each pod.
+	Observer Observer
+	// Clock is what time it is. Nil: the real clock.
+	Clock clock.Clock
+	// Jitter returns a number in [0, 1). Nil: a random one.
+	Jitter func() float64
+	// Log gets a line for each failure. Nil discards.
+	Log *slog.Logger
+	// Failed is called after each failure. It may be nil.
+	Failed func(err error)
+}
+
+// Pods is a source.Source of the pods that the API server has bound to the node. Make one
+// with NewPods.
+type Pods struct {
+	cfg      PodsConfig
+	follower *Follower[*v1.Pod]
+	executor executor.Executor
+	changed  executor.Event
+	known    map[types.UID]knownPod // belongs to Run
+	handed   bool                   // a snapshot, by this Run
+
+	mu struct {
+		sync.Mutex
+		wrote map[types.UID]string // the resource versions of our own writes
+	}
+}
+
+// knownPod is a pod as the server has shown it, and as it was handed over.
+type knownPod struct{ server, handed *v1.Pod }
+
+var _ source.Source = (*Pods)(nil)
+
+// NewPods returns a source that has read nothing yet. Its error says what is wrong with the
+// configuration.
+func NewPods(cfg PodsConfig) (*Pods, error) {
+	p := &Pods{cfg: cfg, executor: executor.Over(cfg.Clock), known: map[types.UID]knownPod{}}
+	p.changed = p.executor.NewEvent()
+	p.mu.wrote = map[types.UID]string{}
+	var err error
+	p.follower, err = New(Config[*v1.Pod]{
+		Feed: cfg.Feed, Name: "pods", Contact: cfg.Contact, Changed: p.changed.Signal,
+		Clock: cfg.Clock, Jitter: cfg.Jitter, Log: cfg.Log, Failed: cfg.Failed,
+	})
+	return p, err
+}
+
+// Run implements source.Source. It follows the pods while it waits for the gate.
+func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
+	following, cancel := executor.WithCancel(ctx)
+	group := executor.NewGroup(p.executor)
+	group.Go(func() { _ = p.follower.Run(following) })
+	err := p.publish(ctx, sink)
+	cancel()
+	group.Wait()
+	if ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
+		return nil
+	}
+	return err
+}
+
+// publish hands over a snapshot after each change, or one for several.
+func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
+	if p.cfg.Gate != nil {
+		if err := p.cfg.Gate(ctx); err != nil {
+			return err
+		}
+	}
+	p.handed = false
+	for {
+		if pods, ok := p.follower.Objects(); ok {
+			if snapshot, news := p.snapshot(pods); news {
+				sink.Set(source.Snapshot{Pods: snapshot, Guarded: true})
+			}
+		}
+		if err := p.changed.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// snapshot puts in the place of each pod the one that was handed over, if nothing that the
+// node needs to know has changed, and reports whether there is any news. It overwrites pods.
+func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
+	news = !p.handed
+	p.handed = true
+	known := make(map[types.UID]knownPod, len(pods))
+	for i, pod := range pods {
+		k, was := p.known[pod.UID]
+		if k.server != pod {
+			if p.cfg.Observer != nil {
+				p.cfg.Observer.Observe(pod)
+			}
+			if k.server = pod; !was || !p.isOwn(pod) || !patch.OnlyOwnDiffers(k.handed, pod) {
+				k.handed, news = pod, true
+			}
+		}
+		known[pod.UID], pods[i] = k, k.handed
+	}
+	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
+		if _, stays := known[uid]; !stays {
+			news = true
+			p.gone(uid)
+		}
+	}
+	p.known = known
+	return pods, news
+}
+
+// isOwn reports whether a state of a pod is not newer than our own last write of it.
+func (p *Pods) isOwn(pod *v1.Pod) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, p.mu.wrote[pod.UID])
+	return err == nil && order <= 0
+}
+
+func (p *Pods) gone(uid types.UID) {
+	p.mu.Lock()
+	delete(p.mu.wrote, uid)
+	p.mu.Unlock()
+	if p.cfg.Observer != nil {
+		p.cfg.Observer.Gone(uid)
+	}
+}
+
+// Wrote says that the server has answered a status write of this node with this pod. It is
+// called after each such write, at any time; the pod is not kept.
+func (p *Pods) Wrote(pod *v1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.wrote[pod.UID] = pod.ResourceVersion
+}
+
+// Health returns how the pods are followed.
+func (p *Pods) Health() Health { return p.follower.Health() }

@@ -1,0 +1,257 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+)
+
+// Server is what an Agent asks of an API server; apiserver.Server has more.
+type Server interface {
+	// Nodes is for the node's object.
+	Nodes() apiserver.Nodes
+	// NodeFeed is the node's object as others change it.
+	NodeFeed() apiserver.Feed[*v1.Node]
+	// Leases is for the heartbeat.
+	Leases() apiserver.Leases
+}
+
+// Config is what an Agent is made of. Spec.Name, Facts and Server are required.
+type Config struct {
+	// Spec is what the node is registered with.
+	Spec nodestatus.Spec
+	// Facts measures the node. It is called by one goroutine, every 10 s and at each
+	// Report, and may block; its Now is set by the Agent.
+	Facts func(ctx context.Context) nodestatus.Facts
+	// Server is the API server.
+	Server Server
+	// Recorder receives events about the node, with its UID; nil drops them.
+	Recorder runtime.EventRecorder
+	// Clock is the time; nil is the real one.
+	Clock clock.Clock
+	// Jitter gives numbers in [0,1) that spread periods; nil is random.
+	Jitter func() float64
+	// Log receives log messages; nil discards them.
+	Log *slog.Logger
+	// Hooks are called with what has happened; all are optional.
+	Hooks Hooks
+}
+
+// Hooks are called by the Agent's goroutines, with no lock held, possibly several at once.
+// They must not block.
+type Hooks struct {
+	// Changed is called with each new state of the node at the server.
+	Changed func(node *v1.Node)
+	// Replaced is called when another object has the node's name.
+	Replaced func(before, now types.UID)
+	// OtherHolder is called when the lease of the node is renewed by another holder.
+	OtherHolder func(holder string)
+	// Asked is called after each request, with its error.
+	Asked func(err error)
+}
+
+func (c *Config) complete() error {
+	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
+		return errors.New("node: Config: Spec.Name, Facts or Server is missing")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Hooks.Changed == nil {
+		c.Hooks.Changed = func(*v1.Node) {}
+	}
+	if c.Hooks.Replaced == nil {
+		c.Hooks.Replaced = func(types.UID, types.UID) {}
+	}
+	if c.Hooks.OtherHolder == nil {
+		c.Hooks.OtherHolder = func(string) {}
+	}
+	if c.Hooks.Asked == nil {
+		c.Hooks.Asked = func(error) {}
+	}
+	return nil
+}
+
+// Agent keeps a node's object and lease. Make one with New.
+type Agent struct {
+	cfg      Config
+	executor executor.Executor
+	seen     executor.Latch
+	// report, renew and read wake the loops of those names.
+	report, renew, read executor.Event
+	ran                 atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		node   *v1.Node  // as the server has shown it last; nil: there is none
+		readAt time.Time // when the last read of it began
+		ours   types.UID // of the object that this agent has registered; empty: none yet
+		sent   *v1.NodeStatus
+		sentAt time.Time
+		later  time.Duration // by how much the next report without a change is put off
+		lease  *coordinationv1.Lease
+	}
+}
+
+// New returns an Agent that asks nothing yet.
+func New(config Config) (*Agent, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	t := executor.Over(config.Clock)
+	return &Agent{cfg: config, executor: t, seen: t.NewLatch(), report: t.NewEvent(), renew: t.NewEvent(), read: t.NewEvent()}, nil
+}
+
+// Run registers the node and keeps its object until ctx ends, and returns nil then. The
+// object stays, and the lease runs out. Another call returns runtime.ErrSecondRun.
+func (a *Agent) Run(ctx context.Context) error {
+	if a.ran.Swap(true) {
+		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
+	}
+	group := executor.NewGroup(a.executor)
+	for _, loop := range []func(context.Context){a.reporting, a.renewing, a.reading} {
+		group.Go(func() { loop(ctx) })
+	}
+	group.Wait()
+	return nil
+}
+
+// Seen waits until the node is registered for the first time, or returns the context's
+// error.
+func (a *Agent) Seen(ctx context.Context) error { return a.seen.Wait(ctx) }
+
+// Node returns the node as the server has shown it last, and when the last read of it
+// began; nil if there is none. It never blocks. The node is only read.
+func (a *Agent) Node() (*v1.Node, time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.node, a.mu.readAt
+}
+
+// Report has the node measured, and its status sent if it has changed. It never blocks.
+func (a *Agent) Report() { a.report.Signal() }
+
+// Refresh has the node read from the server; Hooks.Changed tells of it. It never blocks.
+func (a *Agent) Refresh() { a.read.Signal() }
+
+// Retry ends the pauses after errors: the server answers again. It never blocks.
+func (a *Agent) Retry() {
+	a.report.Signal()
+	a.renew.Signal()
+	a.read.Signal()
+}
+
+// pause waits for d, a little more, or until the event. It fails when ctx ends.
+func (a *Agent) pause(ctx context.Context, e executor.Event, d time.Duration) error {
+	const spread = 0.04
+	d += time.Duration(float64(d) * spread * a.cfg.Jitter())
+	_, err := e.WaitUntil(ctx, a.executor.Now().Add(d))
+	return err
+}
+
+// is notes the node as the server has shown it now. An older state than the one that is
+// known is dropped.
+func (a *Agent) is(node *v1.Node, readAt time.Time) {
+	a.mu.Lock()
+	before := a.mu.node
+	if readAt.After(a.mu.readAt) {
+		a.mu.readAt = readAt
+	}
+	known := before != nil && before.UID == node.UID
+	if known && older(node.ResourceVersion, before.ResourceVersion) {
+		a.mu.Unlock()
+		return
+	}
+	ours := a.mu.ours
+	replaced := ours != "" && ours != node.UID && (before == nil || before.UID != node.UID)
+	a.mu.node = node
+	if replaced {
+		a.mu.sent, a.mu.lease = nil, nil
+	}
+	a.mu.Unlock()
+	a.seen.Open()
+	if known {
+		a.record(nodestatus.Events(before, node), node)
+	}
+	if replaced {
+		a.cfg.Log.Warn("another object has the name of the node", "node", node.Name, "before", ours, "now", node.UID)
+		a.cfg.Hooks.Replaced(ours, node.UID)
+		a.Report()
+	}
+	a.cfg.Hooks.Changed(node)
+}
+
+// record records events about the node.
+func (a *Agent) record(events []nodestatus.Event, node *v1.Node) {
+	if a.cfg.Recorder == nil {
+		return
+	}
+	for _, e := range events {
+		a.cfg.Recorder.Event(node, e.Type, e.Reason, e.Message)
+	}
+}
+
+// gone notes that the node has no object.
+func (a *Agent) gone() {
+	if a.unknown() {
+		a.Report()
+	}
+}
+
+// unknown is gone without a report at once. It reports whether there was an object.
+func (a *Agent) unknown() bool {
+	a.mu.Lock()
+	known := a.mu.node != nil
+	a.mu.node, a.mu.sent, a.mu.lease = nil, nil, nil
+	a.mu.Unlock()
+	if known {
+		a.cfg.Log.Warn("the node's object was deleted; it is registered again", "node", a.cfg.Spec.Name)
+	}
+	return known
+}
+
+// older compares resource versions, which count. One that is no number is not older.
+func older(a, b string) bool {
+	return len(a) < len(b) || len(a) == len(b) && a < b
+}
+
+// asked notes the answer of the server, and returns it.
+func (a *Agent) asked(err error) error {
+	a.cfg.Hooks.Asked(err)
+	return err
+}
+
+// failed logs an error that is tried again.
+func (a *Agent) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		a.cfg.Log.Warn(what+" failed and is tried again", "node", a.cfg.Spec.Name, "err", err)
+	}
+}
+
+// The reasons that an answer may have.
+var (
+	notFound = apierrors.IsNotFound
+	exists   = func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) }
+)

@@ -1,0 +1,390 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/podmanager/apiserver/node"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+)
+
+// harness is a server and an agent in one simulation.
+type harness struct {
+	*testing.T
+	*executor.Scheduler
+	server   *apiservertest.Server
+	process  *executor.Process
+	agent    *node.Agent
+	network  bool
+	labels   map[string]string
+	said     []string
+	events   []string
+	boot     string
+	measured int
+	jitter   float64
+}
+
+// Event notes an event, with the UID that it names.
+func (h *harness) Event(o k8sruntime.Object, _, reason, _ string) {
+	h.events = append(h.events, reason+" "+string(o.(*v1.Node).UID[34:]))
+}
+
+func (h *harness) Eventf(k8sruntime.Object, string, string, string, ...any) {}
+
+func simulate(t *testing.T) *harness {
+	h := &harness{T: t, Scheduler: executor.NewScheduler(1, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), network: true}
+	h.server = apiservertest.New(apiservertest.Config{Clock: h.NewProcess().Clock()})
+	return h
+}
+
+// start runs an agent in a process of its own.
+func (h *harness) start() {
+	h.process = h.NewProcess()
+	var err error
+	h.agent, err = node.New(node.Config{
+		Spec:   nodestatus.Spec{Name: "n1", OS: "linux", Arch: "amd64", Labels: h.labels, Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}},
+		Server: h.server.Client("n1"), Clock: h.process.Clock(), Jitter: func() float64 { return h.jitter },
+		Facts: func(context.Context) nodestatus.Facts {
+			h.measured++
+			return nodestatus.Facts{RuntimeSeen: h.process.Now(), Runtime: runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: h.network}, Info: v1.NodeSystemInfo{BootID: h.boot}}
+		},
+		Recorder: h,
+		Hooks: node.Hooks{
+			Replaced:    func(before, now types.UID) { h.said = append(h.said, "replaced") },
+			OtherHolder: func(holder string) { h.said = append(h.said, "held by "+holder) },
+		},
+	})
+	require.NoError(h, err)
+	process, agent := h.process, h.agent
+	process.Go(func() { _ = agent.Run(context.Background()) })
+	h.Cleanup(process.Crash)
+}
+
+// after lets time pass and returns what was asked of the server, and the hooks.
+func (h *harness) after(d time.Duration) string {
+	h.RunUntil(h.Now().Add(d))
+	var all []string
+	for _, r := range h.server.TakeRequests() {
+		all = append(all, fmt.Sprint(r))
+	}
+	all = append(all, h.said...)
+	h.said = nil
+	return strings.Join(all, "\n")
+}
+
+func (h *harness) ready() v1.ConditionStatus {
+	for _, c := range h.server.Admin().Node("n1").Status.Conditions {
+		if c.Type == v1.NodeReady {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// TestAgent_ND4_ND24_ND34: the node and its lease at once; then a renewal each ten
+// seconds, and a status when it has changed or five minutes have passed.
+func TestAgent_ND4_ND24_ND34(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	first := h.after(time.Second)
+	assert.Contains(t, first, "create nodes n1")
+	assert.Contains(t, first, "create leases")
+	assert.NotContains(t, first, "patch")
+	assert.NotContains(t, first, "update leases")
+	assert.Equal(t, 1, strings.Count(first, "watch nodes"), first)
+	assert.NotContains(t, first, "list nodes")
+	object := h.server.Admin().Node("n1")
+	assert.Equal(t, "amd64", object.Labels[v1.LabelArchStable])
+	assert.Equal(t, v1.ConditionTrue, h.ready())
+	require.NoError(t, h.agent.Seen(t.Context()))
+	known, _ := h.agent.Node()
+	assert.Equal(t, object.UID, known.UID)
+
+	idle := h.after(time.Minute)
+	assert.Equal(t, 6, strings.Count(idle, "update leases"), idle)
+	assert.NotContains(t, idle, "nodes", idle)
+	h.network = false
+	assert.Contains(t, h.after(10*time.Second), "patch nodes/status n1")
+	assert.Equal(t, v1.ConditionFalse, h.ready())
+	assert.Equal(t, 1, strings.Count(h.after(5*time.Minute+10*time.Second), "patch nodes/status"))
+	h.network = true
+	h.agent.Report()
+	assert.Contains(t, h.after(0), "patch nodes/status n1", "at once")
+}
+
+// TestAgent_ND24_Spread: the report that follows one of a change comes up to two and a half minutes
+// earlier or later, the next ones after five minutes each.
+func TestAgent_ND24_Spread(t *testing.T) {
+	for _, c := range []struct {
+		jitter float64
+		first  time.Duration
+	}{{0, 5 * time.Minute}, {0.4, 7 * time.Minute}, {0.6, 3 * time.Minute}} {
+		h := simulate(t)
+		h.jitter = c.jitter
+		h.start()
+		h.after(time.Second)
+		const round = 10*time.Second + 10*time.Second/20
+		for _, period := range []time.Duration{c.first, 5 * time.Minute, 5 * time.Minute} {
+			begun := h.Now()
+			for !strings.Contains(h.after(time.Second), "patch nodes/status") {
+				require.Less(t, h.Now().Sub(begun), 10*time.Minute)
+			}
+			assert.InDelta(t, period+round/2, h.Now().Sub(begun), float64(round/2+time.Second), "jitter %v", c.jitter)
+		}
+	}
+}
+
+// TestAgent_ND27_ReadySoon: the server hears soon when a node that was not ready is.
+func TestAgent_ND27_ReadySoon(t *testing.T) {
+	h := simulate(t)
+	h.network = false
+	h.start()
+	h.after(500 * time.Millisecond)
+	assert.Equal(t, v1.ConditionFalse, h.ready())
+	h.network = true
+	assert.Equal(t, 1, strings.Count(h.after(500*time.Millisecond), "patch nodes/status n1"))
+	assert.Equal(t, v1.ConditionTrue, h.ready())
+	before := h.measured
+	h.after(time.Minute)
+	assert.Equal(t, 6, h.measured-before, "a node that is ready is measured every ten seconds")
+	h.network = false
+	h.after(time.Minute)
+	before = h.measured
+	h.after(time.Minute)
+	assert.LessOrEqual(t, h.measured-before, 9, "one that is not ready for long, every seven")
+}
+
+// TestAgent_OthersChangeTheNode: labels and taints of others are seen, and stay.
+func TestAgent_OthersChangeTheNode(t *testing.T) {
+	h := simulate(t)
+	h.labels = map[string]string{"zone": "a", "disk": "ssd"}
+	h.start()
+	h.after(time.Second)
+	object := h.server.Admin().Node("n1")
+	object.Labels["gpu"] = "yes"
+	_, err := h.server.Admin().Update(t.Context(), object)
+	require.NoError(t, err)
+	h.after(time.Second)
+	known, _ := h.agent.Node()
+	assert.Equal(t, "yes", known.Labels["gpu"])
+	before := h.Now()
+	h.agent.Refresh()
+	assert.Contains(t, h.after(time.Second), "list nodes n1")
+	_, readAt := h.agent.Node()
+	assert.False(t, readAt.Before(before))
+
+	h.process.Crash()
+	h.labels = map[string]string{"zone": "b"}
+	h.start()
+	assert.Contains(t, h.after(time.Second), "patch nodes n1")
+	labels := h.server.Admin().Node("n1").Labels
+	assert.Equal(t, "yes b", labels["gpu"]+" "+labels["zone"])
+	assert.NotContains(t, labels, "disk", "it was ours")
+	assert.Equal(t, object.UID, h.server.Admin().Node("n1").UID)
+}
+
+// TestAgent_ND9_DeletedAndReplaced: a node object that goes is made again; one that another
+// program has made is taken over.
+func TestAgent_ND9_DeletedAndReplaced(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	first := h.server.Admin().Node("n1").UID
+	remove := func() {
+		require.NoError(t, h.server.Admin().Delete(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, nil))
+	}
+	remove()
+	h.after(10 * time.Second)
+	second := h.server.Admin().Node("n1")
+	require.NotNil(t, second)
+	assert.NotEqual(t, first, second.UID)
+
+	remove()
+	_, err := h.server.Admin().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	require.NoError(t, err)
+	assert.Contains(t, h.after(20*time.Second), "replaced")
+	assert.Equal(t, v1.ConditionTrue, h.ready())
+	assert.Equal(t, "n1", h.server.Admin().Node("n1").Labels[v1.LabelHostname])
+}
+
+// TestAgent_OtherHolder: a second node of this name is noticed.
+func TestAgent_OtherHolder(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	found, err := h.server.Admin().Get(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1", Namespace: "kube-node-lease"}})
+	require.NoError(t, err)
+	theirs := found.(*coordinationv1.Lease)
+	theirs.Spec.HolderIdentity = new("stranger")
+	_, err = h.server.Admin().Update(t.Context(), theirs)
+	require.NoError(t, err)
+	assert.Contains(t, h.after(11*time.Second), "held by stranger")
+}
+
+// TestAgent_Outage: nothing is given up for errors, and all is well soon after.
+func TestAgent_Outage(t *testing.T) {
+	h := simulate(t)
+	h.server.Down()
+	h.start()
+	h.after(time.Minute)
+	h.server.Up()
+	h.after(8 * time.Second)
+	assert.Equal(t, v1.ConditionTrue, h.ready())
+	h.server.Down()
+	h.network = false
+	h.after(time.Hour)
+	h.server.Compact()
+	h.server.Up()
+	h.agent.Retry()
+	h.after(time.Second)
+	assert.Equal(t, v1.ConditionFalse, h.ready())
+	object := h.server.Admin().Node("n1")
+	object.Labels["late"] = "yes"
+	_, err := h.server.Admin().Update(t.Context(), object)
+	require.NoError(t, err)
+	h.after(10 * time.Second)
+	known, _ := h.agent.Node()
+	assert.Equal(t, "yes", known.Labels["late"])
+	assert.Less(t, h.measured, 3600/7+60)
+}
+
+func TestAgent_SecondRun(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	assert.ErrorIs(t, h.agent.Run(t.Context()), runtime.ErrSecondRun)
+}
+
+func TestNew_NamesWhatIsMissing(t *testing.T) {
+	_, err := node.New(node.Config{})
+	assert.EqualError(t, err, "node: Config: Spec.Name, Facts or Server is missing")
+}
+
+// silent is a server that does not answer a watch.
+type silent struct {
+	node.Server
+	event executor.Event
+}
+
+func (s silent) NodeFeed() apiserver.Feed[*v1.Node] {
+	return silentFeed{s.Server.NodeFeed(), s.event}
+}
+
+type silentFeed struct {
+	apiserver.Feed[*v1.Node]
+	event executor.Event
+}
+
+func (s silentFeed) Watch(ctx context.Context, _ apiserver.WatchOptions) (apiserver.Stream[*v1.Node], error) {
+	return nil, s.event.Wait(ctx)
+}
+
+// TestAgent_RefreshIsNoFailure: a watch that Refresh ends before it is answered does not
+// count against the server, whose next answer would end an outage and refresh again.
+func TestAgent_RefreshIsNoFailure(t *testing.T) {
+	h := simulate(t)
+	h.process = h.NewProcess()
+	var failures []error
+	agent, err := node.New(node.Config{
+		Spec:   nodestatus.Spec{Name: "n1", OS: "linux", Arch: "amd64"},
+		Server: silent{h.server.Client("n1"), executor.Over(h.process.Clock()).NewEvent()},
+		Clock:  h.process.Clock(), Jitter: func() float64 { return 0 },
+		Facts: func(context.Context) nodestatus.Facts { return nodestatus.Facts{} },
+		Hooks: node.Hooks{Asked: func(err error) {
+			if err != nil && !apierrors.IsNotFound(err) {
+				failures = append(failures, err)
+			}
+		}},
+	})
+	require.NoError(t, err)
+	process := h.process
+	process.Go(func() { _ = agent.Run(context.Background()) })
+	t.Cleanup(process.Crash)
+	h.after(time.Second)
+	agent.Refresh()
+	assert.Contains(t, h.after(time.Second), "list nodes")
+	assert.Empty(t, failures)
+}
+
+// TestAgent_LostHistory: a restarted server knows no versions before its own, also where
+// the node has not changed since. The node is read once, and watched from the server's version.
+func TestAgent_LostHistory(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	_, err := h.server.Admin().CreatePod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "other"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}})
+	require.NoError(t, err)
+	h.server.Down()
+	h.server.Recover()
+	back := h.after(time.Minute)
+	assert.Equal(t, 1, strings.Count(back, "list nodes"), back)
+	assert.Equal(t, 1, strings.Count(back, "watch nodes"), back)
+	require.NoError(t, h.server.Admin().EditNode("n1", func(n *v1.Node) { n.Labels["late"] = "yes" }))
+	h.after(time.Second)
+	known, _ := h.agent.Node()
+	assert.Equal(t, "yes", known.Labels["late"])
+}
+
+// TestAgent_EB5_EB6_Events: each change is one event, which names the UID of the node's object.
+func TestAgent_EB5_EB6_Events(t *testing.T) {
+	h := simulate(t)
+	h.boot = "first"
+	h.start()
+	events := func(d time.Duration) string {
+		h.after(d)
+		all := strings.Join(h.events, ", ")
+		h.events = nil
+		return all
+	}
+	assert.Equal(t, "Starting 05, NodeReady 05", events(time.Hour))
+	h.network = false
+	assert.Equal(t, "NodeNotReady 05", events(time.Hour))
+	require.NoError(t, h.server.Admin().EditNode("n1", func(n *v1.Node) {
+		n.Spec.Unschedulable = true
+		n.Status.Conditions[0].Status = v1.ConditionUnknown
+	}))
+	assert.Equal(t, "NodeNotSchedulable 05, NodeNotReady 05", events(time.Hour))
+	h.process.Crash()
+	h.network, h.boot = true, "second"
+	h.start()
+	assert.Equal(t, "Starting 05, Rebooted 05, NodeReady 05", events(time.Hour))
+	h.process.Crash()
+	h.start()
+	assert.Equal(t, "Starting 05", events(time.Hour))
+	require.NoError(t, h.server.Admin().DeleteNode("n1"))
+	assert.Regexp(t, "^NodeReady ..$", events(time.Hour))
+}
+
+// TestAgent_NotFoundForAWhile: a server that does not find the node it shows is not asked
+// without pauses.
+func TestAgent_NotFoundForAWhile(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	object := h.server.Admin().Node("n1")
+	clear := h.server.Inject(apiservertest.Fault{Resource: "nodes/status", Err: apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "n1")})
+	h.network = false
+	asked := h.after(time.Minute)
+	assert.Less(t, strings.Count(asked, "patch nodes/status"), 20, asked)
+	clear()
+	h.after(10 * time.Second)
+	assert.Equal(t, v1.ConditionFalse, h.ready())
+	assert.Equal(t, object.UID, h.server.Admin().Node("n1").UID)
+}

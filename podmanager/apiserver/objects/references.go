@@ -1,0 +1,79 @@
+package objects
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// ref names an object.
+type ref struct {
+	secret          bool
+	namespace, name string
+}
+
+// references are the objects that a pod names, each once, in order.
+func references(pod *v1.Pod) []ref {
+	var refs []ref
+	add := func(secret bool, name string) {
+		if r := (ref{secret, pod.Namespace, name}); name != "" && !slices.Contains(refs, r) {
+			refs = append(refs, r)
+		}
+	}
+	for _, s := range pod.Spec.ImagePullSecrets {
+		add(true, s.Name)
+	}
+	for i := range pod.Spec.Volumes {
+		ofVolume(&pod.Spec.Volumes[i], add)
+	}
+	for i := range pod.Spec.InitContainers {
+		ofEnv(pod.Spec.InitContainers[i].Env, pod.Spec.InitContainers[i].EnvFrom, add)
+	}
+	for i := range pod.Spec.Containers {
+		ofEnv(pod.Spec.Containers[i].Env, pod.Spec.Containers[i].EnvFrom, add)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		ofEnv(pod.Spec.EphemeralContainers[i].Env, pod.Spec.EphemeralContainers[i].EnvFrom, add)
+	}
+	return refs
+}
+
+func ofVolume(v *v1.Volume, add func(secret bool, name string)) {
+	switch {
+	case v.ConfigMap != nil:
+		add(false, v.ConfigMap.Name)
+	case v.Secret != nil:
+		add(true, v.Secret.SecretName)
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			if s.ConfigMap != nil {
+				add(false, s.ConfigMap.Name)
+			}
+			if s.Secret != nil {
+				add(true, s.Secret.Name)
+			}
+		}
+	}
+}
+
+func ofEnv(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name string)) {
+	for _, e := range from {
+		if e.ConfigMapRef != nil {
+			add(false, e.ConfigMapRef.Name)
+		}
+		if e.SecretRef != nil {
+			add(true, e.SecretRef.Name)
+		}
+	}
+	for _, e := range env {
+		if e.ValueFrom == nil {
+			continue
+		}
+		if e.ValueFrom.ConfigMapKeyRef != nil {
+			add(false, e.ValueFrom.ConfigMapKeyRef.Name)
+		}
+		if e.ValueFrom.SecretKeyRef != nil {
+			add(true, e.ValueFrom.SecretKeyRef.Name)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package patch
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// nodeFields are the fields of a node's status that the node owns, besides conditions.
+func nodeFields(s *v1.NodeStatus) []field {
+	return []field{
+		{"addresses", s.Addresses, merged},
+		{"capacity", s.Capacity, sets},
+		{"allocatable", s.Allocatable, sets},
+		{"daemonEndpoints", s.DaemonEndpoints, sets},
+		{"nodeInfo", s.NodeInfo, sets},
+		{"images", s.Images, whole},
+		{"runtimeHandlers", s.RuntimeHandlers, whole},
+		{"features", s.Features, byKey},
+		{"declaredFeatures", s.DeclaredFeatures, whole},
+	}
+}
+
+// NodeStatus returns the strategic merge patch that brings the status of a node from the one
+// at the server to the wanted one: the fields that are the node's, and the conditions that the
+// wanted status has. A nil server means that the status there is not
+// known. The patch is nil if nothing differs. A heartbeat time is a difference like any other;
+// whether to send it is for the caller to decide. Neither argument is changed.
+func NodeStatus(server, want *v1.NodeStatus) ([]byte, error) {
+	known := server != nil
+	if !known {
+		server = &v1.NodeStatus{}
+	}
+	o := object{}
+	if err := o.differences(known, nodeFields(server), nodeFields(want)); err != nil {
+		return nil, err
+	}
+	old := map[v1.NodeConditionType]v1.NodeCondition{}
+	for _, c := range server.Conditions {
+		old[c.Type] = c
+	}
+	var changed []object
+	for _, c := range want.Conditions {
+		if before, was := old[c.Type]; !was || !equality.Semantic.DeepEqual(before, c) {
+			changed = append(changed, object{
+				"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
+				"lastHeartbeatTime": c.LastHeartbeatTime, "lastTransitionTime": c.LastTransitionTime,
+			})
+		}
+	}
+	if len(changed) > 0 {
+		o["conditions"] = changed
+	}
+	if len(o) == 0 {
+		return nil, nil
+	}
+	return marshal(object{"status": o})
+}

@@ -1,0 +1,132 @@
+package patch
+
+import (
+	"encoding/json"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+)
+
+// podFields are the fields of a pod's status that the node owns, besides conditions.
+func podFields(s *v1.PodStatus) []field {
+	return []field{
+		{"phase", s.Phase, whole},
+		{"reason", s.Reason, whole},
+		{"message", s.Message, whole},
+		{"hostIP", s.HostIP, whole},
+		{"hostIPs", s.HostIPs, merged},
+		{"podIP", s.PodIP, whole},
+		{"podIPs", s.PodIPs, merged},
+		{"startTime", s.StartTime, whole},
+		{"initContainerStatuses", s.InitContainerStatuses, whole},
+		{"containerStatuses", s.ContainerStatuses, whole},
+		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, whole},
+		{"allocatedResources", s.AllocatedResources, byKey},
+		{"resources", s.Resources, byKey},
+	}
+}
+
+// PodStatus returns the strategic merge patch that brings the status of the pod with this
+// UID from the one at the server to the wanted one, in what the node owns. A nil server
+// means that the status there is not known. The patch is nil if nothing differs. Neither
+// argument is changed.
+func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
+	known := server != nil
+	if !known {
+		server = &v1.PodStatus{}
+	}
+	o := object{}
+	if err := o.differences(known, podFields(server), podFields(want)); err != nil {
+		return nil, err
+	}
+	if want.ObservedGeneration > server.ObservedGeneration {
+		o["observedGeneration"] = want.ObservedGeneration
+	}
+	if conditions := podConditions(known, server, want); len(conditions) > 0 {
+		o["conditions"] = conditions
+	}
+	if len(o) == 0 {
+		return nil, nil
+	}
+	return marshal(object{"metadata": object{"uid": uid}, "status": o})
+}
+
+// podConditions are the conditions of the node that differ, and those that are gone. The
+// scheduler writes PodScheduled before the node does, so it is not removed.
+func podConditions(known bool, server, want *v1.PodStatus) []object {
+	var changed []object
+	for _, t := range podstatus.NodeConditions() {
+		old, now := podstatus.FindCondition(server.Conditions, t), podstatus.FindCondition(want.Conditions, t)
+		switch {
+		case t == v1.DisruptionTarget && (now == nil || !podstatus.IsTerminal(want.Phase) || podstatus.IsTerminal(server.Phase)):
+		case now == nil:
+			if t != v1.PodScheduled && (old != nil || !known) {
+				changed = append(changed, object{"type": t, "$patch": "delete"})
+			}
+		case old == nil || !samePodCondition(old, now):
+			changed = append(changed, object{
+				"type": t, "status": now.Status, "reason": orNull(now.Reason), "message": orNull(now.Message),
+				"lastProbeTime": now.LastProbeTime, "lastTransitionTime": now.LastTransitionTime,
+				"observedGeneration": orNull(now.ObservedGeneration),
+			})
+		}
+	}
+	return changed
+}
+
+// samePodCondition compares what a condition says. Times alone are no difference.
+func samePodCondition(a, b *v1.PodCondition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
+}
+
+// OnlyOwnDiffers reports whether two states of one pod at the server differ in nothing but
+// what its node writes there. It is for telling the echo of the node's own write from news.
+// It is false for different UIDs.
+func OnlyOwnDiffers(a, b *v1.Pod) bool {
+	x, y := *a, *b
+	for _, p := range []*v1.Pod{&x, &y} {
+		p.ResourceVersion, p.ManagedFields = "", nil
+		p.Status = v1.PodStatus{
+			NominatedNodeName: p.Status.NominatedNodeName, QOSClass: p.Status.QOSClass, Resize: p.Status.Resize,
+			ResourceClaimStatuses:                p.Status.ResourceClaimStatuses,
+			ExtendedResourceClaimStatus:          p.Status.ExtendedResourceClaimStatus,
+			NodeAllocatableResourceClaimStatuses: p.Status.NodeAllocatableResourceClaimStatuses,
+			Conditions:                           foreign(p.Status.Conditions),
+		}
+	}
+	return equality.Semantic.DeepEqual(&x, &y)
+}
+
+// foreign are the conditions that the node does not write alone.
+func foreign(conditions []v1.PodCondition) []v1.PodCondition {
+	var rest []v1.PodCondition
+	for _, c := range conditions {
+		if !podstatus.IsNodeCondition(c.Type) || c.Type == v1.DisruptionTarget {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
+// FinalDelete reports whether the node may delete a pod with grace zero: server is its
+// state as the server has acknowledged or shown it last, uid the pod that the node has run,
+// and finished says that nothing of it runs and its resources are released. A mirror pod is
+// never deleted this way. A pod whose grace is zero already waits for its finalizers, and
+// another deletion changes nothing.
+func FinalDelete(server *v1.Pod, uid types.UID, finished bool) bool {
+	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
+	return finished && !mirror && server.UID == uid && server.DeletionTimestamp != nil && podstatus.IsTerminal(server.Status.Phase) &&
+		(server.DeletionGracePeriodSeconds == nil || *server.DeletionGracePeriodSeconds != 0)
+}
+
+func marshal(o object) ([]byte, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("patch: cannot be written as JSON: %w", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,143 @@
+package status
+
+import (
+	"bytes"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+// record is what the sink knows of one pod at the server.
+type record struct {
+	local   types.UID     // the pod that runs
+	server  *v1.Pod       // as acknowledged or shown last
+	want    *v1.PodStatus // as sent last, or being sent
+	residue []byte        // what the server did not take over of that
+	unsure  bool          // an answer was lost
+}
+
+// status is the one at the server; nil if it is not known.
+func (r *record) status() *v1.PodStatus {
+	if r.server == nil || r.unsure {
+		return nil
+	}
+	return &r.server.Status
+}
+
+// newer reports whether a state of the pod is newer than the one that is known.
+func (r *record) newer(pod *v1.Pod) bool {
+	if r.server == nil {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, r.server.ResourceVersion)
+	return err != nil || order > 0
+}
+
+// Observe takes each state of a pod that the server shows, and
+// has a status sent again that another writer has changed. It may be called at any time.
+func (s *Sink) Observe(pod *v1.Pod) {
+	again, resend := s.observe(pod)
+	for _, uid := range again {
+		resend(uid)
+	}
+}
+
+// observe returns the pods whose status is to be sent again. Those of a new mirror pod are all
+// static pods of its name: one may end while the next waits for this mirror pod.
+func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.mu.records[pod.UID]
+	r := s.recordLocked(pod.UID)
+	if !r.newer(pod) {
+		return nil, nil
+	}
+	r.server = pod
+	if podmanager.IsMirrorPod(pod) {
+		name := podmanager.FullName(pod)
+		if s.mu.mirrors[name] = pod; !known {
+			return s.namedLocked(name), s.mu.now
+		}
+	}
+	if r.want == nil {
+		return nil, nil
+	}
+	if raw, err := patch.PodStatus(pod.UID, &pod.Status, r.want); err != nil || raw == nil || bytes.Equal(raw, r.residue) {
+		return nil, nil
+	}
+	return []types.UID{r.local}, s.mu.resend
+}
+
+// namedLocked are the static pods of a name.
+func (s *Sink) namedLocked(name string) (uids []types.UID) {
+	for uid, of := range s.mu.statics {
+		if of == name {
+			uids = append(uids, uid)
+		}
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// Gone says that a pod is not at the server any more. It may be called at any time.
+func (s *Sink) Gone(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	if r == nil {
+		return
+	}
+	delete(s.mu.records, uid)
+	if r.server != nil {
+		if name := podmanager.FullName(r.server); s.mu.mirrors[name] != nil && s.mu.mirrors[name].UID == uid {
+			delete(s.mu.mirrors, name)
+		}
+	}
+}
+
+// forget drops what was sent of a pod that the store has forgotten.
+func (s *Sink) forget(u status.Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.statics, u.UID)
+	for _, r := range s.mu.records {
+		if r.local == u.UID {
+			r.want, r.residue = nil, nil
+		}
+	}
+}
+
+// acknowledge takes the pod of an answer to a patch.
+func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recordLocked(uid)
+	r.unsure = false
+	if r.newer(pod) {
+		r.server = pod
+	}
+	if r.want != nil {
+		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.want)
+	}
+}
+
+// unsure notes that the state at the server is not known until the next answer.
+func (s *Sink) unsure(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recordLocked(uid).unsure = true
+}
+
+// finalDelete reports whether the pod is to be removed from the server.
+func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recordLocked(uid)
+	return !r.unsure && r.server != nil && patch.FinalDelete(r.server, uid, finished)
+}

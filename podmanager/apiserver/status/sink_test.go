@@ -1,0 +1,152 @@
+package status_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	apistatus "github.com/podkeel/podkeel/podmanager/apiserver/status"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podmanager/status/statustest"
+)
+
+// anyPods is a server that has every pod that is asked for.
+type anyPods struct {
+	apiserver.Pods
+	mu       sync.Mutex
+	pods     map[types.UID]*v1.Pod
+	fails    error
+	stubborn bool // it keeps its own message
+	patches  int
+}
+
+func (a *anyPods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fails != nil {
+		return nil, a.fails
+	}
+	a.patches++
+	before := a.pods[ref.UID]
+	if before == nil {
+		before = &v1.Pod{}
+		before.UID, before.ResourceVersion = ref.UID, "1"
+	}
+	raw, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	after := &v1.Pod{}
+	if raw, err = strategicpatch.StrategicMergePatch(raw, patch, v1.Pod{}); err == nil {
+		err = json.Unmarshal(raw, after)
+	}
+	if a.stubborn {
+		after.Status.Message = "mine"
+	}
+	version, _ := strconv.Atoi(before.ResourceVersion)
+	after.ResourceVersion = strconv.Itoa(version + 1)
+	a.pods[ref.UID] = after
+	return after.DeepCopy(), err
+}
+
+// The sink keeps the contract of sinks.
+func TestSink_Conformance(t *testing.T) {
+	statustest.RunSink(t, func(t *testing.T) statustest.SinkUnderTest {
+		pods := &anyPods{pods: map[types.UID]*v1.Pod{}}
+		sink, err := apistatus.New(apistatus.Config{Pods: pods})
+		require.NoError(t, err)
+		mirrored := false
+		return statustest.SinkUnderTest{Sink: sink, Read: func(uid types.UID) (v1.PodStatus, bool) {
+			if mirrored {
+				uid = "mirror"
+			}
+			pod := pods.pods[uid]
+			if pod == nil {
+				return v1.PodStatus{}, false
+			}
+			return pod.Status, true
+		}, Trouble: func(trouble statustest.Trouble) bool {
+			pods.fails = map[statustest.Trouble]error{
+				statustest.Unreachable: errors.New("connection refused"), statustest.Busy: apierrors.NewTooManyRequests("", 3),
+				statustest.Refuses: apierrors.NewBadRequest("no"),
+			}[trouble]
+			if trouble == statustest.NotYet {
+				mirrored = true
+			} else if trouble == statustest.NoTrouble && mirrored {
+				sink.Observe(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "mirror", Name: "pod-a", Namespace: "default", ResourceVersion: "1",
+					Annotations: map[string]string{podmanager.ConfigSourceAnnotation: "api", podmanager.ConfigMirrorAnnotation: ""}}})
+			}
+			return true
+		}}
+	})
+	_, err := apistatus.New(apistatus.Config{})
+	require.EqualError(t, err, "status: Config.Pods is nil")
+}
+
+// ST-29: what the server does not take over is not sent again and again; what is new is.
+func TestSink_ST29_WhatTheServerKeeps(t *testing.T) {
+	pods := &anyPods{pods: map[types.UID]*v1.Pod{}, stubborn: true}
+	sink, err := apistatus.New(apistatus.Config{Pods: pods})
+	require.NoError(t, err)
+	send := func(phase v1.PodPhase) int {
+		u := status.Update{UID: "a", Version: 1, StatusEpoch: 1, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "web", Namespace: "default"}},
+			Status: v1.PodStatus{Phase: phase, Message: "ours"}}
+		require.NoError(t, sink.Send(t.Context(), u))
+		return pods.patches
+	}
+	require.Equal(t, 1, send(v1.PodPending))
+	require.Equal(t, 1, send(v1.PodPending))
+	require.Equal(t, 2, send(v1.PodRunning))
+	require.Equal(t, 2, send(v1.PodRunning))
+	require.Equal(t, v1.PodRunning, pods.pods["a"].Status.Phase)
+}
+
+// ST-29: a static pod that was changed waits for its own mirror pod. The one before it still
+// reports how it ended, to the mirror pod before, and does not take its place.
+func TestSink_ChangedStaticPodWaitsForItsMirrorPod(t *testing.T) {
+	pods := &anyPods{pods: map[types.UID]*v1.Pod{}}
+	sink, err := apistatus.New(apistatus.Config{Pods: pods})
+	require.NoError(t, err)
+	var now []types.UID
+	sink.SetResend(func(types.UID) {}, func(uid types.UID) { now = append(now, uid) })
+	of := func(uid types.UID, annotations map[string]string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: "dns-n1", Namespace: "default", Annotations: annotations, ResourceVersion: "1"}}
+	}
+	static := func(uid types.UID) status.Update {
+		return status.Update{UID: uid, Version: 1, StatusEpoch: 1, Status: v1.PodStatus{Phase: v1.PodRunning}, Pod: of(uid, map[string]string{
+			podmanager.ConfigSourceAnnotation: "file", podmanager.ConfigHashAnnotation: string(uid)})}
+	}
+	mirror := func(uid types.UID, hash string) *v1.Pod {
+		return of(uid, map[string]string{
+			podmanager.ConfigSourceAnnotation: "file", podmanager.ConfigHashAnnotation: hash, podmanager.ConfigMirrorAnnotation: hash})
+	}
+	sink.Observe(mirror("m1", "s1"))
+	require.NoError(t, sink.Send(t.Context(), static("s1")))
+	require.ErrorIs(t, sink.Send(t.Context(), static("s2")), status.ErrNotYet)
+	require.NoError(t, sink.Send(t.Context(), static("s1")))
+	sink.Gone("m1")
+	now = nil
+	sink.Observe(mirror("m2", "s2"))
+	require.Equal(t, []types.UID{"s1", "s2"}, now)
+	require.NoError(t, sink.Send(t.Context(), static("s2")))
+	require.Equal(t, v1.PodRunning, pods.pods["m2"].Status.Phase)
+	require.NoError(t, sink.Send(t.Context(), status.Update{UID: "s1", Removed: true}))
+	now = nil
+	sink.Observe(mirror("m3", "s2"))
+	require.Equal(t, []types.UID{"s2"}, now)
+}

@@ -1,0 +1,282 @@
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+const (
+	longest    = 24 * time.Hour // a token is replaced after this time, whatever its own
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// A server that does not know a pod yet that it has just bound is asked again this soon,
+	// doubled each time, and so often.
+	earlyPause = 50 * time.Millisecond
+	earlyAsks  = 5
+	// Run asks for so many tokens at once, and gives up a request after this time.
+	parallel   = 8
+	askTimeout = 30 * time.Second
+	spread     = 10 * time.Second // a token is replaced up to so much earlier
+)
+
+// Config is what a Source is made of. Tokens is required.
+type Config struct {
+	// Tokens is where they come from.
+	Tokens apiserver.Tokens
+	// Contact learns from every call. It may be nil.
+	Contact *contact.Contact
+	// Changed is called when Run has replaced a token of a pod, by any goroutine and with no lock
+	// held. It must not block, and may be nil.
+	Changed func(uid types.UID)
+	// Clock is what time it is. Nil: the real clock.
+	Clock clock.Clock
+	// Jitter returns a number in [0, 1). Nil: a random one.
+	Jitter func() float64
+}
+
+// Source has the tokens of the pods of a node. Make one with New. Its methods are safe for
+// concurrent use.
+type Source struct {
+	cfg      Config
+	executor executor.Executor
+	wake     executor.Event
+	ran      atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		tokens map[key]*token
+	}
+}
+
+// key is what one token is for.
+type key struct {
+	uid                      types.UID
+	namespace, name, account string
+	audience                 string
+	seconds                  int64
+}
+
+// token is one, and the request for its successor.
+type token struct {
+	value            string
+	replace, expires time.Time
+	asking           executor.Latch // opens when the request has ended; nil: none is under way
+	failures, early  int
+	err              error
+	retry            time.Time
+}
+
+// New returns a Source that has no token. Its error says what is wrong with the configuration.
+func New(cfg Config) (*Source, error) {
+	if cfg.Tokens == nil {
+		return nil, errors.New("tokens: Config.Tokens is nil")
+	}
+	if cfg.Contact == nil {
+		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(types.UID) {}
+	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	s := &Source{cfg: cfg, executor: executor.Over(cfg.Clock)}
+	s.wake = s.executor.NewEvent()
+	s.mu.tokens = map[key]*token{}
+	return s, nil
+}
+
+// Token returns a token of the pod's service account, bound to the pod: for the API server if
+// audience is empty, to last for so long if the server agrees. It returns the same token until
+// that is to be replaced, and then asks the server. An error means that there is no token that
+// is valid. It ends with ctx.
+func (s *Source) Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error) {
+	k := key{pod.UID, pod.Namespace, pod.Name, pod.Spec.ServiceAccountName, audience, expirationSeconds}
+	for ctx.Err() == nil {
+		value, wait, soon, err := s.get(k)
+		switch {
+		case soon > 0:
+			if err := s.executor.Sleep(ctx, soon); err != nil {
+				return "", err
+			}
+		case value != "" || err != nil:
+			return value, err
+		case wait == nil:
+			s.ask(ctx, k)
+		default:
+			if err := wait.Wait(ctx); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", ctx.Err()
+}
+
+// get returns the token, or what failed, or the request to wait for, or when to look again.
+// With none of them the caller is to ask.
+func (s *Source) get(k key) (value string, wait executor.Latch, soon time.Duration, err error) {
+	now := s.executor.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mu.tokens[k]
+	if t == nil {
+		t = &token{}
+		s.mu.tokens[k] = t
+	}
+	valid := now.Before(t.expires)
+	switch {
+	case valid && (now.Before(t.replace) || now.Before(t.retry) || t.asking != nil):
+		return t.value, nil, 0, nil
+	case t.asking != nil:
+		return "", t.asking, 0, nil
+	case now.Before(t.retry) && t.failures == 0:
+		return "", nil, t.retry.Sub(now), nil
+	case now.Before(t.retry):
+		return "", nil, 0, t.err
+	}
+	t.asking = s.executor.NewLatch()
+	return "", nil, 0, nil
+}
+
+// ask requests a token, notes the answer, and reports whether there is a new token.
+func (s *Source) ask(ctx context.Context, k key) bool {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: &k.seconds,
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: k.name, UID: k.uid},
+	}}
+	if k.audience != "" {
+		request.Spec.Audiences = []string{k.audience}
+	}
+	asked := s.executor.Now()
+	answer, err := s.cfg.Tokens.CreateToken(ctx, k.namespace, k.account, request)
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+		s.cfg.Contact.Report(err)
+	}
+	now := s.executor.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mu.tokens[k]
+	if t == nil {
+		return false // Forget was called.
+	}
+	t.asking.Open()
+	t.asking = nil
+	switch {
+	case err != nil && ctx.Err() != nil: // Another caller may have more time.
+		return false
+	case (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) && t.early < earlyAsks:
+		t.retry = now.Add(earlyPause << t.early)
+		t.early++
+		return false
+	case err != nil:
+		t.retry = now.Add(min(firstPause<<min(t.failures, 5), lastPause))
+		t.failures++
+		t.err = fmt.Errorf("tokens: service account %s/%s: %w", k.namespace, k.account, err)
+		return false
+	}
+	*t = s.granted(k, answer, asked)
+	s.wake.Signal()
+	return true
+}
+
+// granted is a token that was asked for at a time. It lasts for as long as the server says from
+// then on, whatever time it is at the server.
+func (s *Source) granted(k key, answer *authenticationv1.TokenRequest, asked time.Time) token {
+	seconds := k.seconds
+	if granted := answer.Spec.ExpirationSeconds; granted != nil && *granted > 0 {
+		seconds = *granted
+	}
+	lifetime := time.Duration(min(seconds, int64(longest/time.Second)*365)) * time.Second
+	early := time.Duration(s.cfg.Jitter() * float64(min(spread, lifetime/10)))
+	return token{value: answer.Status.Token, expires: asked.Add(lifetime), replace: asked.Add(min(lifetime*4/5, longest) - early)}
+}
+
+// Run replaces tokens when they are due, until ctx ends, and then returns nil. A token that no
+// call of Token has returned yet, or whose pod was forgotten, is not replaced. Another call
+// returns runtime.ErrSecondRun.
+func (s *Source) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return fmt.Errorf("tokens: %w", runtime.ErrSecondRun)
+	}
+	for ctx.Err() == nil {
+		due, next := s.due()
+		executor.Each(s.executor, parallel, len(due), func(i int) { s.replace(ctx, due[i]) })
+		if len(due) > 0 {
+			continue
+		}
+		var err error
+		if next.IsZero() {
+			err = s.wake.Wait(ctx)
+		} else {
+			_, err = s.wake.WaitUntil(ctx, next)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// due claims the tokens that are to be replaced now, in order, and returns when the next one is.
+func (s *Source) due() (due []key, next time.Time) {
+	now := s.executor.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, t := range s.mu.tokens {
+		at := t.replace
+		if t.retry.After(at) {
+			at = t.retry
+		}
+		switch {
+		case t.value == "" || t.asking != nil:
+		case !now.Before(at):
+			t.asking = s.executor.NewLatch()
+			due = append(due, k)
+		case next.IsZero() || at.Before(next):
+			next = at
+		}
+	}
+	slices.SortFunc(due, func(a, b key) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return due, next
+}
+
+// replace asks for a token that was claimed.
+func (s *Source) replace(ctx context.Context, k key) {
+	asking, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(askTimeout))
+	defer cancel()
+	if s.ask(asking, k) {
+		s.cfg.Changed(k.uid)
+	}
+}
+
+// Forget drops the tokens of a pod. It is called when the pod is gone, at any time.
+func (s *Source) Forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, t := range s.mu.tokens {
+		if k.uid == uid {
+			if t.asking != nil {
+				t.asking.Open()
+			}
+			delete(s.mu.tokens, k)
+		}
+	}
+}

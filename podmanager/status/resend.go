@@ -1,0 +1,85 @@
+package status
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// resendPeriod is the least time between two repeats of one pod.
+const resendPeriod = 10 * time.Second
+
+// Resend sends the newest status of a pod although the sink was sent it: another writer has
+// changed it there, or a pod that the sink did not have is there now. It returns at once and
+// may be called at any time. The first repeat goes at once, others at least ten seconds after
+// the one before; a newer status does not wait for that. It does nothing for a pod without a
+// status.
+func (s *Sender) Resend(uid types.UID) { s.ask(uid, false) }
+
+// ResendNow is Resend that goes at once: the sink has a pod now that was sent no status, such
+// as a new mirror pod. It returns at once and may be called at any time.
+func (s *Sender) ResendNow(uid types.UID) { s.ask(uid, true) }
+
+func (s *Sender) ask(uid types.UID, now bool) {
+	s.mu.Lock()
+	s.mu.resend[uid] = s.mu.resend[uid] || now
+	s.mu.Unlock()
+	s.wake.Signal()
+}
+
+// RetryNow ends all waits after failures: the destination answers again. It returns at once
+// and may be called at any time.
+func (s *Sender) RetryNow() {
+	now := s.executor.Now()
+	s.mu.Lock()
+	s.mu.outages, s.mu.resumes = 0, time.Time{}
+	for _, t := range s.mu.told {
+		t.failures = 0
+	}
+	s.mu.box.WakeAll(now)
+	s.mu.Unlock()
+	s.wake.Signal()
+}
+
+// resend puts into the box what Resend has asked for. A new subscription has the newest
+// status of every pod.
+func (s *Sender) resend() {
+	now, asked := s.executor.Now(), s.asked()
+	if len(asked) == 0 {
+		return
+	}
+	sub := s.cfg.Store.Subscribe(func() {})
+	defer sub.Close()
+	for _, u := range sub.TakeAll(nil) {
+		if atOnce, ok := asked[u.UID]; ok && !u.Removed {
+			s.again(u, now, atOnce)
+		}
+	}
+}
+
+// asked takes the pods that Resend and, with true, ResendNow have named.
+func (s *Sender) asked() map[types.UID]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.mu.resend
+	s.mu.resend = map[types.UID]bool{}
+	return asked
+}
+
+// again sends an update now, or when the period since the last repeat is over. One that
+// waits for that already stays as it is, unless it is to go at once.
+func (s *Sender) again(u Update, now time.Time, atOnce bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.toldLocked(u.UID)
+	if t.again && !atOnce {
+		return
+	}
+	t.again = true
+	at := now
+	if t.repeat.After(now) && !atOnce {
+		at = t.repeat
+	}
+	t.repeat = at.Add(resendPeriod)
+	s.mu.box.Again(u.UID, u, at)
+}

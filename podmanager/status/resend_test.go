@@ -1,0 +1,275 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+var errDown = errors.New("down")
+
+// ST-44: while the server cannot be reached one status asks whether it is back, with growing
+// pauses; then all go at once.
+func TestSender_ST44_OneAsksForAll(t *testing.T) {
+	s := newSending(t)
+	calls, down := 0, true
+	s.answer = func(status.Update) error {
+		if calls++; down {
+			return status.Unavailable(errDown, 0)
+		}
+		return nil
+	}
+	s.run()
+	for i := range 40 {
+		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+	}
+	s.at(500 * time.Millisecond)
+	require.Equal(t, status.DefaultSendWorkers, calls, "those that were sent before the first answer")
+	s.at(8 * time.Second)
+	require.Equal(t, status.DefaultSendWorkers+3, calls, "after 1, 2 and 4 seconds")
+	down = false
+	s.at(16 * time.Second)
+	require.Len(t, s.arrived, 40)
+	require.Equal(t, status.DefaultSendWorkers+3+40, calls)
+	require.NoError(t, s.end(time.Second))
+}
+
+// ST-44: a server that asks for time gets it from all pods.
+func TestSender_ST44_RetryAfterOfAll(t *testing.T) {
+	s := newSending(t)
+	first := true
+	s.answer = func(status.Update) error {
+		if first {
+			first = false
+			return status.Unavailable(errDown, 7*time.Second)
+		}
+		return nil
+	}
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(time.Second)
+	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
+	s.at(10 * time.Second)
+	require.Equal(t, "7040ms b v1 Running\n7060ms a v1 Running", s.heard(), "one goes ahead")
+	require.NoError(t, s.end(time.Second))
+}
+
+// ST-44: a delay of one pod delays no other, and a newer status waits for it.
+func TestSender_ST44_RetryAfterOfOne(t *testing.T) {
+	s := newSending(t)
+	s.answer = func(u status.Update) error {
+		if u.UID == "a" && u.Version == 1 {
+			return status.RetryAfter(errDown, 5*time.Second)
+		}
+		return nil
+	}
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
+	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
+	s.at(time.Second)
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(10 * time.Second)
+	require.Equal(t, "20ms b v1 Running\n5040ms a v2 Running", s.heard())
+	require.NoError(t, s.end(time.Second))
+}
+
+// ST-44: what is refused is not sent again, but a newer status is.
+func TestSender_ST44_RefusedUntilNewer(t *testing.T) {
+	var told []string
+	s := newSending(t, func(c *status.SenderConfig) {
+		c.Hooks.Failed = func(u status.Update, err error, pause time.Duration) {
+			told = append(told, fmt.Sprint(u.UID, " v", u.Version, " ", err, " ", pause))
+		}
+	})
+	s.answer = func(u status.Update) error {
+		if u.Version == 1 {
+			return fmt.Errorf("%w: bad IP", status.ErrRefused)
+		}
+		return nil
+	}
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
+	s.at(time.Hour)
+	require.Equal(t, []string{"a v1 status: refused: bad IP 0s"}, told)
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(time.Hour + time.Second)
+	require.Equal(t, "3600020ms a v2 Running", s.heard())
+	s.SetPodStatus(newPod("b"), phase(v1.PodPending))
+	s.at(2 * time.Hour)
+	require.NoError(t, s.end(time.Second), "a refused status is not left")
+}
+
+// ST-45: a static pod without its mirror is not counted as sent, and not as unsent either.
+func TestSender_ST45_NotYet(t *testing.T) {
+	s := newSending(t)
+	mirror := false
+	s.answer = func(status.Update) error {
+		if !mirror {
+			return fmt.Errorf("x: %w", status.ErrNotYet)
+		}
+		return nil
+	}
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(time.Minute)
+	require.Empty(t, s.heard())
+	s.sender.Resend("a")
+	s.at(61 * time.Second)
+	mirror = true
+	s.sender.Resend("a")
+	s.at(2 * time.Minute)
+	require.Equal(t, "61020ms a v1 Running", s.heard())
+	mirror = false
+	s.sender.Resend("a")
+	s.sender.Resend("unknown")
+	s.at(3 * time.Minute)
+	require.NoError(t, s.end(time.Second))
+}
+
+// ST-45, ST-29: two writers of one field do not fight at full speed.
+func TestSender_ST45_ST29_ResendAtMostEachTenSeconds(t *testing.T) {
+	s := newSending(t)
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(time.Second)
+	s.sender.Resend("a")
+	s.at(2 * time.Second)
+	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running", s.heard())
+	for i := range 10 {
+		s.sender.Resend("a")
+		s.at(time.Duration(2+i) * time.Second)
+	}
+	s.SetPodStatus(newPod("a"), ready(v1.ConditionTrue))
+	s.at(time.Minute)
+	require.Equal(t, "11020ms a v1 Running\n11040ms a v2 Running", s.heard())
+	require.NoError(t, s.end(time.Second))
+}
+
+// MI-16: a new mirror pod gets its status at once, however often there is another one.
+func TestSender_MI16_ResendNow(t *testing.T) {
+	s := newSending(t)
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(time.Second)
+	s.sender.Resend("a")
+	s.at(2 * time.Second)
+	s.sender.Resend("a")
+	s.at(3 * time.Second)
+	s.sender.ResendNow("a")
+	s.at(4 * time.Second)
+	s.sender.ResendNow("a")
+	s.at(time.Minute)
+	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running\n3020ms a v1 Running\n4020ms a v1 Running", s.heard())
+	require.NoError(t, s.end(time.Second))
+}
+
+// ST-17: also what is held back is sent again.
+func TestSender_ST17_ResendOfWhatIsHeldBack(t *testing.T) {
+	s := newSending(t)
+	s.could["a"] = true
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodFailed))
+	s.at(5 * time.Second)
+	s.sender.Resend("a")
+	s.at(6500 * time.Millisecond)
+	require.Equal(t, "20ms a v1 Pending", s.arrived[0])
+	require.Len(t, s.arrived, 2)
+	s.could["a"] = false
+	s.at(8 * time.Second)
+	require.Contains(t, s.heard(), "a v1 Failed")
+	require.NoError(t, s.end(time.Second))
+}
+
+// CF-26: when the server answers again nothing waits any longer.
+func TestSender_CF26_RetryNow(t *testing.T) {
+	for name, answer := range map[string]error{
+		"unavailable": status.Unavailable(errDown, time.Hour), "of each pod": errDown,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSending(t)
+			s.answer = func(status.Update) error { return answer }
+			s.run()
+			for i := range 3 {
+				s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+			}
+			s.at(10 * time.Minute)
+			answer = nil
+			s.sender.RetryNow()
+			s.at(10*time.Minute + time.Second)
+			require.ElementsMatch(t, []string{"600020ms pod0 v1 Running", "600020ms pod1 v1 Running", "600020ms pod2 v1 Running"}, s.arrived)
+			require.NoError(t, s.end(time.Second))
+		})
+	}
+}
+
+// ST-15: under any faults the statuses of a pod arrive in order, and the last one arrives
+// once the sink works.
+func TestSender_ST15_InOrderUnderFaults(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := newSending(t)
+		last := map[string]uint64{}
+		well := false
+		s.answer = func(u status.Update) error {
+			if !well {
+				switch rapid.IntRange(0, 5).Draw(r, "answer") {
+				case 0:
+					return errDown
+				case 1:
+					return status.Unavailable(errDown, time.Duration(rapid.IntRange(0, 3).Draw(r, "after"))*time.Second)
+				case 2:
+					return status.RetryAfter(errDown, 2*time.Second)
+				case 3:
+					return status.ErrRefused
+				case 4:
+					return status.ErrNotYet
+				}
+			}
+			if u.Version < last[string(u.UID)] {
+				r.Fatalf("%s: version %d after %d", u.UID, u.Version, last[string(u.UID)])
+			}
+			last[string(u.UID)] = u.Version
+			return nil
+		}
+		s.run()
+		now := time.Duration(0)
+		for i := range rapid.IntRange(1, 30).Draw(r, "steps") {
+			uid := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "pod")
+			switch rapid.IntRange(0, 4).Draw(r, "do") {
+			case 0:
+				s.sender.Resend(newPod(uid).UID)
+			case 1:
+				s.sender.RetryNow()
+			default:
+				pod := phase(v1.PodRunning)
+				pod.Message = fmt.Sprint(i)
+				s.SetPodStatus(newPod(uid), pod)
+			}
+			now += time.Duration(rapid.IntRange(0, 1500).Draw(r, "wait")) * time.Millisecond
+			s.at(now)
+		}
+		well = true
+		for _, uid := range []string{"a", "b", "c"} {
+			s.sender.Resend(newPod(uid).UID)
+		}
+		s.at(now + 2*time.Minute)
+		want := map[string]uint64{}
+		sub := s.Subscribe(nil)
+		for _, u := range sub.TakeAll(nil) {
+			want[string(u.UID)] = u.Version
+		}
+		sub.Close()
+		if fmt.Sprint(want) != fmt.Sprint(last) {
+			r.Fatalf("at the sink %v, in the store %v", last, want)
+		}
+		if err := s.end(time.Second); err != nil {
+			r.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package podsyncertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// bench is what a case works with.
+type bench struct {
+	T
+	Harness
+	promise     string
+	incarnation uint64
+	pods        []*v1.Pod
+}
+
+const (
+	firstPause   = 100 * time.Millisecond // before a call is repeated
+	longestPause = 5 * time.Second
+)
+
+// failf ends the case.
+func (b *bench) failf(format string, args ...any) {
+	b.Helper()
+	b.Errorf("%s\npromise: %s", fmt.Sprintf(format, args...), b.promise)
+	b.FailNow()
+}
+
+// ok ends the case if there is an error.
+func (b *bench) ok(call string, err error) {
+	b.Helper()
+	if err != nil {
+		b.failf("%s: %v", call, err)
+	}
+}
+
+// readOnly makes a call, and ends the case if that changes one of the call's arguments.
+func (b *bench) readOnly(name string, call func(), arguments ...any) {
+	b.Helper()
+	before := b.asText(arguments)
+	call()
+	if after := b.asText(arguments); before != after {
+		b.failf("%s has changed an argument: before %s, after %s", name, before, after)
+	}
+}
+
+func (b *bench) asText(arguments []any) string {
+	b.Helper()
+	text, err := json.Marshal(arguments)
+	b.ok("json.Marshal of the arguments", err)
+	return string(text)
+}
+
+// pod is a pod of one container that runs for ever.
+func (b *bench) pod(name string, changes ...func(*v1.Pod)) *v1.Pod {
+	p := &v1.Pod{}
+	p.Name, p.Namespace, p.UID = name, "podsyncertest", types.UID("podsyncertest-"+name)
+	p.Spec.RestartPolicy = v1.RestartPolicyAlways
+	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
+	p.Spec.Containers = []v1.Container{{Name: "main", Image: "registry.example/main:1"}}
+	if b.Pod != nil {
+		b.Pod(p)
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	b.pods = append(b.pods, p)
+	return p
+}
+
+// context is that of one call.
+func (b *bench) context() context.Context {
+	return podworkers.WithIncarnation(b.Context(), b.incarnation)
+}
+
+// observe returns the status of a pod. Its error is that of the runtime.
+func (b *bench) observe(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	status, err := b.Runtime.PodStatus(ctx, uid)
+	if err == nil && status == nil {
+		err = errors.New("no status")
+	}
+	if err != nil {
+		err = fmt.Errorf("PodStatus of the runtime: %w", err)
+	}
+	return status, err
+}
+
+// status is what a call is given.
+func (b *bench) status(p *v1.Pod) *runtime.PodStatus {
+	b.Helper()
+	status, err := b.observe(b.context(), p.UID)
+	b.ok("before a call", err)
+	return status
+}
+
+// running returns the IDs of the containers of a pod that run.
+func (b *bench) running(p *v1.Pod) []string {
+	b.Helper()
+	return running(b.status(p))
+}
+
+func running(status *runtime.PodStatus) (ids []string) {
+	for i := range status.Containers {
+		if status.Containers[i].State == runtime.StateRunning {
+			ids = append(ids, status.Containers[i].ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// until repeats a call until it has done what it is called for, with a pause between.
+func (b *bench) until(call string, f func(ctx context.Context) (done bool, err error)) error {
+	ctx, cancel := context.WithTimeout(b.context(), b.Limit)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		done, err := f(ctx)
+		if done && err == nil {
+			return nil
+		}
+		if podworkers.Wait(ctx, pause) != nil {
+			return fmt.Errorf("%s, repeated for %s, does not succeed; last: %w", call, b.Limit, lastError(err))
+		}
+	}
+}
+
+// lastError is what the last of repeated calls has returned.
+func lastError(err error) error {
+	if err == nil {
+		return errors.New("no error, and the pod is not as it should be")
+	}
+	return err
+}
+
+// bringUp repeats SyncPod until the pod runs.
+func (b *bench) bringUp(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) error {
+	return b.until("SyncPod", func(ctx context.Context) (bool, error) {
+		before, err := b.observe(ctx, p.UID)
+		if err != nil {
+			return false, err
+		}
+		terminal, err := b.Syncer.SyncPod(ctx, kind, p, mirror, before)
+		if err == nil && terminal {
+			err = errors.New("the pod is said to have come to its end")
+		}
+		after, failed := b.observe(ctx, p.UID)
+		return failed == nil && len(running(after)) > 0, errors.Join(err, failed)
+	})
+}
+
+// bringDown repeats SyncTerminatingPod until it returns nil.
+func (b *bench) bringDown(p *v1.Pod, grace *int64, change podworkers.PodStatusFunc) error {
+	return b.until("SyncTerminatingPod", func(ctx context.Context) (bool, error) {
+		status, err := b.observe(ctx, p.UID)
+		if err != nil {
+			return false, err
+		}
+		return true, b.Syncer.SyncTerminatingPod(ctx, p, status, grace, change)
+	})
+}
+
+// cleanUp repeats SyncTerminatedPod until it returns nil.
+func (b *bench) cleanUp(p *v1.Pod) error {
+	return b.until("SyncTerminatedPod", func(ctx context.Context) (bool, error) {
+		status, err := b.observe(ctx, p.UID)
+		if err != nil {
+			return false, err
+		}
+		return true, b.Syncer.SyncTerminatedPod(ctx, p, status)
+	})
+}
+
+// start, stop and finish end the case if they fail.
+func (b *bench) start(p *v1.Pod) *v1.Pod {
+	b.Helper()
+	b.ok("start of pod "+p.Name, b.bringUp(p, podworkers.SyncPodCreate, nil))
+	return p
+}
+
+func (b *bench) stop(p *v1.Pod) {
+	b.Helper()
+	b.ok("end of pod "+p.Name, b.bringDown(p, nil, nil))
+}
+
+func (b *bench) finish(p *v1.Pod) {
+	b.Helper()
+	b.ok("cleanup after pod "+p.Name, b.cleanUp(p))
+}
+
+// stopped ends the case if a container of the pod runs.
+func (b *bench) stopped(call string, p *v1.Pod) {
+	b.Helper()
+	if ids := b.running(p); len(ids) > 0 {
+		b.failf("%s of pod %s has returned nil, and containers %q run", call, p.Name, ids)
+	}
+}
+
+// undisturbed ends the case unless the same containers of a pod run.
+func (b *bench) undisturbed(p *v1.Pod, before []string) {
+	b.Helper()
+	if after := b.running(p); !slices.Equal(before, after) {
+		b.failf("of pod %s the containers %q ran, and now %q", p.Name, before, after)
+	}
+}
+
+// returns ends the case if a call does not return within the limit.
+func (b *bench) returns(call string, f func()) {
+	b.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	limit, cancel := context.WithTimeout(context.WithoutCancel(b.Context()), b.Limit)
+	defer cancel()
+	select {
+	case <-done:
+	case <-limit.Done():
+		b.failf("%s has not returned %s after its context had ended", call, b.Limit)
+	}
+}
+
+// clear ends what still runs, as far as the syncer can. What fails here is no failure of
+// the case.
+func (b *bench) clear() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.Context()), b.Limit)
+	defer cancel()
+	for _, p := range b.pods {
+		if status, err := b.observe(ctx, p.UID); err == nil && len(running(status)) > 0 {
+			_ = b.Syncer.SyncTerminatingPod(podworkers.WithIncarnation(ctx, b.incarnation), p, status, new(int64(1)), nil)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package podsyncertest_test
+
+import (
+	"fmt"
+
+	"github.com/podkeel/podkeel/podworkers/podsyncertest"
+)
+
+// The cases tell what is promised. Run is called from a test; see doc.go.
+func ExampleCases() {
+	for _, c := range podsyncertest.Cases()[:2] {
+		fmt.Printf("%s: %s\n", c.Name, c.Promise)
+	}
+	// Output:
+	// sync/starts: SyncPod, repeated, starts the container of a pod.
+	// sync/again: SyncPod of a pod that runs as its spec says is no error and no end, and starts and stops nothing.
+}

@@ -1,0 +1,257 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/claims"
+	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
+	"github.com/podkeel/podkeel/podmanager/apiserver/events"
+	"github.com/podkeel/podkeel/podmanager/apiserver/feed"
+	"github.com/podkeel/podkeel/podmanager/apiserver/mirror"
+	agent "github.com/podkeel/podkeel/podmanager/apiserver/node"
+	"github.com/podkeel/podkeel/podmanager/apiserver/objects"
+	apistatus "github.com/podkeel/podkeel/podmanager/apiserver/status"
+	"github.com/podkeel/podkeel/podmanager/apiserver/tokens"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+)
+
+// Config is what a joined node is made of. Server is required.
+type Config struct {
+	// Server is the API server, as this node: the client of package client, or one of
+	// package apiservertest.
+	Server apiserver.Server
+	// Node is the node itself. Its Name, Labels, Taints, Capacity and HostIPs are what it
+	// registers with; Sources are those of static pods, and none of them may be named
+	// api. Its Sink, View, Objects, Services,
+	// RuntimeClass, Tokens, Claims and Recorder are the cluster's, where they are nil. So is the Runtime, which is in memory
+	// then; a runtime in memory gets volumes in memory.
+	Node node.Config
+	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
+	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.
+	// Nil: see Node.
+	Volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
+	// Info describes the system to the API server. What is empty is filled in.
+	Info v1.NodeSystemInfo
+	// Port is where the program serves the Handler; zero is nowhere: no logs and no exec.
+	Port int32
+	// ProviderID is the node's at its cloud; empty: none.
+	ProviderID string
+	// Features are the declared features: what this program implements of what schedulers
+	// and API servers ask for. Nil: none.
+	Features []string
+}
+
+// Node is a node that is joined to an API server. Make one with New.
+type Node struct {
+	config   Config
+	executor executor.Executor
+	contact  *contact.Contact
+	node     *node.Node
+	agent    *agent.Agent
+	mirrors  *mirror.Reconciler
+	measure  *measure
+	ran      atomic.Bool
+	tokens   *tokens.Source   // nil: the Config has others
+	claims   *claims.Source   // nil: the Config has others
+	objects  *objects.Objects // nil: the Config has others
+	events   *events.Recorder
+	runs     []func(context.Context) error
+
+	kept struct {
+		sync.Mutex
+		pods map[types.UID]uint64 // whose objects are followed, with their incarnation
+	}
+}
+
+// New puts a joined node together. It runs nothing and asks nothing until Run is called.
+func New(config Config) (*Node, error) {
+	if config.Server == nil {
+		return nil, errors.New("cluster: Config.Server is nil")
+	}
+	if config.Node.Sources["api"] != nil {
+		return nil, errors.New("cluster: Config.Node.Sources has a source named api, which is the API server's")
+	}
+	if config.Node.Clock == nil {
+		config.Node.Clock = clock.RealClock{}
+	}
+	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
+	for _, build := range []func() error{c.buildEvents, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrors} {
+		if err := build(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Node is the node itself, to be watched, explained or drained. It takes no pods by Apply.
+func (c *Node) Node() *node.Node { return c.node }
+
+// Object is the node as the server has shown it last, to be read only; nil if there is none.
+func (c *Node) Object() *v1.Node {
+	known, _ := c.agent.Node()
+	return known
+}
+
+// State is what is known of the API server.
+func (c *Node) State() contact.State { return c.contact.State() }
+
+// Run runs the node until ctx ends and its last goroutine has ended, and returns the error
+// of node.Run. Another call returns runtime.ErrSecondRun and runs nothing.
+func (c *Node) Run(ctx context.Context) error {
+	if c.ran.Swap(true) {
+		return fmt.Errorf("cluster: %w", runtime.ErrSecondRun)
+	}
+	stop := c.contact.OnAnswer(func() {
+		c.node.RetryNow()
+		c.agent.Retry()
+		c.events.Retry()
+	})
+	defer stop()
+	endEvents := c.beside(ctx, c.events.Run)
+	defer endEvents() // All others record events.
+	end := c.beside(ctx, append(c.runs, c.agent.Run, c.mirrors.Run)...)
+	defer end()
+	return c.node.Run(ctx)
+}
+
+// beside runs loops until end is called, which waits for them.
+func (c *Node) beside(ctx context.Context, loops ...func(context.Context) error) (end func()) {
+	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
+	group := executor.NewGroup(c.executor)
+	for _, run := range loops {
+		group.Go(func() { _ = run(ctx) })
+	}
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// buildEvents makes what records events.
+func (c *Node) buildEvents() (err error) {
+	n := &c.config.Node
+	c.events, err = events.New(events.Config{
+		Events: c.config.Server.Events(), Host: c.config.name(), Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+	})
+	if n.Recorder == nil {
+		n.Recorder = c.events
+	}
+	return err
+}
+
+// buildRuntime completes what the node runs on.
+func (c *Node) buildRuntime() error {
+	n := &c.config.Node
+	if err := c.buildObjects(); err != nil {
+		return err
+	}
+	if n.Runtime == nil {
+		n.Runtime = memory.New(memory.Config{Clock: n.Clock})
+	}
+	if _, simulated := n.Runtime.(*memory.Runtime); simulated && n.Volumes == nil {
+		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
+		n.Volumes, n.Files = volumes, volumes
+	}
+	c.config.complete()
+	c.measure = newMeasure(&c.config)
+	return nil
+}
+
+// buildAgent makes what keeps the node's object and lease.
+func (c *Node) buildAgent() (err error) {
+	n := &c.config.Node
+	c.agent, err = agent.New(agent.Config{
+		Spec: nodestatus.Spec{
+			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
+			Labels: n.Labels, Taints: n.Taints, ProviderID: c.config.ProviderID,
+		},
+		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
+		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
+		Hooks: agent.Hooks{Asked: c.contact.Report, Changed: func(*v1.Node) {
+			c.node.Recheck()
+			c.mirrors.Recheck()
+		}},
+	})
+	return err
+}
+
+// buildNode makes the node, with the API server as its source and its sink.
+func (c *Node) buildNode() (err error) {
+	n := &c.config.Node
+	var pods *feed.Pods
+	sink, err := apistatus.New(apistatus.Config{
+		Pods: c.config.Server.Pods(), Contact: c.contact, Log: n.Log,
+		Wrote: func(pod *v1.Pod) { pods.Wrote(pod) },
+	})
+	if err != nil {
+		return err
+	}
+	pods, err = feed.NewPods(feed.PodsConfig{
+		Feed: c.config.Server.PodFeed(), Contact: c.contact, Gate: c.agent.Seen, Observer: sink,
+		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
+	})
+	if err != nil {
+		return err
+	}
+	sources := map[string]source.Source{"api": pods}
+	for name, s := range n.Sources {
+		sources[name] = s
+	}
+	n.Sources = sources
+	if n.Sink == nil {
+		n.Sink = sink
+	}
+	if n.View == nil {
+		n.View = view{c.agent}
+	}
+	c.hooks(n.Hooks)
+	if c.node, err = node.New(*n); err != nil {
+		return err
+	}
+	c.measure.node = c.node
+	sink.SetResend(c.node.Resend, c.node.ResendNow)
+	return nil
+}
+
+// buildMirrors makes what keeps the mirror pods.
+func (c *Node) buildMirrors() (err error) {
+	n := &c.config.Node
+	c.mirrors, err = mirror.New(mirror.Config{
+		Pods: c.node.Desired(), Server: c.config.Server.Pods(),
+		Node:        c.Object,
+		Terminating: c.node.StaticPodTerminating, Complete: c.node.SourcesComplete,
+		Recorder: n.Recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+	})
+	return err
+}
+
+// view is the node as the API server shows it.
+type view struct{ agent *agent.Agent }
+
+// Node implements node.View.
+func (v view) Node() (info node.NodeInfo) {
+	known, readAt := v.agent.Node()
+	if info.ReadAt = readAt; known != nil {
+		info.Labels, info.Taints, info.Allocatable = known.Labels, known.Spec.Taints, known.Status.Allocatable
+	}
+	return info
+}
+
+// Refresh implements node.View.
+func (v view) Refresh() { v.agent.Refresh() }

@@ -1,0 +1,31 @@
+// Package cluster joins a node to a Kubernetes API server: pods that are bound to it run,
+// their statuses and mirror pods go back, and the node registers, reports its status and
+// renews its lease.
+//
+//	n, err := cluster.New(cluster.Config{Server: server, Node: node.Config{Name: "node-1"}})
+//	...
+//	err = n.Run(ctx)
+//
+// It is a composition of syncloop/node and the packages below podmanager/apiserver, each of
+// which can be used alone.
+//
+// # The contract
+//
+//   - Nothing is concluded from an error or from silence of the API server: pods go on, and
+//     a pod ends only if its object was seen deleted, or is absent from a complete state.
+//   - No pod of the API server is admitted before the node is registered. Static pods run
+//     without an API server.
+//   - Admission goes by the labels and taints that the node has at the server.
+//   - After an outage the first answer of any request ends all pauses.
+//   - When Run's context ends, the node ends first, its last statuses are sent, and only
+//     then does the lease stop. Containers are left as they are: Drain ends them.
+//   - What happens to pods and to the node is recorded as events. What waits when the node
+//     ends is written within seconds, or given up if the server is away.
+//   - Containers have the variables of services, which are followed by one watch. No container
+//     of a pod of the server is created before they were read once.
+//   - Tokens in volumes are replaced after 80 % of their time, or after a day, as long as the
+//     pod has not ended.
+//   - ConfigMaps and Secrets of pods are followed, each by one watch as long as a pod that
+//     names it is synced or has to end. A change syncs these pods, so that their files follow
+//     at once. While the server does not answer, the last ones are used.
+package cluster

@@ -1,0 +1,45 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// A node joins an API server and runs a pod that is bound to it. With a real server,
+// client.FromKubeconfig takes the place of the one in memory.
+func ExampleNew() {
+	server := apiservertest.New(apiservertest.Config{})
+	n, err := cluster.New(cluster.Config{Server: server.Client("node-1"), Node: node.Config{Name: "node-1"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = server.Admin().CreatePod(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       v1.PodSpec{NodeName: "node-1", Containers: []v1.Container{{Name: "web", Image: "web:1"}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	for state := range n.Node().Watch(ctx) {
+		if state.Pod.Status.Phase == v1.PodRunning {
+			break
+		}
+	}
+	cancel()
+	fmt.Println(<-done)
+	fmt.Println(server.Admin().Pod("default", "web").Status.Phase)
+	// Output:
+	// <nil>
+	// Running
+}

@@ -1,0 +1,27 @@
+package cluster
+
+import (
+	"crypto/x509"
+	"net/http"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver/review"
+	"github.com/podkeel/podkeel/syncloop/server"
+)
+
+// Handler returns the node's API, to be served with TLS on Config.Port: see package server.
+// Clients are those that the API server knows by their token, and those with a client
+// certificate that clientCAs sign; it is called for each request with a certificate, and may
+// be nil. The API server decides what they may do. Handler may be called before Run.
+func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
+	reviewer, err := review.New(review.Config{
+		Reviews: c.config.Server.Reviews(), ClientCAs: clientCAs, Contact: c.contact, Clock: c.config.Node.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := c.node
+	return server.New(server.Config{
+		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: n.Healthy, Finder: n,
+		Logs: n, Exec: n, Attach: n, PortForward: n, Authenticator: reviewer, Authorizer: reviewer,
+	})
+}

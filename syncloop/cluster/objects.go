@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/apiserver/claims"
+	"github.com/podkeel/podkeel/podmanager/apiserver/objects"
+	"github.com/podkeel/podkeel/podmanager/apiserver/tokens"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// buildObjects makes what pods refer to at the API server, and the volumes that show it.
+func (c *Node) buildObjects() (err error) {
+	n := &c.config.Node
+	config := objects.Config{
+		Objects: c.config.Server.Objects(), Contact: c.contact, Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
+		Changed: func(uid types.UID) { c.node.RequestSync(uid) },
+	}
+	if n.Objects == nil {
+		if c.objects, err = objects.New(config); err != nil {
+			return err
+		}
+		n.Objects, c.kept.pods, c.runs = c.objects, map[types.UID]uint64{}, append(c.runs, c.objects.Run)
+	}
+	if n.Services == nil {
+		services, err := objects.NewServices(config)
+		if err != nil {
+			return err
+		}
+		n.Services, c.runs = services, append(c.runs, services.Run)
+	}
+	if n.RuntimeClass == nil {
+		classes, err := objects.NewRuntimeClasses(config, func() { c.node.Recheck() })
+		if err != nil {
+			return err
+		}
+		n.RuntimeClass, c.runs = classes.Handler, append(c.runs, classes.Run)
+	}
+	if n.Tokens == nil {
+		c.tokens, err = tokens.New(tokens.Config{
+			Tokens: c.config.Server.Tokens(), Contact: c.contact, Changed: config.Changed, Clock: n.Clock, Jitter: n.Jitter,
+		})
+		if err != nil {
+			return err
+		}
+		n.Tokens, c.runs = c.tokens, append(c.runs, c.tokens.Run)
+	}
+	if n.Claims == nil {
+		if c.claims, err = claims.New(claims.Config{Server: c.config.Server, NodeName: c.config.name(), Contact: c.contact}); err != nil {
+			return err
+		}
+		n.Claims = c.claims
+	}
+	if n.Volumes == nil && c.config.Volumes != nil {
+		n.Volumes, n.Files, err = c.config.Volumes(*n)
+	}
+	return err
+}
+
+// hooks has the cluster's parts follow what happens to pods, before the given hooks.
+func (c *Node) hooks(given podworkers.Hooks) {
+	h := &c.config.Node.Hooks
+	h.Syncing = func(pod *v1.Pod, incarnation uint64) {
+		c.keep(pod, incarnation)
+		if given.Syncing != nil {
+			given.Syncing(pod, incarnation)
+		}
+	}
+	h.Phase = func(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+		c.mirrors.Recheck()
+		if phase == lifecycle.Finished {
+			c.release(uid, incarnation)
+			c.forgetToken(uid)
+		}
+		if given.Phase != nil {
+			given.Phase(uid, incarnation, phase)
+		}
+	}
+	h.Forgotten = func(uid types.UID) {
+		c.forgetToken(uid)
+		if c.claims != nil {
+			c.claims.Forget(uid)
+		}
+		if given.Forgotten != nil {
+			given.Forgotten(uid)
+		}
+	}
+}
+
+// forgetToken ends the replacement of the tokens of a pod.
+func (c *Node) forgetToken(uid types.UID) {
+	if c.tokens != nil {
+		c.tokens.Forget(uid)
+	}
+}
+
+// keep has the objects of a pod followed from its first sync on. A static pod has no rights
+// to any.
+func (c *Node) keep(pod *v1.Pod, incarnation uint64) {
+	if c.objects == nil || podmanager.IsStaticPod(pod) {
+		return
+	}
+	c.kept.Lock()
+	defer c.kept.Unlock()
+	c.kept.pods[pod.UID] = incarnation
+	c.objects.Keep(pod)
+}
+
+// release ends keep. The next incarnation of the pod may be synced already.
+func (c *Node) release(uid types.UID, incarnation uint64) {
+	c.kept.Lock()
+	defer c.kept.Unlock()
+	if kept, ok := c.kept.pods[uid]; ok && kept == incarnation {
+		delete(c.kept.pods, uid)
+		c.objects.Release(uid)
+	}
+}

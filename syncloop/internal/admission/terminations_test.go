@@ -1,0 +1,91 @@
+package admission_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
+)
+
+// TestTerminations runs testdata. Each block is a story of one node, a command a line:
+//
+//	pod POD [worker=N] [started] [requested] [terminated] [runtime-only]
+//	        [seen] [given] [active] [grace=D] [alone=T]      what is known of it now
+//	after D                                                   time passes
+//	forget POD                                                it is not desired and has no worker
+func TestTerminations(t *testing.T) {
+	datadriven.RunTest(t, "testdata/terminations.txt", func(t *testing.T, d *datadriven.TestData) string {
+		terminations, now := admission.NewTerminations(), began
+		var b strings.Builder
+		for line := range strings.Lines(d.Input) {
+			words := strings.Fields(line)
+			fmt.Fprintln(&b, strings.Join(words, " "))
+			switch words[0] {
+			case "pod":
+				fmt.Fprintln(&b, " ", updated(t, &terminations, words[1:], now))
+			case "after":
+				now = now.Add(duration(t, words[1]))
+			case "forget":
+				terminations.Forget(types.UID(words[1]))
+			default:
+				t.Fatalf("unknown command %q", words[0])
+			}
+		}
+		return b.String()
+	})
+}
+
+// updated is what becomes of a pod.
+func updated(t *testing.T, terminations *admission.Terminations, words []string, now time.Time) string {
+	uid := types.UID(words[0])
+	one, progress := terminations.Update(uid, observed(t, words[1:]), now, func(from admission.Origin) admission.Item {
+		return admission.Item{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
+	})
+	switch progress {
+	case admission.NotEnding:
+		return "not ending"
+	case admission.Ended:
+		return "ended"
+	}
+	return fmt.Sprintf("ending: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Item.Source)
+}
+
+func observed(t *testing.T, words []string) (o admission.Observed) {
+	flags := map[string]*bool{
+		"started": &o.Started, "requested": &o.Requested, "terminated": &o.Terminated,
+		"seen": &o.Seen, "given": &o.Given, "active": &o.Active,
+	}
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "worker":
+			_, err := fmt.Sscan(value, &o.Incarnation)
+			require.NoError(t, err)
+			o.Known = true
+		case "grace":
+			o.Grace = duration(t, value)
+		case "alone":
+			o.AloneUntil = began.Add(duration(t, value))
+		case "runtime-only":
+		default:
+			require.Contains(t, flags, name)
+			*flags[name] = true
+		}
+	}
+	o.HasConfig = o.Known && !slices.Contains(words, "runtime-only")
+	return o
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}

@@ -1,0 +1,38 @@
+package explain
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// finder finds by the name of a container what is known of it.
+type finder struct {
+	init, regular podspec.Index[v1.Container]
+	records       podspec.Index[runtime.ContainerStatus]
+	probes        map[string][]Probe
+	next          *Next
+}
+
+// complete puts something in the place of what is not known, and makes the finder.
+func (f *Facts) complete() {
+	if f.Pod == nil {
+		f.Pod = &v1.Pod{}
+	}
+	if f.Status == nil {
+		f.Status = &v1.PodStatus{}
+	}
+	name := func(c *v1.Container) string { return c.Name }
+	f.find = finder{
+		init: podspec.NewIndex(f.Pod.Spec.InitContainers, name), regular: podspec.NewIndex(f.Pod.Spec.Containers, name),
+		probes: make(map[string][]Probe),
+	}
+	if f.Runtime != nil {
+		f.find.records = podspec.NewIndex(f.Runtime.Containers, func(c *runtime.ContainerStatus) string { return c.Name })
+	}
+	for _, p := range f.Probes {
+		f.find.probes[p.Container] = append(f.find.probes[p.Container], p)
+	}
+	f.find.next = f.next()
+}

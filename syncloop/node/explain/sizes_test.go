@@ -1,0 +1,64 @@
+package explain_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
+)
+
+// What is not known is explained all the same.
+func TestExplain_NothingIsKnown(t *testing.T) {
+	assert.NotEmpty(t, explain.Explain(explain.Facts{}).Sentence)
+}
+
+// A pod with thousands of containers is explained in time in proportion to them. Each size
+// counts by its fastest run, and there are as many runs as that takes on a busy machine.
+func TestExplain_Size(t *testing.T) {
+	const few, times = 250, 20
+	small, large := backwards(few), backwards(few*times)
+	took := func(f explain.Facts) time.Duration {
+		began := time.Now()
+		assert.Len(t, explain.Explain(f).Waits, len(f.Pod.Spec.Containers))
+		return time.Since(began)
+	}
+	quick, slow := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range 300 {
+		for range times {
+			quick = min(quick, took(small))
+		}
+		if slow = min(slow, took(large)); slow < 8*times*quick {
+			return
+		}
+	}
+	require.Fail(t, "not in proportion", "%d times the size took %s instead of %s", times, slow, quick)
+}
+
+// backwards are facts of a pod of n containers whose statuses are in the other order.
+func backwards(n int) explain.Facts {
+	f := explain.Facts{
+		Now: time.Unix(0, 0), Pod: &v1.Pod{}, Desired: true, Status: &v1.PodStatus{}, Runtime: &runtime.PodStatus{},
+		Worker: explain.Worker{Known: true, Phase: "Syncing", Step: explain.Idle, NextAt: time.Unix(9, 0)},
+		Last:   explain.Sync{Err: "it failed"}, Held: make(map[string]time.Time),
+	}
+	for i := range n {
+		name, back := fmt.Sprintf("c%06d", i), fmt.Sprintf("c%06d", n-1-i)
+		f.Pod.Spec.Containers = append(f.Pod.Spec.Containers, v1.Container{Name: name, ReadinessProbe: &v1.Probe{}})
+		f.Runtime.Containers = append(f.Runtime.Containers, runtime.ContainerStatus{Container: runtime.Container{Name: name}})
+		s := v1.ContainerStatus{Name: back, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
+		if i%2 == 0 {
+			s.State, s.Started = v1.ContainerState{Running: &v1.ContainerStateRunning{}}, new(true)
+		}
+		f.Status.ContainerStatuses = append(f.Status.ContainerStatuses, s)
+		f.Probes = append(f.Probes, explain.Probe{Container: name, Kind: "readiness", Message: "no"})
+		f.Held[name] = time.Unix(5, 0)
+	}
+	return f
+}

@@ -1,0 +1,48 @@
+package node
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+)
+
+// Desired is what the sources want of the node, mirror pods among them. It is only read.
+func (n *Node) Desired() *podmanager.Store { return n.manager }
+
+// SourcesComplete reports whether every source of static pods has delivered all its pods.
+// It never blocks.
+func (n *Node) SourcesComplete() bool {
+	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return name != hostSource && !n.sources.Complete(name) })
+}
+
+// StaticPodTerminating reports whether a static pod of the full name still has to end. It
+// never blocks.
+func (n *Node) StaticPodTerminating(fullName string) bool {
+	return n.workers.IsPodForMirrorPodTerminatingByFullName(fullName)
+}
+
+// Resend has the status of a pod sent to Config.Sink again, since another writer has
+// changed what arrived there. It never blocks.
+func (n *Node) Resend(uid types.UID) {
+	if n.sender != nil {
+		n.sender.Resend(uid)
+	}
+}
+
+// ResendNow has the status of a pod sent to Config.Sink at once, which has a pod now that was
+// sent none: a new mirror pod. It never blocks.
+func (n *Node) ResendNow(uid types.UID) {
+	if n.sender != nil {
+		n.sender.ResendNow(uid)
+	}
+}
+
+// RetryNow has statuses sent that wait after a failure: Config.Sink answers again. It never
+// blocks.
+func (n *Node) RetryNow() {
+	if n.sender != nil {
+		n.sender.RetryNow()
+	}
+}

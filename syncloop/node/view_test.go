@@ -1,0 +1,172 @@
+package node_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// seenNode is a node as a test says it is.
+type seenNode struct {
+	mu        sync.Mutex
+	info      node.NodeInfo
+	refreshes int
+}
+
+func (s *seenNode) Node() node.NodeInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *seenNode) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refreshes++
+}
+
+func (s *seenNode) is(info node.NodeInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = info
+}
+
+// joined runs a node whose pods come from an API server, as a Handle plays it.
+func joined(t *testing.T, config node.Config) (*running, *source.Handle) {
+	t.Helper()
+	api := source.NewHandle()
+	config.Sources = map[string]source.Source{"api": api}
+	return run(t, config), api
+}
+
+func statusOf(n *running, name string) v1.PodStatus {
+	for _, p := range n.Pods() {
+		if p.Name == name {
+			return p.Status
+		}
+	}
+	return v1.PodStatus{}
+}
+
+// rejections are the warnings about fields.
+type rejections struct {
+	ends
+}
+
+func (r *rejections) Event(o k8sruntime.Object, kind, reason, _ string) {
+	if reason == "UnsupportedField" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.said = append(r.said, fmt.Sprint(o.(*v1.Pod).Name, " ", kind, " ", reason))
+	}
+}
+
+// TestNode_Joined: a source named "api" takes the place of Apply, Replace and Delete, and
+// its pods are no static ones.
+func TestNode_Joined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		n, api := joined(t, node.Config{Runtime: machine})
+		assert.ErrorIs(t, n.Apply(pod("web", "serve")), node.ErrJoined)
+		assert.ErrorIs(t, n.Replace(nil), node.ErrJoined)
+		n.SetComplete()
+		require.NoError(t, api.Apply(pod("web", "serve")))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		n.Delete("web")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, v1.PodRunning, statusOf(n, "web").Phase)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_AD6_LabelsAreReadAgain: a pod that does not select the node waits until the
+// labels were read after it was seen; only then is it rejected.
+func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		view := &seenNode{info: node.NodeInfo{ReadAt: time.Now()}}
+		n, api := joined(t, node.Config{Runtime: machine, View: view})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, name := range []string{"disk", "gpu"} {
+			p := pod(name, "serve")
+			p.Spec.NodeSelector = map[string]string{"has": name}
+			require.NoError(t, api.Apply(p))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, names(machine))
+		assert.Positive(t, view.refreshes)
+		assert.Equal(t, v1.PodPending, statusOf(n, "disk").Phase)
+		assert.Equal(t, "AdmissionDeferred", statusOf(n, "disk").Reason)
+
+		view.is(node.NodeInfo{ReadAt: time.Now(), Labels: map[string]string{"has": "disk"}})
+		n.Recheck()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"disk/c"}, names(machine))
+		assert.Equal(t, v1.PodFailed, statusOf(n, "gpu").Phase)
+		assert.Equal(t, "NodeAffinity", statusOf(n, "gpu").Reason)
+
+		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
+		n.Recheck()
+		n.RequestSync("disk")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"disk/c"}, names(machine), "what runs is the taint manager's")
+		require.NoError(t, api.Apply(pod("late", "serve")))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, "TaintToleration", statusOf(n, "late").Reason)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_UnsupportedFieldOfAnAPIPod: it stays Pending and says why; a failed pod would
+// be made again for ever. Resources are as the node is seen to have them.
+func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		recorder := &rejections{}
+		view := &seenNode{info: node.NodeInfo{Allocatable: v1.ResourceList{"pods": resource.MustParse("1")}}}
+		n, api := joined(t, node.Config{Runtime: machine, Recorder: recorder, View: view})
+		p := pod("odd", "serve")
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/"}}}}
+		require.NoError(t, api.Apply(p))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		n.Recheck()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		odd := statusOf(n, "odd")
+		assert.Equal(t, v1.PodPending, odd.Phase)
+		assert.Equal(t, "UnsupportedField", odd.Reason, odd.Message)
+		assert.Contains(t, odd.Message, "spec.volumes")
+		assert.Equal(t, []string{"odd Warning UnsupportedField"}, recorder.said, "said once")
+
+		require.NoError(t, api.Apply(pod("more", "serve")))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, "OutOfpods", statusOf(n, "more").Reason)
+		api.Delete("odd")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, "", statusOf(n, "odd").Reason, "it is gone")
+		require.NoError(t, n.stop())
+	})
+}

@@ -1,0 +1,56 @@
+package nodestatus
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Event is one that is to be recorded about a node.
+type Event struct{ Type, Reason, Message string }
+
+// reasons are those of the events about a condition that has become true, and false; empty
+// if it is not the node's.
+func reasons(of v1.NodeConditionType) (whenTrue, whenFalse string) {
+	switch of {
+	case v1.NodeReady:
+		return "NodeReady", "NodeNotReady"
+	case v1.NodeMemoryPressure:
+		return "NodeHasInsufficientMemory", "NodeHasSufficientMemory"
+	case v1.NodeDiskPressure:
+		return "NodeHasDiskPressure", "NodeHasNoDiskPressure"
+	case v1.NodePIDPressure:
+		return "NodeHasInsufficientPID", "NodeHasSufficientPID"
+	}
+	return "", ""
+}
+
+// Events are what is recorded of a node when the server shows it as after, and has shown it
+// as before. A condition that others have made unknown is theirs to record. It is pure.
+func Events(before, after *v1.Node) (all []Event) {
+	add := func(reason string) {
+		all = append(all, Event{v1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", after.Name, reason)})
+	}
+	if old, now := before.Status.NodeInfo.BootID, after.Status.NodeInfo.BootID; old != "" && old != now {
+		all = append(all, Event{v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", after.Name, now)})
+	}
+	for _, c := range after.Status.Conditions {
+		same := func(old v1.NodeCondition) bool { return old.Type == c.Type && old.Status == c.Status }
+		whenTrue, whenFalse := reasons(c.Type)
+		switch {
+		case whenTrue == "" || slices.ContainsFunc(before.Status.Conditions, same):
+		case c.Status == v1.ConditionTrue:
+			add(whenTrue)
+		case c.Status == v1.ConditionFalse:
+			add(whenFalse)
+		}
+	}
+	switch was, is := before.Spec.Unschedulable, after.Spec.Unschedulable; {
+	case is && !was:
+		add("NodeNotSchedulable")
+	case was && !is:
+		add("NodeSchedulable")
+	}
+	return all
+}

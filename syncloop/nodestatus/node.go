@@ -1,0 +1,106 @@
+package nodestatus
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LabelsAnnotation has the names of the labels that the node has set, so that it can
+// remove those that it sets no more.
+const LabelsAnnotation = "podkeel.dev/labels"
+
+// Spec is what a node is registered with.
+type Spec struct {
+	// Name is the node's name.
+	Name string
+	// OS and Arch are those of the machine, in Go's words.
+	OS, Arch string
+	// Labels are added to those of every node, in place of them where the keys are equal.
+	Labels map[string]string
+	// Taints of a new node. Those of one that exists are left alone.
+	Taints []v1.Taint
+	// ProviderID is the node's at its cloud; empty: none.
+	ProviderID string
+}
+
+// Node is the object of a node that registers.
+func Node(spec Spec, status v1.NodeStatus) *v1.Node {
+	labels := map[string]string{
+		v1.LabelHostname: spec.Name, v1.LabelOSStable: spec.OS, v1.LabelArchStable: spec.Arch,
+		"beta.kubernetes.io/os": spec.OS, "beta.kubernetes.io/arch": spec.Arch,
+	}
+	maps.Copy(labels, spec.Labels)
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: spec.Name, Labels: labels, Annotations: map[string]string{
+			LabelsAnnotation: strings.Join(slices.Sorted(maps.Keys(labels)), ","),
+		}},
+		Spec:   v1.NodeSpec{Taints: slices.Clone(spec.Taints), ProviderID: spec.ProviderID},
+		Status: status,
+	}
+}
+
+// Reconcile returns the strategic merge patch that gives a node that exists the labels of
+// the one that Node has made. Labels that the node has set before and sets no more go;
+// those of others stay, and so does everything else. It is nil if nothing differs.
+func Reconcile(existing, want *v1.Node) ([]byte, error) {
+	labels := map[string]any{}
+	for key, value := range want.Labels {
+		if had, ok := existing.Labels[key]; !ok || had != value {
+			labels[key] = value
+		}
+	}
+	for key := range strings.SplitSeq(existing.Annotations[LabelsAnnotation], ",") {
+		_, wanted := want.Labels[key]
+		if _, there := existing.Labels[key]; there && !wanted {
+			labels[key] = nil
+		}
+	}
+	ours := want.Annotations[LabelsAnnotation]
+	if len(labels) == 0 && existing.Annotations[LabelsAnnotation] == ours {
+		return nil, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels": labels, "annotations": map[string]any{LabelsAnnotation: ours},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("nodestatus: %w", err)
+	}
+	return patch, nil
+}
+
+// The times of a lease.
+const (
+	// LeaseDuration is how long a lease lasts.
+	LeaseDuration = 40 * time.Second
+	// LeasePeriod is how often it is renewed.
+	LeasePeriod = 10 * time.Second
+)
+
+// LeaseNamespace is where the leases of nodes are.
+const LeaseNamespace = v1.NamespaceNodeLease
+
+// Lease is the lease of a node that is renewed now. previous is the one at the server, nil
+// if there is none. The node is its owner, the one of today.
+func Lease(previous *coordinationv1.Lease, node *v1.Node, now time.Time) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{}
+	if previous != nil {
+		lease = previous.DeepCopy()
+		if before := lease.Spec.RenewTime; before != nil && !now.After(before.Time) {
+			now = before.Add(time.Microsecond)
+		}
+	}
+	seconds := int32(LeaseDuration / time.Second)
+	lease.Name, lease.Namespace = node.Name, LeaseNamespace
+	lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &node.Name, &seconds
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
+	return lease
+}

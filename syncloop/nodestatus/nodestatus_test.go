@@ -1,0 +1,181 @@
+package nodestatus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func healthy() nodestatus.Facts {
+	return nodestatus.Facts{Now: epoch, RuntimeSeen: epoch, Runtime: runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}}
+}
+
+func conditions(s v1.NodeStatus) (all []string) {
+	for _, c := range s.Conditions {
+		all = append(all, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return all
+}
+
+// TestStatus_ND18_ND19_Conditions: Ready follows the runtime and its network, pressure is
+// there only if it was measured.
+func TestStatus_ND18_ND19_Conditions(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*nodestatus.Facts)
+		want   []string
+	}{
+		{"well", func(*nodestatus.Facts) {}, []string{"Ready=True KubeletReady: kubelet is posting ready status"}},
+		{"never seen", func(f *nodestatus.Facts) { f.RuntimeSeen = time.Time{} }, []string{"Ready=False KubeletNotReady: container runtime status check may not have completed yet"}},
+		{"seen 30 s ago", func(f *nodestatus.Facts) { f.RuntimeSeen = epoch.Add(-30 * time.Second) }, []string{"Ready=True KubeletReady: kubelet is posting ready status"}},
+		{"down", func(f *nodestatus.Facts) { f.RuntimeSeen = epoch.Add(-31 * time.Second) }, []string{"Ready=False KubeletNotReady: container runtime is down"}},
+		{"no network", func(f *nodestatus.Facts) {
+			f.Runtime.NetworkReady, f.Runtime.NetworkMessage = false, "cni plugin not initialized"
+			f.Problems = []string{"pleg is not healthy"}
+		}, []string{"Ready=False KubeletNotReady: cni plugin not initialized; pleg is not healthy"}},
+		{"not ready", func(f *nodestatus.Facts) { f.Runtime = runtime.RuntimeStatus{} }, []string{"Ready=False KubeletNotReady: container runtime is not ready; container runtime network is not ready"}},
+		{"pressure", func(f *nodestatus.Facts) {
+			f.Pressure = map[v1.NodeConditionType]bool{v1.NodeDiskPressure: true, v1.NodeMemoryPressure: false}
+		}, []string{
+			"MemoryPressure=False KubeletHasSufficientMemory: kubelet has sufficient memory available",
+			"DiskPressure=True KubeletHasDiskPressure: kubelet has disk pressure",
+			"Ready=True KubeletReady: kubelet is posting ready status",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := healthy()
+			c.change(&f)
+			assert.Equal(t, c.want, conditions(nodestatus.Status(&v1.NodeStatus{}, f)))
+		})
+	}
+}
+
+// TestStatus_ND18_Times: a heartbeat each time, a transition only with the value.
+func TestStatus_ND18_Times(t *testing.T) {
+	f := healthy()
+	first := nodestatus.Status(&v1.NodeStatus{}, f)
+	f.Now = epoch.Add(20 * time.Second)
+	second := nodestatus.Status(&first, f)
+	assert.Equal(t, f.Now, second.Conditions[0].LastHeartbeatTime.Time)
+	assert.Equal(t, epoch, second.Conditions[0].LastTransitionTime.Time)
+	f.Runtime.NetworkReady = false
+	third := nodestatus.Status(&second, f)
+	assert.Equal(t, f.Now, third.Conditions[0].LastTransitionTime.Time)
+}
+
+// TestStatus_ND14_ND16_ND17: resources, images and what else is promised.
+func TestStatus_ND14_ND16_ND17(t *testing.T) {
+	f := healthy()
+	f.Capacity = v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("110")}
+	f.Reserved = v1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("2Gi"), "example.com/gpu": resource.MustParse("1")}
+	f.Handlers, f.Features, f.Port = []string{"runc", ""}, []string{"b", "a"}, 10250
+	for i := range 60 {
+		f.Images = append(f.Images, runtime.Image{ID: fmt.Sprintf("%02d", i), SizeBytes: uint64(i), Tags: []string{"t1", "t2", "t3", "t4"}, Digests: []string{"d1", "d2"}})
+	}
+	s := nodestatus.Status(&v1.NodeStatus{}, f)
+	assert.Equal(t, "3500m", s.Allocatable.Cpu().String())
+	assert.Equal(t, "0", s.Allocatable.Memory().String())
+	assert.Len(t, s.Allocatable, 3)
+	assert.Equal(t, "4", s.Capacity.Cpu().String())
+	require.Len(t, s.Images, nodestatus.MaxImages)
+	assert.Equal(t, v1.ContainerImage{Names: []string{"d1", "d2", "t1", "t2", "t3"}, SizeBytes: 59}, s.Images[0])
+	assert.Equal(t, []v1.NodeRuntimeHandler{{Name: ""}, {Name: "runc"}}, s.RuntimeHandlers)
+	assert.Equal(t, []string{"a", "b"}, s.DeclaredFeatures)
+	assert.Equal(t, int32(10250), s.DaemonEndpoints.KubeletEndpoint.Port)
+	assert.Equal(t, "00", f.Images[0].ID, "the facts are not changed")
+}
+
+// TestDue_ND24: on change, or after five minutes.
+func TestDue_ND24(t *testing.T) {
+	f := healthy()
+	sent := nodestatus.Status(&v1.NodeStatus{}, f)
+	f.Now = epoch.Add(10 * time.Second)
+	now := nodestatus.Status(&sent, f)
+	assert.True(t, nodestatus.Due(nil, nil, now, 0))
+	assert.False(t, nodestatus.Due(&sent, &sent, now, nodestatus.ReportPeriod-1))
+	assert.True(t, nodestatus.Due(&sent, &sent, now, nodestatus.ReportPeriod))
+	f.Port = 1
+	assert.True(t, nodestatus.Due(&sent, &sent, nodestatus.Status(&sent, f), 0))
+	assert.True(t, nodestatus.Due(&sent, &v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}}, now, 0), "others have written")
+}
+
+// TestReconcile_ND6_KB30: labels that were ours and are no more go, those of others stay.
+func TestReconcile_ND6_KB30(t *testing.T) {
+	spec := nodestatus.Spec{Name: "n1", OS: "linux", Arch: "arm64", Labels: map[string]string{"zone": "a", v1.LabelHostname: "other"}, Taints: []v1.Taint{{Key: "k"}}}
+	existing := nodestatus.Node(spec, v1.NodeStatus{})
+	assert.Equal(t, map[string]string{
+		"zone": "a", v1.LabelHostname: "other", v1.LabelOSStable: "linux", v1.LabelArchStable: "arm64", "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm64",
+	}, existing.Labels)
+	patch, err := nodestatus.Reconcile(existing, nodestatus.Node(spec, v1.NodeStatus{}))
+	require.NoError(t, err)
+	assert.Nil(t, patch)
+
+	existing.Labels["theirs"] = "x"
+	spec.Labels = map[string]string{"disk": "ssd"}
+	patch, err = nodestatus.Reconcile(existing, nodestatus.Node(spec, v1.NodeStatus{}))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"metadata":{"labels":{"disk":"ssd","kubernetes.io/hostname":"n1","zone":null},"annotations":{
+		"podkeel.dev/labels":"beta.kubernetes.io/arch,beta.kubernetes.io/os,disk,kubernetes.io/arch,kubernetes.io/hostname,kubernetes.io/os"}}}`, string(patch))
+}
+
+// TestLease_ND32_KB20: the time of a renewal grows, and the owner is the node of today.
+func TestLease_ND32_KB20(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1"}}
+	first := nodestatus.Lease(nil, node, epoch)
+	assert.Equal(t, "kube-node-lease/n1 n1 40 2026-01-01T00:00:00Z", text(first))
+	first.ResourceVersion, node.UID = "7", "u2"
+	second := nodestatus.Lease(first, node, epoch.Add(-time.Hour))
+	assert.Equal(t, "kube-node-lease/n1 n1 40 2026-01-01T00:00:00.000001Z", text(second))
+	assert.Equal(t, "7", second.ResourceVersion)
+	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u2"}}, second.OwnerReferences)
+}
+
+func text(l *coordinationv1.Lease) string {
+	return fmt.Sprintf("%s/%s %s %d %s", l.Namespace, l.Name, *l.Spec.HolderIdentity, *l.Spec.LeaseDurationSeconds, l.Spec.RenewTime.Format(time.RFC3339Nano))
+}
+
+// TestEvents_EB6: each change of the node is one event, with the kubelet's reason; what is
+// unknown, unchanged or of others is none.
+func TestEvents_EB6(t *testing.T) {
+	node := func(boot string, cordoned bool, conditions ...string) *v1.Node {
+		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: v1.NodeSpec{Unschedulable: cordoned}}
+		n.Status.NodeInfo.BootID = boot
+		for _, c := range conditions {
+			name, status, _ := strings.Cut(c, "=")
+			n.Status.Conditions = append(n.Status.Conditions, v1.NodeCondition{Type: v1.NodeConditionType(name), Status: v1.ConditionStatus(status)})
+		}
+		return n
+	}
+	for _, c := range []struct {
+		before, after *v1.Node
+		want          string
+	}{
+		{node("", false), node("b", false, "MemoryPressure=False", "DiskPressure=False", "PIDPressure=False", "Ready=True", "Other=True"),
+			"[{Normal NodeHasSufficientMemory Node n1 status is now: NodeHasSufficientMemory} {Normal NodeHasNoDiskPressure Node n1 status is now: NodeHasNoDiskPressure} " +
+				"{Normal NodeHasSufficientPID Node n1 status is now: NodeHasSufficientPID} {Normal NodeReady Node n1 status is now: NodeReady}]"},
+		{node("b", false, "Ready=True"), node("b", false, "Ready=True"), "[]"},
+		{node("b", false, "Ready=True"), node("b", false, "Ready=Unknown"), "[]"},
+		{node("b", false, "Ready=Unknown"), node("b", false, "Ready=True"), "[{Normal NodeReady Node n1 status is now: NodeReady}]"},
+		{node("b", false, "Ready=True"), node("b", false, "Ready=False"), "[{Normal NodeNotReady Node n1 status is now: NodeNotReady}]"},
+		{node("b", false, "MemoryPressure=False"), node("b", false, "MemoryPressure=True"), "[{Normal NodeHasInsufficientMemory Node n1 status is now: NodeHasInsufficientMemory}]"},
+		{node("b", false, "DiskPressure=False", "PIDPressure=False"), node("b", false, "DiskPressure=True", "PIDPressure=True"),
+			"[{Normal NodeHasDiskPressure Node n1 status is now: NodeHasDiskPressure} {Normal NodeHasInsufficientPID Node n1 status is now: NodeHasInsufficientPID}]"},
+		{node("b", false), node("c", true), "[{Warning Rebooted Node n1 has been rebooted, boot id: c} {Normal NodeNotSchedulable Node n1 status is now: NodeNotSchedulable}]"},
+		{node("c", true), node("c", false), "[{Normal NodeSchedulable Node n1 status is now: NodeSchedulable}]"},
+	} {
+		assert.Equal(t, c.want, fmt.Sprint(nodestatus.Events(c.before, c.after)))
+	}
+}

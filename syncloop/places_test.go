@@ -1,0 +1,35 @@
+package syncloop_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// TestRuntimeOnlyPod_Phase: a pod that a former agent has left behind runs if a container
+// does. One whose containers have ended may have succeeded: it is not said to run.
+func TestRuntimeOnlyPod_Phase(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		containers []runtime.State
+		want       v1.PodPhase
+	}{
+		{"no container", nil, v1.PodUnknown},
+		{"created", []runtime.State{runtime.StateCreated}, v1.PodUnknown},
+		{"ended", []runtime.State{runtime.StateExited}, v1.PodUnknown},
+		{"the runtime does not know", []runtime.State{runtime.StateUnknown}, v1.PodUnknown},
+		{"one of two runs", []runtime.State{runtime.StateExited, runtime.StateRunning}, v1.PodRunning},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := &runtime.Pod{Name: "job", Sandboxes: []runtime.Sandbox{{ID: "box"}}}
+			for _, state := range test.containers {
+				pod.Containers = append(pod.Containers, runtime.Container{Name: "a", State: state})
+			}
+			assert.Equal(t, test.want, syncloop.Skeleton(pod).Status.Phase)
+		})
+	}
+}

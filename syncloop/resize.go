@@ -1,0 +1,70 @@
+package syncloop
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+)
+
+// store puts changed pods into the manager, and returns them as they are there.
+func (h *Handlers) store(pods []*v1.Pod) []*v1.Pod {
+	stored := make([]*v1.Pod, len(pods))
+	for i, pod := range pods {
+		stored[i] = h.allocated(pod)
+		h.config.Manager.UpdatePod(stored[i])
+	}
+	return stored
+}
+
+// allocated is a pod of an API server with the resources that it was admitted with: a
+// resize is not carried out, and the pod says that it is infeasible. Any other pod is as
+// it came.
+func (h *Handlers) allocated(pod *v1.Pod) *v1.Pod {
+	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
+	before, known := h.config.Manager.GetPodByUID(pod.UID)
+	if !known || h.waiting[pod.UID] != nil || !keepResources(before, pod) {
+		return pod
+	}
+	if podstatus.FindCondition(before.Status.Conditions, v1.PodResizePending) == nil {
+		h.config.Recorder.Event(pod, v1.EventTypeWarning, "ResizeInfeasible", resizeInfeasible)
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{
+		Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonInfeasible, Message: resizeInfeasible, ObservedGeneration: pod.Generation,
+	})
+	return pod
+}
+
+const resizeInfeasible = "this node does not resize pods in place"
+
+// keepResources gives a pod the resources that it had before, and reports whether they
+// differ.
+func keepResources(before, pod *v1.Pod) (differ bool) {
+	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
+		differ = differ || !sameResources(now.Requests, was.Requests) || !sameResources(now.Limits, was.Limits)
+		*now = was
+	}
+	for _, lists := range [...][2][]v1.Container{{pod.Spec.InitContainers, before.Spec.InitContainers}, {pod.Spec.Containers, before.Spec.Containers}} {
+		for i := range min(len(lists[0]), len(lists[1])) {
+			keep(&lists[0][i].Resources, lists[1][i].Resources)
+		}
+	}
+	if now, was := pod.Spec.Resources, before.Spec.Resources; now != nil && was != nil {
+		keep(now, *was)
+	} else if now != was {
+		pod.Spec.Resources, differ = was, true
+	}
+	return differ
+}
+
+func sameResources(a, b v1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
+}

@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/podkeel/podkeel/syncloop/server"
+)
+
+func TestNew_Requires(t *testing.T) {
+	_, err := server.New(server.Config{})
+	require.EqualError(t, err, "server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
+}
+
+// AU-1, AU-4, AU-5, AU-8, AU-9: who is not known gets 401 and who may not 403, on every path
+// but that of the health; each path needs its verb on its subresource.
+func TestAccess(t *testing.T) {
+	h := serve(t).start()
+	paths := []string{
+		"/pods", "/containerLogs/default/web/c", "/exec/default/web/c", "/exec/default/web/u1/c", "/attach/default/web/c", "/attach/default/web/u1/c",
+		"/portForward/default/web", "/portForward/default/web/u1", "/run/default/web/c", "/runningpods/", "/stats/summary", "/metrics", "/metrics/cadvisor",
+		"/logs/", "/checkpoint/default/web/c", "/configz", "/debug/pprof/", "/", "/nothing", "/healthz/ping", "/podsx",
+	}
+	for _, method := range []string{"GET", "POST", "PUT"} {
+		for _, path := range paths {
+			for _, token := range []string{"", "mallory"} {
+				code, text := h.askAs(token, method, path)
+				assert.Equal(t, 401, code, path)
+				assert.Equal(t, "Unauthorized", text)
+			}
+			code, text := h.askAs("broken", method, path)
+			assert.Equal(t, 500, code)
+			assert.Equal(t, "who asks cannot be found out: the API server does not answer", text)
+		}
+	}
+	assert.Empty(t, h.reviewed)
+	h.allowed = func(authorizationv1.ResourceAttributes) (bool, error) { return false, nil }
+	var asked []string
+	for _, path := range paths {
+		for _, method := range []string{"GET", "POST"} {
+			code, _ := h.ask(method, path)
+			assert.Equal(t, 403, code, path)
+		}
+	}
+	asked, h.reviewed = h.reviewed, nil
+	want := []string{"alice get v1 nodes/pods n1", "alice get v1 nodes/proxy n1", "alice create v1 nodes/proxy n1", "alice get v1 nodes/proxy n1", "alice create v1 nodes/proxy n1"}
+	for i := 2; i < 8; i++ {
+		want = append(want, "alice create v1 nodes/proxy n1", "alice create v1 nodes/proxy n1")
+	}
+	for range paths[8:] {
+		want = append(want, "alice get v1 nodes/proxy n1", "alice create v1 nodes/proxy n1")
+	}
+	assert.Equal(t, want, asked)
+
+	_, text := h.ask("GET", "/pods")
+	assert.Equal(t, `Forbidden: user "alice" may not get nodes/pods of node n1: no rule for pods; no rule for proxy`, text)
+	h.allowed = func(authorizationv1.ResourceAttributes) (bool, error) { return true, errors.New("no answer") }
+	code, text := h.ask("GET", "/pods")
+	assert.Equal(t, 500, code)
+	assert.Equal(t, "whether this is allowed cannot be found out: no answer", text)
+	h.allowed = func(a authorizationv1.ResourceAttributes) (bool, error) { return a.Subresource == "pods", nil }
+	code, text = h.ask("GET", "/pods")
+	assert.Equal(t, 200, code)
+	assert.Contains(t, text, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"web","namespace":"default","uid":"u1"}`)
+	for _, path := range []string{"/pods/../exec/default/web/c", "/pods%2f..%2fexec/default/web/c", "/%65xec/default/web/c"} {
+		code, _ = h.ask("GET", path)
+		assert.Equal(t, 403, code, path)
+	}
+	assert.Empty(t, h.seen())
+}
+
+// The health is for everyone, and its reasons are not.
+func TestHealthz(t *testing.T) {
+	h := serve(t).start()
+	code, text := h.askAs("", "GET", "/healthz")
+	assert.Equal(t, "200 ok", sprint(code, text))
+	h.healthy = errors.New("pod default/secret panicked")
+	code, text = h.askAs("", "GET", "/healthz")
+	assert.Equal(t, "500 the node is not healthy", sprint(code, text))
+}
+
+func TestNotServed(t *testing.T) {
+	h := serve(t)
+	h.config.Logs, h.config.Exec, h.config.Attach, h.config.PortForward = nil, nil, nil, nil
+	h.start()
+	for path, want := range map[string]string{
+		"/run/default/web/c":            "501 this node does not serve /run",
+		"/metrics":                      "501 this node does not serve /metrics",
+		"/stats/summary":                "501 this node does not serve /stats",
+		"/nothing":                      "404 a node has no such path",
+		"/containerLogs/default/web/c":  "501 this node keeps no logs",
+		"/exec/default/web/c?command=x": "501 this node runs no commands in containers",
+		"/attach/default/web/c":         "501 this node attaches to no containers",
+		"/portForward/default/web":      "501 this node forwards no ports",
+	} {
+		code, text := h.ask("GET", path)
+		assert.Equal(t, want, sprint(code, text), path)
+	}
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/remotecommand"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+// longestSizes bounds what a client says about the size of its terminal, in bytes.
+const longestSizes = 1 << 20
+
+// process is what a client is connected with. It returns its exit code.
+type process func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error)
+
+// exec runs a command.
+func (s *server) exec(w http.ResponseWriter, r *http.Request) {
+	command := r.URL.Query()["command"]
+	switch {
+	case s.Exec == nil:
+		respond.Text(w, http.StatusNotImplemented, "this node runs no commands in containers\n")
+		return
+	case len(command) == 0:
+		respond.Text(w, http.StatusBadRequest, "there is no command\n")
+		return
+	}
+	s.connect(w, r, func(id string, _ *v1.Pod) (process, bool) {
+		return func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error) {
+			return s.Exec.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: command, TTY: tty}, streams)
+		}, queried(r, "tty")
+	})
+}
+
+// attach connects with the container's own process, which has a terminal or has not, whatever
+// the request says.
+func (s *server) attach(w http.ResponseWriter, r *http.Request) {
+	if s.Attach == nil {
+		respond.Text(w, http.StatusNotImplemented, "this node attaches to no containers\n")
+		return
+	}
+	s.connect(w, r, func(id string, pod *v1.Pod) (process, bool) {
+		return func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error) {
+			return 0, s.Attach.Attach(ctx, runtime.AttachRequest{ContainerID: id, TTY: tty}, streams)
+		}, hasTTY(pod, r.PathValue("container"))
+	})
+}
+
+func hasTTY(pod *v1.Pod, name string) bool {
+	asks := func(c v1.Container) bool { return c.Name == name && c.TTY }
+	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
+		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name && c.TTY })
+}
+
+// queried reports whether a query has a flag.
+func queried(r *http.Request, key string) bool {
+	on, err := strconv.ParseBool(r.URL.Query().Get(key))
+	return err == nil && on
+}
+
+// connect connects a client with a process in the container that the path names.
+func (s *server) connect(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
+	if !s.commands.Enter(w) {
+		return
+	}
+	defer s.commands.Leave()
+	pod, ok := s.pod(w, r)
+	if !ok || !upgradable(w, r) {
+		return
+	}
+	id, err := s.Finder.ContainerID(r.Context(), pod.Namespace, pod.Name, r.PathValue("container"), false)
+	if err != nil {
+		respond.Error(w, err)
+		return
+	}
+	run, tty := start(id, pod)
+	kinds := []string{v1.StreamTypeError}
+	for key, kind := range map[string]string{v1.ExecStdinParam: v1.StreamTypeStdin, v1.ExecStdoutParam: v1.StreamTypeStdout, v1.ExecStderrParam: v1.StreamTypeStderr} {
+		if queried(r, key) && (kind != v1.StreamTypeStderr || !queried(r, v1.ExecTTYParam)) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == 1 {
+		respond.Text(w, http.StatusBadRequest, "one of input, output and error is needed\n")
+		return
+	}
+	if queried(r, v1.ExecTTYParam) {
+		kinds = append(kinds, v1.StreamTypeResize)
+	}
+	ctx, session, err := upgrade(w, r, remotecommand.StreamProtocolV4Name, len(kinds))
+	if err != nil {
+		return
+	}
+	defer session.finish(ctx)
+	if streams, ok := session.collect(ctx, kinds); ok {
+		talk(ctx, streams, tty, run)
+	}
+}
+
+// talk runs a process, and says on the error stream how it ended, after all of its output.
+func talk(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
+	var s runtime.Streams
+	if in := streams[v1.StreamTypeStdin]; in != nil {
+		s.Stdin = in
+	}
+	if out := streams[v1.StreamTypeStdout]; out != nil {
+		s.Stdout = out
+	}
+	if out := streams[v1.StreamTypeStderr]; out != nil {
+		s.Stderr = out
+	}
+	if sizes := streams[v1.StreamTypeResize]; sizes != nil {
+		resized := &terminal{next: make(chan runtime.TerminalSize)}
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		defer func() { _ = sizes.Reset() }()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		reading.Go(func() { resized.read(ctx, sizes) })
+		s.Resized = resized.wait
+	}
+	code, err := run(ctx, tty, s)
+	for _, kind := range []string{v1.StreamTypeStdout, v1.StreamTypeStderr} {
+		if out := streams[kind]; out != nil {
+			_ = out.Close()
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(outcome(code, err))
+	_ = streams[v1.StreamTypeError].Close()
+}
+
+// outcome is how a process has ended.
+func outcome(code int32, err error) metav1.Status {
+	switch {
+	case err != nil:
+		status := metav1.Status{Status: metav1.StatusFailure, Message: plain.Text(err.Error()), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError}
+		if errors.Is(err, runtime.ErrUnsupported) {
+			status.Reason, status.Code = "", http.StatusNotImplemented
+		}
+		return status
+	case code != 0:
+		return metav1.Status{
+			Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason,
+			Message: fmt.Sprintf("command terminated with non-zero exit code: exit status %d", code),
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType, Message: strconv.Itoa(int(code))}}},
+		}
+	}
+	return metav1.Status{Status: metav1.StatusSuccess}
+}
+
+// terminal has the sizes of a client's terminal.
+type terminal struct{ next chan runtime.TerminalSize }
+
+// read reads sizes until the stream or ctx ends.
+func (t *terminal) read(ctx context.Context, from io.Reader) {
+	defer close(t.next)
+	sizes := json.NewDecoder(io.LimitReader(from, longestSizes))
+	for {
+		var size struct{ Width, Height uint16 }
+		if sizes.Decode(&size) != nil {
+			return
+		}
+		select {
+		case t.next <- runtime.TerminalSize{Columns: size.Width, Rows: size.Height}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// wait is runtime.Streams.Resized.
+func (t *terminal) wait(ctx context.Context) (runtime.TerminalSize, bool) {
+	select {
+	case size, ok := <-t.next:
+		return size, ok
+	case <-ctx.Done():
+		return runtime.TerminalSize{}, false
+	}
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+// mostConnections is how many connections one client has at once, complete or not.
+const mostConnections = 128
+
+// portForward connects a client with ports of a pod.
+func (s *server) portForward(w http.ResponseWriter, r *http.Request) {
+	if s.PortForward == nil {
+		respond.Text(w, http.StatusNotImplemented, "this node forwards no ports\n")
+		return
+	}
+	if !s.forwards.Enter(w) {
+		return
+	}
+	defer s.forwards.Leave()
+	pod, ok := s.pod(w, r)
+	if !ok || !upgradable(w, r) {
+		return
+	}
+	sandbox, err := s.Finder.SandboxID(r.Context(), pod.Namespace, pod.Name)
+	if err != nil {
+		respond.Error(w, err)
+		return
+	}
+	ctx, session, err := upgrade(w, r, portforward.PortForwardV1Name, 2*mostConnections)
+	if err != nil {
+		return
+	}
+	f := &forwarder{server: s, session: session, sandbox: sandbox, pairs: map[string]*pair{}}
+	f.run(ctx)
+	session.end()
+	f.under.Wait()
+}
+
+// forwarder is the connections of one client.
+type forwarder struct {
+	server  *server
+	session *session
+	sandbox string
+	pairs   map[string]*pair // that wait for their other stream
+	under   sync.WaitGroup
+}
+
+// pair is the two streams of a connection.
+type pair struct {
+	fault, data httpstream.Stream
+	since       time.Time
+}
+
+// run takes streams until the client has gone. What is wrong with one connection ends no
+// other.
+func (f *forwarder) run(ctx context.Context) {
+	slots := make(chan struct{}, mostConnections)
+	for {
+		stream, ok := f.session.next(ctx)
+		if !ok {
+			return
+		}
+		p, port := f.join(stream, time.Now())
+		if p == nil {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			f.end(p, fmt.Errorf("%d connections are open already", mostConnections))
+			continue
+		}
+		f.under.Go(func() {
+			defer func() { <-slots }()
+			f.end(p, f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwarded{p.data}))
+		})
+	}
+}
+
+// join finds the pair of a stream, and returns it when it is complete. Streams that cannot
+// be paired are reset, and pairs that were not completed in time.
+func (f *forwarder) join(stream httpstream.Stream, now time.Time) (*pair, uint16) {
+	for id, p := range f.pairs {
+		if now.Sub(p.since) > openTimeout {
+			delete(f.pairs, id)
+			f.end(p, fmt.Errorf("the other stream of the connection did not come"))
+		}
+	}
+	kind, id := stream.Headers().Get(v1.StreamType), requestID(stream)
+	port, err := strconv.ParseUint(stream.Headers().Get(v1.PortHeader), 10, 16)
+	p := f.pairs[id]
+	if p == nil {
+		p = &pair{since: now}
+	}
+	switch {
+	case err != nil || port == 0 || len(f.pairs) >= mostConnections && f.pairs[id] == nil:
+	case kind == v1.StreamTypeError && p.fault == nil:
+		p.fault = stream
+	case kind == v1.StreamTypeData && p.data == nil:
+		p.data = stream
+	default:
+		err = fmt.Errorf("a stream of type %.20q", kind)
+	}
+	switch {
+	case p.fault != stream && p.data != stream:
+		_ = stream.Reset()
+		f.session.RemoveStreams(stream)
+		return nil, 0
+	case p.fault == nil || p.data == nil:
+		f.pairs[id] = p
+		return nil, 0
+	}
+	delete(f.pairs, id)
+	return p, uint16(port)
+}
+
+// requestID tells connections apart. Old clients have none, and open the error stream first.
+func requestID(stream httpstream.Stream) string {
+	if id := stream.Headers().Get(v1.PortForwardRequestIDHeader); id != "" {
+		return id
+	}
+	id := stream.Identifier()
+	if stream.Headers().Get(v1.StreamType) == v1.StreamTypeData {
+		id -= 2
+	}
+	return strconv.FormatUint(uint64(id), 10)
+}
+
+// end says what was wrong with a connection, if anything was, and ends it.
+func (f *forwarder) end(p *pair, err error) {
+	if err != nil && p.fault != nil {
+		_, _ = fmt.Fprint(p.fault, plain.Text(err.Error()))
+	}
+	for _, stream := range []httpstream.Stream{p.fault, p.data} {
+		if stream != nil {
+			_ = stream.Close() // What was sent arrives; the reset after it is one of this side only.
+			_ = stream.Reset()
+			f.session.RemoveStreams(stream)
+		}
+	}
+}
+
+// forwarded is the data stream of a connection.
+type forwarded struct{ httpstream.Stream }
+
+// Close ends both directions. A Read that has begun ends.
+func (f *forwarded) Close() error {
+	_ = f.Stream.Close()
+	return f.Reset()
+}

@@ -1,0 +1,243 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+// logQuery is what is asked of a log.
+type logQuery struct {
+	runtime.ReadLogRequest
+	previous, nothing bool
+	limit             int64 // bytes; zero is all
+}
+
+// errInvalid is a query that can be read and makes no sense.
+var errInvalid = errors.New("invalid query")
+
+// readLog answers with a container's log, as it comes.
+func (s *server) readLog(w http.ResponseWriter, r *http.Request) {
+	q, err := parseLog(r.URL.Query(), time.Now())
+	switch {
+	case errors.Is(err, errInvalid):
+		respond.Text(w, http.StatusUnprocessableEntity, err.Error()+"\n")
+		return
+	case err != nil:
+		respond.Text(w, http.StatusBadRequest, err.Error()+"\n")
+		return
+	case s.Logs == nil:
+		respond.Text(w, http.StatusNotImplemented, "this node keeps no logs\n")
+		return
+	}
+	if !s.logs.Enter(w) {
+		return
+	}
+	defer s.logs.Leave()
+	q.ContainerID = s.logged(w, r, q.previous)
+	if q.ContainerID == "" {
+		return
+	}
+	out := respond.NewStream(w)
+	if q.Follow {
+		out.Begin() // A container that prints nothing yet has an answer all the same.
+		_ = out.Flush()
+	}
+	s.send(r.Context(), w, out, q)
+}
+
+// send copies a log.
+func (s *server) send(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
+	var err error
+	if !q.nothing {
+		err = s.Logs.ReadLog(ctx, q.ReadLogRequest, &limited{out, cmp.Or(q.limit, int64(-1))})
+	}
+	switch {
+	case err == nil || errors.Is(err, errLimit):
+		out.Begin()
+	case ctx.Err() != nil: // The client has gone.
+	case out.Begun:
+		_, _ = fmt.Fprintf(out, "%s\n", plain.Text(err.Error())) // The status was sent; if this fails the client has gone.
+	default:
+		respond.Error(w, err)
+	}
+}
+
+// logged is the container whose log is asked for. It is empty if there is none, and then that
+// was the answer.
+func (s *server) logged(w http.ResponseWriter, r *http.Request, previous bool) string {
+	pod, ok := s.pod(w, r)
+	if !ok {
+		return ""
+	}
+	name := r.PathValue("container")
+	if !hasContainer(pod, name) {
+		respond.Text(w, http.StatusNotFound, fmt.Sprintf("container %.63q is not in pod %q\n", name, pod.Name))
+		return ""
+	}
+	id, err := s.instance(r.Context(), pod, name, previous)
+	switch {
+	case err == nil:
+		return id
+	case !errors.Is(err, runtime.ErrNotFound):
+		respond.Error(w, err)
+	case previous:
+		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("previous terminated container %q in pod %q not found\n", name, pod.Name))
+	default:
+		respond.Text(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: %s\n", name, pod.Name, waits(pod, name)))
+	}
+	return ""
+}
+
+// instance is the container that the status of the pod shows, or with previous the one that it
+// shows to have ended before that. Without a status of it the Finder knows.
+func (s *server) instance(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
+	status, ok := statusOf(pod, name)
+	if !ok {
+		return s.Finder.ContainerID(ctx, pod.Namespace, pod.Name, name, previous)
+	}
+	id, last := "", status.LastTerminationState.Terminated
+	switch ended := status.State.Terminated; {
+	case previous:
+	case status.State.Running != nil:
+		id = status.ContainerID
+	case ended != nil:
+		id = ended.ContainerID
+	}
+	if id == "" && last != nil && (previous || status.State.Running == nil) {
+		id = last.ContainerID
+	}
+	if _, id, ok = strings.Cut(id, "://"); !ok {
+		return "", fmt.Errorf("server: container %q has no such instance: %w", name, runtime.ErrNotFound)
+	}
+	return id, nil
+}
+
+func statusOf(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return v1.ContainerStatus{}, false
+}
+
+func hasContainer(pod *v1.Pod, name string) bool {
+	named := func(c v1.Container) bool { return c.Name == name }
+	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named) ||
+		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name })
+}
+
+// waits is the reason why a container has not started.
+func waits(pod *v1.Pod, name string) string {
+	if c, _ := statusOf(pod, name); c.State.Waiting != nil && c.State.Waiting.Reason != "" {
+		return c.State.Waiting.Reason
+	}
+	return "ContainerCreating"
+}
+
+// parseLog reads a query. An error that wraps errInvalid is one about what makes no sense.
+func parseLog(query url.Values, now time.Time) (q logQuery, err error) {
+	tail, since := int64(-1), int64(0)
+	var at time.Time
+	for key, read := range map[string]func(value string) error{
+		"follow":       flag(&q.Follow),
+		"previous":     flag(&q.previous),
+		"timestamps":   flag(&q.Timestamps),
+		"tailLines":    number(&tail, 0),
+		"sinceSeconds": number(&since, 1),
+		"limitBytes":   number(&q.limit, 1),
+		"sinceTime":    func(value string) (err error) { at, err = time.Parse(time.RFC3339, value); return err },
+		"stream": func(value string) error {
+			if value != "All" {
+				return fmt.Errorf("%w: this node does not separate the streams of a log", errInvalid)
+			}
+			return nil
+		},
+	} {
+		value := query.Get(key)
+		if value == "" {
+			continue
+		}
+		if err := read(value); err != nil {
+			return q, fmt.Errorf("%s=%.40q: %w", key, value, err)
+		}
+	}
+	switch {
+	case since > 0 && !at.IsZero():
+		return q, fmt.Errorf("%w: only one of sinceSeconds and sinceTime is possible", errInvalid)
+	case since > 0:
+		at = now.Add(-time.Duration(min(since, int64(longestSince/time.Second))) * time.Second)
+	}
+	q.Since, q.Tail = at, int(max(0, min(tail, mostLines)))
+	if tail == 0 { // No line of those that there are.
+		q.nothing = !q.Follow
+		if q.Since.Before(now) {
+			q.Since = now
+		}
+	}
+	return q, nil
+}
+
+const (
+	// longestSince is as good as for ever.
+	longestSince = 100 * 365 * 24 * time.Hour
+	mostLines    = 1 << 30
+)
+
+func flag(place *bool) func(string) error {
+	return func(value string) (err error) {
+		if *place, err = strconv.ParseBool(value); err != nil {
+			return errors.New("expected true or false")
+		}
+		return nil
+	}
+}
+
+func number(place *int64, least int64) func(string) error {
+	return func(value string) (err error) {
+		if *place, err = strconv.ParseInt(value, 10, 64); err != nil {
+			return errors.New("expected a number")
+		}
+		if *place < least {
+			return fmt.Errorf("%w: expected %d or more", errInvalid, least)
+		}
+		return nil
+	}
+}
+
+// errLimit ends a log of which enough was sent.
+var errLimit = errors.New("limit reached")
+
+// limited takes so many bytes and fails then. A negative limit is none.
+type limited struct {
+	w    io.Writer
+	left int64
+}
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (n int, err error) {
+	if l.left < 0 {
+		return l.w.Write(p)
+	}
+	n, err = l.w.Write(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	if err == nil && l.left == 0 {
+		err = errLimit
+	}
+	return n, err
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+// Config is what the handler asks. NodeName, Pods, Healthy, Finder, Authenticator and
+// Authorizer are required.
+type Config struct {
+	// NodeName is the name of the node, for the Authorizer.
+	NodeName string
+	// Pods returns copies of all pods with their newest status. It is called for each
+	// request, concurrently, and must not block.
+	Pods func() []*v1.Pod
+	// Healthy returns nil, or what is wrong. It is called like Pods.
+	Healthy func() error
+	// Finder finds containers and sandboxes: a node.Node.
+	Finder Finder
+	// Logs reads logs, Exec runs commands, Attach connects with processes, PortForward with
+	// ports: a node.Node. What is nil is answered with 501, and so is what returns
+	// runtime.ErrUnsupported.
+	Logs        runtime.LogReader
+	Exec        runtime.ExecStreamer
+	Attach      runtime.Attacher
+	PortForward runtime.PortForwarder
+	// Authenticator and Authorizer decide who may ask what.
+	Authenticator Authenticator
+	Authorizer    Authorizer
+}
+
+// Finder finds containers and sandboxes by names. Its methods are called once for each
+// request, concurrently. An error that wraps runtime.ErrNotFound says what does not exist.
+type Finder interface {
+	// ContainerID returns the ID of the container of a pod that was created last, or with
+	// previous the one before it.
+	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
+	// SandboxID returns the ID of the newest sandbox of a pod.
+	SandboxID(ctx context.Context, namespace, pod string) (string, error)
+}
+
+const (
+	mostLogs     = 128
+	mostCommands = 64
+	mostForwards = 64
+)
+
+// server answers requests.
+type server struct {
+	Config
+	logs, commands, forwards respond.Gate
+}
+
+// New makes the handler. It starts nothing; the error names what is missing.
+func New(config Config) (http.Handler, error) {
+	if config.NodeName == "" || config.Pods == nil || config.Healthy == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
+		return nil, errors.New("server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
+	}
+	s := &server{Config: config, logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.healthz)
+	for _, r := range s.routes() {
+		mux.Handle(r.pattern, s.guard(r))
+	}
+	return mux, nil
+}
+
+// route is what is asked of a node.
+type route struct {
+	pattern      string // of http.ServeMux
+	subresources []string
+	verb         string // empty: that of the method
+	handle       http.HandlerFunc
+}
+
+// proxy is the subresource that includes every other one.
+const proxy = "proxy"
+
+// notServed are the paths of a kubelet that this handler has not.
+var notServed = []string{"run", "runningpods", "stats", "metrics", "logs", "checkpoint", "configz", "flagz", "statusz", "debug"}
+
+// routes are all routes but that of the health.
+func (s *server) routes() []route {
+	any := []string{proxy}
+	all := []route{
+		{"GET /pods", []string{"pods", proxy}, "", respond.Pods(s.Pods)},
+		{"GET /containerLogs/{namespace}/{pod}/{container}", any, "", s.readLog},
+		{"/", any, "", func(w http.ResponseWriter, _ *http.Request) {
+			respond.Text(w, http.StatusNotFound, "a node has no such path\n")
+		}},
+	}
+	for _, name := range notServed {
+		refuse := func(w http.ResponseWriter, _ *http.Request) {
+			respond.Text(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
+		}
+		all = append(all, route{"/" + name, any, "", refuse}, route{"/" + name + "/", any, "", refuse})
+	}
+	for pattern, handle := range map[string]http.HandlerFunc{
+		"exec/{namespace}/{pod}/{container}": s.exec, "exec/{namespace}/{pod}/{uid}/{container}": s.exec,
+		"attach/{namespace}/{pod}/{container}": s.attach, "attach/{namespace}/{pod}/{uid}/{container}": s.attach,
+		"portForward/{namespace}/{pod}": s.portForward, "portForward/{namespace}/{pod}/{uid}": s.portForward,
+	} {
+		all = append(all, route{"GET /" + pattern, any, "create", handle}, route{"POST /" + pattern, any, "create", handle})
+	}
+	return all
+}
+
+// healthz says whether the node is healthy, and not why: everyone may ask.
+func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if s.Healthy() != nil {
+		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
+		return
+	}
+	respond.Text(w, http.StatusOK, "ok")
+}
+
+// pod is the pod that a path names, or an answer is sent that there is none.
+func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
+	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
+	pods := s.Pods()
+	i := slices.IndexFunc(pods, func(p *v1.Pod) bool {
+		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)
+	})
+	if i < 0 {
+		known := len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
+		if !known {
+			name = "of that name"
+		}
+		respond.Text(w, http.StatusNotFound, "pod "+name+" is not on this node\n")
+		return nil, false
+	}
+	return pods[i], true
+}

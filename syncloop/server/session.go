@@ -1,0 +1,163 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+const (
+	// openTimeout is how long a client may take to open the streams that it has announced.
+	openTimeout = 30 * time.Second
+	// idleTimeout ends a connection over which no byte goes.
+	idleTimeout = 4 * time.Hour
+	// lateness is how long a client may take to close the connection after the end.
+	lateness = time.Second
+)
+
+// session is a connection of SPDY streams, all of which the client opens.
+type session struct {
+	httpstream.Connection
+	raw    *hijacked
+	opened chan opened
+	end    func() // ends the connection and all streams
+}
+
+// opened is a stream that a client has opened.
+type opened struct {
+	httpstream.Stream
+	replied <-chan struct{} // closed when the client may know
+}
+
+// upgradable reports whether a request asks for SPDY, or answers that it has to.
+func upgradable(w http.ResponseWriter, r *http.Request) bool {
+	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
+	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
+		return true
+	case strings.EqualFold(upgrade, "websocket"):
+		respond.Text(w, http.StatusNotImplemented, "this node streams over SPDY/3.1 and not over WebSocket\n")
+	default:
+		respond.Text(w, http.StatusBadRequest, "this needs an upgrade of the connection to SPDY/3.1\n")
+	}
+	return false
+}
+
+// upgrade turns the connection of a request into a session, whose context is returned with
+// it: it ends with the request's and with the connection. Of the streams that wait for the
+// caller there are at most so many; further ones are reset. After an error the request has
+// been answered.
+func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) (context.Context, *session, error) {
+	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
+		return nil, nil, err
+	}
+	s := &session{opened: make(chan opened, most), raw: &hijacked{ResponseWriter: w}}
+	s.Connection = spdy.NewResponseUpgrader().UpgradeResponse(s.raw, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
+		select {
+		case s.opened <- opened{stream, replied}:
+		default:
+			_ = stream.Reset() // An error here would be logged by the library.
+		}
+		return nil
+	})
+	if s.Connection == nil {
+		return nil, nil, errors.New("server: the connection cannot be upgraded")
+	}
+	s.SetIdleTimeout(idleTimeout)
+	ctx, cancel := context.WithCancel(r.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-s.CloseChan():
+		case <-ctx.Done():
+			_ = s.raw.conn.Close()
+		}
+		cancel()
+	})
+	s.end = func() {
+		_ = s.raw.conn.Close()
+		_ = s.Close() // Ends the streams; the frame that this would send goes nowhere.
+		cancel()
+		watching.Wait()
+	}
+	return ctx, s, nil
+}
+
+// next waits for the next stream that the client opens; false if none comes.
+func (s *session) next(ctx context.Context) (httpstream.Stream, bool) {
+	select {
+	case o := <-s.opened:
+		select {
+		case <-o.replied:
+			return o, true
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
+	return nil, false
+}
+
+// collect waits for one stream of each kind.
+func (s *session) collect(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	all := map[string]httpstream.Stream{}
+	for len(all) < len(kinds) {
+		stream, ok := s.next(ctx)
+		if !ok {
+			return nil, false
+		}
+		all[stream.Headers().Get(v1.StreamType)] = stream
+	}
+	for _, kind := range kinds {
+		if all[kind] == nil {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// finish ends the session when the client has ended the connection, having taken what was
+// sent, or a while later: what a client sends on would have the system drop what it has not
+// read yet.
+func (s *session) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lateness)
+	defer cancel()
+	<-ctx.Done()
+	s.end()
+}
+
+// hijacked notes the connection that is taken from the server.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err == nil {
+		h.conn = &closedOnce{Conn: conn}
+	}
+	return h.conn, rw, err
+}
+
+// closedOnce is a connection whose second Close is no error, on which the library would wait
+// a second for its caller.
+type closedOnce struct{ net.Conn }
+
+// Close implements net.Conn.
+func (c *closedOnce) Close() error {
+	_ = c.Conn.Close()
+	return nil
+}
