@@ -1,0 +1,241 @@
+package clusterlab_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/clusterlab"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the transcripts of TestAudit instead of comparing them")
+
+// settle is how long a node may go on after a story. A kubelet of kubemark syncs every pod
+// within 10 s.
+const settle = 12 * time.Second
+
+// stories are played on both nodes at once, each with pods of its own.
+var stories = []struct {
+	name string
+	play func(*player)
+}{
+	{"pod-up", func(p *player) {
+		p.create("web")
+		p.running("web")
+	}},
+	{"init-containers", func(p *player) {
+		p.create("web", func(pod *v1.Pod) {
+			pod.Spec.InitContainers = []v1.Container{{Name: "one", Image: "i:1"}, {Name: "two", Image: "i:1"}}
+		})
+		p.exit("web", "one")
+		p.exit("web", "two")
+		p.running("web")
+	}},
+	{"deleted", func(p *player) {
+		p.create("web")
+		p.running("web")
+		p.delete("web", 2)
+		p.gone("web")
+	}},
+	{"force-deleted", func(p *player) {
+		p.create("web")
+		p.running("web")
+		p.delete("web", 0)
+		p.gone("web")
+	}},
+	{"force-deleted-and-recreated", func(p *player) {
+		p.create("web")
+		p.running("web")
+		p.delete("web", 0)
+		p.gone("web")
+		p.create("web")
+		p.running("web")
+	}},
+	{"succeeds", func(p *player) {
+		p.create("job", never)
+		p.exit("job", "c")
+		p.phase("job", v1.PodSucceeded)
+	}},
+	{"succeeds-and-is-deleted", func(p *player) {
+		p.create("job", never)
+		p.exit("job", "c")
+		p.phase("job", v1.PodSucceeded)
+		p.delete("job", 30)
+		p.gone("job")
+	}},
+	{"crash-loop", func(p *player) {
+		p.create("web")
+		p.running("web")
+		for n := int32(1); n <= 2; n++ {
+			p.exit("web", "c")
+			p.until("web", fmt.Sprint("restarted ", n, " times"), func(pod *v1.Pod) bool {
+				return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].RestartCount == n && ready(pod)
+			})
+		}
+	}},
+	{"readiness-gate", func(p *player) {
+		p.create("web", func(pod *v1.Pod) {
+			pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.org/gate"}}
+		})
+		p.phase("web", v1.PodRunning)
+		for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
+			p.editStatus("web", func(s *v1.PodStatus) {
+				s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == "example.org/gate" })
+				s.Conditions = append(s.Conditions, v1.PodCondition{Type: "example.org/gate", Status: status})
+			})
+			p.until("web", "Ready="+string(status), func(pod *v1.Pod) bool { return ready(pod) == (status == v1.ConditionTrue) })
+		}
+	}},
+	{"volumes", func(p *player) {
+		p.config("config")
+		p.secret("secret")
+		p.create("web", p.withVolumes)
+		p.running("web")
+		p.delete("web", 1)
+		p.gone("web")
+	}},
+	{"config-comes-late", func(p *player) {
+		p.secret("secret")
+		p.create("web", p.withVolumes)
+		p.until("web", "waits", func(pod *v1.Pod) bool { return len(pod.Status.ContainerStatuses) == 1 })
+		p.config("config")
+		p.running("web")
+	}},
+	{"refused-node-affinity", func(p *player) {
+		p.create("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "tape"} })
+		p.phase("web", v1.PodFailed)
+	}},
+	{"refused-host-port", func(p *player) {
+		port := func(pod *v1.Pod) {
+			pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8099}}
+		}
+		p.create("first", port)
+		p.running("first")
+		p.create("second", port)
+		p.phase("second", v1.PodFailed)
+	}},
+	{"deadline", func(p *player) {
+		seconds := int64(3)
+		p.create("job", never, func(pod *v1.Pod) { pod.Spec.ActiveDeadlineSeconds = &seconds })
+		p.running("job")
+		p.phase("job", v1.PodFailed)
+	}},
+	{"evicted", func(p *player) {
+		p.create("web")
+		p.running("web")
+		p.evict("web")
+		p.gone("web")
+	}},
+	{"status-edited", func(p *player) {
+		p.create("web")
+		p.running("web")
+		p.editStatus("web", func(s *v1.PodStatus) {
+			s.Message = "by hand"
+			for i := range s.Conditions {
+				if s.Conditions[i].Type == v1.PodReady {
+					s.Conditions[i].Status = v1.ConditionFalse
+				}
+			}
+		})
+		p.running("web")
+		p.until("web", "without the message", func(pod *v1.Pod) bool { return pod.Status.Message == "" })
+	}},
+	{"static", func(p *player) {
+		p.static("dns", "dns:1")
+		p.running("dns")
+		p.static("dns", "")
+		p.gone("dns")
+	}},
+	{"mirror-deleted", func(p *player) {
+		p.static("log", "log:1")
+		p.running("log")
+		uid := p.get("log").UID
+		p.delete("log", 30)
+		p.until("log", "another mirror", func(pod *v1.Pod) bool { return pod.UID != uid && ready(pod) })
+	}},
+}
+
+// nodeStories are played one after the other: they change the node.
+var nodeStories = []struct {
+	name string
+	play func(*player)
+}{
+	{"node-labelled", func(p *player) {
+		p.editNode(func(n *v1.Node) { n.Labels["disk"] = "ssd" })
+		p.create("ssd", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+		p.running("ssd")
+	}},
+	{"node-tainted", func(p *player) {
+		p.editNode(func(n *v1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: "example.org/t", Effect: v1.TaintEffectNoExecute})
+		})
+		p.create("intolerant")
+		p.phase("intolerant", v1.PodFailed)
+		p.editNode(func(n *v1.Node) { n.Spec.Taints = nil })
+		p.create("tolerant")
+		p.running("tolerant")
+	}},
+}
+
+// TestAudit: the requests of this library are those of a kubelet, but for what AUDIT.md
+// lists.
+func TestAudit(t *testing.T) {
+	if !*cluster {
+		t.Skip("no control plane without -cluster: it is built from source, which takes minutes")
+	}
+	if _, err := clusterlab.Build(t.Context(), "kubemark"); err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("no kubemark: %v", err)
+	}
+	c := lab(t, clusterlab.Config{Nodes: []string{"kubelet", "podkeel"}})
+	admin, err := c.Admin()
+	require.NoError(t, err)
+	sides := []*auditSide{kubelet(c), podkeel(t, c)}
+	for _, s := range sides {
+		s.lab, s.admin, s.kubectl = c, admin, kubectl(t, c)
+	}
+	play := func(t *testing.T, name string, story func(*player)) {
+		for _, s := range sides {
+			t.Run(name+"/"+s.node, func(t *testing.T) {
+				t.Parallel()
+				story(&player{auditSide: s, T: t, story: name})
+			})
+		}
+	}
+	from := 0
+	window := func(story string) { from = transcribe(t, sides, story, from) }
+	t.Run("register", func(t *testing.T) {
+		play(t, "node-registers", func(p *player) {
+			p.start(p.T)
+			p.nodeReady()
+		})
+	})
+	t.Cleanup(func() {
+		for _, s := range sides {
+			s.stop()
+		}
+	})
+	time.Sleep(settle)
+	window("node-registers")
+	before := from
+	t.Run("pods", func(t *testing.T) {
+		for _, story := range stories {
+			play(t, story.name, story.play)
+		}
+	})
+	time.Sleep(settle)
+	for _, story := range stories {
+		from = before
+		window(story.name)
+	}
+	for _, story := range nodeStories {
+		t.Run("node", func(t *testing.T) { play(t, story.name, story.play) })
+		time.Sleep(settle)
+		window(story.name)
+	}
+}

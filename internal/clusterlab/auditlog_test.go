@@ -1,0 +1,184 @@
+package clusterlab_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// request is a line of the audit log.
+type request struct {
+	AuditID, Verb, RequestURI string
+	ObjectRef                 struct{ Resource, Subresource, Namespace, Name string }
+	User                      struct{ Username string }
+	RequestReceivedTimestamp  time.Time
+	RequestObject             json.RawMessage
+	ResponseStatus            struct{ Code int }
+}
+
+// auditRequests are those in the audit log from an offset on, in the order of their arrival,
+// and the offset of what comes after.
+func auditRequests(t *testing.T, path string, from int) (all []request, end int) {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	seen := map[string]bool{}
+	lines := bufio.NewReader(f)
+	for ; ; end++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var r request
+		require.NoError(t, json.Unmarshal(text, &r))
+		if !seen[r.AuditID] && end >= from {
+			all = append(all, r)
+		}
+		seen[r.AuditID] = true // A watch has one line when it begins and another when it ends.
+	}
+	slices.SortStableFunc(all, func(a, b request) int { return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp) })
+	return all, end
+}
+
+// object is what a request is about.
+func (r *request) object() string {
+	ref := r.ObjectRef
+	if ref.Subresource == "token" {
+		var token struct {
+			Spec struct{ BoundObjectRef struct{ Name string } }
+		}
+		_ = json.Unmarshal(r.RequestObject, &token) // Without one it is about the account.
+		return "tokens " + token.Spec.BoundObjectRef.Name
+	}
+	return ref.Resource + " " + ref.Name
+}
+
+// keys are those of a patch: metadata below its first level, status below its second, and
+// lists that are merged by a key with those of their elements.
+func keys(patch json.RawMessage) []string {
+	var body map[string]map[string]json.RawMessage
+	if json.Unmarshal(patch, &body) != nil {
+		return []string{"?"}
+	}
+	var all []string
+	for top, fields := range body {
+		for field, value := range fields {
+			var elements []map[string]any
+			if json.Unmarshal(value, &elements) == nil && (field == "conditions") {
+				for _, e := range elements {
+					if e["type"] != nil {
+						field := fmt.Sprintf("%s.%s[%s]", top, field, e["type"])
+						if e["$patch"] != nil {
+							field += fmt.Sprint(" ", e["$patch"])
+						}
+						all = append(all, field)
+					}
+				}
+				continue
+			}
+			if string(value) == "null" {
+				field += "=null"
+			}
+			all = append(all, top+"."+field)
+		}
+	}
+	return all
+}
+
+// transcript are the requests about one object. Between a creation or a deletion and the
+// next one each kind of request is one line, with the keys of all patches of that kind: how
+// many of them there are depends on what happens to be sent together.
+type transcript struct {
+	lines []string
+	kinds []string
+	keys  map[string]map[string]bool
+}
+
+func (tr *transcript) add(r *request) {
+	kind := strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/")
+	if tr.keys[kind] == nil {
+		tr.kinds = append(tr.kinds, kind)
+		tr.keys[kind] = map[string]bool{}
+	}
+	if r.Verb == "patch" {
+		for _, key := range keys(r.RequestObject) {
+			tr.keys[kind][key] = true
+		}
+	}
+	if (r.Verb == "create" || r.Verb == "delete") && r.ObjectRef.Subresource == "" {
+		tr.flush()
+	}
+}
+
+func (tr *transcript) flush() {
+	for _, kind := range tr.kinds {
+		tr.lines = append(tr.lines, "  "+strings.Join(append([]string{kind}, slices.Sorted(maps.Keys(tr.keys[kind]))...), "\n    "))
+	}
+	tr.kinds, tr.keys = nil, map[string]map[string]bool{}
+}
+
+// transcribe compares the requests of this library in a story with those that are kept,
+// and with those of the kubelet; or keeps both. It returns where the audit log ends.
+func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end int) {
+	t.Helper()
+	all, end := auditRequests(t, filepath.Join(sides[0].lab.Dir(), "audit.log"), from)
+	var halves [2]string
+	var counts [2]map[string]int
+	for i, s := range sides {
+		counts[i] = map[string]int{}
+		objects := map[string]*transcript{}
+		for _, r := range all {
+			object := r.object()
+			resource, name, _ := strings.Cut(object, " ")
+			ofStory := strings.HasPrefix(name, story+".") && resource != "events"
+			ofNode := story == "node-registers" && !slices.Contains([]string{"pods", "tokens", "events", "configmaps", "secrets"}, resource)
+			if r.User.Username != "system:node:"+s.node || !ofStory && !ofNode {
+				continue
+			}
+			object = strings.ReplaceAll(strings.ReplaceAll(object, story+".", ""), s.node, "NODE")
+			counts[i][object]++
+			if r.ResponseStatus.Code >= 400 && r.Verb == "patch" || r.Verb == "get" && resource == "pods" && r.ResponseStatus.Code >= 400 {
+				continue // Whether there are any depends on what is deleted when.
+			}
+			if objects[object] == nil {
+				objects[object] = &transcript{keys: map[string]map[string]bool{}}
+			}
+			objects[object].add(&r)
+		}
+		for _, object := range slices.Sorted(maps.Keys(objects)) {
+			objects[object].flush()
+			halves[i] += object + "\n" + strings.Join(objects[object].lines, "\n") + "\n"
+		}
+	}
+	for _, object := range slices.Sorted(maps.Keys(counts[1])) {
+		t.Logf("%s: %s: kubelet %d requests, podkeel %d", story, object, counts[0][object], counts[1][object])
+		if strings.HasPrefix(object, "pods ") {
+			assert.LessOrEqual(t, counts[1][object], counts[0][object], "%s: %s: requests", story, object)
+		}
+	}
+	kept := filepath.Join("testdata", "audit", story+".txt")
+	if *rewrite {
+		require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
+		require.NoError(t, os.WriteFile(kept, []byte("# kubelet\n"+halves[0]+"# podkeel\n"+halves[1]), 0o644))
+		return end
+	}
+	text, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	kubelet, podkeel, _ := strings.Cut(strings.TrimPrefix(string(text), "# kubelet\n"), "# podkeel\n")
+	if kubelet != halves[0] {
+		t.Logf("%s: the kubelet did otherwise than in the transcript:\n%s", story, halves[0])
+	}
+	assert.Equal(t, podkeel, halves[1], "%s: go test -run TestAudit -cluster -rewrite writes it anew", story)
+	return end
+}

@@ -1,0 +1,338 @@
+package clusterlab
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Config says what a cluster has.
+type Config struct {
+	// Nodes are the names whose credentials exist.
+	Nodes []string
+	// Controllers are those that kube-controller-manager runs; nil runs none.
+	Controllers []string
+	// Scheduler runs kube-scheduler.
+	Scheduler bool
+}
+
+// Cluster is a control plane that is running.
+type Cluster struct {
+	bin, dir string
+	config   Config
+	etcdPort int
+	port     int
+	janitor  *janitor
+	etcd     *process
+	server   *process
+	others   []*process
+}
+
+// startLimit bounds a start, which takes 3 s on an idle machine.
+const startLimit = 3 * time.Minute
+
+// Start runs a control plane until Stop, and builds what it needs first.
+func Start(ctx context.Context, config Config) (*Cluster, error) {
+	programs := []string{"etcd", "kube-apiserver"}
+	if config.Scheduler {
+		programs = append(programs, "kube-scheduler")
+	}
+	if config.Controllers != nil {
+		programs = append(programs, "kube-controller-manager")
+	}
+	bin, err := Build(ctx, programs...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{bin: bin, config: config}
+	if err := c.start(ctx); err != nil {
+		return nil, fmt.Errorf("clusterlab: %w", errors.Join(err, c.Stop()))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if c.dir, err = os.MkdirTemp("", "podkeel-clusterlab-"); err != nil {
+		return err
+	}
+	if c.janitor, err = newJanitor(c.dir); err != nil {
+		return err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return err
+	}
+	c.etcdPort, c.port = ports[0], ports[1]
+	if err := c.writeSecrets(); err != nil {
+		return err
+	}
+	client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[2])
+	c.etcd, err = start(c.dir, filepath.Join(c.bin, "etcd"), "--data-dir=etcd", "--unsafe-no-fsync",
+		"--listen-client-urls="+client, "--advertise-client-urls="+client,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer)
+	if err != nil {
+		return err
+	}
+	if err := c.StartServer(ctx); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	return c.startOthers()
+}
+
+// StartServer starts kube-apiserver, and waits until it is ready: after KillServer.
+func (c *Cluster) StartServer(ctx context.Context) (err error) {
+	c.server, err = start(c.dir, filepath.Join(c.bin, "kube-apiserver"),
+		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port), "--cert-dir=certs",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.pub", "--service-account-signing-key-file=sa.key",
+		"--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--token-auth-file=tokens.csv", "--endpoint-reconciler-type=none", "--allow-privileged=true", "--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=kubelet-client.crt", "--kubelet-client-key=kubelet-client.key",
+		"--audit-policy-file=audit.yaml", "--audit-log-path=audit.log")
+	if err != nil {
+		return err
+	}
+	return c.ready(ctx)
+}
+
+// KillServer kills kube-apiserver. Its state stays in etcd.
+func (c *Cluster) KillServer() { c.server.kill() }
+
+// FreezeServer stops kube-apiserver without an end of its connections, and ThawServer has
+// it go on.
+func (c *Cluster) FreezeServer() { c.server.signal(syscall.SIGSTOP) }
+
+// ThawServer ends FreezeServer.
+func (c *Cluster) ThawServer() { c.server.signal(syscall.SIGCONT) }
+
+// Stop ends all programs and removes everything.
+func (c *Cluster) Stop() error {
+	for _, p := range append(c.others, c.server, c.etcd) {
+		if p != nil {
+			p.kill()
+		}
+	}
+	if c.janitor == nil {
+		return nil
+	}
+	return c.janitor.sweep()
+}
+
+// auditPolicy has what nodes do recorded, with the bodies of requests.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Request
+  userGroups: [system:nodes]
+- level: None
+`
+
+// writeSecrets makes the tokens and the key that signs those of service accounts.
+func (c *Cluster) writeSecrets() error {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return err
+	}
+	tokens := "admin-token,admin,u-admin,\"system:masters\"\n"
+	for _, node := range c.config.Nodes {
+		tokens += fmt.Sprintf("%s-token,system:node:%s,u-%s,\"system:nodes\"\n", node, node, node)
+	}
+	return errors.Join(
+		c.writeKubeletClient(),
+		c.write("sa.key", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+		c.write("sa.pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		c.write("tokens.csv", []byte(tokens)),
+		c.write("audit.yaml", []byte(auditPolicy)),
+	)
+}
+
+// writeKubeletClient makes the certificate with which kube-apiserver asks nodes, and the one
+// that has signed it.
+func (c *Cluster) writeKubeletClient() error {
+	template := func(subject pkix.Name) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(1), Subject: subject, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}
+	}
+	ca, client := template(pkix.Name{CommonName: "lab"}), template(pkix.Name{CommonName: "kube-apiserver-kubelet-client", Organization: []string{"system:masters"}})
+	ca.IsCA, ca.BasicConstraintsValid, ca.KeyUsage = true, true, x509.KeyUsageCertSign
+	caKey, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	caText, err1 := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
+	text, err2 := x509.CreateCertificate(rand.Reader, client, ca, &key.PublicKey, caKey)
+	keyText, err3 := x509.MarshalECPrivateKey(key)
+	return errors.Join(err1, err2, err3,
+		c.write("kubelet-ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caText})),
+		c.write("kubelet-client.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})),
+		c.write("kubelet-client.key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyText})),
+	)
+}
+
+// ClientCA is a file with what has signed the certificate with which kube-apiserver asks
+// nodes.
+func (c *Cluster) ClientCA() string { return filepath.Join(c.dir, "kubelet-ca.crt") }
+
+func (c *Cluster) write(name string, text []byte) error {
+	return os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
+}
+
+// ready waits for kube-apiserver.
+func (c *Cluster) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	// The certificate is made by the server itself and not known before.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	return poll(ctx, func() (bool, error) {
+		if err := errors.Join(c.etcd.died(), c.server.died()); err != nil {
+			return false, err
+		}
+		answer, err := client.Get(c.URL() + "/readyz")
+		if err != nil {
+			return false, nil
+		}
+		return answer.StatusCode == http.StatusOK, answer.Body.Close()
+	})
+}
+
+// prepare makes what controllers would: the account of pods, and the certificate for them.
+func (c *Cluster) prepare(ctx context.Context) error {
+	admin, err := c.Admin()
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(c.caFile())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if err := poll(ctx, func() (bool, error) {
+		_, err := admin.Get(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1.NamespaceNodeLease}})
+		return err == nil, nil
+	}); err != nil {
+		return err
+	}
+	_, errAccount := admin.Create(ctx, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}})
+	_, errMap := admin.Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(ca)}})
+	for _, err := range []error{errAccount, errMap} {
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) startOthers() error {
+	if !c.config.Scheduler && c.config.Controllers == nil {
+		return nil
+	}
+	path, err := c.Kubeconfig("admin")
+	if err != nil {
+		return err
+	}
+	if c.config.Scheduler {
+		p, err := start(c.dir, filepath.Join(c.bin, "kube-scheduler"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0")
+		if err != nil {
+			return err
+		}
+		c.others = append(c.others, p)
+	}
+	if c.config.Controllers != nil {
+		p, err := start(c.dir, filepath.Join(c.bin, "kube-controller-manager"), "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0",
+			"--service-account-private-key-file=sa.key", "--root-ca-file="+c.caFile(), "--controllers="+strings.Join(c.config.Controllers, ","))
+		if err != nil {
+			return err
+		}
+		c.others = append(c.others, p)
+	}
+	return nil
+}
+
+// URL is where kube-apiserver listens.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
+
+func (c *Cluster) caFile() string { return filepath.Join(c.dir, "certs", "apiserver.crt") }
+
+// Rest is the configuration of a client: of a node of Config.Nodes, or of "admin".
+func (c *Cluster) Rest(user string) *rest.Config {
+	return &rest.Config{Host: c.URL(), BearerToken: user + "-token", TLSClientConfig: rest.TLSClientConfig{CAFile: c.caFile()}}
+}
+
+// Kubeconfig writes that of a user and returns its path.
+func (c *Cluster) Kubeconfig(user string) (string, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["lab"] = &clientcmdapi.Cluster{Server: c.URL(), CertificateAuthority: c.caFile()}
+	config.AuthInfos["user"] = &clientcmdapi.AuthInfo{Token: user + "-token"}
+	config.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "user"}
+	config.CurrentContext = "lab"
+	path := filepath.Join(c.dir, user+".kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// Dir has the logs of the programs, and the audit log of what nodes have done.
+func (c *Cluster) Dir() string { return c.dir }
+
+// poll asks every 50 ms until ok, an error, or the end of ctx.
+func poll(ctx context.Context, ok func() (bool, error)) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if done, err := ok(); done || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// freePorts are ports that nothing listens on.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}

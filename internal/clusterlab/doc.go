@@ -1,0 +1,16 @@
+// Package clusterlab runs a real control plane for tests: etcd, kube-apiserver, and, where
+// a test asks for them, kube-scheduler and kube-controller-manager. It is a module of its
+// own, so that nothing of it is a dependency of Podkeel.
+//
+//	go test ./... -cluster      # in this directory
+//
+// The programs are built from the modules that kubernetes/go.mod pins, once: about 10
+// minutes of one core. They are kept in the user's cache directory, or in the directory
+// that PODKEEL_CLUSTERLAB names. Without -cluster the tests are skipped.
+// TestContainerd and TestKubeProxy need what internal/e2e needs: root, a containerd, runc,
+// network plugins and busybox.
+//
+// Start takes about 3 s. A cluster listens on the loopback interface, keeps everything in
+// a temporary directory, and is gone after Stop; also when the test program is killed: its
+// processes die with it and another process removes the directory.
+package clusterlab

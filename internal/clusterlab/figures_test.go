@@ -1,0 +1,205 @@
+package clusterlab_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/internal/clusterlab"
+	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	joined "github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+var figures = flag.Bool("figures", false, "take the figures of the cluster side, which takes 15 minutes")
+
+// measured skips a test that measures times, unless they are asked for.
+func measured(t *testing.T) {
+	if !*figures {
+		t.Skip("no figures without -figures: they take minutes")
+	}
+}
+
+// median is the one in the middle, for a person to read, with all of them.
+func median(all []time.Duration) string {
+	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
+	return fmt.Sprintf("median %v of %v", all[len(all)/2], all)
+}
+
+// count says how often each call was made, but those of events.
+func count(calls []string) map[string]int {
+	counts := map[string]int{}
+	for _, call := range calls {
+		counts[call]++
+	}
+	maps.DeleteFunc(counts, func(call string, _ int) bool { return call == "create events" || call == "patch events" })
+	return counts
+}
+
+// remote is a node in memory at a distance from a real server.
+type remote struct {
+	*testing.T
+	lab     *clusterlab.Cluster
+	admin   *clusterlab.Admin
+	seen    *client.Client
+	machine *memory.Runtime
+}
+
+func joinFrom(t *testing.T, roundTrip time.Duration) *remote {
+	r := &remote{T: t, lab: lab(t, clusterlab.Config{Nodes: []string{"n1"}}), machine: memory.New(memory.Config{})}
+	var err error
+	r.admin, err = r.lab.Admin()
+	require.NoError(t, err)
+	r.seen, err = client.New(r.lab.Rest("n1"), "n1")
+	require.NoError(t, err)
+	cfg := r.lab.Rest("n1")
+	if roundTrip > 0 {
+		server, err := url.Parse(cfg.Host)
+		require.NoError(t, err)
+		cfg.Host = "https://" + between(t, server.Host, roundTrip).listener.Addr().String()
+	}
+	server, err := client.New(cfg, "n1")
+	require.NoError(t, err)
+	n, err := joined.New(joined.Config{Server: server, Node: node.Config{Name: "n1", Runtime: r.machine, OrphanGrace: -1}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-done)
+		server.Reconnect()
+		r.seen.Reconnect()
+	})
+	return r
+}
+
+// bind makes pods that end when their container does.
+func (r *remote) bind(names ...string) {
+	for _, name := range names {
+		_, err := r.admin.Create(r.Context(), &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       v1.PodSpec{NodeName: "n1", RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "web:1"}}},
+		})
+		require.NoError(r, err)
+	}
+}
+
+// until waits until the server shows all these pods in a phase.
+func (r *remote) until(phase v1.PodPhase, names ...string) {
+	until(r.T, r.seen.PodFeed(), string(phase), func(have map[string]*v1.Pod) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return have[name] == nil || have[name].Status.Phase != phase })
+	})
+}
+
+// exit ends all containers of these pods.
+func (r *remote) exit(names ...string) {
+	for _, pod := range r.machine.Look() {
+		for _, c := range pod.Containers {
+			if slices.Contains(names, pod.Name) && c.State == runtime.StateRunning {
+				assert.NoError(r, r.machine.ExitContainer(c.ID, 1))
+			}
+		}
+	}
+}
+
+func podNames(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, "-", i))
+	}
+	return names
+}
+
+// TestFigures_Changes: 100 pods change their status at once, and the server is a round trip
+// away.
+func TestFigures_Changes(t *testing.T) {
+	measured(t)
+	for _, roundTrip := range []time.Duration{0, 20 * time.Millisecond, 40 * time.Millisecond} {
+		t.Run(fmt.Sprint(roundTrip), func(t *testing.T) {
+			r := joinFrom(t, roundTrip)
+			var all []time.Duration
+			for round := range 5 {
+				names := podNames(fmt.Sprint("round-", round), 100)
+				r.bind(names...)
+				r.until(v1.PodRunning, names...)
+				began := time.Now()
+				r.exit(names...)
+				r.until(v1.PodFailed, names...)
+				all = append(all, time.Since(began).Round(time.Millisecond))
+				for _, name := range names {
+					require.NoError(t, r.admin.Delete(t.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, nil))
+				}
+				until(t, r.seen.PodFeed(), "none", func(have map[string]*v1.Pod) bool { return len(have) == 0 })
+			}
+			t.Log("100 containers ended to 100 pods seen Failed:", median(all))
+		})
+	}
+}
+
+// TestFigures_Outage: the server is away for 24 seconds.
+func TestFigures_Outage(t *testing.T) {
+	measured(t)
+	r := joinFrom(t, 0)
+	var delivered, watched []time.Duration
+	for round := range 3 {
+		before, after := fmt.Sprint("before-", round), fmt.Sprint("after-", round)
+		r.bind(before)
+		r.until(v1.PodRunning, before)
+		r.lab.KillServer()
+		time.Sleep(3 * time.Second)
+		r.exit(before)
+		time.Sleep(21 * time.Second)
+		require.NoError(t, r.lab.StartServer(t.Context()))
+		began := time.Now()
+		r.until(v1.PodFailed, before)
+		delivered = append(delivered, time.Since(began).Round(time.Millisecond))
+		r.bind(after)
+		r.until(v1.PodRunning, after)
+		watched = append(watched, time.Since(began).Round(time.Millisecond))
+	}
+	t.Log("server ready to the last status seen:", median(delivered))
+	t.Log("server ready to a new pod Running:", median(watched))
+}
+
+// TestFigures_Idle: the program with 30 pods, at rest.
+func TestFigures_Idle(t *testing.T) {
+	measured(t)
+	c := lab(t, clusterlab.Config{Nodes: []string{"n1"}})
+	kubeconfig, err := c.Kubeconfig("n1")
+	require.NoError(t, err)
+	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1")
+	r := &remote{T: t, lab: c}
+	r.admin, err = c.Admin()
+	require.NoError(t, err)
+	r.seen, err = client.New(c.Rest("n1"), "n1")
+	require.NoError(t, err)
+	t.Cleanup(r.seen.Reconnect)
+	names := podNames("idle", 30)
+	r.bind(names...)
+	r.until(v1.PodRunning, names...)
+	const rest, minutes = 10 * time.Second, 5
+	time.Sleep(rest)
+	made := len(calls(t, c))
+	_, began := p.usage()
+	for range minutes {
+		time.Sleep(time.Minute)
+		rss, cpu := p.usage()
+		t.Logf("RSS %.1f MB, CPU %.2f %% of one processor", float64(rss)/1e6, 100*(cpu-began).Seconds()/60)
+		began = cpu
+	}
+	t.Logf("calls in %d minutes: %v", minutes, count(calls(t, c)[made:]))
+	assert.Equal(t, 0, p.terminate())
+}
