@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// counts are what a fleet has at one moment.
+type counts struct {
+	nodes, nodesReady                          int
+	running, ready, pending, succeeded, failed int
+	terminating, restarts                      int
+}
+
+// add counts a node, which is nil before it is registered, and its pods.
+func (c *counts) add(node *v1.Node, pods []*v1.Pod) {
+	c.nodes++
+	if node != nil {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == v1.NodeReady && condition.Status == v1.ConditionTrue {
+				c.nodesReady++
+			}
+		}
+	}
+	for _, pod := range pods {
+		c.addPod(pod)
+	}
+}
+
+func (c *counts) addPod(pod *v1.Pod) {
+	for _, s := range pod.Status.ContainerStatuses {
+		c.restarts += int(s.RestartCount)
+	}
+	if pod.DeletionTimestamp != nil {
+		c.terminating++
+		return
+	}
+	switch pod.Status.Phase {
+	case v1.PodRunning:
+		c.running++
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == v1.PodReady && condition.Status == v1.ConditionTrue {
+				c.ready++
+			}
+		}
+	case v1.PodSucceeded:
+		c.succeeded++
+	case v1.PodFailed:
+		c.failed++
+	default:
+		c.pending++
+	}
+}
+
+// String is one line. What there is none of is left out, except what a fleet is for.
+func (c counts) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "nodes: %d of %d Ready  pods: %d Running, %d ready", c.nodesReady, c.nodes, c.running, c.ready)
+	for _, one := range []struct {
+		n    int
+		what string
+	}{
+		{c.pending, "Pending"}, {c.succeeded, "Succeeded"}, {c.failed, "Failed"}, {c.terminating, "Terminating"}, {c.restarts, "restarts"},
+	} {
+		if one.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", one.n, one.what)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// fleet is many nodes of one process.
+type fleet struct {
+	*options
+	out      io.Writer
+	logs     *digest
+	requests func() int64
+	nodes    []*cluster.Node
+}
+
+// run joins the nodes and reports until ctx ends or a node fails.
+func (f *fleet) run(ctx context.Context, connect func(name string) (apiserver.Server, error)) error {
+	for i := range f.options.nodes {
+		server, err := connect(f.name(i))
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			if err := try(ctx, server, f.name(i)); err != nil {
+				return explain(err, f.impersonate)
+			}
+		}
+		n, err := f.node(f.name(i), server)
+		if err != nil {
+			return err
+		}
+		f.nodes = append(f.nodes, n)
+	}
+	fmt.Fprintf(f.out, "joining %d nodes, %s to %s; remove them with: kubectl delete nodes -l %s=%s\n",
+		len(f.nodes), f.name(0), f.name(len(f.nodes)-1), fleetLabel, f.prefix)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(f.nodes))
+	var group sync.WaitGroup
+	for i, n := range f.nodes {
+		group.Go(func() {
+			if errs[i] = n.Run(ctx); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	f.report(ctx)
+	group.Wait()
+	f.logs.flush()
+	return errors.Join(errs...)
+}
+
+// node puts one node together.
+func (f *fleet) node(name string, server apiserver.Server) (*cluster.Node, error) {
+	labels := map[string]string{fleetLabel: f.prefix}
+	maps.Copy(labels, f.labels)
+	return cluster.New(cluster.Config{Server: server, Node: node.Config{
+		Name: name, Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: maxPods(f.capacity),
+		Log: slog.New(f.logs).With("node", name), OrphanGrace: -1,
+	}})
+}
+
+func maxPods(capacity v1.ResourceList) int { return int(capacity.Pods().Value()) }
+
+// try asks the server once, before anything is made there.
+func try(ctx context.Context, server apiserver.Server, name string) error {
+	const limit = 15 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := server.Nodes().Get(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// explain says what a person can do about a refusal.
+func explain(err error, impersonate bool) error {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server does not know the user of the kubeconfig: use newer credentials: %w", err)
+	case apierrors.IsForbidden(err) && impersonate:
+		return fmt.Errorf("the user of the kubeconfig may not act as a node: grant it the verb impersonate on users and groups, or use --impersonate=false with a user that may write nodes, leases and pods: %w", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("the user of the kubeconfig may not read nodes: use one that may write nodes, leases and pods: %w", err)
+	case apierrors.ReasonForError(err) == "":
+		return fmt.Errorf("the API server does not answer: see whether the kubeconfig has its address and certificate: %w", err)
+	}
+	return err
+}
+
+// report prints counts from time to time until ctx ends, if there is any news.
+func (f *fleet) report(ctx context.Context) {
+	tick := time.NewTicker(f.every)
+	defer tick.Stop()
+	var last counts
+	began, asked, at := time.Now(), f.requests(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			fmt.Fprintf(f.out, "ending after %s\n", time.Since(began).Round(time.Second))
+			return
+		case now := <-tick.C:
+			have, sum := f.count(), f.requests()
+			if have != last {
+				perSecond := float64(sum-asked) / now.Sub(at).Seconds()
+				fmt.Fprintf(f.out, "%5.0fs  %s  %.1f calls/s\n", now.Sub(began).Seconds(), have, perSecond)
+			}
+			last, asked, at = have, sum, now
+			f.logs.flush()
+		}
+	}
+}
+
+// count counts what the nodes have.
+func (f *fleet) count() counts {
+	var c counts
+	for _, n := range f.nodes {
+		c.add(n.Object(), n.Node().Pods())
+	}
+	return c
+}

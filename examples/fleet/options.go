@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig, prefix string
+	nodes              int
+	labels             map[string]string
+	taints             []v1.Taint
+	capacity           v1.ResourceList
+	impersonate        bool
+	every              time.Duration
+}
+
+const (
+	maxNodes = 5000
+	// fleetLabel is on every node of a fleet; its value is the prefix.
+	fleetLabel = "podkeel.dev/fleet"
+)
+
+// errHelp is the end of a run that only shows the flags.
+var errHelp = errors.New("help")
+
+// parse reads the flags. Help goes to out.
+func parse(args []string, out io.Writer) (*options, error) {
+	o := &options{capacity: v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}}
+	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials")
+	f.IntVar(&o.nodes, "nodes", 10, "how many nodes")
+	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
+	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; otherwise all act as the user of the kubeconfig")
+	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
+	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", o.setLabels)
+	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", o.setTaints)
+	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, guidance, "\nFlags:\n")
+		f.SetOutput(out)
+		f.PrintDefaults()
+		return nil, errHelp
+	} else if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.kubeconfig == "":
+		return nil, errors.New("--kubeconfig is missing")
+	case o.nodes < 1 || o.nodes > maxNodes:
+		return nil, fmt.Errorf("--nodes %d: expected 1 to %d", o.nodes, maxNodes)
+	case o.prefix == "":
+		return nil, errors.New("--node-prefix is empty")
+	case o.every <= 0:
+		return nil, fmt.Errorf("--every %v: expected more than zero", o.every)
+	}
+	return o, nil
+}
+
+// name is the name of a node.
+func (o *options) name(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
+
+func (o *options) setLabels(s string) error {
+	o.labels = map[string]string{}
+	for one := range strings.SplitSeq(s, ",") {
+		key, value, ok := strings.Cut(one, "=")
+		if !ok || key == "" {
+			return errors.New("expected labels, as disk=ssd,zone=a")
+		}
+		o.labels[key] = value
+	}
+	return nil
+}
+
+func (o *options) setTaints(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		pair, effect, _ := strings.Cut(one, ":")
+		key, value, _ := strings.Cut(pair, "=")
+		switch v1.TaintEffect(effect) {
+		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
+		default:
+			key = ""
+		}
+		if key == "" {
+			return errors.New("expected taints, as dedicated=gpu:NoSchedule")
+		}
+		o.taints = append(o.taints, v1.Taint{Key: key, Value: value, Effect: v1.TaintEffect(effect)})
+	}
+	return nil
+}
+
+func (o *options) setCapacity(s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		key, value, _ := strings.Cut(one, "=")
+		amount, err := resource.ParseQuantity(value)
+		if err != nil || key == "" {
+			return errors.New("expected resources, as cpu=8,memory=32Gi,pods=110")
+		}
+		o.capacity[v1.ResourceName(key)] = amount
+	}
+	return nil
+}
