@@ -121,6 +121,8 @@ containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'echo web >> /out/said; trap "exit 0" TERM; sleep 100000 & wait'], volumeMounts: *m}
 `, "OUT="+out)
 	p := s.ready("init")
+	// It is Ready once web runs, and web speaks a moment later.
+	s.wait("web has spoken", soon, func() bool { return strings.HasSuffix(read(out, "said"), "web") })
 	assert.Equal(s, strings.Fields("one one-ends two two three web"), strings.Fields(strings.ReplaceAll(read(out, "said"), " ", "-")))
 	for i, restarts := range []int32{0, 1, 0} {
 		st := p.Status.InitContainerStatuses[i]
