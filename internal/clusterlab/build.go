@@ -24,6 +24,7 @@ var packages = map[string]string{
 	"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 	"kube-proxy":              "k8s.io/kubernetes/cmd/kube-proxy",
 	"kubemark":                "k8s.io/kubernetes/cmd/kubemark",
+	"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
 }
 
 // flags are those of the compiler and the linker. All programs share them, and so their

@@ -71,7 +71,7 @@ func TestChanges(t *testing.T) {
 	store := status.New(status.Config{})
 	sink, err := apistatus.New(apistatus.Config{Pods: c.Pods()})
 	require.NoError(t, err)
-	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink})
+	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink, Workers: 32}) // as a joined node has it
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -40,7 +40,7 @@ type Config struct {
 	// registers with; Sources are those of static pods, and none of them may be named
 	// api. Its Sink, View, Objects, Services,
 	// RuntimeClass, Tokens, Claims and Recorder are the cluster's, where they are nil. So is the Runtime, which is in memory
-	// then; a runtime in memory gets volumes in memory.
+	// then; a runtime in memory gets volumes in memory. Its MaxSends is 32, where it is zero.
 	Node node.Config
 	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
 	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.

@@ -25,6 +25,7 @@ const Version = "v1.36.3"
 func (c *Config) complete() {
 	n := &c.Node
 	n.Name = c.name()
+	n.MaxSends = cmp.Or(n.MaxSends, defaultMaxSends)
 	if len(n.HostIPs) == 0 {
 		n.HostIPs = []string{"127.0.0.1"}
 	}
@@ -43,6 +44,10 @@ func (c *Config) complete() {
 func (c *Config) name() string { return strings.ToLower(cmp.Or(c.Node.Name, "localhost")) }
 
 const defaultMaxPods = 110
+
+// defaultMaxSends has 100 statuses sent in four round trips. The server bounds how much of that
+// it does at once.
+const defaultMaxSends = 32
 
 // imagePeriod is how often the images are listed for the node's status.
 const imagePeriod = time.Minute

@@ -271,6 +271,7 @@ func (n *Node) buildSender() (err error) {
 	n.sender, err = status.NewSender(status.SenderConfig{
 		Store:    n.status,
 		Sink:     n.config.Sink,
+		Workers:  n.config.MaxSends,
 		CouldRun: n.couldRun,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,

@@ -62,6 +62,8 @@ type Config struct {
 	// end of Run's context what is left is sent for ten seconds more. Nil: nothing is
 	// sent; see also Watch.
 	Sink status.Sink
+	// MaxSends bounds how many statuses are sent at once, each of another pod; zero is 16.
+	MaxSends int
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
 	// Volumes brings the volumes of pods to the machine; package volumes has one on
@@ -236,6 +238,7 @@ func (c *Config) complete() error {
 	c.FromAPIServer = c.FromAPIServer || c.joined()
 	contain.Number(done, "MaxPods", &c.MaxPods, 0) // The default is the part's, here and below.
 	contain.Number(done, "MaxSyncs", &c.MaxSyncs, 0)
+	contain.Number(done, "MaxSends", &c.MaxSends, 0)
 	contain.Number(done, "Resync", &c.Resync, 0)
 	contain.Number(done, "Relist", &c.Relist, 0)
 	contain.Number(done, "Housekeeping", &c.Housekeeping, 0)

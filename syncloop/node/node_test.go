@@ -105,11 +105,12 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 
 func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
-		MaxPods: -1, MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1,
+		MaxPods: -1, MaxSyncs: -1, MaxSends: -1, Resync: -1, Relist: -1, Housekeeping: -1,
 	})
 	require.EqualError(t, err, strings.Join([]string{
 		"node: Config.MaxPods is negative",
 		"node: Config.MaxSyncs is negative",
+		"node: Config.MaxSends is negative",
 		"node: Config.Resync is negative",
 		"node: Config.Relist is negative",
 		"node: Config.Housekeeping is negative",
