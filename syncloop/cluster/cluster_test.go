@@ -38,6 +38,7 @@ type harness struct {
 	node    *cluster.Node
 	volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	resync  time.Duration
+	edit    func(*node.Config)
 	read    func(pod *v1.Pod, file string) string // of a volume
 }
 
@@ -57,11 +58,15 @@ func simulateAt(t *testing.T, seed uint64, ahead time.Duration) *harness {
 func (h *harness) start() {
 	h.process = h.NewProcess()
 	h.static = source.NewHandle()
-	var err error
-	h.node, err = cluster.New(cluster.Config{Server: h.server.Client("n1"), Volumes: h.volumes, Node: node.Config{
+	config := node.Config{
 		Name: "n1", Runtime: h.runtime, Clock: h.process.Clock(), Jitter: func() float64 { return 0 },
 		Sources: map[string]source.Source{"file": h.static}, OrphanGrace: -1, Resync: h.resync,
-	}})
+	}
+	if h.edit != nil {
+		h.edit(&config)
+	}
+	var err error
+	h.node, err = cluster.New(cluster.Config{Server: h.server.Client("n1"), Volumes: h.volumes, Node: config})
 	require.NoError(h, err)
 	n := h.node
 	h.process.Go(func() { _ = n.Run(context.Background()) })

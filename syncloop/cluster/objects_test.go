@@ -326,3 +326,36 @@ func TestCluster_RuntimeClass(t *testing.T) {
 	h.after(5 * time.Minute)
 	assert.Equal(t, []string{"plain by ", "web by qemu", "web by qemu"}, seen.handlers)
 }
+
+// A handler of the node's own configuration goes before the one that the cluster's class names.
+func TestCluster_RuntimeClass_TheNodesOwnHandler(t *testing.T) {
+	h := simulate(t, 1)
+	seen := &requests{Runtime: h.machine}
+	h.runtime = seen
+	h.edit = func(n *node.Config) { n.Handlers = map[string]string{"kata": "local"} }
+	_, err := h.server.Admin().Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "kata"}, Handler: "qemu"})
+	require.NoError(t, err)
+	h.bind("web", func(pod *v1.Pod) { pod.Spec.RuntimeClassName = new("kata") })
+	h.start()
+	h.after(time.Minute)
+	assert.Equal(t, []string{"web by local"}, seen.handlers)
+}
+
+// ND-22: the jitter of the node spreads what it reports.
+func TestCluster_ND22_RoundsAreSpread(t *testing.T) {
+	h := simulate(t, 1)
+	h.edit = func(n *node.Config) { n.Jitter = func() float64 { return 0.5 } }
+	h.start()
+	h.after(10*time.Second + 190*time.Millisecond)
+	renewals := func() (n int) {
+		for _, r := range h.server.TakeRequests() {
+			if r.Verb == "update" && r.Resource == "leases" {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, 0, renewals())
+	h.after(20 * time.Millisecond)
+	assert.Equal(t, 1, renewals())
+}

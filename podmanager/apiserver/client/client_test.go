@@ -133,6 +133,25 @@ func TestClient_NothingIsRepeated(t *testing.T) {
 	}, requests)
 }
 
+// CF-18, VC-3, VC-30: what a node may read is what each feed selects.
+func TestClient_CF18_VC3_VC30_EachFeedSelects(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) })
+	o := s.Objects()
+	_, _ = s.NodeFeed().List(t.Context(), "") // Each is refused; what was asked counts.
+	_, _ = o.ConfigMap("ns", "conf").List(t.Context(), "")
+	_, _ = o.Secret("ns", "key").List(t.Context(), "")
+	_, _ = o.Services().List(t.Context(), "")
+	_, _ = o.RuntimeClasses().List(t.Context(), "")
+	requests, _ := s.seen()
+	assert.Equal(t, []string{
+		"HTTP/2.0 GET /api/v1/nodes?fieldSelector=metadata.name%3Dn1",
+		"HTTP/2.0 GET /api/v1/namespaces/ns/configmaps?fieldSelector=metadata.name%3Dconf",
+		"HTTP/2.0 GET /api/v1/namespaces/ns/secrets?fieldSelector=metadata.name%3Dkey",
+		"HTTP/2.0 GET /api/v1/services?fieldSelector=spec.clusterIP%21%3DNone%2Cspec.clusterIP%21%3D",
+		"HTTP/2.0 GET /apis/node.k8s.io/v1/runtimeclasses",
+	}, requests)
+}
+
 // IN-4: what hangs ends with its context, does not block the heartbeat, and has the next
 // call get another connection.
 func TestClient_AHangingConnection(t *testing.T) {

@@ -79,7 +79,12 @@ func TestClient_CE6_TheCertificateIsReadAgain(t *testing.T) {
 	call()
 	require.NoError(t, os.Remove(certFile))
 	call()
+	cert, key = certificate(t, "third")
+	write(certFile, cert)
+	write(keyFile, key)
+	_, err = c.Pods().Get(t.Context(), "default", "web") // Within ten seconds no file is read.
+	require.Error(t, err)
 	mu.Lock()
 	defer mu.Unlock()
-	assert.Equal(t, []string{"first", "first", "first", "first", "second", "second", "second", "second"}, names)
+	assert.Equal(t, []string{"first", "first", "first", "first", "second", "second", "second", "second", "second"}, names)
 }

@@ -39,6 +39,7 @@ type harness struct {
 	boot     string
 	measured int
 	jitter   float64
+	random   bool // the jitter
 }
 
 // Event notes an event, with the UID that it names.
@@ -57,10 +58,14 @@ func simulate(t *testing.T) *harness {
 // start runs an agent in a process of its own.
 func (h *harness) start() {
 	h.process = h.NewProcess()
+	jitter := func() float64 { return h.jitter }
+	if h.random {
+		jitter = nil
+	}
 	var err error
 	h.agent, err = node.New(node.Config{
 		Spec:   nodestatus.Spec{Name: "n1", OS: "linux", Arch: "amd64", Labels: h.labels, Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}},
-		Server: h.server.Client("n1"), Clock: h.process.Clock(), Jitter: func() float64 { return h.jitter },
+		Server: h.server.Client("n1"), Clock: h.process.Clock(), Jitter: jitter,
 		Facts: func(context.Context) nodestatus.Facts {
 			h.measured++
 			return nodestatus.Facts{RuntimeSeen: h.process.Now(), Runtime: runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: h.network}, Info: v1.NodeSystemInfo{BootID: h.boot}}
@@ -96,6 +101,14 @@ func (h *harness) ready() v1.ConditionStatus {
 		}
 	}
 	return ""
+}
+
+// renewed is the time of the lease at the server.
+func (h *harness) renewed() time.Time {
+	h.Helper()
+	found, err := h.server.Admin().Get(h.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1", Namespace: "kube-node-lease"}})
+	require.NoError(h, err)
+	return found.(*coordinationv1.Lease).Spec.RenewTime.Time
 }
 
 // TestAgent_ND4_ND24_ND34: the node and its lease at once; then a renewal each ten
@@ -149,6 +162,25 @@ func TestAgent_ND24_Spread(t *testing.T) {
 			assert.InDelta(t, period+round/2, h.Now().Sub(begun), float64(round/2+time.Second), "jitter %v", c.jitter)
 		}
 	}
+}
+
+// TestAgent_ND22_ND32_RoundsAreSpread: a round follows the one before after ten seconds and up to
+// 4 % more, by default by chance: nodes that started together drift apart.
+func TestAgent_ND22_ND32_RoundsAreSpread(t *testing.T) {
+	h := simulate(t)
+	h.jitter = 0.5
+	h.start()
+	h.after(time.Second)
+	begun := h.Now()
+	assert.Equal(t, 9, strings.Count(h.after(92*time.Second), "update leases"), "each after 10.2 s")
+	assert.Equal(t, "update leases kube-node-lease/n1", h.after(9*time.Second), "at %v", h.Now().Sub(begun))
+
+	h = simulate(t)
+	h.random = true
+	h.start()
+	h.after(10 * time.Minute)
+	drift := h.renewed().Sub(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)) % (10 * time.Second)
+	assert.Positive(t, drift)
 }
 
 // TestAgent_ND27_ReadySoon: the server hears soon when a node that was not ready is.
