@@ -133,8 +133,8 @@ func TestClient_NothingIsRepeated(t *testing.T) {
 	}, requests)
 }
 
-// CF-18, VC-3, VC-30: what a node may read is what each feed selects.
-func TestClient_CF18_VC3_VC30_EachFeedSelects(t *testing.T) {
+// CF-18, VC-30: what a node may read is what each feed selects.
+func TestClient_CF18_VC30_EachFeedSelects(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) })
 	o := s.Objects()
 	_, _ = s.NodeFeed().List(t.Context(), "") // Each is refused; what was asked counts.

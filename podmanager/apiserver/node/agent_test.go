@@ -164,9 +164,9 @@ func TestAgent_ND24_Spread(t *testing.T) {
 	}
 }
 
-// TestAgent_ND22_ND32_RoundsAreSpread: a round follows the one before after ten seconds and up to
+// TestAgent_ND22_RoundsAreSpread: a round follows the one before after ten seconds and up to
 // 4 % more, by default by chance: nodes that started together drift apart.
-func TestAgent_ND22_ND32_RoundsAreSpread(t *testing.T) {
+func TestAgent_ND22_RoundsAreSpread(t *testing.T) {
 	h := simulate(t)
 	h.jitter = 0.5
 	h.start()
