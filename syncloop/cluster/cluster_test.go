@@ -15,6 +15,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/podmanager/apiserver/mirror"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -40,6 +41,7 @@ type harness struct {
 	resync  time.Duration
 	edit    func(*node.Config)
 	read    func(pod *v1.Pod, file string) string // of a volume
+	client  func(apiserver.Server) apiserver.Server
 }
 
 func simulate(t *testing.T, seed uint64) *harness { return simulateAt(t, seed, 0) }
@@ -58,6 +60,10 @@ func simulateAt(t *testing.T, seed uint64, ahead time.Duration) *harness {
 func (h *harness) start() {
 	h.process = h.NewProcess()
 	h.static = source.NewHandle()
+	var server apiserver.Server = h.server.Client("n1")
+	if h.client != nil {
+		server = h.client(server)
+	}
 	config := node.Config{
 		Name: "n1", Runtime: h.runtime, Clock: h.process.Clock(), Jitter: func() float64 { return 0 },
 		Sources: map[string]source.Source{"file": h.static}, OrphanGrace: -1, Resync: h.resync,
@@ -66,7 +72,7 @@ func (h *harness) start() {
 		h.edit(&config)
 	}
 	var err error
-	h.node, err = cluster.New(cluster.Config{Server: h.server.Client("n1"), Volumes: h.volumes, Node: config})
+	h.node, err = cluster.New(cluster.Config{Server: server, Volumes: h.volumes, Node: config})
 	require.NoError(h, err)
 	n := h.node
 	h.process.Go(func() { _ = n.Run(context.Background()) })

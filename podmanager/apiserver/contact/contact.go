@@ -13,6 +13,13 @@ import (
 	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
 )
 
+// A server that answers some calls and refuses others seems to come back with each answer. So
+// the ends of outages wake only so many times in a row, and once more after each pause.
+const (
+	wakes     = 5
+	wakePause = 15 * time.Second
+)
+
 // Config is what a Contact is made of. The zero value is complete.
 type Config struct {
 	// Clock is what Wait waits on. Nil: the real clock.
@@ -30,7 +37,8 @@ type State struct {
 	Failures int
 	// Err is the last failure; nil while the server answers.
 	Err error
-	// Outages are those that have ended. Wait ends with the next one.
+	// Outages are those that have ended. Wait ends with the next one. Of many short ones in a
+	// row most are not counted.
 	Outages int
 }
 
@@ -43,6 +51,7 @@ type Contact struct {
 		sync.Mutex
 		state   State
 		waiting []*waiter
+		wakes   time.Time // until when those that were made are paid for by pauses
 	}
 }
 
@@ -85,9 +94,14 @@ func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
 	}
 	ended := s.Failures > 0
 	s.Failures, s.Err = 0, nil
-	if !ended {
+	paid := c.mu.wakes
+	if paid.Before(now) {
+		paid = now
+	}
+	if !ended || paid.Sub(now) > (wakes-1)*wakePause {
 		return nil
 	}
+	c.mu.wakes = paid.Add(wakePause)
 	s.Outages++
 	return slices.Clone(c.mu.waiting)
 }
@@ -113,7 +127,7 @@ func (c *Contact) State() State {
 	return c.mu.state
 }
 
-// OnAnswer has wake called whenever an outage has ended, by the goroutine that reports and
+// OnAnswer has wake called whenever an outage has ended that counts (see State), by the goroutine that reports and
 // with no lock held. It must not block. The returned function ends that.
 func (c *Contact) OnAnswer(wake func()) (stop func()) {
 	w := &waiter{wake}

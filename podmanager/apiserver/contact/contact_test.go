@@ -93,3 +93,26 @@ func TestReport_CF26_WhatAnAnswerIs(t *testing.T) {
 		require.LessOrEqual(t, woken, 1)
 	}
 }
+
+// A server that answers one call and refuses the next for ever ends waits five times at once, and
+// then once in 15 seconds: or all would be retried without a pause.
+func TestReport_ManyShortOutages(t *testing.T) {
+	simulation := executor.NewScheduler(1, time.Unix(0, 0))
+	c := contact.New(contact.Config{Clock: simulation.NewProcess().Clock()})
+	woken := 0
+	defer c.OnAnswer(func() { woken++ })()
+	for range 10_000 {
+		c.Report(errRefused)
+		c.Report(nil)
+		require.True(t, c.State().Answers)
+		simulation.RunUntil(simulation.Now().Add(30 * time.Millisecond))
+	}
+	require.Equal(t, 5+300/15-1, woken)
+	require.Equal(t, woken, c.State().Outages)
+	simulation.RunUntil(simulation.Now().Add(2 * time.Minute))
+	for range 10 {
+		c.Report(errRefused)
+		c.Report(nil)
+	}
+	require.Equal(t, 5+300/15-1+5, woken)
+}

@@ -27,12 +27,13 @@ func (a *Agent) reading(ctx context.Context) {
 		}
 		if err == nil {
 			stale = false
+			begun := a.executor.Now()
 			err = a.follow(ctx, from)
 			from = ""
-		}
-		if errors.Is(err, io.EOF) {
-			wait = firstPause
-			continue
+			if lived := a.executor.Now().Sub(begun) >= shortWatch; lived && errors.Is(err, io.EOF) {
+				wait = firstPause
+				continue
+			}
 		}
 		if stale = true; errors.Is(err, errRefresh) {
 			continue
@@ -44,6 +45,9 @@ func (a *Agent) reading(ctx context.Context) {
 		wait = min(2*wait, lastPause)
 	}
 }
+
+// shortWatch is how long a watch lives at least that ends in order.
+const shortWatch = time.Second
 
 // errGone is what a list without the node means.
 var errGone = errors.New("node: the node is not at the server")

@@ -16,8 +16,10 @@ import (
 const (
 	firstPause = 800 * time.Millisecond
 	lastPause  = 15 * time.Second
-	// shortStream is how long a stream lives at least that is no failure.
-	shortStream = time.Second
+	// shortStream is how long a stream lives at least that is no failure. One that has shown
+	// something is none either, but only so many of them in a row.
+	shortStream  = time.Second
+	shortStreams = 3
 )
 
 // Do is what the owner of a Machine does next.
@@ -71,6 +73,7 @@ type Machine[T metav1.Object] struct {
 	fresh      *table[T] // of a stream that shows the state
 	began      time.Time // the stream
 	events     int       // of the stream, after the state
+	short      int       // streams in a row that ended early
 	failures   int
 	err        error
 	asked      time.Duration // the server asks to wait so long
@@ -157,7 +160,9 @@ func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
 	if m.initial {
 		into = m.fresh
 	} else {
-		m.progress()
+		if m.short <= shortStreams { // Or each event would end the row of short streams.
+			m.progress()
+		}
 		m.events++
 		m.seen(e.ResourceVersion)
 	}
@@ -173,10 +178,13 @@ func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
 // Ended says how a stream ended.
 func (m *Machine[T]) Ended(err error, now time.Time) {
 	lived := now.Sub(m.began) >= shortStream
+	if m.short++; lived {
+		m.short = 0
+	}
 	if lived && !m.initial {
 		m.progress()
 	}
-	m.refused(err, !m.initial && (lived || m.events > 0))
+	m.refused(err, !m.initial && (lived || m.events > 0 && m.short <= shortStreams))
 }
 
 // refused decides what follows the error of a watch. well: the stream has worked.
