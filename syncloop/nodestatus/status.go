@@ -25,6 +25,9 @@ const (
 	ReportPeriod = 5 * time.Minute
 	// RuntimeTimeout is how long after its last answer a runtime counts as down.
 	RuntimeTimeout = 30 * time.Second
+	// StartTimeout is how long an agent that has begun again may take to find the node ready
+	// before the server hears that it is not: controllers act upon that.
+	StartTimeout = RuntimeTimeout
 )
 
 // Facts are what was measured of a node.
@@ -33,6 +36,9 @@ type Facts struct {
 	Now time.Time
 	// RuntimeSeen is when the runtime has answered last; zero is never.
 	RuntimeSeen time.Time
+	// Starting: the node's agent has begun less than StartTimeout ago and has not found the
+	// node ready yet. A node that the server has as ready stays so for that time.
+	Starting bool
 	// Runtime is what the runtime has said of itself then.
 	Runtime runtime.RuntimeStatus
 	// Problems are further sentences that say why the node is not ready.
@@ -72,7 +78,7 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 			s.Conditions = append(s.Conditions, p.condition(under))
 		}
 	}
-	s.Conditions = append(s.Conditions, ready(f))
+	s.Conditions = append(s.Conditions, readyOrKept(previous, f))
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		c.LastHeartbeatTime = metav1.NewTime(f.Now.Truncate(time.Second))
@@ -105,8 +111,21 @@ func (p pressure) condition(under bool) v1.NodeCondition {
 	return v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.hasNot, Message: p.good}
 }
 
-// ready says whether the node can run pods, and why not.
-func ready(f Facts) v1.NodeCondition {
+// readyOrKept is Ready, or what the server has of it while the agent starts.
+func readyOrKept(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
+	if c := Ready(f); c.Status == v1.ConditionTrue || !f.Starting {
+		return c
+	}
+	for _, before := range previous.Conditions {
+		if before.Type == v1.NodeReady && before.Status == v1.ConditionTrue {
+			return before
+		}
+	}
+	return Ready(f)
+}
+
+// Ready says whether the node can run pods, and why not. Its times are not set.
+func Ready(f Facts) v1.NodeCondition {
 	var problems []string
 	switch {
 	case f.RuntimeSeen.IsZero():

@@ -37,7 +37,7 @@ type Config struct {
 	// Spec is what the node is registered with.
 	Spec nodestatus.Spec
 	// Facts measures the node. It is called by one goroutine, every 10 s and at each
-	// Report, and may block; its Now is set by the Agent.
+	// Report, and may block; its Now and Starting are set by the Agent.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Server is the API server.
 	Server Server
@@ -102,6 +102,10 @@ type Agent struct {
 	// report, renew and read wake the loops of those names.
 	report, renew, read executor.Event
 	ran                 atomic.Bool
+	// begun is when reporting has, and wasReady whether it has found the node ready since.
+	// They are its own.
+	begun    time.Time
+	wasReady bool
 
 	mu struct {
 		sync.Mutex

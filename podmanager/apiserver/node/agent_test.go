@@ -232,6 +232,20 @@ func TestAgent_OthersChangeTheNode(t *testing.T) {
 	assert.Equal(t, object.UID, h.server.Admin().Node("n1").UID)
 }
 
+// TestAgent_ND18_TransitionSurvivesARestart: an agent that begins again is no transition.
+func TestAgent_ND18_TransitionSurvivesARestart(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Minute)
+	before := h.server.Admin().Node("n1").Status.Conditions[0]
+	h.process.Crash()
+	h.start()
+	h.after(time.Minute)
+	after := h.server.Admin().Node("n1").Status.Conditions[0]
+	assert.Equal(t, before.LastTransitionTime.UTC(), after.LastTransitionTime.UTC())
+	assert.Equal(t, before.LastHeartbeatTime.Add(time.Minute).UTC(), after.LastHeartbeatTime.UTC())
+}
+
 // TestAgent_ND9_DeletedAndReplaced: a node object that goes is made again; one that another
 // program has made is taken over.
 func TestAgent_ND9_DeletedAndReplaced(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 // reporting registers the node and sends its status. It measures a node that is not ready
 // sooner, so that the server hears at once when it is.
 func (a *Agent) reporting(ctx context.Context) {
+	a.begun = a.executor.Now()
 	wait := firstPause
 	for ctx.Err() == nil {
 		pause := nodestatus.Period
@@ -41,20 +42,15 @@ func (a *Agent) reporting(ctx context.Context) {
 // reportOnce measures the node, and registers it or sends its status if that is due. It
 // reports whether the node is ready.
 func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
-	facts := a.cfg.Facts(ctx)
-	facts.Now = a.executor.Now()
+	facts, ready := a.measure(ctx)
 	a.mu.Lock()
 	node, sent, sentAt, ours := a.mu.node, a.mu.sent, a.mu.sentAt.Add(a.mu.later), a.mu.ours
 	a.mu.Unlock()
-	var previous v1.NodeStatus
-	if node != nil {
-		previous = node.Status
-	}
-	status := nodestatus.Status(&previous, facts)
-	ready = status.Conditions[len(status.Conditions)-1].Status == v1.ConditionTrue
 	if node == nil || node.UID != ours {
-		return ready, a.register(ctx, nodestatus.Node(a.cfg.Spec, status))
+		return ready, a.register(ctx, facts)
 	}
+	previous := node.Status
+	status := nodestatus.Status(&previous, facts)
 	if !nodestatus.Due(sent, &previous, status, facts.Now.Sub(sentAt)) {
 		return ready, nil
 	}
@@ -63,6 +59,16 @@ func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
 		server = nil
 	}
 	return ready, a.send(ctx, server, status)
+}
+
+// measure returns the facts, and whether the node is ready by them.
+func (a *Agent) measure(ctx context.Context) (facts nodestatus.Facts, ready bool) {
+	facts = a.cfg.Facts(ctx)
+	facts.Now = a.executor.Now()
+	ready = nodestatus.Ready(facts).Status == v1.ConditionTrue
+	a.wasReady = a.wasReady || ready
+	facts.Starting = !a.wasReady && facts.Now.Sub(a.begun) < nodestatus.StartTimeout
+	return facts, ready
 }
 
 // send patches the status. What the server is known to have is not sent again.
@@ -107,7 +113,8 @@ func later(random float64) time.Duration {
 }
 
 // register creates the node, or takes over the one that exists.
-func (a *Agent) register(ctx context.Context, want *v1.Node) error {
+func (a *Agent) register(ctx context.Context, facts nodestatus.Facts) error {
+	want := nodestatus.Node(a.cfg.Spec, nodestatus.Status(&v1.NodeStatus{}, facts))
 	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(timeout))
 	defer cancel()
 	begun, again := a.executor.Now(), a.seen.Opened()
@@ -118,7 +125,7 @@ func (a *Agent) register(ctx context.Context, want *v1.Node) error {
 		a.record(nodestatus.Events(&v1.Node{}, node), node)
 		a.sent(node, want.Status)
 	case exists(err):
-		if err := a.adopt(ctx, want); err != nil {
+		if err := a.adopt(ctx, want, facts); err != nil {
 			return err
 		}
 	default:
@@ -132,7 +139,9 @@ func (a *Agent) register(ctx context.Context, want *v1.Node) error {
 }
 
 // adopt gives a node that exists the labels and the status of the one that registers.
-func (a *Agent) adopt(ctx context.Context, want *v1.Node) error {
+// What the server has of its conditions goes on: the times of their transitions, and Ready
+// while the agent starts.
+func (a *Agent) adopt(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)
 	if a.asked(err) != nil {
@@ -148,7 +157,7 @@ func (a *Agent) adopt(ctx context.Context, want *v1.Node) error {
 		}
 	}
 	a.own(node, begun)
-	return a.send(ctx, nil, want.Status)
+	return a.send(ctx, nil, nodestatus.Status(&node.Status, facts))
 }
 
 // own notes the object that is registered.

@@ -28,7 +28,7 @@ import (
 //	compact              the server forgets its history, and ends all streams
 //	fail VERB RESOURCE N the next requests are answered with 503
 //	after 3s
-func TestStories_ND4_ND6_ND9_ND24_ND34_EB5(t *testing.T) {
+func TestStories_ND4_ND6_ND9_ND24_ND34_EB5_KB21(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		h := simulate(t)
 		begin := h.Now()
