@@ -14,7 +14,7 @@
 //     Token returns the new one. Without Run a call of Token replaces it.
 //   - If the server gives no new one, the old one is returned until it has expired.
 //   - One request per token is under way at a time; others wait for its result. One that
-//     failed is not repeated for a second, doubled each time, at most 30 s. A server that does
-//     not know the pod yet (NotFound, Forbidden) is asked again at once, for about 2 s.
+//     failed is not repeated for a second, doubled each time, at most 30 s; Retry ends that. A
+//     server that does not know the pod yet (NotFound, Forbidden) is asked again at once, for about 2 s.
 //   - Forget drops the tokens of a pod that is gone.
 package tokens

@@ -84,6 +84,12 @@ type token struct {
 	retry            time.Time
 }
 
+// claim is the right to make the request for a token.
+type claim struct {
+	key
+	*token
+}
+
 // New returns a Source that has no token. Its error says what is wrong with the configuration.
 func New(cfg Config) (*Source, error) {
 	if cfg.Tokens == nil {
@@ -111,18 +117,17 @@ func New(cfg Config) (*Source, error) {
 func (s *Source) Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error) {
 	k := key{pod.UID, pod.Namespace, pod.Name, pod.Spec.ServiceAccountName, audience, expirationSeconds}
 	for ctx.Err() == nil {
-		value, wait, soon, err := s.get(k)
-		switch {
-		case soon > 0:
-			if err := s.executor.Sleep(ctx, soon); err != nil {
+		switch now := s.get(k); {
+		case now.soon > 0:
+			if err := s.executor.Sleep(ctx, now.soon); err != nil {
 				return "", err
 			}
-		case value != "" || err != nil:
-			return value, err
-		case wait == nil:
-			s.ask(ctx, k)
+		case now.value != "" || now.err != nil:
+			return now.value, now.err
+		case now.claimed != nil:
+			s.ask(ctx, claim{k, now.claimed})
 		default:
-			if err := wait.Wait(ctx); err != nil {
+			if err := now.wait.Wait(ctx); err != nil {
 				return "", err
 			}
 		}
@@ -130,9 +135,18 @@ func (s *Source) Token(ctx context.Context, pod *v1.Pod, audience string, expira
 	return "", ctx.Err()
 }
 
-// get returns the token, or what failed, or the request to wait for, or when to look again.
-// With none of them the caller is to ask.
-func (s *Source) get(k key) (value string, wait executor.Latch, soon time.Duration, err error) {
+// answer is one of: a token, what failed, after what time to look again, the request to wait for,
+// or what the caller is to ask for.
+type answer struct {
+	value   string
+	err     error
+	soon    time.Duration
+	wait    executor.Latch
+	claimed *token
+}
+
+// get finds a token, or claims the request for it.
+func (s *Source) get(k key) answer {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,20 +158,21 @@ func (s *Source) get(k key) (value string, wait executor.Latch, soon time.Durati
 	valid := now.Before(t.expires)
 	switch {
 	case valid && (now.Before(t.replace) || now.Before(t.retry) || t.asking != nil):
-		return t.value, nil, 0, nil
+		return answer{value: t.value}
 	case t.asking != nil:
-		return "", t.asking, 0, nil
+		return answer{wait: t.asking}
 	case now.Before(t.retry) && t.failures == 0:
-		return "", nil, t.retry.Sub(now), nil
+		return answer{soon: t.retry.Sub(now)}
 	case now.Before(t.retry):
-		return "", nil, 0, t.err
+		return answer{err: t.err}
 	}
 	t.asking = s.executor.NewLatch()
-	return "", nil, 0, nil
+	return answer{claimed: t}
 }
 
-// ask requests a token, notes the answer, and reports whether there is a new token.
-func (s *Source) ask(ctx context.Context, k key) bool {
+// ask requests a token that was claimed, notes the answer, and reports whether there is a new
+// token.
+func (s *Source) ask(ctx context.Context, k claim) bool {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &k.seconds,
 		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: k.name, UID: k.uid},
@@ -173,9 +188,9 @@ func (s *Source) ask(ctx context.Context, k key) bool {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.mu.tokens[k]
-	if t == nil {
-		return false // Forget was called.
+	t := k.token
+	if s.mu.tokens[k.key] != t {
+		return false // Forget was called, and perhaps another request for a new pod of this UID is under way.
 	}
 	t.asking.Open()
 	t.asking = nil
@@ -192,7 +207,7 @@ func (s *Source) ask(ctx context.Context, k key) bool {
 		t.err = fmt.Errorf("tokens: service account %s/%s: %w", k.namespace, k.account, err)
 		return false
 	}
-	*t = s.granted(k, answer, asked)
+	*t = s.granted(k.key, answer, asked)
 	s.wake.Signal()
 	return true
 }
@@ -236,7 +251,7 @@ func (s *Source) Run(ctx context.Context) error {
 }
 
 // due claims the tokens that are to be replaced now, in order, and returns when the next one is.
-func (s *Source) due() (due []key, next time.Time) {
+func (s *Source) due() (due []claim, next time.Time) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,22 +264,34 @@ func (s *Source) due() (due []key, next time.Time) {
 		case t.value == "" || t.asking != nil:
 		case !now.Before(at):
 			t.asking = s.executor.NewLatch()
-			due = append(due, k)
+			due = append(due, claim{k, t})
 		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
-	slices.SortFunc(due, func(a, b key) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(due, func(a, b claim) int { return cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)) })
 	return due, next
 }
 
 // replace asks for a token that was claimed.
-func (s *Source) replace(ctx context.Context, k key) {
+func (s *Source) replace(ctx context.Context, k claim) {
 	asking, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(askTimeout))
 	defer cancel()
 	if s.ask(asking, k) {
 		s.cfg.Changed(k.uid)
 	}
+}
+
+// Retry ends the pauses after failures: the server answers again. It never blocks.
+func (s *Source) Retry() {
+	s.mu.Lock()
+	for _, t := range s.mu.tokens {
+		if t.failures > 0 {
+			t.failures, t.retry = 0, time.Time{}
+		}
+	}
+	s.mu.Unlock()
+	s.wake.Signal()
 }
 
 // Forget drops the tokens of a pod. It is called when the pod is gone, at any time.

@@ -196,3 +196,45 @@ func TestRun_VC18_TheServerFails(t *testing.T) {
 	i.RunUntil(start.Add(time.Hour))
 	require.Zero(t, i.process.Running())
 }
+
+// A pod that is forgotten while a request for it is under way, and then is there again: the late
+// answer is not taken for that of the new request.
+func TestToken_ForgottenAndBack(t *testing.T) {
+	i := newIssuer(t)
+	var got []string
+	ask := func() {
+		i.process.Go(func() {
+			token, err := i.source.Token(context.Background(), pod, "", 1000)
+			got = append(got, fmt.Sprint(token, " ", err))
+		})
+	}
+	ask()
+	i.RunUntil(start.Add(50 * time.Millisecond))
+	i.source.Forget("u")
+	ask()
+	i.RunUntil(start.Add(120 * time.Millisecond))
+	require.Empty(t, got, "the request of before is over, that of now is not")
+	i.RunUntil(start.Add(time.Second))
+	require.Equal(t, []string{"token-2 <nil>", "token-2 <nil>"}, got)
+	require.Zero(t, i.process.Running())
+}
+
+// The first answer of any call ends the pauses: the token is asked for at once.
+func TestRetry(t *testing.T) {
+	i := newIssuer(t)
+	ctx, cancel := executor.WithCancel(context.Background())
+	i.process.Go(func() { _ = i.source.Run(ctx) })
+	require.Equal(t, "token-1 <nil>", i.get(0, "", 1000))
+	i.err = errors.New("down")
+	require.Contains(t, i.get(time.Second, "vault", 1000), "down")
+	i.RunUntil(start.Add(900 * time.Second))
+	i.err = nil
+	asked := len(i.asked)
+	i.source.Retry()
+	i.RunUntil(start.Add(901 * time.Second))
+	require.Len(t, i.asked, asked+1)
+	require.Equal(t, []string{"u after 15m0.1s"}, i.changed)
+	require.Contains(t, i.get(901*time.Second, "vault", 1000), "token-")
+	cancel()
+	i.RunUntil(start.Add(time.Hour))
+}
