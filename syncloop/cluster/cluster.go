@@ -117,17 +117,24 @@ func (c *Node) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return fmt.Errorf("cluster: %w", runtime.ErrSecondRun)
 	}
-	stop := c.contact.OnAnswer(func() {
-		c.node.RetryNow()
-		c.agent.Retry()
-		c.events.Retry()
-	})
+	stop := c.contact.OnAnswer(c.retry)
 	defer stop()
 	endEvents := c.beside(ctx, c.events.Run)
 	defer endEvents() // All others record events.
 	end := c.beside(ctx, append(c.runs, c.agent.Run, c.mirrors.Run)...)
 	defer end()
 	return c.node.Run(ctx)
+}
+
+// retry ends all pauses: the server answers again.
+func (c *Node) retry() {
+	c.node.RetryNow()
+	c.agent.Retry()
+	c.events.Retry()
+	c.mirrors.Retry()
+	if c.tokens != nil {
+		c.tokens.Retry()
+	}
 }
 
 // beside runs loops until end is called, which waits for them.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -215,7 +216,7 @@ func TestCluster_NameClash(t *testing.T) {
 				h.after(5 * time.Second)
 				require.NoError(t, h.static.Apply(dns()))
 			} else {
-				h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "pods", Times: 2, Err: context.DeadlineExceeded})
+				h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "pods", Times: 2, Err: apierrors.NewForbidden(v1.Resource("pods"), "dns-n1", nil)})
 				require.NoError(t, h.static.Apply(dns()))
 				h.after(time.Second)
 				h.bind("dns-n1")
@@ -405,4 +406,29 @@ func TestCluster_KilledAtRandom(t *testing.T) {
 			assert.ElementsMatch(t, strings.Split(strings.Join(want, ", "), ", "), strings.Split(h.running(), ", "))
 		})
 	}
+}
+
+// KB-4: an outage, however long, is over for everything that talks to the server within five
+// seconds of its first answer: the mirror pod of a static pod that came meanwhile is there, and the
+// token of a running pod is new.
+func TestCluster_KB4_AllPausesEndWithTheFirstAnswer(t *testing.T) {
+	h := simulate(t, 1)
+	h.disk()
+	_, err := h.server.Admin().Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}})
+	require.NoError(t, err)
+	web := h.bind("web", withToken)
+	h.start()
+	h.after(5 * time.Second)
+	before := h.read(web, "t/token")
+	h.server.Down()
+	require.NoError(t, h.static.Apply(dns()))
+	h.after(55*time.Minute + 10*time.Second)
+	require.Equal(t, before, h.read(web, "t/token"))
+	h.server.Up()
+	for h.node.State().Failures > 0 {
+		h.after(10 * time.Millisecond)
+	}
+	h.after(5 * time.Second)
+	assert.Equal(t, v1.PodRunning, h.phase("dns-n1"))
+	assert.NotEqual(t, before, h.read(web, "t/token"))
 }

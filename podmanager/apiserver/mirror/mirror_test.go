@@ -267,3 +267,16 @@ func TestReconciler_KB8_Refused(t *testing.T) {
 	h.after(10 * time.Minute)
 	assert.Equal(t, "h1", h.hash())
 }
+
+// The first answer of any call ends the pauses.
+func TestReconciler_Retry(t *testing.T) {
+	h := simulate(t)
+	clear := h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "pods", Err: context.DeadlineExceeded})
+	h.pods.AddPod(static("s", "h1"))
+	h.after(20 * time.Minute)
+	clear()
+	h.reconciler.Retry()
+	assert.Equal(t, "create pods default/web", h.after(0))
+	h.reconciler.Retry()
+	assert.Empty(t, h.after(time.Minute), "what has not failed is left alone")
+}

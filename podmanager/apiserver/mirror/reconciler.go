@@ -161,6 +161,19 @@ func (r *Reconciler) Recheck() {
 	r.wake.Signal()
 }
 
+// Retry ends the pauses after failures: the server answers again. It never blocks.
+func (r *Reconciler) Retry() {
+	now := r.executor.Now()
+	r.mu.Lock()
+	for _, n := range r.mu.names {
+		if n.failures > 0 {
+			n.failures, n.due = 0, now
+		}
+	}
+	r.mu.Unlock()
+	r.wake.Signal()
+}
+
 // changed makes names due that have news. One that has failed keeps its pause.
 func (r *Reconciler) changed(names []string) {
 	now := r.executor.Now()
@@ -170,9 +183,8 @@ func (r *Reconciler) changed(names []string) {
 		if r.mu.names[full] == nil {
 			r.mu.names[full] = &name{}
 		}
-		names := r.mu.names[full]
-		if names.failures == 0 {
-			names.due = now
+		if n := r.mu.names[full]; n.failures == 0 {
+			n.due = now
 		}
 	}
 	if r.mu.all {
