@@ -3,20 +3,23 @@
 //	go run ./examples/cluster --kubeconfig node.kubeconfig
 //	go run ./examples/cluster --kubeconfig node.kubeconfig --runtime cri --root-dir /var/lib/podkeel
 //
-// The credentials are those of a node: user system:node:NAME, group system:nodes. The
-// name is that of the user, unless --hostname-override says another one.
+// The credentials are those of a node: user system:node:NAME, group system:nodes. NAME is
+// that of the machine in lower case, unless --hostname-override says another one.
 //
 // Containers "run" in memory, following their command (sleep 3, true, sh -c "exit 1") or a
 // script in an annotation (see the package runtime/memory), so nothing is needed but an API
 // server. With --runtime cri they are real ones, of a containerd, which takes root. Without
 // a kubeconfig it says how to get one, and ends.
 //
-// With --port the node's API is served there for kubectl logs, exec, attach and port-forward,
-// to those whom the API server allows it: its own client certificate needs --client-ca-file.
+// The node's API is served on port 10250 for kubectl logs, exec, attach, cp and port-forward,
+// to those whom the API server allows it. The API server's own client certificate needs
+// --client-ca-file; without it these commands do not work, and only the machine itself
+// reaches the port.
 //
-// A line per change of a pod goes to standard output, the log to standard error. The first
-// SIGINT or SIGTERM ends it with status 0 and leaves containers as they are. Bad arguments
-// end it with status 2, a failure of the node with status 1.
+// A line per change of a pod goes to standard output, the log to standard error; a message
+// that repeats is logged once a minute. The first SIGINT or SIGTERM ends it with status 0 and
+// leaves containers as they are. Bad arguments end it with status 2, a failure of the node
+// with status 1.
 package main
 
 import (
@@ -25,14 +28,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -48,8 +55,10 @@ func main() {
 const guidance = `This joins a Kubernetes cluster as a node whose containers run in memory.
 It needs a kubeconfig with the credentials of a node:
 
-  cluster --kubeconfig node.kubeconfig        the user is system:node:NAME, the group system:nodes
-  cluster --help                              all flags
+  cluster --kubeconfig node.kubeconfig                            the user is system:node:NAME, the group system:nodes
+  cluster --kubeconfig node.kubeconfig --client-ca-file ca.crt    kubectl logs, exec, attach, cp and port-forward work as well
+  cluster --kubeconfig node.kubeconfig --runtime cri              containers of a containerd, as root
+  cluster --help                                                  all flags
 `
 
 // run is main without the process around it. It returns the status of the process.
@@ -93,7 +102,8 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	log := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.findIPs(ctx, server, net.InterfaceAddrs)
+	log := slog.New(newCalm(logs))
 	config, err := o.config(server, log)
 	defer o.claimed.Close() // It may be nil.
 	if err != nil {
@@ -107,7 +117,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "joining as node %s, runtime %s\n", o.name, o.runtime)
+	fmt.Fprintf(out, "joining as node %s, runtime %s\n%s\n", o.name, o.runtime, o.served())
 	watching, end := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() {
@@ -115,16 +125,65 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 			log.Error("The node's API is not served any more", "err", err)
 		}
 	})
+	lines := &lines{Writer: out}
+	beside.Go(func() { registered(watching, n, server, o.name, lines) })
 	beside.Go(func() {
 		printed := map[types.UID]string{}
 		for state := range n.Node().Watch(watching) {
 			if line, news := line(printed, state); news {
-				fmt.Fprintln(out, line)
+				fmt.Fprintln(lines, line)
 			}
 		}
 	})
 	err = n.Run(ctx)
 	end()
 	beside.Wait()
+	if err == nil && n.Object() != nil {
+		fmt.Fprintf(out, "ended; the node stays in the cluster and becomes NotReady; remove it with: kubectl delete node %s\n", o.name)
+	}
 	return err
+}
+
+// lines lets several goroutines write.
+type lines struct {
+	sync.Mutex
+	io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(text []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.Writer.Write(text)
+}
+
+// registered prints that the node is registered, and before it what a person may do about a
+// server that refuses the first request or does not answer. It ends with ctx.
+func registered(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
+	const limit = 10 * time.Second
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := server.Nodes().Get(bounded, name)
+	if advice := explain(err, name); advice != "" && ctx.Err() == nil {
+		fmt.Fprintf(out, "not registered, and tried again: %s\n", advice)
+	}
+	if n.WaitForRegistration(ctx) == nil {
+		fmt.Fprintf(out, "node %s is registered\n", name)
+	}
+}
+
+// explain says what a person can do about the answer to the first request; empty if nothing
+// is wrong with it.
+func explain(err error, name string) string {
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return ""
+	case apierrors.IsUnauthorized(err):
+		return "the API server does not know the user of the kubeconfig: use newer credentials"
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("the user of the kubeconfig may not act as node %s: it has to be system:node:%s of the group system:nodes, and --hostname-override has to name its node", name, name)
+	case apierrors.ReasonForError(err) == "":
+		return fmt.Sprintf("the API server does not answer: see whether the kubeconfig has its address and certificate: %v", withoutQuery(slog.AnyValue(err)))
+	}
+	return err.Error()
 }

@@ -9,11 +9,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
@@ -32,7 +31,8 @@ import (
 type options struct {
 	kubeconfig, name, runtime, endpoint, root, manifests string
 	address, certFile, keyFile, clientCA                 string
-	port                                                 int
+	port, maxPods                                        int
+	dns                                                  podsync.Resolver
 	ips                                                  []string
 	labels                                               map[string]string
 	taints                                               []v1.Taint
@@ -49,50 +49,100 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the node's credentials")
-	f.StringVar(&o.name, "hostname-override", strings.ToLower(host), "`name` of the node")
-	f.StringVar(&o.runtime, "runtime", "memory", "memory or cri")
+	f.StringVar(&o.name, "hostname-override", host, "`name` of the node, in lower case")
+	f.StringVar(&o.runtime, "runtime", "memory", "`memory|cri` runs the containers")
 	f.StringVar(&o.endpoint, "container-runtime-endpoint", "unix:///run/containerd/containerd.sock", "`socket` of the runtime, for cri")
 	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
-	f.IntVar(&o.port, "port", 0, "where the node's API is served for kubectl logs, exec, attach and port-forward, 10250 for a kubelet; zero is nowhere")
-	f.StringVar(&o.address, "address", "0.0.0.0", "`address` on which the node's API is served")
+	f.IntVar(&o.port, "port", kubeletPort, "`port` of the node's API, for kubectl logs, exec, attach, cp and port-forward; 0: it is not served")
+	f.StringVar(&o.address, "address", "", "`address` on which the node's API is served; if empty 0.0.0.0 with --client-ca-file, and 127.0.0.1 without")
+	f.StringVar(&o.clientCA, "client-ca-file", "", "`file` with those who sign client certificates, that of the API server above all; if empty only tokens are accepted, and kubectl logs does not work")
 	f.StringVar(&o.certFile, "tls-cert-file", "", "`file` with the certificate of the node's API; if empty one is made at each start")
 	f.StringVar(&o.keyFile, "tls-private-key-file", "", "`file` with the key of --tls-cert-file")
-	f.StringVar(&o.clientCA, "client-ca-file", "", "`file` with those who sign certificates of the node's clients; if empty only tokens are accepted")
-	f.Func("node-ip", "`addresses` of the node, separated by commas", o.setIPs)
+	f.IntVar(&o.maxPods, "max-pods", 110, "`number` of pods that the node takes")
+	f.Func("node-ip", "`addresses` of the node, separated by commas; if empty a specific --address, or the one from which the machine reaches others", o.setIPs)
 	f.Func("node-labels", "`labels` of the node, as key=value, separated by commas", o.setLabels)
 	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", o.setTaints)
+	f.Func("cluster-dns", "`addresses` of the cluster's name servers, separated by commas; if empty pods use the host's", o.setClusterDNS)
+	f.StringVar(&o.dns.ClusterDomain, "cluster-domain", "", "`domain` of the cluster, mostly cluster.local")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, guidance, "\nFlags:\n")
-		f.SetOutput(out)
-		f.PrintDefaults()
+		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
 		return nil, errHelp
 	} else if err != nil {
-		return nil, err
+		return nil, twoDashes(err)
 	}
-	switch {
-	case f.NArg() > 0:
+	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case o.kubeconfig == "":
-		return nil, errors.New("--kubeconfig is missing")
-	case o.name == "":
-		return nil, errors.New("--hostname-override is missing")
-	case o.port < 0 || o.port > 65535:
-		return nil, fmt.Errorf("--port %d: expected 0 to 65535", o.port)
-	case (o.certFile == "") != (o.keyFile == ""):
-		return nil, errors.New("--tls-cert-file and --tls-private-key-file need each other")
-	case o.runtime != "memory" && o.runtime != "cri":
-		return nil, fmt.Errorf("--runtime %q: expected memory or cri", o.runtime)
 	}
-	return o, nil
+	return o, o.complete()
 }
 
-func (o *options) setIPs(s string) error {
-	for ip := range strings.SplitSeq(s, ",") {
+// kubeletPort is where kubelets serve.
+const kubeletPort = 10250
+
+// describe prints a flag as people write it, with two dashes. So do kubelets.
+func describe(out io.Writer, f *flag.Flag) {
+	kind, text := flag.UnquoteUsage(f)
+	if f.DefValue != "" {
+		text += " (default " + f.DefValue + ")"
+	}
+	fmt.Fprintf(out, "  --%s %s\n    \t%s\n", f.Name, kind, text)
+}
+
+// twoDashes turns an error of package flag into one of this program.
+func twoDashes(err error) error {
+	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "argument: -", "argument: --").Replace(err.Error())
+	if strings.HasPrefix(text, "flag provided but not defined") {
+		text += "; --help shows all flags"
+	}
+	return errors.New(text)
+}
+
+// complete says what is wrong with the flags, and fills in what follows from others.
+func (o *options) complete() error {
+	o.name = strings.ToLower(strings.TrimSpace(o.name))
+	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(o.dns.ClusterDomain, "."))
+	switch {
+	case o.kubeconfig == "":
+		return errors.New("--kubeconfig is missing")
+	case len(validation.IsDNS1123Subdomain(o.name)) > 0:
+		return fmt.Errorf("--hostname-override %q: expected a DNS name of lower case letters, digits, dashes and dots, as node-1", o.name)
+	case o.port < 0 || o.port > 65535:
+		return fmt.Errorf("--port %d: expected 0 to 65535", o.port)
+	case o.maxPods < 1:
+		return fmt.Errorf("--max-pods %d: expected 1 or more", o.maxPods)
+	case (o.certFile == "") != (o.keyFile == ""):
+		return errors.New("--tls-cert-file and --tls-private-key-file need each other")
+	case o.runtime != "memory" && o.runtime != "cri":
+		return fmt.Errorf("--runtime %q: expected memory or cri", o.runtime)
+	case o.dns.ClusterDomain != "" && len(validation.IsDNS1123Subdomain(o.dns.ClusterDomain)) > 0:
+		return fmt.Errorf("--cluster-domain %q: expected a DNS name, as cluster.local", o.dns.ClusterDomain)
+	}
+	if ip, err := netip.ParseAddr(o.address); o.address != "" && err != nil {
+		return fmt.Errorf("--address %q: expected an address, as 0.0.0.0", o.address)
+	} else if len(o.ips) == 0 && o.address != "" && !ip.IsUnspecified() {
+		o.ips = []string{o.address}
+	}
+	if o.address == "" {
+		o.address = "127.0.0.1" // Without it the API server is a stranger, so nobody has to come from elsewhere.
+		if o.clientCA != "" {
+			o.address = "0.0.0.0"
+		}
+	}
+	return nil
+}
+
+func (o *options) setIPs(s string) error        { return setAddresses(&o.ips, s) }
+func (o *options) setClusterDNS(s string) error { return setAddresses(&o.dns.ClusterDNS, s) }
+
+// setAddresses replaces a list of addresses.
+func setAddresses(list *[]string, s string) error {
+	*list = strings.Split(s, ",")
+	for _, ip := range *list {
 		if _, err := netip.ParseAddr(ip); err != nil {
 			return errors.New("expected addresses, as 192.0.2.1,2001:db8::1")
 		}
-		o.ips = append(o.ips, ip)
 	}
 	return nil
 }
@@ -126,31 +176,16 @@ func (o *options) setTaints(s string) error {
 	return nil
 }
 
-// system is what the node says of the machine; what cannot be read stays empty. Another boot
-// is an event of the node.
-func system() (info v1.NodeSystemInfo) {
-	for path, into := range map[string]*string{
-		"/proc/sys/kernel/random/boot_id": &info.BootID, "/proc/sys/kernel/osrelease": &info.KernelVersion, "/etc/machine-id": &info.MachineID,
-	} {
-		text, _ := os.ReadFile(path)
-		*into = strings.TrimSpace(string(text))
-	}
-	return info
-}
-
 // config is the configuration of the node.
 func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
 	config := cluster.Config{Server: server, Port: int32(o.port), Info: system()}
 	c := &config.Node
 	*c = node.Config{
 		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}),
-		Capacity: v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI),
-			v1.ResourceMemory: resource.MustParse("8Gi"),
-		},
+		Capacity: capacity(), MaxPods: o.maxPods, DNS: o.dns,
 	}
 	if o.manifests != "" {
-		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name})
+		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log})
 		if err != nil {
 			return config, fmt.Errorf("--pod-manifest-path: %w", err)
 		}
@@ -173,7 +208,7 @@ func (o *options) onCRI(config *cluster.Config) error {
 		return fmt.Errorf("--root-dir: %w", err)
 	}
 	if o.claimed, err = osfile.Claim(root); err != nil { // Two agents would end each other's pods.
-		return fmt.Errorf("--root-dir: %w", err)
+		return fmt.Errorf("--root-dir %s: %w", root, err)
 	}
 	owner, err := cri.OwnerFile(root)
 	if err != nil {

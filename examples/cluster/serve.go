@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/podkeel/podkeel/syncloop/cluster"
@@ -49,11 +51,29 @@ func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(o.address, strconv.Itoa(o.port)))
+	l, err := net.Listen("tcp", o.listenAddress())
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", o.port)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("--port: %w", err)
+		return nil, fmt.Errorf("--port %d: %w", o.port, err)
 	}
 	return func(ctx context.Context) error { return server.Run(ctx, l) }, nil
+}
+
+// listenAddress is where the node's API is served.
+func (o *options) listenAddress() string { return net.JoinHostPort(o.address, strconv.Itoa(o.port)) }
+
+// served says what of the node's API works.
+func (o *options) served() string {
+	switch {
+	case o.port == 0:
+		return "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file"
+	case o.clientCA == "":
+		return fmt.Sprintf("the node's API is served on %s to those who have a token; kubectl logs, exec, attach, cp and port-forward need "+
+			"--client-ca-file, with what signs the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", o.listenAddress())
+	}
+	return "the node's API is served on " + o.listenAddress()
 }
 
 // certificates gives the configuration the certificate of the files, as they are at each

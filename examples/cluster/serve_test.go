@@ -42,7 +42,7 @@ func TestListen(t *testing.T) {
 	o := &options{name: "n1", ips: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
 	log := slog.New(slog.DiscardHandler)
 	_, err = o.listen(n, log)
-	require.ErrorContains(t, err, "--port: listen tcp 127.0.0.1:")
+	require.EqualError(t, err, fmt.Sprintf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", port))
 	require.NoError(t, free.Close())
 
 	dir := t.TempDir()
@@ -104,4 +104,29 @@ func TestListen(t *testing.T) {
 	require.EqualError(t, err, "--tls-cert-file and --tls-private-key-file need each other")
 	_, err = parse([]string{"--kubeconfig", "x", "--port", "70000"}, &out)
 	require.EqualError(t, err, "--port 70000: expected 0 to 65535")
+}
+
+// TestServed: the port is the kubelet's, others than the machine itself reach it only if the
+// API server can say who it is, and the program says what does not work.
+func TestServed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+		ips  []string
+	}{
+		{
+			nil, "the node's API is served on 127.0.0.1:10250 to those who have a token; kubectl logs, exec, attach, cp and port-forward need " +
+				"--client-ca-file, with what signs the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", nil,
+		},
+		{[]string{"--client-ca-file", "x"}, "the node's API is served on 0.0.0.0:10250", nil},
+		{[]string{"--client-ca-file", "x", "--address", "::"}, "the node's API is served on [::]:10250", nil},
+		{[]string{"--client-ca-file", "x", "--address", "192.0.2.1", "--port", "1"}, "the node's API is served on 192.0.2.1:1", []string{"192.0.2.1"}},
+		{[]string{"--client-ca-file", "x", "--address", "192.0.2.1", "--node-ip", "192.0.2.2"}, "the node's API is served on 192.0.2.1:10250", []string{"192.0.2.2"}},
+		{[]string{"--port", "0"}, "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file", nil},
+	} {
+		o, err := parse(append([]string{"--kubeconfig", "x"}, c.args...), io.Discard)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, o.served())
+		assert.Equal(t, c.ips, o.ips)
+	}
 }

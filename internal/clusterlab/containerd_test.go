@@ -247,7 +247,7 @@ func (o *onContainerd) agentKilled() {
 	assert.Len(o, before, 4)
 	printed, err := o.second()
 	assert.Error(o, err)
-	assert.Contains(o, printed, "--root-dir: another agent uses it")
+	assert.Contains(o, printed, ": another agent uses it")
 	for range 3 {
 		o.kill()
 		o.kubectl("delete", "pod", names[0], "--wait=false") // While it is away.

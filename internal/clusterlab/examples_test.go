@@ -16,8 +16,9 @@ func TestExampleCluster(t *testing.T) {
 	kubeconfig, err := c.Kubeconfig("n1")
 	require.NoError(t, err)
 	kubectl := kubectl(t, c)
-	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--node-labels", "disk=ssd", "--node-ip", "192.0.2.1")
+	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--node-labels", "disk=ssd", "--node-ip", "192.0.2.1", "--port", "0")
 	p.prints("^joining as node n1, runtime memory$")
+	p.prints("^node n1 is registered$")
 	kubectl("wait", "--for=create", "node/n1", "--timeout=60s")
 	kubectl("wait", "--for=condition=Ready", "node", "-l", "disk=ssd", "--timeout=60s")
 	kubectl("run", "web", "--image=web:1", `--overrides={"spec":{"nodeName":"n1"}}`)
@@ -31,6 +32,7 @@ func TestExampleCluster(t *testing.T) {
 	p.prints(`^default/job\t0/1 Error$`)
 	assert.Equal(t, "3", kubectl("get", "pod", "job", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"))
 	assert.Equal(t, 0, p.terminate())
+	p.prints("^ended; the node stays in the cluster and becomes NotReady; remove it with: kubectl delete node n1$")
 	made := count(calls(t, c))
 	for call, times := range map[string]int{
 		"create nodes": 1, "watch nodes": 1, "watch pods": 1, "get leases": 1, "create leases": 1, "list pods": 0, "list nodes": 0, "get pods": 0,

@@ -238,7 +238,7 @@ func TestFigures_Idle(t *testing.T) {
 	c := lab(t, clusterlab.Config{Nodes: []string{"n1"}})
 	kubeconfig, err := c.Kubeconfig("n1")
 	require.NoError(t, err)
-	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1")
+	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--port", "0")
 	r := &remote{T: t, lab: c}
 	r.admin, err = c.Admin()
 	require.NoError(t, err)

@@ -108,6 +108,10 @@ func (c *Node) Object() *v1.Node {
 	return known
 }
 
+// WaitForRegistration waits until the API server has shown the node once, or until ctx ends,
+// with its error. Run has to run beside it.
+func (c *Node) WaitForRegistration(ctx context.Context) error { return c.agent.Seen(ctx) }
+
 // State is what is known of the API server.
 func (c *Node) State() contact.State { return c.contact.State() }
 

@@ -1,8 +1,11 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -107,10 +110,31 @@ func FromKubeconfig(path, nodeName string) (*Client, error) {
 	}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("client: %s has no current context that names a cluster", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return New(cfg, nodeName)
+}
+
+// LocalAddress is the address of this machine from which it reaches the API server: what a
+// node that has been given no address may call its own. It asks the system for the route,
+// and for the address of a server that has a name; nothing is sent to the server. It is the
+// loopback address if the server is on this machine.
+func (c *Client) LocalAddress(ctx context.Context) (netip.Addr, error) {
+	server, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("client: %w", err)
+	}
+	const anyPort = "443"
+	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, "udp", net.JoinHostPort(server.Hostname(), anyPort))
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("client: %w", err)
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
 const protobuf = runtime.ContentTypeProtobuf

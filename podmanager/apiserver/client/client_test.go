@@ -376,3 +376,28 @@ func TestClient_ACrowd(t *testing.T) {
 	assert.Equal(t, 1, connections)
 	assert.Equal(t, int32(4), dials.Load())
 }
+
+// TestLocalAddress: it is the address of the interface towards the server, and asks no server.
+func TestLocalAddress(t *testing.T) {
+	for host, want := range map[string]string{"https://127.0.0.1:1": "127.0.0.1", "https://[::1]:1": "::1"} {
+		c, err := client.New(&rest.Config{Host: host}, "n1")
+		require.NoError(t, err)
+		ip, err := c.LocalAddress(t.Context())
+		if err != nil && want == "::1" {
+			continue // A machine without IPv6.
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want, ip.String(), host)
+	}
+	c, err := client.New(&rest.Config{Host: "https://no.such.host.invalid"}, "n1")
+	require.NoError(t, err)
+	_, err = c.LocalAddress(t.Context())
+	assert.ErrorContains(t, err, "client: ")
+}
+
+func TestFromKubeconfig_Empty(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err := client.FromKubeconfig(path, "n1")
+	assert.EqualError(t, err, "client: "+path+" has no current context that names a cluster")
+}

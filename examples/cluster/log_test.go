@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestCalm: what repeats is written once a minute, whatever its request's query and however
+// often it has failed; what is about something else is written at once.
+func TestCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := slog.New(newCalm(&out))
+		failed := func(collection, cause string, failures int) {
+			err := fmt.Errorf("feed: %w", &url.Error{Op: "Get", URL: fmt.Sprintf("https://192.0.2.1/pods?seconds=%d", failures), Err: errors.New(cause)})
+			log.Warn("failed", "collection", collection, "failures", failures, "err", err)
+		}
+		written := func() string {
+			defer out.Reset()
+			return out.String()
+		}
+		const at = "time=2000-01-01T00:00:00.000Z level=WARN msg=failed "
+		failed("pods", "refused", 1)
+		failed("pods", "refused", 2)
+		failed("nodes", "refused", 1)
+		failed("pods", "reset", 3)
+		log.Info("nothing")
+		assert.Equal(t, at+`collection=pods failures=1 err="Get https://192.0.2.1/pods: refused"`+"\n"+
+			at+`collection=nodes failures=1 err="Get https://192.0.2.1/pods: refused"`+"\n"+
+			at+`collection=pods failures=3 err="Get https://192.0.2.1/pods: reset"`+"\n", written())
+		log.With("node", "a").Warn("same")
+		log.With("node", "b").Warn("same")
+		log.With("node", "b").Warn("same")
+		assert.Equal(t, 2, bytes.Count([]byte(written()), []byte("\n")))
+		time.Sleep(calmPeriod - time.Nanosecond)
+		failed("pods", "refused", 4)
+		assert.Empty(t, written())
+		time.Sleep(time.Nanosecond)
+		failed("pods", "refused", 5)
+		assert.NotEmpty(t, written())
+		for i := range 2 * mostRecent {
+			log.Warn("many", "i", i)
+		}
+		assert.LessOrEqual(t, len(log.Handler().(*calm).recent.written), mostRecent)
+	})
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+)
+
+// TestConfig_System: the node says which boot of the machine it runs in, and what the machine
+// has.
+func TestConfig_System(t *testing.T) {
+	o := &options{name: "n1", runtime: "memory", ips: []string{"127.0.0.1"}}
+	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	assert.Equal(t, system(), config.Info)
+	assert.NotEmpty(t, config.Info.BootID)
+	assert.NotEmpty(t, config.Info.KernelVersion)
+	assert.Equal(t, "Debian", valueOf("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
+	assert.Empty(t, valueOf("A=1\n", "PRETTY_NAME="))
+	assert.Equal(t, capacity(), config.Node.Capacity)
+	assert.Positive(t, config.Node.Capacity.Memory().Value())
+}
+
+// route is the answer of a router.
+type route struct {
+	ip  netip.Addr
+	err error
+}
+
+func (r route) LocalAddress(context.Context) (netip.Addr, error) { return r.ip, r.err }
+
+// TestFindIPs: the node has the address from which the machine reaches the API server; a
+// loopback address only if there is no other.
+func TestFindIPs(t *testing.T) {
+	machine := []net.Addr{
+		&net.IPNet{IP: net.ParseIP("127.0.0.1"), Mask: net.CIDRMask(8, 32)}, &net.IPNet{IP: net.ParseIP("fe80::1"), Mask: net.CIDRMask(64, 128)},
+		&net.IPNet{IP: net.ParseIP("192.0.2.7"), Mask: net.CIDRMask(24, 32)},
+	}
+	remote, loopback, lost := route{ip: netip.MustParseAddr("192.0.2.1")}, route{ip: netip.MustParseAddr("127.0.0.1")}, route{err: errors.New("no route")}
+	for _, c := range []struct {
+		given      []string
+		server     router
+		interfaces []net.Addr
+		want       []string
+	}{
+		{nil, remote, machine, []string{"192.0.2.1"}},
+		{[]string{"192.0.2.9"}, remote, machine, []string{"192.0.2.9"}},
+		{nil, loopback, machine, []string{"192.0.2.7"}},
+		{nil, lost, machine, []string{"192.0.2.7"}},
+		{nil, loopback, machine[:2], nil},
+	} {
+		o := &options{ips: c.given}
+		o.findIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
+		assert.Equal(t, c.want, o.ips)
+	}
+}
