@@ -176,6 +176,7 @@ func (h *Handlers) refuse(pod *v1.Pod, status v1.PodStatus) {
 	if _, earlier := h.config.Status.GetPodStatus(pod.UID); earlier && (waited == nil || !waited.published) {
 		publish = h.config.Status.ReplacePodStatus
 	}
+	status.ObservedGeneration = pod.Generation
 	publish(pod, status)
 }
 

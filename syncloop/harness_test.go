@@ -264,8 +264,12 @@ type statuses struct {
 }
 
 func (s *statuses) set(verb string, pod *v1.Pod, status v1.PodStatus) {
-	s.note("%s %s: %s %s %q %s, %d conditions, %d containers", verb, pod.UID, status.Phase, status.Reason,
-		status.Message, status.QOSClass, len(status.Conditions), len(status.ContainerStatuses))
+	of := ""
+	if status.ObservedGeneration > 0 {
+		of = fmt.Sprintf(", of generation %d", status.ObservedGeneration)
+	}
+	s.note("%s %s: %s %s %q %s, %d conditions, %d containers%s", verb, pod.UID, status.Phase, status.Reason,
+		status.Message, status.QOSClass, len(status.Conditions), len(status.ContainerStatuses), of)
 	s.byUID[pod.UID] = status
 }
 

@@ -145,8 +145,8 @@ func parsePods(t *testing.T, words []string) (pods []*v1.Pod) {
 }
 
 // parsePod reads a pod: its UID, and its name too unless it says otherwise,
-// then name=, source= (api), created= (a number), phase=, mirror, deleted,
-// gated.
+// then name=, source= (api), created= and generation= (numbers), phase=, mirror,
+// deleted, gated.
 func parsePod(t *testing.T, words []string) *v1.Pod {
 	t.Helper()
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -160,12 +160,16 @@ func parsePod(t *testing.T, words []string) *v1.Pod {
 			p.Name = value
 		case "source":
 			p.Annotations[podmanager.ConfigSourceAnnotation] = value
-		case "created":
+		case "created", "generation":
 			n, err := strconv.Atoi(value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.CreationTimestamp = metav1.Unix(int64(n), 0)
+			if key == "created" {
+				p.CreationTimestamp = metav1.Unix(int64(n), 0)
+				break
+			}
+			p.Generation = int64(n)
 		case "phase":
 			p.Status.Phase = v1.PodPhase(value)
 		case "qos":

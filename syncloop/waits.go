@@ -275,6 +275,7 @@ func (h *Handlers) publish(w *waiter) {
 	w.published = true
 	publish(w.pod, v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason(), Message: w.message,
+		ObservedGeneration: w.pod.Generation,
 	})
 }
 

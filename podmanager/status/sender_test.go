@@ -218,7 +218,9 @@ func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	s.SetPodStatus(pod, phase(v1.PodRunning))
 	s.at(time.Second)
 	s.could["a"] = true
-	evicted := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}}}
+	evicted := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{
+		{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}, {Type: v1.PodReady, Status: v1.ConditionTrue},
+	}}
 	var seen []v1.PodStatus
 	s.answer = func(u status.Update) error { seen = append(seen, u.Status); return nil }
 	s.SetPodStatus(pod, evicted)

@@ -297,7 +297,7 @@ func TestSink_ST37_BeforeItIsShown(t *testing.T) {
 	a := newAgent(t, 1)
 	pod := a.create("web", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
 	require.NoError(t, a.server.Admin().DeletePod("default", "web", 30))
-	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed})
+	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed, Conditions: running("").Conditions})
 	a.requests()
 	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
 	a.server.Break(nil)

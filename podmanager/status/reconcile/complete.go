@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ import (
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 	copyForeign(status, &pod.Status)
 	keepEnd(pod, old, status)
-	endReadiness(status)
+	endReadiness(old, status)
 	keepTransitionTimes(old, status, now)
 	keepStartTime(old, status, now)
 	normalize(pod, status)
@@ -39,9 +40,12 @@ func keepEnd(pod *v1.Pod, old, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = old.Phase, from.Reason, from.Message
 }
 
-// endReadiness makes sure that a pod that is over is not ready. [ST-18]
-func endReadiness(status *v1.PodStatus) {
-	if podstatus.IsTerminal(status.Phase) {
+// endReadiness makes sure that a pod that is over is not ready. A pod of whose readiness
+// and containers nothing was said, as one that was refused, gets no conditions. [ST-18]
+func endReadiness(old, status *v1.PodStatus) {
+	ready := func(c v1.PodCondition) bool { return c.Type == v1.PodReady || c.Type == v1.ContainersReady }
+	said := len(status.ContainerStatuses) > 0 || slices.ContainsFunc(old.Conditions, ready) || slices.ContainsFunc(status.Conditions, ready)
+	if said && podstatus.IsTerminal(status.Phase) {
 		setCondition(status, podstatus.TerminalCondition(v1.ContainersReady, status.Phase))
 		setCondition(status, podstatus.TerminalCondition(v1.PodReady, status.Phase))
 	}

@@ -74,9 +74,11 @@ func TestComplete_ST18_TerminalPhaseIsNotReady(t *testing.T) {
 			assert.Equal(t, reason, c.Reason)
 		}
 	}
-	status := &v1.PodStatus{Phase: v1.PodRunning}
-	Complete(podWith(), &v1.PodStatus{}, status, now)
-	assert.Empty(t, status.Conditions)
+	for _, phase := range []v1.PodPhase{v1.PodRunning, v1.PodFailed, v1.PodSucceeded} {
+		status := &v1.PodStatus{Phase: phase}
+		Complete(podWith(), &v1.PodStatus{}, status, now)
+		assert.Empty(t, status.Conditions, "none is made for a pod that has none, as one that was refused")
+	}
 }
 
 func TestComplete_ST7_TimesAreCutToSeconds(t *testing.T) {
@@ -229,7 +231,7 @@ func TestEqual_ST3(t *testing.T) {
 func TestComplete_PH9_AnEndStays(t *testing.T) {
 	old := &v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Message: "m"}
 	for _, phase := range []v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodSucceeded} {
-		status := &v1.PodStatus{Phase: phase, Reason: "Other"}
+		status := &v1.PodStatus{Phase: phase, Reason: "Other", Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: "True"}}}
 		Complete(podWith(), old, status, now)
 		assert.Equal(t, []string{"Failed", "Evicted", "m"}, []string{string(status.Phase), status.Reason, status.Message}, phase)
 		assert.Equal(t, "PodFailed", podstatus.FindCondition(status.Conditions, v1.PodReady).Reason, phase)
