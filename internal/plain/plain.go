@@ -3,6 +3,7 @@ package plain
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,11 +20,24 @@ var packages = []string{
 }
 
 // prefixes are names of packages where a sentence, or a part of one after a colon,
-// begins.
-var prefixes = regexp.MustCompile(`(^|\n|: |; |\()(?:(?:` + strings.Join(packages, "|") + `): )+`)
+// begins. Errors of podsync may begin with a reason, which the event or the status that
+// shows the sentence has as a field.
+var prefixes = regexp.MustCompile(`(^|\n|: |; |\()(?:podsync: [A-Z][A-Za-z]*: |(?:` + strings.Join(packages, "|") + `): )+`)
 
 // Text is a text without the prefixes of the errors in it.
 func Text(s string) string { return prefixes.ReplaceAllString(s, "$1") }
+
+// Sentence is fmt.Sprintf in which the errors among the arguments are shown as Text. All else
+// is left as it is: it may be what a container or a person has said.
+func Sentence(format string, args ...any) string {
+	shown := slices.Clone(args)
+	for i, arg := range shown {
+		if err, is := arg.(error); is {
+			shown[i] = Text(fmt.Sprint(err)) // Sprint contains an error that panics.
+		}
+	}
+	return fmt.Sprintf(format, shown...)
+}
 
 // MaxFaults bounds how many errors of one pod or file are listed.
 const MaxFaults = 50

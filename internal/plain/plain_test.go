@@ -1,6 +1,8 @@
 package plain_test
 
 import (
+	"errors"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -29,6 +31,9 @@ func TestText(t *testing.T) {
 		"the runtime: is what it is":                                                  "the runtime: is what it is",
 		`container "x": exit code 3`:                                                  `container "x": exit code 3`,
 		"http://node:80/runtime":                                                      "http://node:80/runtime",
+		"podsync: CreateContainerConfigError: volumes: x":                             "x",
+		"podsync: CrashLoopBackOff":                                                   "CrashLoopBackOff",
+		"it failed: podsync: Completed: 3":                                            "it failed: 3",
 	} {
 		assert.Equal(t, want, plain.Text(text))
 	}
@@ -67,3 +72,15 @@ func TestText_EveryPackage(t *testing.T) {
 	}))
 	assert.Greater(t, found, 200)
 }
+
+// TestSentence: errors are shown without prefixes, and what others have said as it is.
+func TestSentence(t *testing.T) {
+	err := fmt.Errorf("podsync: %w", errors.New("runtime: not found"))
+	assert.Equal(t, "Error: not found, said node: runtime: x, 3", plain.Sentence("Error: %v, said %s, %d", err, "node: runtime: x", 3))
+	assert.Contains(t, plain.Sentence("Error: %v", broken{}), "PANIC", "an error that panics costs nothing")
+	assert.EqualError(t, err, "podsync: runtime: not found", "the arguments are not changed")
+}
+
+type broken struct{}
+
+func (broken) Error() string { panic("broken") }

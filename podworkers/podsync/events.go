@@ -1,11 +1,11 @@
 package podsync
 
 import (
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager"
 )
 
@@ -44,7 +44,7 @@ func (s *Syncer) warn(v *syncPass, container, reason, format string, args ...any
 	s.cfg.Recorder.Event(podmanager.Reference(v.pod, container), v1.EventTypeWarning, reason, sentence(format, args))
 }
 
-// sentence is a message without the colon before a reason that nobody gave.
+// sentence is a message for people, without the colon before a reason that nobody gave.
 func sentence(format string, args []any) string {
-	return strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
+	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

@@ -263,7 +263,7 @@ func TestPull_Secrets(t *testing.T) {
 		"no objects": {nil, []string{"nobody"}, []string{
 			"Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed."}, false},
 		"not readable": {vault{"ns/a": secret, "ns/b": {Type: v1.SecretTypeDockercfg, Data: map[string][]byte{v1.DockerConfigKey: nil}}}, []string{"ann", "bob"}, []string{
-			`Not all credentials for image "host.io/team/app:1" can be used: images: registry: secret : not a docker configuration`}, true},
+			`Not all credentials for image "host.io/team/app:1" can be used: secret : not a docker configuration`}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt := &guarded{Runtime: memory.New(memory.Config{})}

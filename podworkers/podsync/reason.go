@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 )
@@ -32,5 +33,5 @@ func waiting(err error) (plan.Reason, bool) {
 	if !ok {
 		return plan.Reason{}, false
 	}
-	return plan.Reason{Reason: string(f.reason), Message: f.err.Error()}, true
+	return plan.Reason{Reason: string(f.reason), Message: plain.Text(f.err.Error())}, true
 }

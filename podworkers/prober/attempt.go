@@ -11,6 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 )
@@ -182,7 +183,7 @@ func (p *Prober) report(a *attempt, ans answer, took time.Duration) {
 		p.cfg.Log.Warn("a probe could not be made", "pod", a.request.Namespace+"/"+a.request.Name, "uid", a.request.UID,
 			"container", a.request.Container, "probe", kind, "err", ans.err)
 		p.warn(a, reasonUnhealthy, "%s probe of container %s could not be made: %s",
-			kind, a.request.Container, brief(ans.err.Error()))
+			kind, a.request.Container, brief(plain.Text(ans.err.Error())))
 	case ans.outcome == Failed:
 		p.warn(a, reasonUnhealthy, "%s probe of container %s failed: %s",
 			kind, a.request.Container, ans.message)

@@ -92,7 +92,7 @@ func TestNode_F96_Commands(t *testing.T) {
 		}
 		told := heard.all()
 		assert.Equal(t, "Unhealthy: Readiness probe of container c failed: no answer within 5s", told["hang"])
-		assert.Equal(t, "Unhealthy: Readiness probe of container c could not be made: check: exec: Runtime.Exec panicked: the runtime has a bug", told["panic"])
+		assert.Equal(t, "Unhealthy: Readiness probe of container c could not be made: exec: Runtime.Exec panicked: the runtime has a bug", told["panic"])
 		assert.LessOrEqual(t, len(told["print"]), 1100)
 		assert.True(t, utf8.ValidString(told["print"]))
 		for _, command := range []string{"print", "hang", "cling", "panic"} {

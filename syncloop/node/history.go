@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -290,10 +290,7 @@ const reasonRefused = "StatusRefused"
 // refused follows every status that cannot be true after the one before.
 // Nobody but people can tell what is wrong, so they are told, once.
 func (n *Node) refused(uid types.UID, reason error) {
-	if inner := errors.Unwrap(reason); inner != nil {
-		reason = inner // People do not care which package says it.
-	}
-	why := strings.ReplaceAll(reason.Error(), "\n", "; ")
+	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
 	if !n.historyStore.refuses(uid, why, n.executor.Now()) || n.config.Recorder == nil {
 		return
 	}

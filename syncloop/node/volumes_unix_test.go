@@ -261,28 +261,28 @@ func TestVolumes_Waits(t *testing.T) {
 			name:   "a file is in the way of the directory",
 			before: func(h *host) { h.write("", "agent/pods/bad") },
 			volume: "emptyDir: {}", mount: "mountPath: /v",
-			event: "bad FailedMount: The volumes of the pod cannot be set up: volumes: /agent/pods/bad is no directory: a regular file",
+			event: "bad FailedMount: The volumes of the pod cannot be set up: /agent/pods/bad is no directory: a regular file",
 			mend:  func(h *host) { require.NoError(h.t, os.Remove(h.path("agent/pods/bad"))) },
 		},
 		{
 			name:   "the object comes later",
 			before: func(h *host) { require.NoError(h.t, os.MkdirAll(h.path("objects"), 0o755)) },
 			volume: "configMap: {name: late}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volumes: volume "v": there is no ConfigMap default/late: runtime: not found`,
+			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": there is no ConfigMap default/late: not found`,
 			mend:  func(h *host) { h.write("1", "objects/configmaps/default/late/a") },
 		},
 		{
 			name:   "the key is no name of a file",
 			before: func(h *host) { h.write("data: {../../x: 1}", "objects/configmaps/default/odd.yaml") },
 			volume: "configMap: {name: odd}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volumes: volume "v": ConfigMap default/odd, key "../../x": no usable path: "../../x" has '..'`,
+			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": ConfigMap default/odd, key "../../x": no usable path: "../../x" has '..'`,
 			mend:  func(h *host) { h.write("data: {x: '1'}", "objects/configmaps/default/odd.yaml") },
 		},
 		{
 			name:   "the path of the host is another thing",
 			before: func(h *host) { h.write("", "srv") },
 			volume: "hostPath: {path: DIR/srv, type: Directory}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volumes: volume "v": hostPath: /srv is no Directory: a regular file`,
+			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": hostPath: /srv is no Directory: a regular file`,
 			mend: func(h *host) {
 				require.NoError(h.t, os.Remove(h.path("srv")))
 				require.NoError(h.t, os.Mkdir(h.path("srv"), 0o755))
@@ -291,7 +291,7 @@ func TestVolumes_Waits(t *testing.T) {
 		{
 			name:   "the path of the host is missing",
 			volume: "hostPath: {path: DIR/sock, type: Socket}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volumes: volume "v": hostPath: stat /sock: no such file or directory`,
+			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": hostPath: stat /sock: no such file or directory`,
 			mend: func(h *host) {
 				fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 				require.NoError(h.t, err)
@@ -303,13 +303,13 @@ func TestVolumes_Waits(t *testing.T) {
 			name:   "the subPath is a link out of the volume",
 			before: func(h *host) { h.link("/etc", "srv/out") },
 			volume: "hostPath: {path: DIR/srv}", mount: "mountPath: /v, subPath: out/passwd",
-			event: `bad Failed: Error: volumes: container c: volumeMounts[0] (v): subPath "out/passwd": statat out/passwd: path escapes from parent`,
+			event: `bad Failed: Error: container c: volumeMounts[0] (v): subPath "out/passwd": statat out/passwd: path escapes from parent`,
 		},
 		{
 			name:   "the subPath is a link to itself",
 			before: func(h *host) { h.link("turn", "srv/turn") },
 			volume: "hostPath: {path: DIR/srv}", mount: "mountPath: /v, subPath: turn",
-			event: `bad Failed: Error: volumes: container c: volumeMounts[0] (v): subPath "turn": no usable path: too many links`,
+			event: `bad Failed: Error: container c: volumeMounts[0] (v): subPath "turn": no usable path: too many links`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 	b.Machine().FailPulls("web:1", errors.New("no such image"))
 	b.Apply(pod("web", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: memory: image web:1: runtime: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: image web:1: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
 	b.Run(20 * time.Second)
 	e, _ := b.Node().Explain("uid-web")
 	assert.Equal(t, `image pull back-off of container "c0" is over`, e.Next.Why)

@@ -3,10 +3,12 @@ package nodetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/status/statustest"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -91,5 +93,28 @@ func (tr *trace) checkOne(state node.PodState) error {
 	if !tr.mu.rules.alike(state.Pod.UID) {
 		return nil
 	}
-	return statustest.CheckStatus(state.Pod, &state.Pod.Status)
+	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))
+}
+
+// checkMessages returns an error for a message of the node that is no sentence for people.
+// How a container has ended it may say itself.
+func checkMessages(s *v1.PodStatus) error {
+	err := checkPlain("status "+s.Reason, s.Message)
+	for _, c := range s.Conditions {
+		err = errors.Join(err, checkPlain("condition "+string(c.Type), c.Message))
+	}
+	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
+		if w := c.State.Waiting; w != nil {
+			err = errors.Join(err, checkPlain("waiting "+w.Reason, w.Message))
+		}
+	}
+	return err
+}
+
+// checkPlain returns an error for a message that shows which package has said it.
+func checkPlain(where, message string) error {
+	if said := plain.Text(message); said != message {
+		return fmt.Errorf("%s: the message is %q and not the sentence %q", where, message, said)
+	}
+	return nil
 }

@@ -55,7 +55,7 @@ func TestLarge_AnswerOfARegistry(t *testing.T) {
 	n.b.Apply(large(func(*v1.PodSpec) {}))
 	n.b.Run(time.Second)
 	status, events := shown(t, n.b, "bad")
-	assert.Equal(t, `Failed: Failed to pull image "bad:1": memory: image bad:1: runtime: image cannot be pulled: aé`, events[1][:95])
+	assert.Equal(t, `Failed: Failed to pull image "bad:1": image bad:1: image cannot be pulled: aé`, events[1][:78])
 	for _, text := range append(events, status.ContainerStatuses[0].State.Waiting.Message) {
 		assert.True(t, utf8.ValidString(text))
 	}

@@ -191,6 +191,9 @@ func (tr *trace) row(state node.PodState, text string) {
 
 // Event implements the recorder of a node.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
+	if err := checkPlain("event "+reason, message); err != nil {
+		tr.t.Errorf("nodetest: at %s: %v", tr.now().Sub(Epoch), err)
+	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
 			tr.announced(ref.UID, reason, message)

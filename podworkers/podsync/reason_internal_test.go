@@ -1,0 +1,57 @@
+package podsync
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// TestMessages_EveryReason: whatever the reason, people read a sentence in the status of a
+// container that waits and in events, and no names of packages or of reasons in it.
+func TestMessages_EveryReason(t *testing.T) {
+	found := 0
+	for _, reason := range everyReason(t) {
+		inner := fmt.Errorf("inmemory: volume %q: %w", "x", runtime.ErrNotFound)
+		err := fmt.Errorf("podsync: %w", because(reason, fmt.Errorf("volumes: %w", because(reasons.KillContainerError, inner))))
+		shown, ok := waiting(err)
+		require.True(t, ok)
+		assert.Equal(t, string(reason), shown.Reason)
+		assert.Equal(t, `volume "x": not found`, shown.Message, reason)
+		event := sentence("Error: %v", []any{err})
+		assert.True(t, strings.HasSuffix(event, `: volume "x": not found`), event)
+		assert.NotRegexp(t, "podsync|runtime|inmemory", event)
+		found++
+	}
+	assert.Greater(t, found, 15)
+}
+
+// everyReason are the constants of package reasons.
+func everyReason(t *testing.T) (all []reasons.Reason) {
+	for _, name := range []string{"reasons/reasons.go", "reasons/waiting.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			if text, ok := spec.Values[0].(*ast.BasicLit); ok && strings.HasPrefix(text.Value, `"`) {
+				value, err := strconv.Unquote(text.Value)
+				require.NoError(t, err)
+				all = append(all, reasons.Reason(value))
+			}
+			return true
+		})
+	}
+	return all
+}
