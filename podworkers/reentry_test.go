@@ -56,9 +56,9 @@ func (x *harness) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*r
 	return x.Cache.NewerThan(ctx, uid, mark)
 }
 
-func (x *harness) Event(o k8sObject, kind, reason, message string) {
+func (x *harness) Eventf(o k8sObject, kind, reason, format string, args ...any) {
 	x.back("Recorder")
-	x.events.Event(o, kind, reason, message)
+	x.events.Eventf(o, kind, reason, format, args...)
 }
 
 func (x *harness) Enabled(context.Context, slog.Level) bool { return true }

@@ -6,7 +6,6 @@ import (
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -94,9 +93,9 @@ func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message st
 	_ = r.guard.Do("Recorder.Event", func() { r.inner.Event(object, eventtype, reason, message) })
 }
 
-// Eventf passes an event on, with the errors among args as a sentence for people.
+// Eventf passes an event on.
 func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
-	r.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
+	_ = r.guard.Do("Recorder.Eventf", func() { r.inner.Eventf(object, eventtype, reason, messageFmt, args...) })
 }
 
 // logCall is the name of all calls of a log handler.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -231,9 +231,9 @@ func (b brief) Event(object k8sruntime.Object, eventtype, reason, message string
 }
 
 // Eventf implements runtime.EventRecorder. The message is made here: what is formatted may be
-// long.
+// long, and errors are shown as sentences.
 func (b brief) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
-	b.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
+	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
 func shortened(message string) string {
