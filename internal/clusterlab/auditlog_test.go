@@ -19,6 +19,7 @@ import (
 // request is a line of the audit log.
 type request struct {
 	AuditID, Verb, RequestURI string
+	UserAgent                 string
 	ObjectRef                 struct{ Resource, Subresource, Namespace, Name string }
 	User                      struct{ Username string }
 	RequestReceivedTimestamp  time.Time

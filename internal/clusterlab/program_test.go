@@ -115,19 +115,25 @@ func (p *program) terminate() int {
 // usage is the resident memory and the processor time of the process.
 func (p *program) usage() (rss int64, cpu time.Duration) {
 	p.Helper()
-	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	return usage(p.T, p.cmd.Process.Pid)
+}
+
+// usage is the resident memory and the processor time of a process.
+func usage(t *testing.T, pid int) (rss int64, cpu time.Duration) {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	status, err := os.ReadFile(dir + "status")
-	require.NoError(p, err)
+	require.NoError(t, err)
 	_, after, _ := strings.Cut(string(status), "VmRSS:")
 	rss, err = strconv.ParseInt(strings.Fields(after)[0], 10, 64)
-	require.NoError(p, err)
+	require.NoError(t, err)
 	stat, err := os.ReadFile(dir + "stat")
-	require.NoError(p, err)
+	require.NoError(t, err)
 	const user, tick = 11, 10 * time.Millisecond
 	_, after, _ = strings.Cut(string(stat), ") ")
 	for _, f := range strings.Fields(after)[user : user+2] {
 		ticks, err := strconv.Atoi(f)
-		require.NoError(p, err)
+		require.NoError(t, err)
 		cpu += time.Duration(ticks) * tick
 	}
 	return rss << 10, cpu

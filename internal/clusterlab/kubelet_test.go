@@ -1,0 +1,336 @@
+//go:build linux
+
+package clusterlab_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/clusterlab"
+	"github.com/podkeel/podkeel/internal/e2e"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+)
+
+var (
+	kubeletTries = flag.Int("kubelet-tries", 10, "how often TestFigures_Kubelet takes each time")
+	kubeletIdle  = flag.Duration("kubelet-idle", 3*time.Minute, "for how long TestFigures_Kubelet watches idle nodes")
+)
+
+// The nodes that are compared. Nothing runs on the bare one but CRI calls, and its statuses are
+// the test's own patches.
+const (
+	oursNode    = "n1"
+	kubeletNode = "n2"
+	bareNode    = "n3"
+
+	watcher = "watcher" // the name of the test's own client
+)
+
+// contest is a node of each kind, each on a containerd of its own, and a watcher of all.
+type contest struct {
+	*testing.T
+	lab        *clusterlab.Cluster
+	admin      *clusterlab.Admin
+	bare       *client.Client
+	containerd map[string]*e2e.Containerd
+	pid        map[string]int
+	seen       map[string]*sight
+	serial     int
+}
+
+// sight is what a watch of a node's pods has shown, each with the time.
+type sight struct {
+	news chan seenPod
+}
+
+type seenPod struct {
+	at time.Time
+	apiserver.Event[*v1.Pod]
+}
+
+// watchPods follows the pods of a node until the test ends.
+func watchPods(t *testing.T, c *client.Client) *sight {
+	s := &sight{news: make(chan seenPod, 1<<16)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done; c.Reconnect() })
+	go func() {
+		defer close(done)
+		version := ""
+		for ctx.Err() == nil {
+			stream, err := c.PodFeed().Watch(ctx, apiserver.WatchOptions{ResourceVersion: version, SendInitialEvents: version == ""})
+			for err == nil {
+				var e apiserver.Event[*v1.Pod]
+				if e, err = stream.Next(ctx); err == nil && e.Type != apiserver.Bookmark {
+					s.news <- seenPod{time.Now(), e}
+				}
+				version = e.ResourceVersion
+			}
+			if stream != nil {
+				stream.Close()
+			}
+		}
+	}()
+	return s
+}
+
+// until returns when a pod was seen as it should be.
+func (s *sight) until(t *testing.T, what string, ok func(seenPod) bool) time.Time {
+	t.Helper()
+	late := time.After(joinLimit)
+	for {
+		select {
+		case e := <-s.news:
+			if ok(e) {
+				return e.at
+			}
+		case <-late:
+			require.Fail(t, "not seen: "+what)
+		}
+	}
+}
+
+func newContest(t *testing.T) *contest {
+	c := &contest{
+		T: t, lab: lab(t, clusterlab.Config{Nodes: []string{oursNode, kubeletNode, bareNode}}),
+		containerd: map[string]*e2e.Containerd{}, pid: map[string]int{}, seen: map[string]*sight{},
+	}
+	var err error
+	c.admin, err = c.lab.Admin()
+	require.NoError(t, err)
+	for _, name := range []string{oursNode, kubeletNode, bareNode} {
+		c.containerd[name] = e2e.Start(t, e2e.Containerd2)
+		_, err := cri.NewImageServiceClient(c.containerd[name].Conn()).PullImage(t.Context(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: c.containerd[name].Registry.Image()}})
+		require.NoError(t, err)
+		cfg := c.lab.Rest(name)
+		cfg.UserAgent = watcher
+		own, err := client.New(cfg, name)
+		require.NoError(t, err)
+		c.seen[name] = watchPods(t, own)
+		if name == bareNode {
+			c.bare = own
+		}
+	}
+	kubeconfig, err := c.lab.Kubeconfig(oursNode)
+	require.NoError(t, err)
+	dir := c.containerd[oursNode].Dir
+	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
+		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"))
+	c.pid[oursNode] = p.cmd.Process.Pid
+	k, err := c.lab.StartKubelet(t.Context(), kubeletNode, c.containerd[kubeletNode].Endpoint, c.containerd[kubeletNode].Dir)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		died := k.Died()
+		k.Stop()
+		if t.Failed() {
+			text, _ := os.ReadFile(k.Log())
+			t.Logf("kubelet: %v: the end of its log:\n%s", died, text[max(0, len(text)-6000):])
+		}
+	})
+	c.pid[kubeletNode] = k.PID()
+	for _, name := range []string{oursNode, kubeletNode} {
+		kubectl(t, c.lab)("wait", "--for=create", "node/"+name, "--timeout=100s")
+		kubectl(t, c.lab)("wait", "--for=condition=Ready", "node/"+name, "--timeout=100s")
+	}
+	return c
+}
+
+// pod is one that ends at once when it is asked to.
+func (c *contest) pod(node, name string, token bool) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: v1.PodSpec{
+		NodeName: node, TerminationGracePeriodSeconds: new(int64(1)), AutomountServiceAccountToken: &token,
+		Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}},
+		Containers: []v1.Container{{
+			Name: "main", Image: c.containerd[node].Registry.Image(), ImagePullPolicy: v1.PullIfNotPresent,
+			Command: []string{"sh", "-c", `trap 'exit 0' TERM; sleep 100000 & wait`},
+		}},
+	}}
+}
+
+func (c *contest) name() string {
+	c.serial++
+	return fmt.Sprint("pod-", c.serial)
+}
+
+// life is how long a pod takes from its binding until it is seen Running, and from its
+// deletion until it is seen gone.
+func (c *contest) life(node string, token bool) (run, gone time.Duration) {
+	name := c.name()
+	began := time.Now()
+	_, err := c.admin.Create(c.Context(), c.pod(node, name, token))
+	require.NoError(c, err)
+	run = c.seen[node].until(c.T, name+" Running", func(e seenPod) bool {
+		return e.Object.Name == name && e.Object.Status.Phase == v1.PodRunning
+	}).Sub(began)
+	c.settle(time.Second)
+	began = time.Now()
+	require.NoError(c, c.admin.Delete(c.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, nil))
+	gone = c.seen[node].until(c.T, name+" gone", func(e seenPod) bool { return e.Object.Name == name && e.Type == apiserver.Deleted }).Sub(began)
+	c.settle(time.Second)
+	return run, gone
+}
+
+func (c *contest) settle(d time.Duration) {
+	select {
+	case <-c.Context().Done():
+	case <-time.After(d):
+	}
+}
+
+// floor is what the bare CRI calls of such a life take, and trip what the server takes from a
+// call until its effect is seen: of a create, and of a status.
+func (c *contest) floor() (run, gone, create, patch time.Duration) {
+	name := c.name()
+	b := c.bareOf(name)
+	began := time.Now()
+	made, err := c.admin.Create(c.Context(), c.pod(bareNode, name, false))
+	require.NoError(c, err)
+	create = c.seen[bareNode].until(c.T, name, func(e seenPod) bool { return e.Object.Name == name }).Sub(began)
+	began = time.Now()
+	b.begin()
+	run = time.Since(began)
+	began = time.Now()
+	_, err = c.bare.Pods().PatchStatus(c.Context(), apiserver.PodRef{Namespace: "default", Name: name, UID: made.GetUID()},
+		fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running"}}`, made.GetUID()))
+	require.NoError(c, err)
+	patch = c.seen[bareNode].until(c.T, name+" Running", func(e seenPod) bool { return e.Object.Status.Phase == v1.PodRunning }).Sub(began)
+	c.settle(time.Second)
+	began = time.Now()
+	b.end()
+	gone = time.Since(began)
+	b.discard()
+	require.NoError(c, c.admin.Delete(c.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, new(int64)))
+	c.settle(time.Second)
+	return run, gone, create, patch
+}
+
+// TestFigures_Kubelet: a kubelet and ours, in turns, each on a containerd of its own, at one
+// API server.
+func TestFigures_Kubelet(t *testing.T) {
+	measured(t)
+	c := newContest(t)
+	before := load()
+	type times struct{ run, gone []time.Duration }
+	all := map[string]*times{}
+	add := func(key string, run, gone time.Duration) {
+		if all[key] == nil {
+			all[key] = &times{}
+		}
+		all[key].run, all[key].gone = append(all[key].run, run.Round(time.Millisecond)), append(all[key].gone, gone.Round(time.Millisecond))
+	}
+	for i := range *kubeletTries + 1 {
+		run, gone, create, patch := c.floor()
+		ours1, ours2 := c.life(oursNode, false)
+		kubelet1, kubelet2 := c.life(kubeletNode, false)
+		token1, token2 := c.life(oursNode, true)
+		token3, token4 := c.life(kubeletNode, true)
+		if i == 0 {
+			continue // It warms up what is warm ever after.
+		}
+		add("bare CRI calls", run, gone)
+		add("create, and patch, until seen", create, patch)
+		add("ours", ours1, ours2)
+		add("kubelet", kubelet1, kubelet2)
+		add("ours, with a token", token1, token2)
+		add("kubelet, with a token", token3, token4)
+	}
+	t.Log("load", before, "to", load())
+	for _, key := range []string{"bare CRI calls", "create, and patch, until seen", "ours", "kubelet", "ours, with a token", "kubelet, with a token"} {
+		t.Logf("%s: to Running: %s", key, median(all[key].run))
+		t.Logf("%s: to gone: %s", key, median(all[key].gone))
+	}
+	c.callsOfLives()
+	c.idle()
+}
+
+// callsOfLives counts the requests of ten lives of a pod of each.
+func (c *contest) callsOfLives() {
+	for _, node := range []string{oursNode, kubeletNode} {
+		made := map[string]int{}
+		const lives = 10
+		path := filepath.Join(c.lab.Dir(), "audit.log")
+		_, from := auditRequests(c.T, path, 0)
+		for range lives {
+			c.life(node, true)
+		}
+		c.settle(3 * time.Second)
+		for call, n := range c.madeBy(node, from) {
+			if !strings.HasSuffix(call, " leases") && !strings.Contains(call, " nodes") {
+				made[call] += n
+			}
+		}
+		c.Logf("%s: %d requests in %d lives: %v", who(node), sum(made), lives, made)
+	}
+}
+
+func who(node string) string {
+	return map[string]string{oursNode: "ours", kubeletNode: "kubelet"}[node]
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, one := range counts {
+		n += one
+	}
+	return n
+}
+
+// madeBy counts the requests of a node from an offset in the audit log on.
+func (c *contest) madeBy(node string, from int) map[string]int {
+	counts := map[string]int{}
+	all, _ := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), from)
+	for _, r := range all {
+		if r.User.Username == "system:node:"+node && r.UserAgent != watcher {
+			counts[strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/")]++
+		}
+	}
+	return counts
+}
+
+// idle compares nodes with 30 pods at rest.
+func (c *contest) idle() {
+	const pods = 30
+	for _, node := range []string{oursNode, kubeletNode} {
+		names := podNames("idle-"+node, pods)
+		for _, name := range names {
+			_, err := c.admin.Create(c.Context(), c.pod(node, name, true))
+			require.NoError(c, err)
+		}
+		c.seen[node].until(c.T, "30 Running", func(e seenPod) bool {
+			if i := slices.Index(names, e.Object.Name); i >= 0 && e.Object.Status.Phase == v1.PodRunning {
+				names = slices.Delete(names, i, i+1)
+			}
+			return len(names) == 0
+		})
+	}
+	c.settle(30 * time.Second)
+	_, from := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), 0)
+	cpu := map[string]time.Duration{}
+	for _, node := range []string{oursNode, kubeletNode} {
+		_, cpu[node] = usage(c.T, c.pid[node])
+	}
+	before, began := load(), time.Now()
+	c.settle(*kubeletIdle)
+	took := time.Since(began)
+	for _, node := range []string{oursNode, kubeletNode} {
+		rss, now := usage(c.T, c.pid[node])
+		made := c.madeBy(node, from)
+		c.Logf("%s with %d pods at rest: RSS %.1f MB, %.2f %% of a processor, %.1f requests per minute: %v in %v", who(node), pods,
+			float64(rss)/1e6, 100*(now-cpu[node]).Seconds()/took.Seconds(), float64(sum(made))/took.Minutes(), made, took.Round(time.Second))
+	}
+	c.Log("load", before, "to", load())
+	assert.NoError(c, c.Context().Err())
+}
