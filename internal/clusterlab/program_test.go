@@ -79,7 +79,12 @@ func (p *program) output() string {
 // prints waits for a line that matches.
 func (p *program) prints(pattern string) {
 	p.Helper()
-	expression, late := regexp.MustCompile(pattern), time.After(2*joinLimit)
+	p.printsWithin(2*joinLimit, pattern)
+}
+
+func (p *program) printsWithin(limit time.Duration, pattern string) {
+	p.Helper()
+	expression, late := regexp.MustCompile(pattern), time.After(limit)
 	for seen := 0; ; {
 		p.mu.Lock()
 		lines, news := p.lines[seen:], p.news
