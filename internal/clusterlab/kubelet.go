@@ -14,8 +14,8 @@ type Kubelet struct {
 	tunables map[string][]byte
 }
 
-// kubeletConfig has no cgroups of its own, so that it runs on any machine, and no bound on its
-// calls that the default does not have.
+// kubeletConfig has no cgroups of its own, so that it runs on any machine, and the default
+// bounds on its calls. Without a DNS server it would write an event about that at each sync.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
@@ -34,6 +34,8 @@ volumePluginDir: %s
 podLogsDir: %s
 localStorageCapacityIsolation: false
 resolvConf: ""
+clusterDNS: [10.0.0.10]
+clusterDomain: cluster.local
 `
 
 // tunables are what a kubelet sets on the machine.
