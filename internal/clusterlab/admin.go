@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -23,7 +24,7 @@ type Admin struct {
 // Admin makes one.
 func (c *Cluster) Admin() (*Admin, error) {
 	a := &Admin{map[schema.GroupVersion]*rest.RESTClient{}}
-	for _, group := range []schema.GroupVersion{v1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, nodev1.SchemeGroupVersion} {
+	for _, group := range []schema.GroupVersion{v1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, nodev1.SchemeGroupVersion, appsv1.SchemeGroupVersion} {
 		cfg := c.Rest("admin")
 		cfg.GroupVersion, cfg.NegotiatedSerializer, cfg.QPS = &group, scheme.Codecs.WithoutConversion(), -1
 		if cfg.APIPath = "/apis"; group.Group == "" {
@@ -64,6 +65,8 @@ func (a *Admin) resource(o apiservertest.Object) (group *rest.RESTClient, resour
 		return core, "events", true
 	case *coordinationv1.Lease:
 		return a.groups[coordinationv1.SchemeGroupVersion], "leases", true
+	case *appsv1.Deployment:
+		return a.groups[appsv1.SchemeGroupVersion], "deployments", true
 	case *nodev1.RuntimeClass:
 		return a.groups[nodev1.SchemeGroupVersion], "runtimeclasses", false
 	}

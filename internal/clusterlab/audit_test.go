@@ -20,6 +20,9 @@ var rewrite = flag.Bool("rewrite", false, "write the transcripts of TestAudit in
 // within 10 s.
 const settle = 12 * time.Second
 
+// idle is how long nodes are watched at rest, beside settle.
+const idle = 20 * time.Second
+
 // stories are played on both nodes at once, each with pods of its own.
 var stories = []struct {
 	name string
@@ -152,6 +155,15 @@ var stories = []struct {
 		p.static("dns", "")
 		p.gone("dns")
 	}},
+	{"static-changed", func(p *player) {
+		p.static("dns", "dns:1")
+		p.running("dns")
+		uid := p.get("dns").UID
+		p.static("dns", "dns:2")
+		p.until("dns", "a mirror of the change", func(pod *v1.Pod) bool {
+			return pod.UID != uid && pod.Spec.Containers[0].Image == "dns:2" && ready(pod)
+		})
+	}},
 	{"mirror-deleted", func(p *player) {
 		p.static("log", "log:1")
 		p.running("log")
@@ -180,6 +192,23 @@ var nodeStories = []struct {
 		p.editNode(func(n *v1.Node) { n.Spec.Taints = nil })
 		p.create("tolerant")
 		p.running("tolerant")
+	}},
+	{"idle", func(p *player) { time.Sleep(idle) }},
+	{"rebooted", func(p *player) {
+		p.create("web")
+		p.running("web")
+		before := p.get("web")
+		time.Sleep(time.Second) // The times that are compared are whole seconds.
+		p.reboot()
+		p.until("web", "runs again", func(pod *v1.Pod) bool {
+			is, was := pod.Status.ContainerStatuses[0].State.Running, before.Status.ContainerStatuses[0].State.Running
+			return pod.UID == before.UID && ready(pod) && is != nil && is.StartedAt.After(was.StartedAt.Time)
+		})
+	}},
+	{"node-deleted", func(p *player) { // The last one: a kubelet does not register again.
+		p.create("web")
+		p.running("web")
+		p.deleteNode()
 	}},
 }
 

@@ -34,7 +34,7 @@ type auditSide struct {
 	admin     *clusterlab.Admin
 	kubectl   func(args ...string) string
 	start     func(*testing.T) // with an empty machine
-	stop      func()
+	stop      func()           // does nothing if it does not run
 	exitOnce  func(ctx context.Context, pod, container string) (bool, error)
 	manifests func() string
 }
@@ -48,7 +48,12 @@ func kubelet(c *clusterlab.Cluster) *auditSide {
 		k, err = c.StartKubemark(t.Context(), s.node)
 		require.NoError(t, err)
 	}
-	s.stop = func() { k.Stop() }
+	s.stop = func() {
+		if k != nil { // Its start may have failed.
+			k.Stop()
+			k = nil
+		}
+	}
 	s.exitOnce = func(ctx context.Context, pod, container string) (bool, error) { return k.Exit(ctx, pod, container) }
 	s.manifests = func() string { return k.Manifests() }
 	return s
@@ -56,7 +61,7 @@ func kubelet(c *clusterlab.Cluster) *auditSide {
 
 // podkeel is this library with a runtime in memory.
 func podkeel(t *testing.T, c *clusterlab.Cluster) *auditSide {
-	s, dir := &auditSide{node: "podkeel"}, t.TempDir()
+	s, dir := &auditSide{node: "podkeel", stop: func() {}}, t.TempDir()
 	var machine *memory.Runtime
 	s.start = func(t *testing.T) {
 		machine = memory.New(memory.Config{})
@@ -75,6 +80,7 @@ func podkeel(t *testing.T, c *clusterlab.Cluster) *auditSide {
 			cancel()
 			assert.NoError(t, <-done)
 			server.Reconnect()
+			s.stop = func() {}
 		}
 	}
 	s.exitOnce = func(_ context.Context, name, container string) (bool, error) {
@@ -251,6 +257,19 @@ func (p *player) editNode(edit func(*v1.Node)) {
 		_, err := p.admin.Update(p.Context(), n)
 		return err
 	}))
+}
+
+// deleteNode deletes the node's object.
+func (p *player) deleteNode() {
+	p.Helper()
+	require.NoError(p, p.admin.Delete(p.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.node}}, nil))
+}
+
+// reboot has the node go, with all containers, and come again.
+func (p *player) reboot() {
+	p.Helper()
+	p.stop()
+	p.start(p.T)
 }
 
 // nodeReady waits until the node is, and the server's taint for nodes that are not is

@@ -44,6 +44,7 @@ type Cluster struct {
 	bin, dir string
 	config   Config
 	etcdPort int
+	peerPort int
 	port     int
 	janitor  *janitor
 	etcd     *process
@@ -85,15 +86,11 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.etcdPort, c.port = ports[0], ports[1]
+	c.etcdPort, c.port, c.peerPort = ports[0], ports[1], ports[2]
 	if err := c.writeSecrets(); err != nil {
 		return err
 	}
-	client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[2])
-	c.etcd, err = start(c.dir, filepath.Join(c.bin, "etcd"), "--data-dir=etcd", "--unsafe-no-fsync",
-		"--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer)
-	if err != nil {
+	if err := c.StartEtcd(); err != nil {
 		return err
 	}
 	if err := c.StartServer(ctx); err != nil {
@@ -104,6 +101,19 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	}
 	return c.startOthers()
 }
+
+// StartEtcd starts etcd, with the state that it had: after KillEtcd.
+func (c *Cluster) StartEtcd() (err error) {
+	client, peer := fmt.Sprintf("http://127.0.0.1:%d", c.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", c.peerPort)
+	c.etcd, err = start(c.dir, filepath.Join(c.bin, "etcd"), "--data-dir=etcd", "--unsafe-no-fsync",
+		"--listen-client-urls="+client, "--advertise-client-urls="+client,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer)
+	return err
+}
+
+// KillEtcd kills etcd. What it has acknowledged is in files, which only a crash of the machine
+// would lose.
+func (c *Cluster) KillEtcd() { c.etcd.kill() }
 
 // StartServer starts kube-apiserver, and waits until it is ready: after KillServer.
 func (c *Cluster) StartServer(ctx context.Context) (err error) {
@@ -120,6 +130,9 @@ func (c *Cluster) StartServer(ctx context.Context) (err error) {
 	}
 	return c.ready(ctx)
 }
+
+// WaitServer waits until kube-apiserver, which runs, is ready: after KillEtcd and StartEtcd.
+func (c *Cluster) WaitServer(ctx context.Context) error { return c.ready(ctx) }
 
 // KillServer kills kube-apiserver. Its state stays in etcd.
 func (c *Cluster) KillServer() { c.server.kill() }

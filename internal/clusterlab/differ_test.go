@@ -25,7 +25,7 @@ import (
 
 var (
 	seeds = flag.Uint64("seeds", 20, "how many random programs are run on a real server and on the one in memory")
-	seed  = flag.Uint64("seed", 0, "the first of them")
+	seed  = flag.Uint64("seed", 0, "the first of them; of TestChurn, where 0 is another one each time")
 )
 
 // TestSameAnswers runs random programs on a real server and on the one in memory: each

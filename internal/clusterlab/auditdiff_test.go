@@ -1,0 +1,151 @@
+package clusterlab_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// asked is a kind of request about an object, with the keys of its patches.
+type asked struct {
+	kind string
+	keys []string
+}
+
+// half reads one half of a transcript: what was asked about each object, in order.
+func half(text string) map[string][]asked {
+	objects, object := map[string][]asked{}, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch trimmed := strings.TrimLeft(line, " "); len(line) - len(trimmed) {
+		case 0:
+			object = strings.TrimSpace(line)
+			objects[object] = nil
+		case 2:
+			objects[object] = append(objects[object], asked{kind: trimmed})
+		default:
+			last := &objects[object][len(objects[object])-1]
+			last.keys = append(last.keys, trimmed)
+		}
+	}
+	return objects
+}
+
+// differ is what one side asks and the other does not: "-get pods" is asked by the first alone,
+// "+patch pods/status status.reason" is a key that the second alone has. What both ask in another
+// order is both.
+func differ(a, b []asked) (all []string) {
+	common := make([][]int, len(a)+1) // the length of the longest common sequence from there on
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i].kind == b[j].kind {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i].kind == b[j].kind:
+			all = append(append(all, lacks("-", a[i], b[j])...), lacks("+", b[j], a[i])...)
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			all = append(all, "-"+a[i].kind)
+			i++
+		default:
+			all = append(all, "+"+b[j].kind)
+			j++
+		}
+	}
+	return all
+}
+
+// lacks are the keys of a that b has not.
+func lacks(sign string, a, b asked) (all []string) {
+	for _, key := range a.keys {
+		if !slices.Contains(b.keys, key) {
+			all = append(all, sign+a.kind+" "+key)
+		}
+	}
+	return all
+}
+
+// differences are those of the transcripts that are kept, as
+// "story object: -get pods".
+func differences(t *testing.T) (all []string) {
+	files, err := filepath.Glob(filepath.Join("testdata", "audit", "*.txt"))
+	require.NoError(t, err)
+	require.Len(t, files, 1+len(stories)+len(nodeStories), "a story has a transcript, and a transcript a story")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		kubelet, podkeel, _ := strings.Cut(strings.TrimPrefix(string(text), "# kubelet\n"), "# podkeel\n")
+		theirs, ours := half(kubelet), half(podkeel)
+		for object := range ours {
+			theirs[object] = append([]asked(nil), theirs[object]...)
+		}
+		for object := range theirs {
+			for _, what := range differ(theirs[object], ours[object]) {
+				all = append(all, fmt.Sprintf("%s %s: %s", strings.TrimSuffix(filepath.Base(file), ".txt"), object, what))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// listed are the patterns in the first column of the table of AUDIT.md, where * is
+// anything and ? one character.
+func listed(t *testing.T) map[string]*regexp.Regexp {
+	text, err := os.ReadFile("AUDIT.md")
+	require.NoError(t, err)
+	all := map[string]*regexp.Regexp{}
+	for line := range strings.Lines(string(text)) {
+		if columns := strings.Split(line, "|"); len(columns) == 6 {
+			for _, quoted := range regexp.MustCompile("`[^`]+`").FindAllString(columns[1], -1) {
+				pattern := strings.Trim(quoted, "`")
+				all[pattern] = regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern)) + "$")
+			}
+		}
+	}
+	return all
+}
+
+// TestAudit_Differences: AUDIT.md lists each difference of the transcripts, and none that there
+// is not.
+func TestAudit_Differences(t *testing.T) {
+	found, patterns := differences(t), listed(t)
+	require.NotEmpty(t, patterns)
+	used := map[string]bool{}
+	for _, what := range found {
+		known := false
+		for pattern, expression := range patterns {
+			if expression.MatchString(what) {
+				known, used[pattern] = true, true
+			}
+		}
+		assert.True(t, known, "AUDIT.md does not list: %s", what)
+	}
+	for pattern := range patterns {
+		assert.True(t, used[pattern], "AUDIT.md lists what does not differ any more: %s", pattern)
+	}
+}
+
+// TestDiffer: what is more, less, and in another order.
+func TestDiffer(t *testing.T) {
+	a := half("pods p\n  create pods\n  get pods\n  patch pods/status\n    one\n    two\n  delete pods\n")["pods p"]
+	b := half("pods p\n  create pods\n  patch pods/status\n    two\n    three\n  delete pods\n  list pods\n")["pods p"]
+	assert.Equal(t, []string{"-get pods", "-patch pods/status one", "+patch pods/status three", "+list pods"}, differ(a, b))
+	assert.Equal(t, []string{"-watch nodes", "+watch nodes"}, differ(half("n\n  watch nodes\n  create nodes\n")["n"], half("n\n  create nodes\n  watch nodes\n")["n"]))
+	assert.Empty(t, differ(a, a))
+}

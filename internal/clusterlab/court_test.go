@@ -1,0 +1,151 @@
+package clusterlab_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/client"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// court shows a judge a node while something is wrong.
+type court struct {
+	seen    *client.Client // whose calls the trouble does not reach
+	runtime runtime.PodLister
+	keep    func(name string) bool
+
+	mu    sync.Mutex
+	judge judge
+}
+
+// run shows the judge everything until ctx ends.
+func (c *court) run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { c.watch(ctx) })
+	both.Go(func() { c.look(ctx) })
+	both.Wait()
+}
+
+// found is what was wrong so far.
+func (c *court) found() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.judge.wrong)
+}
+
+// watch shows what the server has.
+func (c *court) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		stream, err := c.seen.PodFeed().Watch(ctx, apiserver.WatchOptions{SendInitialEvents: true})
+		for err == nil {
+			var e apiserver.Event[*v1.Pod]
+			if e, err = stream.Next(ctx); err == nil && e.Object != nil && e.Type != apiserver.Deleted {
+				c.mu.Lock()
+				c.judge.object(e.Object)
+				c.mu.Unlock()
+			}
+		}
+		if stream != nil {
+			stream.Close()
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// look shows what the machine runs.
+func (c *court) look(ctx context.Context) {
+	for ctx.Err() == nil {
+		if running, err := c.ran(ctx); err == nil {
+			c.mu.Lock()
+			c.judge.machine(running, c.keep)
+			c.mu.Unlock()
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// ran is what runs on the machine.
+func (c *court) ran(ctx context.Context) (all []ran, err error) {
+	pods, err := c.runtime.ListPods(ctx)
+	for _, pod := range pods {
+		for _, container := range pod.Containers {
+			if container.State == runtime.StateRunning {
+				all = append(all, ran{pod.UID, pod.Name, container.Name, container.ID})
+			}
+		}
+	}
+	return all, err
+}
+
+// unsettled is what is not as it should be at last: the machine runs the pods of the server and
+// no others, and the server says so. It is empty if all is. The pods of the server are returned
+// too.
+func (c *court) unsettled(ctx context.Context) (why string, pods []*v1.Pod) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	list, err := c.seen.PodFeed().List(ctx, "")
+	if err != nil {
+		return err.Error(), nil
+	}
+	running, err := c.ran(ctx)
+	if err != nil {
+		return err.Error(), nil
+	}
+	orphans := map[string]string{}
+	for _, r := range running {
+		orphans[string(r.uid)] = r.pod + "/" + r.container
+	}
+	for _, pod := range list.Items {
+		uid := string(pod.UID)
+		if podmanager.IsMirrorPod(pod) {
+			uid = pod.Annotations[podmanager.ConfigHashAnnotation]
+		}
+		_, runs := orphans[uid]
+		delete(orphans, uid)
+		if why := lacking(pod, runs); why != "" {
+			return fmt.Sprintf("%s %s: %s", pod.Name, pod.UID, why), list.Items
+		}
+	}
+	if len(orphans) > 0 {
+		return fmt.Sprintf("these run, and the server has no such pods: %v", orphans), list.Items
+	}
+	return "", list.Items
+}
+
+// lacking says what a pod lacks, given whether the machine runs it.
+func lacking(pod *v1.Pod, runs bool) string {
+	var end v1.PodPhase
+	if strings.HasPrefix(pod.Name, "job-") {
+		end = []v1.PodPhase{v1.PodSucceeded, v1.PodFailed}[len(pod.Name)%2]
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "is being deleted"
+	case pod.Name == "crash":
+		return ""
+	case end != "" && (pod.Status.Phase != end || runs):
+		return fmt.Sprintf("is %s, not %s; runs: %v", pod.Status.Phase, end, runs)
+	case end == "" && (pod.Status.Phase != v1.PodRunning || !ready(pod) || !runs || pod.Status.PodIP == nowhere):
+		return fmt.Sprintf("is %s, ready: %v, runs: %v, at %s", pod.Status.Phase, ready(pod), runs, pod.Status.PodIP)
+	}
+	return ""
+}
+
+// nowhere is an address that statuses have by hand.
+const nowhere = "192.0.2.66"
+
+// pause waits for d, or until the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
