@@ -31,21 +31,25 @@ var packages = map[string]string{
 // packages.
 var flags = []string{"-mod=readonly", "-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion=" + Version}
 
+// ErrNotBuilt is that a program could not be built: the network or the disk may lack what it
+// takes, and nothing is known of what would run.
+var ErrNotBuilt = errors.New("clusterlab: a program cannot be built")
+
 // Build returns the directory that has these programs, and builds those that it has not.
-// Two processes may call it at once.
+// Two processes may call it at once. An error is ErrNotBuilt.
 func Build(ctx context.Context, programs ...string) (dir string, err error) {
 	dir, err = cache()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
 	}
 	unlock, err := lock(filepath.Join(dir, "lock"))
 	if err != nil {
-		return "", fmt.Errorf("clusterlab: %w", err)
+		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
 	}
 	defer unlock()
 	for _, program := range programs {
 		if err := build(ctx, dir, program); err != nil {
-			return "", fmt.Errorf("clusterlab: building %s: %w", program, err)
+			return "", fmt.Errorf("%w: %s: %w", ErrNotBuilt, program, err)
 		}
 	}
 	return dir, nil
@@ -63,7 +67,7 @@ func cache() (string, error) {
 	if root == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("clusterlab: %w", err)
+			return "", err
 		}
 		root = filepath.Join(user, "podkeel", "clusterlab")
 	}
@@ -72,13 +76,13 @@ func cache() (string, error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(source(), name))
 		if err != nil {
-			return "", fmt.Errorf("clusterlab: %w", err)
+			return "", err
 		}
 		_, _ = sum.Write(text) // A hash takes everything.
 	}
 	dir := filepath.Join(root, fmt.Sprintf("%s-%x", Version, sum.Sum(nil)[:6]))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("clusterlab: %w", err)
+		return "", err
 	}
 	return dir, nil
 }

@@ -2,11 +2,13 @@ package clusterlab_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
@@ -16,17 +18,38 @@ import (
 
 var cluster = flag.Bool("cluster", false, "run the tests that need a control plane, and build it first")
 
-// lab starts a control plane for a test, or skips it.
+// built skips a test whose programs cannot be built, unless CI is true: there, and after any
+// other error, it fails. A test that was asked for and has not run must not be ok.
+func built(t *testing.T, err error) {
+	t.Helper()
+	if maySkip(err, os.Getenv("CI")) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+}
+
+func maySkip(err error, ci string) bool {
+	return errors.Is(err, clusterlab.ErrNotBuilt) && ci != "true"
+}
+
+// TestBuilt: only what cannot be built is skipped, and not where CI is true.
+func TestBuilt(t *testing.T) {
+	t.Setenv("PODKEEL_CLUSTERLAB", "/dev/null/none")
+	_, err := clusterlab.Start(t.Context(), clusterlab.Config{})
+	require.ErrorIs(t, err, clusterlab.ErrNotBuilt)
+	assert.True(t, maySkip(err, ""))
+	assert.False(t, maySkip(err, "true"))
+	assert.False(t, maySkip(errors.New("kube-apiserver has ended"), ""))
+}
+
+// lab starts a control plane for a test, or skips it: see built.
 func lab(t *testing.T, config clusterlab.Config) *clusterlab.Cluster {
 	t.Helper()
 	if !*cluster {
 		t.Skip("no control plane without -cluster: it is built from source, which takes minutes")
 	}
 	c, err := clusterlab.Start(context.Background(), config)
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skipf("no control plane: %v", err)
-	}
-	require.NoError(t, err)
+	built(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
 	return c
 }
