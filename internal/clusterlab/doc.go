@@ -7,7 +7,7 @@
 // The programs are built from the modules that kubernetes/go.mod pins, once: about 10
 // minutes of one core. They are kept in the user's cache directory, or in the directory
 // that PODKEEL_CLUSTERLAB names. Without -cluster the tests are skipped.
-// TestContainerd and TestKubeProxy need what internal/e2e needs: root, a containerd, runc,
+// TestContainerd, TestKubeProxy and TestChurn need what internal/e2e needs: root, a containerd, runc,
 // network plugins and busybox.
 //
 // Start takes about 3 s. A cluster listens on the loopback interface, keeps everything in
