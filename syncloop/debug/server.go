@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,10 +62,39 @@ type ServerConfig struct {
 // its next request. Streams of the handler of New (logs that are followed, output
 // of commands) last as long as their client takes what comes.
 type Server struct {
-	ran  atomic.Bool
-	http *http.Server
-	most int
-	tls  *tls.Config
+	ran     atomic.Bool
+	http    *http.Server
+	serving serving
+	most    int
+	tls     *tls.Config
+}
+
+// serving counts the requests that are being answered, until it has ended: then no other
+// begins.
+type serving struct {
+	sync.WaitGroup
+	mu struct {
+		sync.Mutex
+		ended bool
+	}
+}
+
+// begin reports whether a request may be answered. Done is to be called then.
+func (s *serving) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.ended {
+		s.Add(1)
+	}
+	return !s.mu.ended
+}
+
+// end waits for the requests that are being answered.
+func (s *serving) end() {
+	s.mu.Lock()
+	s.mu.ended = true
+	s.mu.Unlock()
+	s.Wait()
 }
 
 // NewServer makes a Server. It starts nothing; the error says what is missing.
@@ -100,8 +131,9 @@ func connectionsFor(files uint64) int {
 
 // Run answers the requests that come to a listener until ctx ends, and returns nil
 // then. It closes the listener and every connection in any case; the context of a
-// request that is being answered ends with its connection, and with ctx. A second call
-// returns runtime.ErrSecondRun.
+// request that is being answered ends with its connection, and with ctx, and Run waits for
+// each, also for those that have taken over their connection. A second call returns
+// runtime.ErrSecondRun.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	if s.ran.Swap(true) {
 		_ = l.Close()
@@ -109,14 +141,17 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan struct{})
-	defer func() { cancel(); <-closed }()
+	defer func() { cancel(); <-closed; s.serving.end() }()
+	open := newLimited(l, s.most)
 	go func() {
 		defer close(closed)
 		<-ctx.Done()
 		_ = s.http.Close() // It only reads: nothing is lost.
+		open.closeAll()    // Close leaves alone those that a handler has taken over.
 	}()
-	s.http.BaseContext = func(net.Listener) context.Context { return ctx } // Close does not end streams over a hijacked connection.
-	l = newLimited(l, s.most)
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.http.Handler = s.answer(s.http.Handler)
+	l = open
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
 	}
@@ -127,6 +162,16 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
+// answer has a handler answer as long as the server runs.
+func (s *Server) answer(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.serving.begin() {
+			defer s.serving.Done()
+			handler.ServeHTTP(w, r)
+		}
+	})
+}
+
 // limited is a listener with a bound on the connections that are open at once.
 // Whoever comes when there is no room waits in the queue of the system.
 type limited struct {
@@ -134,10 +179,17 @@ type limited struct {
 	room   chan struct{} // has an element for each open connection
 	closed chan struct{}
 	once   sync.Once
+	mu     struct {
+		sync.Mutex
+		open  map[*counted]bool
+		ended bool
+	}
 }
 
 func newLimited(l net.Listener, most int) *limited {
-	return &limited{Listener: l, room: make(chan struct{}, most), closed: make(chan struct{})}
+	limited := &limited{Listener: l, room: make(chan struct{}, most), closed: make(chan struct{})}
+	limited.mu.open = map[*counted]bool{}
+	return limited
 }
 
 // Accept implements net.Listener.
@@ -152,7 +204,32 @@ func (l *limited) Accept() (net.Conn, error) {
 		<-l.room
 		return nil, err
 	}
-	return &counted{Conn: c, leave: sync.OnceFunc(func() { <-l.room })}, nil
+	open := &counted{Conn: c}
+	open.leave = sync.OnceFunc(func() {
+		l.mu.Lock()
+		delete(l.mu.open, open)
+		l.mu.Unlock()
+		<-l.room
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.ended {
+		<-l.room
+		return nil, errors.Join(net.ErrClosed, c.Close())
+	}
+	l.mu.open[open] = true
+	return open, nil
+}
+
+// closeAll closes all connections, and lets none in any more.
+func (l *limited) closeAll() {
+	l.mu.Lock()
+	l.mu.ended = true
+	open := slices.Collect(maps.Keys(l.mu.open))
+	l.mu.Unlock()
+	for _, c := range open {
+		_ = c.Close()
+	}
 }
 
 // Close implements net.Listener.

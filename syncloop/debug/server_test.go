@@ -242,3 +242,31 @@ func TestNewServer_Faults(t *testing.T) {
 	_, err = debug.NewServer(debug.ServerConfig{Handler: http.NotFoundHandler(), MaxConnections: -1})
 	assert.EqualError(t, err, "debug: ServerConfig.MaxConnections is negative")
 }
+
+// TestServer_WaitsForWhoTookAConnection: at its end nothing that it has begun goes on, not
+// even a handler that has taken over its connection and only reads from it.
+func TestServer_WaitsForWhoTookAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := false
+		s, err := debug.NewServer(debug.ServerConfig{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			assert.NoError(t, err)
+			_, err = io.Copy(io.Discard, conn)
+			assert.Error(t, err, "the connection was closed here")
+			time.Sleep(time.Second) // What it has to tidy up.
+			over = true
+		})})
+		require.NoError(t, err)
+		l := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx, l) }()
+		c := l.dial()
+		_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		cancel()
+		require.NoError(t, <-ended)
+		require.True(t, over)
+	})
+}

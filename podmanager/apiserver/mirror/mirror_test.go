@@ -97,10 +97,14 @@ type harness struct {
 	terminating bool
 	incomplete  bool
 	said        []string
+	broken      bool // the recorder
 }
 
 func (h *harness) Event(o k8sruntime.Object, _, reason, _ string) {
 	h.said = append(h.said, o.(*v1.Pod).Name+" "+reason)
+	if h.broken {
+		panic("the recorder has a bug")
+	}
 }
 
 func (h *harness) Eventf(k8sruntime.Object, string, string, string, ...any) {}
@@ -210,6 +214,7 @@ func TestReconciler_MI7_MI16_MI17(t *testing.T) {
 // goes there is a mirror.
 func TestReconciler_MI18_KB6_NameClash(t *testing.T) {
 	h := simulate(t)
+	h.broken = true // What panics over an event loses that.
 	ordinary, err := h.server.Admin().CreatePod(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
 		Spec:       v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "i"}}},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
@@ -52,7 +53,7 @@ type Config struct {
 	// Complete reports whether every source of static pods has delivered all of its pods;
 	// nil is always. Call Recheck when that has changed.
 	Complete func() bool
-	// Recorder receives events; nil drops them.
+	// Recorder receives events; nil drops them. A panic of it costs that event.
 	Recorder runtime.EventRecorder
 	// NodeReports says that the node itself records an event if two of its pods have one
 	// name, as syncloop/node does. Then the Reconciler records one only if the other pod is
@@ -85,6 +86,7 @@ func (c *Config) complete() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Recorder = contain.NewRecorder(contain.New(contain.Config{Package: "mirror", Clock: c.Clock, Log: c.Log}), c.Recorder)
 	return nil
 }
 
@@ -298,9 +300,7 @@ func (r *Reconciler) report(n *name, static *v1.Pod) {
 	n.reported = static.UID
 	message := fmt.Sprintf("the API server does not show this static pod: an ordinary pod has the name %s/%s", static.Namespace, static.Name)
 	r.cfg.Log.Warn(message, "pod", podmanager.FullName(static), "uid", static.UID)
-	if r.cfg.Recorder != nil {
-		r.cfg.Recorder.Event(static, v1.EventTypeWarning, ReasonNameTaken, message)
-	}
+	r.cfg.Recorder.Event(static, v1.EventTypeWarning, ReasonNameTaken, message)
 }
 
 // create makes the mirror pod. One that exists is looked at: it may be the right one.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/runtime"
@@ -41,7 +42,8 @@ type Config struct {
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Server is the API server.
 	Server Server
-	// Recorder receives events about the node, with its UID; nil drops them.
+	// Recorder receives events about the node, with its UID; nil drops them. A
+	// panic of it costs that event.
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
@@ -79,6 +81,7 @@ func (c *Config) complete() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Recorder = contain.NewRecorder(contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log}), c.Recorder)
 	if c.Hooks.Changed == nil {
 		c.Hooks.Changed = func(*v1.Node) {}
 	}
@@ -209,9 +212,6 @@ func (a *Agent) is(node *v1.Node, readAt time.Time) {
 
 // record records events about the node.
 func (a *Agent) record(events []nodestatus.Event, node *v1.Node) {
-	if a.cfg.Recorder == nil {
-		return
-	}
 	for _, e := range events {
 		a.cfg.Recorder.Event(node, e.Type, e.Reason, e.Message)
 	}

@@ -40,10 +40,14 @@ type harness struct {
 	measured int
 	jitter   float64
 	random   bool // the jitter
+	broken   bool // the recorder
 }
 
 // Event notes an event, with the UID that it names.
 func (h *harness) Event(o k8sruntime.Object, _, reason, _ string) {
+	if h.broken {
+		panic("the recorder has a bug")
+	}
 	h.events = append(h.events, reason+" "+string(o.(*v1.Node).UID[34:]))
 }
 
@@ -433,4 +437,19 @@ func TestAgent_NotFoundForAWhile(t *testing.T) {
 	h.after(10 * time.Second)
 	assert.Equal(t, v1.ConditionFalse, h.ready())
 	assert.Equal(t, object.UID, h.server.Admin().Node("n1").UID)
+}
+
+// TestAgent_RecorderPanics: that costs an event, and nothing else.
+func TestAgent_RecorderPanics(t *testing.T) {
+	h := simulate(t)
+	h.broken = true
+	h.start()
+	h.after(time.Second)
+	h.network = false
+	assert.Contains(t, h.after(10*time.Second), "patch nodes/status n1")
+	assert.Equal(t, v1.ConditionFalse, h.ready())
+	h.broken, h.network = false, true
+	h.after(time.Minute)
+	assert.Equal(t, v1.ConditionTrue, h.ready())
+	assert.Len(t, h.events, 1)
 }
