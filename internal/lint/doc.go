@@ -69,9 +69,9 @@
 //	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/node/explain
 //	              podmanager/apiserver/patch  syncloop/nodestatus
-//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash
-//	              internal/document
-//	    passive   internal/contain
+//	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
+//	    passive   internal/contain  runtime/memory/internal/files
+//	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  podmanager/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock

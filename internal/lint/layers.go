@@ -163,6 +163,8 @@ func Podkeel() Codebase {
 			{"workqueue", Passive, Layer2},
 			{"podworkers/podsync/internal/find", Passive, Layer2},
 			{"podmanager", Passive, Layer2},
+			{"runtime/memory/internal/files", Passive, Layer1b},
+			{"runtime/memory/internal/console", Shell, Layer1b},
 			{"runtime/memory", Passive, Layer2},
 			{"podworkers/podsync/images", Passive, Layer2},
 			{"runtime/faulty", Passive, Layer2},

@@ -34,7 +34,8 @@ func Measure(m *Module, h Codebase) (Size, error) {
 	var s Size
 	for _, p := range m.Packages {
 		row, _ := h.row(p.Dir)
-		if slices.Contains([]Mark{Kit, Main, Tool}, row.Mark) || slices.Contains(h.Simulated, p.Dir) {
+		below := func(dir string) bool { return p.Dir == dir || strings.HasPrefix(p.Dir, dir+"/") }
+		if slices.Contains([]Mark{Kit, Main, Tool}, row.Mark) || slices.ContainsFunc(h.Simulated, below) {
 			continue
 		}
 		for _, f := range p.sources() {
@@ -42,7 +43,7 @@ func Measure(m *Module, h Codebase) (Size, error) {
 			if err != nil {
 				return s, err
 			}
-			if slices.ContainsFunc(h.Cluster, func(dir string) bool { return p.Dir == dir || strings.HasPrefix(p.Dir, dir+"/") }) {
+			if slices.ContainsFunc(h.Cluster, below) {
 				s.Cluster += lines
 			} else {
 				s.Lines += lines

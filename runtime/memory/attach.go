@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory/internal/console"
 )
 
-// Attach implements runtime.Attacher. The container prints on stdout, and reads nothing.
+// Attach implements runtime.Attacher. A container with an input whose command reads, as cat, a
+// shell or one that SetCommand was given, does so while a client is attached with input, for
+// each of them apart; what it prints is in its log, too. The container ends with the command.
+// To any other container nothing gets through.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	_, err := verb(ctx, r, "Attach", req, func(r *Runtime, ctx context.Context, req runtime.AttachRequest) (nothing, error) {
 		return nothing{}, r.attach(ctx, req, streams)
@@ -22,16 +27,107 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	if err != nil {
 		return err
 	}
-	_, err = r.m.runningLocked(req.ContainerID, now)
+	c, err := r.m.runningLocked(req.ContainerID, now)
+	var main Command
+	if err == nil && streams.Stdin != nil {
+		main = r.m.mainLocked(c)
+	}
 	r.m.unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case main != nil:
+		return r.converse(ctx, c, console.Config{TTY: req.TTY, Client: streams, StaysOpen: !c.req.StdinOnce}, main)
 	}
 	out := streams.Stdout
 	if out == nil {
 		out = io.Discard
 	}
 	return r.readLog(ctx, runtime.ReadLogRequest{ContainerID: req.ContainerID, Follow: true, Tail: fromNow}, out)
+}
+
+// converse runs the command of a container for a client.
+func (r *Runtime) converse(ctx context.Context, c *container, config console.Config, main Command) error {
+	code, err := r.runIn(ctx, c, config, func(ctx context.Context, p *Process) int32 {
+		p.Stdout, p.Stderr = &logged{Writer: p.Stdout, p: p}, &logged{Writer: p.Stderr, p: p}
+		return main(ctx, p)
+	})
+	if err != nil {
+		return fmt.Errorf("memory: attached to container %s: %w", c.id, err)
+	}
+	now := r.m.lock()
+	defer r.m.unlock()
+	if !c.gone && c.state(now) == runtime.StateRunning {
+		c.endAt(now, code)
+		r.m.planLocked(c, now)
+		r.m.changedLocked(c.pod, c, now)
+	}
+	return nil
+}
+
+// mainLocked is what a container does when it has done what is plain, if it reads: nil if not.
+func (m *machine) mainLocked(c *container) Command {
+	argv := slices.Concat(c.req.Command, c.req.Args)
+	_, scripted, err := m.scriptLocked(c.req.Pod, c.req.Name, c.req.Annotations, c.sandbox.req.Annotations)
+	if scripted || err != nil || !c.req.Stdin || len(argv) == 0 || !c.run.Forever {
+		return nil
+	}
+	rest, whole := []shellCommand{{argv: argv}}, true
+	if name := program(argv[0]); len(argv) >= 3 && argv[1] == "-c" && isShell(name) {
+		rest, whole = shellCommands(argv[2])
+	}
+	var before Run
+	for len(rest) > 0 && before.plain(rest[0].argv) {
+		rest = rest[1:]
+	}
+	if before.Forever || len(rest) == 0 {
+		return nil
+	}
+	if argv = rest[0].argv; argv[0] == "exec" && len(argv) > 1 {
+		argv = argv[1:]
+	}
+	if m.commandLocked(c, argv[0]) == nil {
+		return nil
+	}
+	return func(ctx context.Context, p *Process) int32 { return p.script(ctx, rest, whole) }
+}
+
+// mostLogged is how many bytes of what a container prints for a client are kept in its log.
+const mostLogged = 64 << 10
+
+// logged keeps what is written, line by line.
+type logged struct {
+	io.Writer
+	p    *Process
+	line []byte
+}
+
+// Write implements io.Writer.
+func (l *logged) Write(text []byte) (int, error) {
+	n, err := l.Writer.Write(text)
+	for _, b := range text[:n] {
+		if b != '\n' && len(l.line) < mostLogged {
+			l.line = append(l.line, b)
+			continue
+		}
+		l.p.r.m.print(l.p.c, string(l.line))
+		l.line = nil
+	}
+	return n, err
+}
+
+// print adds a line to a log.
+func (m *machine) print(c *container, line string) {
+	now := m.lock()
+	defer m.unlock()
+	c.logged += len(line) + 1
+	if c.logged > mostLogged || c.state(now) != runtime.StateRunning {
+		return
+	}
+	since := now.Sub(c.start)
+	at, _ := slices.BinarySearchFunc(c.log(), since, lineAfter)
+	c.lines = slices.Insert(c.lines, at, Line{since, line})
+	m.planLocked(c, now)
 }
 
 // fromNow is a tail that leaves out every line there is.

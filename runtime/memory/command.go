@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,7 @@ func plainRun(argv []string) (Run, bool) {
 	if len(argv) == 0 {
 		return run, false
 	}
-	switch program(argv[0]) {
-	case "sh", "bash", "ash", "dash":
+	if isShell(program(argv[0])) {
 		if len(argv) >= 3 && argv[1] == "-c" {
 			return shellRun(argv[2])
 		}
@@ -35,10 +35,13 @@ func plainRun(argv []string) (Run, bool) {
 	return run, run.then(argv)
 }
 
+func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) }
+
 // shellRun reads simple commands up to the first that is not plain.
 func shellRun(text string) (run Run, whole bool) {
 	commands, whole := shellCommands(text)
-	for _, argv := range commands {
+	for _, c := range commands {
+		argv := c.argv
 		last := argv[0] == "exec" && len(argv) > 1
 		if last {
 			argv = argv[1:]
@@ -46,13 +49,8 @@ func shellRun(text string) (run Run, whole bool) {
 		switch {
 		case argv[0] == "exit":
 			return run.exit(argv[1:]), true
-		case argv[0] == "trap" && ignoresTerm(argv[1:]):
-			run.IgnoreTerm = true
-			continue
-		case argv[0] == "trap" && endsOnTerm(argv[1:]):
-			continue // As every container here does.
 		}
-		if !run.then(argv) {
+		if !run.plain(argv) {
 			return run, false
 		}
 		if run.Forever || last {
@@ -60,6 +58,18 @@ func shellRun(text string) (run Run, whole bool) {
 		}
 	}
 	return run, whole
+}
+
+// plain is then, and knows the traps for TERM.
+func (r *Run) plain(argv []string) bool {
+	switch {
+	case argv[0] == "trap" && ignoresTerm(argv[1:]):
+		r.IgnoreTerm = true
+		return true
+	case argv[0] == "trap" && endsOnTerm(argv[1:]):
+		return true // As every container here does.
+	}
+	return r.then(argv)
 }
 
 // then appends a simple command to the run. It reports false if what that does

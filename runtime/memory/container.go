@@ -5,6 +5,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory/internal/files"
 )
 
 // The codes of ends that are not the container's own.
@@ -30,7 +31,9 @@ type container struct {
 	next    time.Time
 	index   int // in the heap, if next is not zero
 	waiters []executor.Event
-	lines   []Line // of its log; nil: nobody has asked
+	lines   []Line      // of its log; nil: nobody has asked
+	logged  int         // bytes of lines beside those of its run
+	files   *files.Tree // nil: no process has run in it
 }
 
 // ending is how a container ends, has ended or would end if nobody interferes.

@@ -235,6 +235,9 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 // dropLocked drops a container's record, and with it whatever ran in it.
 func (m *machine) dropLocked(c *container, now time.Time) {
 	c.gone = true
+	if c.files != nil {
+		c.files.Close()
+	}
 	m.planLocked(c, now)
 	delete(m.mu.containers, c.id)
 	c.pod.containers = slices.DeleteFunc(c.pod.containers, func(o *container) bool { return o == c })

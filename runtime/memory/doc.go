@@ -54,10 +54,14 @@
 //
 // # Other features
 //
-// Exec does what a simple command says and otherwise ends at once with 0. ExecStream does
-// the same line by line; it reads nothing, and there are no terminals. A log holds what the
-// run prints, or one line that describes it. UpdateContainer stores the resources, for
-// Resources to show. PodStats are computed from the time.
+// Exec and ExecStream know cat, echo, env, false, ls, sleep, test, true, stty size, tar as
+// kubectl cp runs it, and sh with a row of these, also line by line and on a terminal; any
+// other command ends at once with 0. SetCommand gives programs of your own. Files are of one
+// container, are bounded, and vanish with its record.
+//
+// A log holds what the run prints, or one line that describes it, and what the command said
+// to those who attached to it with input. UpdateContainer stores the resources, for Resources
+// to show. PodStats are computed from the time. A port sends back what it gets.
 //
 // New returns the view of one client; On makes further views, each waiting on the clock of
 // its own process. A simulated process can crash at any call: before it, or after it with

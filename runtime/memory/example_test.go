@@ -1,8 +1,11 @@
 package memory_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
@@ -45,4 +48,29 @@ func ExampleParseScript() {
 	// Output:
 	// run=forever fail=image; run=1m30s exit=1; run=forever ignore-term
 	// memory: bad script: run 2: "exti=1": not a word of a script; allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>
+}
+
+// A program of your own has all streams, for kubectl exec -it as for a test.
+func ExampleRuntime_SetCommand() {
+	ctx := context.Background()
+	rt := memory.New(memory.Config{Images: []string{"db"}})
+	rt.SetCommand(memory.For{Container: "db"}, "psql", func(ctx context.Context, p *memory.Process) int32 {
+		for lines := bufio.NewScanner(p.Stdin); lines.Scan(); {
+			fmt.Fprintf(p.Stdout, "%s: 1 row\n", lines.Text())
+		}
+		return 0
+	})
+	pod := runtime.PodRef{UID: "1", Name: "db", Namespace: "default"}
+	sandbox, _ := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
+	id, _ := rt.CreateContainer(ctx, runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "db", Image: "db"})
+	_ = rt.StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id})
+
+	code, err := rt.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: []string{"psql", "-l"}}, runtime.Streams{
+		Stdin: strings.NewReader("SELECT 1\nSELECT 2\n"), Stdout: os.Stdout,
+	})
+	fmt.Println(code, err)
+	// Output:
+	// SELECT 1: 1 row
+	// SELECT 2: 1 row
+	// 0 <nil>
 }

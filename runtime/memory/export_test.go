@@ -27,3 +27,6 @@ func (r *Runtime) Remembered() int {
 	defer r.m.unlock()
 	return len(r.m.mu.past)
 }
+
+// FileBytes is how much the files of all containers take.
+func (r *Runtime) FileBytes() int { return r.m.room.Used() }

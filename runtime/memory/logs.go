@@ -106,12 +106,7 @@ func (c *container) printed(now time.Time) ([]Line, time.Time) {
 		now = c.end.at
 	}
 	lines := c.log()
-	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.start), func(l Line, since time.Duration) int {
-		if l.After <= since {
-			return -1
-		}
-		return 1
-	})
+	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.start), lineAfter)
 	next := c.next
 	if n < len(lines) {
 		if at := c.start.Add(lines[n].After); next.IsZero() || at.Before(next) {
@@ -119,6 +114,14 @@ func (c *container) printed(now time.Time) ([]Line, time.Time) {
 		}
 	}
 	return lines[:n], next
+}
+
+// lineAfter finds the first line after a time.
+func lineAfter(l Line, since time.Duration) int {
+	if l.After <= since {
+		return -1
+	}
+	return 1
 }
 
 // log is what the container's run prints, line by line, in order of time.

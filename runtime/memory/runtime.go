@@ -13,6 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory/internal/files"
 )
 
 // Runtime is one client's view of a machine in memory. Views made by On share
@@ -31,6 +32,7 @@ var (
 	_ runtime.Versioner      = (*Runtime)(nil)
 	_ runtime.HandlerRunner  = (*Runtime)(nil)
 	_ runtime.Execer         = (*Runtime)(nil)
+	_ runtime.ExecStreamer   = (*Runtime)(nil)
 	_ runtime.LogReader      = (*Runtime)(nil)
 	_ runtime.Attacher       = (*Runtime)(nil)
 	_ runtime.PortForwarder  = (*Runtime)(nil)
@@ -87,6 +89,7 @@ type machine struct {
 	clock clock.PassiveClock
 	log   *slog.Logger
 	hooks Hooks
+	room  files.Room // of the files of all containers
 
 	mu struct {
 		sync.Mutex
@@ -103,6 +106,7 @@ type machine struct {
 		noPull     map[string]error
 		scripts    []assigned
 		replies    []reply
+		commands   []ownCommand
 		ips        map[uint16]bool
 		list       []runtime.Pod // what ListPods last returned
 		fresh      bool          // nothing has changed since

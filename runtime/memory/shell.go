@@ -2,19 +2,25 @@ package memory
 
 import "strings"
 
+// shellCommand is a simple command.
+type shellCommand struct {
+	argv     []string
+	toStderr bool // by >&2
+}
+
 // shellCommands splits the text of a shell into commands and these into words,
 // up to the first whose meaning is not plain; it reports whether there was
 // none. Plain are words, quotes without anything to expand in them, semicolons,
-// line ends, and >&2, which makes no difference to whoever reads both streams.
-func shellCommands(text string) (commands [][]string, whole bool) {
+// line ends, and >&2.
+func shellCommands(text string) (commands []shellCommand, whole bool) {
 	s := shellText{rest: text}
 	for {
-		argv, ok := s.command()
+		c, ok := s.command()
 		if !ok {
 			return commands, false
 		}
-		if len(argv) > 0 {
-			commands = append(commands, argv)
+		if len(c.argv) > 0 {
+			commands = append(commands, c)
 		}
 		if s.rest == "" {
 			return commands, true
@@ -27,24 +33,25 @@ func shellCommands(text string) (commands [][]string, whole bool) {
 type shellText struct{ rest string }
 
 // command reads up to a semicolon, a line end or the end.
-func (s *shellText) command() (argv []string, ok bool) {
+func (s *shellText) command() (c shellCommand, ok bool) {
 	for s.rest != "" {
-		switch c := s.rest[0]; {
-		case c == ';' || c == '\n':
-			return argv, true
-		case c == ' ' || c == '\t':
+		switch next := s.rest[0]; {
+		case next == ';' || next == '\n':
+			return c, true
+		case next == ' ' || next == '\t':
 			s.rest = s.rest[1:]
 		case s.toStderr():
 			s.rest = s.rest[len(toStderr):]
+			c.toStderr = true
 		default:
 			word, ok := s.word()
 			if !ok {
-				return nil, false
+				return c, false
 			}
-			argv = append(argv, word)
+			c.argv = append(c.argv, word)
 		}
 	}
-	return argv, true
+	return c, true
 }
 
 const toStderr = ">&2"

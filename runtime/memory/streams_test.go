@@ -1,0 +1,334 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// inContainer runs a command with an input, and returns its code and what it printed.
+func inContainer(t *testing.T, r *memory.Runtime, id string, in io.Reader, command ...string) (int32, string, string) {
+	t.Helper()
+	var out, complaint strings.Builder
+	code, err := r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdin: in, Stdout: &out, Stderr: &complaint})
+	require.NoError(t, err)
+	return code, out.String(), complaint.String()
+}
+
+// A command reads its input to the end; each command of a shell reads on where the one
+// before it has stopped.
+func TestExecStream_Input(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id := start(t, r, ref, sandbox, "main", 0)
+	big := strings.Repeat("0123456789abcde\n", 1<<16)
+	for _, c := range []struct {
+		in      io.Reader
+		command string
+		code    int32
+		out     string
+		fault   string
+	}{
+		{strings.NewReader(big), "cat", 0, big, ""},
+		{nil, "cat", 0, "", ""},
+		{strings.NewReader("text"), "sh -c cat; echo complaint >&2; exit 3", 3, "text", "complaint\n"},
+		{strings.NewReader("echo one\ncat\ntwo\nexit 7"), "sh", 0, "one\ntwo\nexit 7", ""},
+		{strings.NewReader("echo one\nfalse\nexit\necho two"), "sh", 1, "one\n", ""},
+		{strings.NewReader("make; echo a && b\nnginx"), "sh", 127, "", "sh: make: not found\nsh: only simple commands are known here\nsh: nginx: not found\n"},
+		{nil, "sh -c echo -n x; exec echo y; echo z", 0, "xy\n", ""},
+		{nil, "sh script.sh", 0, "", ""},
+		{nil, "nginx -t", 0, "", ""},
+		{nil, "test -d /tmp", 0, "", ""},
+		{nil, "test -f /tmp", 1, "", ""},
+		{nil, "test -d /none", 1, "", ""},
+		{nil, "stty size", 1, "", "stty: standard input: not a terminal\n"},
+		{nil, "ls /none", 1, "", "ls: can't open \"/none\": No such file or directory\n"},
+		{nil, "ls -l /usr", 0, "local\n", ""},
+	} {
+		command := strings.Fields(c.command)
+		if strings.HasPrefix(c.command, "sh -c ") {
+			command = []string{"sh", "-c", strings.TrimPrefix(c.command, "sh -c ")}
+		}
+		code, out, fault := inContainer(t, r, id, c.in, command...)
+		assert.True(t, c.out == out, "%s: %.100q", c.command, out)
+		assert.Equal(t, fmt.Sprint(c.code, c.fault), fmt.Sprint(code, fault), c.command)
+	}
+	require.Zero(t, r.Waiters())
+}
+
+// A process that reads ends with its container and with its client, whatever its input does.
+func TestExecStream_InputEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", nil)
+		id := start(t, r, ref, sandbox, "main", 0)
+		in, typed := io.Pipe()
+		defer typed.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: []string{"cat"}}, runtime.Streams{Stdin: in})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.AfterFunc(time.Second, func() {
+			assert.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
+		})
+		code, out, _ := inContainer(t, r, id, in, "sh", "-c", "cat; echo late")
+		assert.Equal(t, "137 ", fmt.Sprint(code, " ", out))
+		require.Zero(t, r.Waiters())
+	})
+}
+
+// keyboard is a client with a terminal.
+type keyboard struct {
+	*io.PipeWriter
+	screen *strings.Builder
+	sizes  chan runtime.TerminalSize
+}
+
+// terminal makes a client with a terminal of 80 by 24.
+func terminal(t *testing.T) (keyboard, runtime.Streams) {
+	in, keys := io.Pipe()
+	k := keyboard{keys, &strings.Builder{}, make(chan runtime.TerminalSize, 1)}
+	k.sizes <- runtime.TerminalSize{Columns: 80, Rows: 24}
+	t.Cleanup(func() { _ = keys.Close() })
+	return k, runtime.Streams{Stdin: in, Stdout: k.screen, Resized: func(ctx context.Context) (size runtime.TerminalSize, ok bool) {
+		select {
+		case size, ok = <-k.sizes:
+		case <-ctx.Done():
+		}
+		return size, ok
+	}}
+}
+
+// types has the screen read like this, once everything is quiet.
+func (k keyboard) types(t *testing.T, keys, screen string) {
+	t.Helper()
+	k.screen.Reset()
+	_, err := io.WriteString(k, keys)
+	require.NoError(t, err)
+	synctest.Wait()
+	assert.Equal(t, screen, k.screen.String())
+}
+
+// A shell on a terminal: it prompts, echoes, knows the size, and Ctrl-C ends a command alone.
+func TestExecStream_Terminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", nil)
+		id := start(t, r, ref, sandbox, "main", 0)
+		codes := make(chan int32)
+		run := func(command ...string) keyboard {
+			k, streams := terminal(t)
+			go func() {
+				code, err := r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, TTY: true, Command: command}, streams)
+				assert.NoError(t, err)
+				codes <- code
+			}()
+			synctest.Wait()
+			return k
+		}
+		k := run("/bin/sh")
+		k.types(t, "stty size\r", "stty size\r\n24 80\r\n/ # ")
+		k.sizes <- runtime.TerminalSize{Columns: 132, Rows: 50}
+		synctest.Wait()
+		k.types(t, "stty size\r", "stty size\r\n50 132\r\n/ # ")
+		k.types(t, "ech\x03", "^C\r\n/ # ")
+		k.types(t, "sleep 1000\r", "sleep 1000\r\n")
+		k.types(t, "\x03", "^C\r\n/ # ")
+		k.types(t, "cat >&2\rhello\r\x04", "cat >&2\r\nhello\r\nhello\r\n/ # ")
+		k.types(t, "false\r\x04", "false\r\n/ # ")
+		assert.EqualValues(t, 1, <-codes)
+		k = run("sleep", "1000")
+		k.types(t, "\x03", "")
+		assert.EqualValues(t, 130, <-codes)
+		require.Zero(t, r.Waiters())
+	})
+}
+
+// What kubectl cp runs: files come back as they were, are of one container, and go with it.
+func TestExecStream_Copy(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	id, other := start(t, r, ref, sandbox, "main", 0), start(t, r, ref, sandbox, "other", 0)
+	code, archive, _ := inContainer(t, r, id, nil, "tar", "cf", "-", "-C", "/", "etc")
+	require.Zero(t, code)
+	code, _, fault := inContainer(t, r, id, strings.NewReader(archive), "tar", "--no-same-permissions", "--no-same-owner", "-xmf", "-", "-C", "/tmp/in")
+	require.Zero(t, code, fault)
+	_, out, _ := inContainer(t, r, id, nil, "ls", "/tmp/in")
+	assert.Equal(t, "etc\n", out)
+	r.SetCommand(memory.For{}, "write", func(_ context.Context, p *memory.Process) int32 {
+		text, err := io.ReadAll(p.Stdin)
+		if err != nil || p.WriteFile("data/"+p.Args[1], text) != nil {
+			return 1
+		}
+		return 0
+	})
+	text := strings.Repeat("0123456789abcde\n", 1<<16)
+	code, _, _ = inContainer(t, r, id, strings.NewReader(text), "write", "big")
+	require.Zero(t, code)
+	_, archive, _ = inContainer(t, r, id, nil, "tar", "cf", "-", "/data/big")
+	code, _, _ = inContainer(t, r, other, strings.NewReader(archive), "tar", "xmf", "-", "-C", "/tmp")
+	require.Zero(t, code)
+	_, out, _ = inContainer(t, r, other, nil, "cat", "/tmp/data/big")
+	assert.True(t, text == out)
+	for _, c := range [][]string{{"tar", "cf", "-", "/tmp/data"}, {"cat", "data/big", "none"}} {
+		in := id
+		if c[0] == "tar" {
+			c[3] = "/none"
+		}
+		code, _, fault := inContainer(t, r, in, nil, c...)
+		assert.EqualValues(t, 1, code)
+		assert.Contains(t, fault, "none\": No such file or directory\n")
+	}
+	code, _, fault = inContainer(t, r, id, strings.NewReader(strings.Repeat("x", 1000)), "tar", "xf", "-")
+	assert.Equal(t, "1 tar: archive/tar: invalid tar header\n", fmt.Sprint(code, " ", fault))
+	code, _, _ = inContainer(t, r, id, nil, "tar", "tf", "-")
+	assert.EqualValues(t, 1, code)
+	assert.Greater(t, r.FileBytes(), 2<<20)
+	require.NoError(t, r.LoseContainer(id))
+	require.NoError(t, r.LoseContainer(other))
+	assert.Zero(t, r.FileBytes())
+}
+
+// A program of the user's: all streams, for those it is for, also within a shell; what it
+// leaves behind does not matter.
+func TestSetCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", nil)
+		id := start(t, r, ref, sandbox, "main", 0)
+		say := func(text string) memory.Command {
+			return func(_ context.Context, p *memory.Process) int32 {
+				fmt.Fprint(p.Stdout, text, p.Args[1:], p.Container, p.TTY)
+				return 4
+			}
+		}
+		run := func(command ...string) string {
+			code, out, _ := inContainer(t, r, id, nil, command...)
+			return fmt.Sprint(code, " ", out)
+		}
+		r.SetCommand(memory.For{}, "psql", say("all"))
+		r.SetCommand(memory.For{Container: "other"}, "psql", say("other"))
+		assert.Equal(t, "4 all[-l]mainfalse", run("/usr/bin/psql", "-l"))
+		assert.Equal(t, "4 all[]mainfalse", run("sh", "-c", "psql"))
+		r.SetCommand(memory.For{Container: "main"}, "psql", say("main"))
+		r.SetCommand(memory.For{}, "cat", say("cat"))
+		assert.Equal(t, "4 main[]mainfalse", run("psql"))
+		assert.Equal(t, "4 cat[]mainfalse", run("cat"))
+		r.SetCommand(memory.For{Container: "main"}, "psql", nil)
+		r.SetCommand(memory.For{}, "cat", nil)
+		assert.Equal(t, "4 all[]mainfalse", run("psql"))
+		assert.Equal(t, "0 ", run("cat"))
+		res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"psql"}, OutputLimit: 5})
+		require.NoError(t, err)
+		assert.Equal(t, runtime.ExecResult{ExitCode: 4, Output: []byte("all[]")}, res)
+
+		r.SetCommand(memory.For{}, "hang", func(ctx context.Context, p *memory.Process) int32 {
+			size, ok := p.Resized(ctx)
+			fmt.Fprint(p.Stdout, size.Rows, ok)
+			<-ctx.Done()
+			_, err := p.Stdin.Read(make([]byte, 1))
+			assert.ErrorIs(t, err, context.Canceled)
+			return 5
+		})
+		for end, want := range map[string]int32{"\x03": 130, "stop": 137} {
+			id := start(t, r, ref, sandbox, "main", uint32(want))
+			k, streams := terminal(t)
+			time.AfterFunc(time.Second, func() {
+				if end == "stop" {
+					assert.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
+					return
+				}
+				_, err := io.WriteString(k, end)
+				assert.NoError(t, err)
+			})
+			code, err := r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, TTY: true, Command: []string{"hang"}}, streams)
+			require.NoError(t, err)
+			assert.Equal(t, want, code)
+			assert.Equal(t, "24 true", k.screen.String())
+		}
+	})
+}
+
+// attachable starts a container with an input.
+func attachable(t *testing.T, r *memory.Runtime, uid string, once bool, command ...string) (runtime.PodRef, string) {
+	ref, sandbox := place(t, r, uid, nil)
+	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
+		Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox", Command: command, Stdin: true, StdinOnce: once,
+	})
+	require.NoError(t, err)
+	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+	return ref, id
+}
+
+// Who attaches with input talks to a command that reads, and ends it; what it says is logged.
+func TestAttach_Input(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		for i, c := range []struct {
+			command []string
+			in, out string
+			code    int32
+		}{
+			{[]string{"cat"}, "one\ntwo", "one\ntwo", 0},
+			{[]string{"sh", "-c", "echo ready; cat; exit 3"}, "one\n", "one\n", 3},
+			{[]string{"sh", "-c", "trap 'exit 143' TERM; exec cat; echo no"}, "one\n", "one\n", 0},
+			{[]string{"sh"}, "echo hello\nexit 5\n", "hello\n", 5},
+		} {
+			ref, id := attachable(t, r, fmt.Sprint(i), true, c.command...)
+			time.Sleep(time.Second)
+			var out, log strings.Builder
+			require.NoError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader(c.in), Stdout: &out}))
+			assert.Equal(t, c.out, out.String())
+			st := status(t, r, ref, id)
+			assert.Equal(t, runtime.StateExited, st.State)
+			assert.Equal(t, c.code, st.ExitCode)
+			require.NoError(t, r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id}, &log))
+			assert.Contains(t, log.String(), strings.SplitAfter(c.out, "\n")[0])
+		}
+		require.Zero(t, r.Waiters())
+	})
+}
+
+// An input that stays open is not ended by a client, nor is the container; one that is
+// scripted, or has no input, or does not read, hears nothing.
+func TestAttach_InputStaysOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		r.SetScript(memory.For{Name: "scripted"}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{{After: 30 * time.Second, Text: "scripted"}}}}})
+		for name, c := range map[string]struct {
+			command []string
+			out     string
+		}{
+			"open": {[]string{"cat"}, "text"}, "scripted": {[]string{"cat"}, "scripted\n"}, "deaf": {[]string{"sleep", "inf"}, ""},
+			"never": {[]string{"sh", "-c", "sleep inf; cat"}, ""}, "unknown": {[]string{"nginx"}, ""}, "unread": {[]string{"sh", "-c", "cat | wc"}, ""},
+		} {
+			ref, id := attachable(t, r, name, false, c.command...)
+			time.Sleep(time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			var out strings.Builder
+			err := r.Attach(ctx, runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader("text"), Stdout: &out})
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, c.out, out.String(), name)
+			assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+			gone := errors.New("nobody listens")
+			if name == "open" {
+				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader("text"), Stdout: brokenPipe{gone}})
+				require.ErrorIs(t, err, gone)
+				assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+			}
+		}
+		require.Zero(t, r.Waiters())
+	})
+}
