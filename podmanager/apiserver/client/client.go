@@ -195,13 +195,13 @@ func (c *Client) Reviews() apiserver.Reviews { return reviews{c} }
 
 // PodFeed implements apiserver.Server.
 func (c *Client) PodFeed() apiserver.Feed[*v1.Pod] {
-	return feed[v1.Pod, *v1.Pod, *v1.PodList]{c, c.core, "pods", "", fields.OneTermEqualSelector("spec.nodeName", c.node), new(v1.PodList),
+	return feed[v1.Pod, *v1.Pod, *v1.PodList]{c, c.core, "pods", "", fields.OneTermEqualSelector("spec.nodeName", c.node),
 		func(l *v1.PodList) []v1.Pod { return l.Items }}
 }
 
 // NodeFeed implements apiserver.Server.
 func (c *Client) NodeFeed() apiserver.Feed[*v1.Node] {
-	return feed[v1.Node, *v1.Node, *v1.NodeList]{c, c.core, "nodes", "", named(c.node), new(v1.NodeList),
+	return feed[v1.Node, *v1.Node, *v1.NodeList]{c, c.core, "nodes", "", named(c.node),
 		func(l *v1.NodeList) []v1.Node { return l.Items }}
 }
 
@@ -209,23 +209,23 @@ func (c *Client) NodeFeed() apiserver.Feed[*v1.Node] {
 type objects struct{ c *Client }
 
 func (o objects) ConfigMap(namespace, name string) apiserver.Feed[*v1.ConfigMap] {
-	return feed[v1.ConfigMap, *v1.ConfigMap, *v1.ConfigMapList]{o.c, o.c.core, "configmaps", namespace, named(name), new(v1.ConfigMapList),
+	return feed[v1.ConfigMap, *v1.ConfigMap, *v1.ConfigMapList]{o.c, o.c.core, "configmaps", namespace, named(name),
 		func(l *v1.ConfigMapList) []v1.ConfigMap { return l.Items }}
 }
 
 func (o objects) Secret(namespace, name string) apiserver.Feed[*v1.Secret] {
-	return feed[v1.Secret, *v1.Secret, *v1.SecretList]{o.c, o.c.core, "secrets", namespace, named(name), new(v1.SecretList),
+	return feed[v1.Secret, *v1.Secret, *v1.SecretList]{o.c, o.c.core, "secrets", namespace, named(name),
 		func(l *v1.SecretList) []v1.Secret { return l.Items }}
 }
 
 func (o objects) Services() apiserver.Feed[*v1.Service] {
 	withIP := fields.AndSelectors(fields.OneTermNotEqualSelector("spec.clusterIP", v1.ClusterIPNone), fields.OneTermNotEqualSelector("spec.clusterIP", ""))
-	return feed[v1.Service, *v1.Service, *v1.ServiceList]{o.c, o.c.core, "services", "", withIP, new(v1.ServiceList),
+	return feed[v1.Service, *v1.Service, *v1.ServiceList]{o.c, o.c.core, "services", "", withIP,
 		func(l *v1.ServiceList) []v1.Service { return l.Items }}
 }
 
 func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
-	return feed[nodev1.RuntimeClass, *nodev1.RuntimeClass, *nodev1.RuntimeClassList]{o.c, o.c.nodes, "runtimeclasses", "", fields.Everything(), new(nodev1.RuntimeClassList),
+	return feed[nodev1.RuntimeClass, *nodev1.RuntimeClass, *nodev1.RuntimeClassList]{o.c, o.c.nodes, "runtimeclasses", "", fields.Everything(),
 		func(l *nodev1.RuntimeClassList) []nodev1.RuntimeClass { return l.Items }}
 }
 

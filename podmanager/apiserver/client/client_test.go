@@ -318,7 +318,7 @@ func TestClient_Shared(t *testing.T) {
 	var users []string
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		users = append(users, r.Header.Get("Impersonate-User")+" "+r.Header.Get("Impersonate-Group"))
-		c.write(w, &v1.PodList{})
+		c.write(w, &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 	})
 	other, err := s.ForNode("n2")
 	require.NoError(t, err)

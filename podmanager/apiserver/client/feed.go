@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -20,7 +22,6 @@ type feed[T any, P object[T], L runtime.Object] struct {
 	group               *rest.RESTClient
 	resource, namespace string
 	selected            fields.Selector
-	empty               L
 	items               func(L) []T
 }
 
@@ -38,13 +39,16 @@ func (f feed[T, P, L]) List(ctx context.Context, resourceVersion string) (apiser
 	if resourceVersion != "" {
 		r.Param("resourceVersion", resourceVersion)
 	}
-	list := f.empty.DeepCopyObject().(L)
-	if err := r.Do(ctx).Into(list); err != nil {
+	list, err := call[L](ctx, r)
+	if err != nil {
 		return apiserver.List[P]{}, err
 	}
 	described, err := meta.ListAccessor(list)
 	if err != nil {
 		return apiserver.List[P]{}, err
+	}
+	if described.GetResourceVersion() == "" || described.GetContinue() != "" { // What is not in it would be gone.
+		return apiserver.List[P]{}, apierrors.NewInternalError(errors.New("the server answers with a list that is not complete"))
 	}
 	items := f.items(list)
 	out := apiserver.List[P]{Items: make([]P, len(items)), ResourceVersion: described.GetResourceVersion()}

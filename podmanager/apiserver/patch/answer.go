@@ -45,12 +45,16 @@ func (k Kind) String() string {
 // Answer is what an answer of the server means.
 type Answer struct {
 	Kind Kind
-	// After is how long the server asks to wait at least; zero if it does not say.
+	// After is how long the server asks to wait at least; zero if it does not say. It is a
+	// minute at most, whatever the server says.
 	After time.Duration
 	// Forbidden: the server denies the right. It usually has not seen yet that the pod is on
 	// this node, but a person should know.
 	Forbidden bool
 }
+
+// longestAfter bounds what a server asks for: it may be wrong, and would silence the node.
+const longestAfter = time.Minute
 
 // OfPatch says what the answer to a patch of a pod's status means. A nil error is Done.
 func OfPatch(err error) Answer { return of(err) }
@@ -85,7 +89,7 @@ func of(err error) Answer {
 	}
 	a := Answer{Kind: Retry}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		a.After = time.Duration(seconds) * time.Second
+		a.After = max(0, min(time.Duration(seconds)*time.Second, longestAfter))
 	}
 	switch reason := apierrors.ReasonForError(err); reason {
 	case metav1.StatusReasonNotFound, metav1.StatusReasonGone:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -109,6 +110,8 @@ func TestOfPatch_ST44(t *testing.T) {
 		{"400", apierrors.NewBadRequest("")},
 		{"413", apierrors.NewRequestEntityTooLargeError("")},
 		{"429", apierrors.NewTooManyRequests("", 7)},
+		{"429 for years", apierrors.NewTooManyRequests("", math.MaxInt32)},
+		{"504 in the past", apierrors.NewTimeoutError("", -7)},
 		{"401", apierrors.NewUnauthorized("")},
 		{"403", apierrors.NewForbidden(pods, "p", errors.New("no relationship"))},
 		{"500", apierrors.NewInternalError(errors.New("x"))},
@@ -128,6 +131,8 @@ func TestOfPatch_ST44(t *testing.T) {
 400: {Kind:Refused After:0s Forbidden:false}, delete Retry
 413: {Kind:Refused After:0s Forbidden:false}, delete Retry
 429: {Kind:WaitAll After:7s Forbidden:false}, delete WaitAll
+429 for years: {Kind:WaitAll After:1m0s Forbidden:false}, delete WaitAll
+504 in the past: {Kind:Retry After:0s Forbidden:false}, delete Retry
 401: {Kind:WaitAll After:0s Forbidden:false}, delete WaitAll
 403: {Kind:Retry After:0s Forbidden:true}, delete Retry
 500: {Kind:Retry After:0s Forbidden:false}, delete Retry

@@ -185,6 +185,9 @@ func (s *Source) ask(ctx context.Context, k claim) bool {
 	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
 		s.cfg.Contact.Report(err)
 	}
+	if err == nil && answer.Status.Token == "" {
+		err = errEmpty
+	}
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,6 +214,8 @@ func (s *Source) ask(ctx context.Context, k claim) bool {
 	s.wake.Signal()
 	return true
 }
+
+var errEmpty = errors.New("the server has granted an empty token")
 
 // granted is a token that was asked for at a time. It lasts for as long as the server says from
 // then on, whatever time it is at the server.
