@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/claims"
@@ -61,6 +62,8 @@ type Config struct {
 type Node struct {
 	config   Config
 	executor executor.Executor
+	guard    *contain.Guard
+	recorder runtime.EventRecorder // contained; node.New does so by itself
 	contact  *contact.Contact
 	node     *node.Node
 	agent    *agent.Agent
@@ -91,6 +94,7 @@ func New(config Config) (*Node, error) {
 		config.Node.Clock = clock.RealClock{}
 	}
 	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
+	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, Told: config.Node.Hooks.Panicked})
 	for _, build := range []func() error{c.buildEvents, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrors} {
 		if err := build(); err != nil {
 			return nil, err
@@ -163,6 +167,7 @@ func (c *Node) buildEvents() (err error) {
 	if n.Recorder == nil {
 		n.Recorder = c.events
 	}
+	c.recorder = contain.NewRecorder(c.guard, n.Recorder)
 	return err
 }
 
@@ -180,7 +185,7 @@ func (c *Node) buildRuntime() error {
 		n.Volumes, n.Files = volumes, volumes
 	}
 	c.config.complete()
-	c.measure = newMeasure(&c.config)
+	c.measure = newMeasure(&c.config, c.guard)
 	return nil
 }
 
@@ -192,7 +197,7 @@ func (c *Node) buildAgent() (err error) {
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
 			Labels: n.Labels, Taints: n.Taints, ProviderID: c.config.ProviderID,
 		},
-		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
+		Facts: c.measure.facts, Server: c.config.Server, Recorder: c.recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 		Hooks: agent.Hooks{Asked: c.contact.Report, Changed: func(*v1.Node) {
 			c.node.Recheck()
@@ -247,7 +252,7 @@ func (c *Node) buildMirrors() (err error) {
 		Pods: c.node.Desired(), Server: c.config.Server.Pods(),
 		Node:        c.Object,
 		Terminating: c.node.StaticPodTerminating, Complete: c.node.SourcesComplete,
-		Recorder: n.Recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Recorder: c.recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	return err
 }

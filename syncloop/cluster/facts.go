@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -55,6 +56,7 @@ const imagePeriod = time.Minute
 // measure finds the facts of the node's status. One goroutine uses it.
 type measure struct {
 	config   *Config
+	guard    *contain.Guard
 	executor executor.Executor
 	node     *node.Node
 	seen     time.Time
@@ -63,8 +65,8 @@ type measure struct {
 	listed   time.Time
 }
 
-func newMeasure(config *Config) *measure {
-	return &measure{config: config, executor: executor.Over(config.Node.Clock)}
+func newMeasure(config *Config, guard *contain.Guard) *measure {
+	return &measure{config: config, guard: guard, executor: executor.Over(config.Node.Clock)}
 }
 
 // facts asks the runtime how it is. What it does not say is what it has said last.
@@ -91,10 +93,10 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 
 // ask asks the runtime for its status, and from time to time for its images and version.
 func (m *measure) ask(ctx context.Context) {
-	rt, now := m.config.Node.Runtime, m.executor.Now()
+	rt, now := contain.NewRuntime(m.guard, m.config.Node.Runtime), m.executor.Now()
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error
-	if reporter, ok := rt.(runtime.StatusReporter); ok {
+	if reporter := contain.Feature[runtime.StatusReporter](m.guard, rt); reporter != nil {
 		status, err = reporter.RuntimeStatus(ctx)
 	} else if now.Sub(m.listed) < imagePeriod {
 		_, err = rt.ListPods(ctx)
@@ -104,7 +106,7 @@ func (m *measure) ask(ctx context.Context) {
 		if images, err = rt.ListImages(ctx); err == nil {
 			m.images, m.listed = images, now
 		}
-		if v, ok := rt.(runtime.Versioner); ok && m.config.Info.ContainerRuntimeVersion == "" {
+		if v := contain.Feature[runtime.Versioner](m.guard, rt); v != nil && m.config.Info.ContainerRuntimeVersion == "" {
 			if name, version, err := v.Version(ctx); err == nil {
 				m.config.Info.ContainerRuntimeVersion = name + "://" + version
 			}

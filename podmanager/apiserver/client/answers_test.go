@@ -1,17 +1,22 @@
 package client_test
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
 )
 
@@ -46,4 +51,59 @@ func TestCalls_OtherAnswers(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
+}
+
+// TestCalls_LongAnswers: an answer, and one that expands, is read up to a bound.
+func TestCalls_LongAnswers(t *testing.T) {
+	for name, write := range map[string]func(w http.ResponseWriter, zeros []byte){
+		"body": func(w http.ResponseWriter, zeros []byte) {
+			for range 1 << 10 {
+				if _, err := w.Write(zeros); err != nil {
+					return
+				}
+			}
+			assert.Fail(t, "all was read")
+		},
+		"expanded": func(w http.ResponseWriter, zeros []byte) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 80 {
+				_, _ = z.Write(zeros)
+			}
+			_ = z.Close()
+		},
+		"header": func(w http.ResponseWriter, zeros []byte) {
+			w.Header().Set("X", strings.Repeat("x", 2<<20))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				write(w, make([]byte, 1<<20))
+			})
+			_, err := s.PodFeed().List(t.Context(), "")
+			require.Error(t, err)
+			if name != "header" {
+				require.ErrorContains(t, err, "more than 67108864 bytes")
+			}
+			assert.Equal(t, patch.WaitAll, patch.OfPatch(err).Kind)
+		})
+	}
+}
+
+// TestCalls_Redirect: no other server gets the credentials.
+func TestCalls_Redirect(t *testing.T) {
+	asked := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	c, err := client.New(&rest.Config{Host: server.URL, BearerToken: "secret"}, "n1")
+	require.NoError(t, err)
+	defer c.Reconnect()
+	_, err = c.PodFeed().List(t.Context(), "")
+	require.Error(t, err)
+	_, err = c.PodFeed().Watch(t.Context(), apiserver.WatchOptions{})
+	require.Error(t, err)
+	assert.Zero(t, asked)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -21,7 +22,30 @@ const (
 	heartbeatTimeout = 10 * time.Second
 	pingAfter        = 15 * time.Second
 	pingTimeout      = 10 * time.Second
+
+	longestHeader = 1 << 20
+	// longestAnswer bounds an answer, in bytes after expansion. A watch has a bound for each
+	// event.
+	longestAnswer = 64 << 20
 )
+
+// errTooLong is an answer that is read no further.
+var errTooLong = fmt.Errorf("client: the server answers with more than %d bytes", longestAnswer)
+
+// bounded is the body of an answer.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
 
 // connections is a pool that is replaced when one of its connections has failed: a
 // connection that is dead and in use would get new calls until a ping finds out.
@@ -92,7 +116,8 @@ func connect(cfg *rest.Config, answer time.Duration) (*connections, error) {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
 			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
-			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+			MaxResponseHeaderBytes: longestHeader,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		}
 		if secure != nil {
 			t.TLSClientConfig = secure.Clone()
@@ -113,7 +138,9 @@ func (c *connections) client(cfg *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: wrapped}, nil
+	return &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // Or another server would get the credentials.
+	}}, nil
 }
 
 // RoundTrip implements http.RoundTripper. A call that got no connection says nothing of
@@ -128,6 +155,9 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, connected, err := p.do(r)
 	if err != nil && connected && !errors.Is(r.Context().Err(), context.Canceled) {
 		c.renew(p)
+	}
+	if err == nil && r.URL.Query().Get("watch") != "true" {
+		answer.Body = &bounded{answer.Body, longestAnswer}
 	}
 	return answer, err
 }

@@ -33,6 +33,7 @@ type issuer struct {
 	changed []string
 	err     error
 	jitter  float64
+	empty   bool          // grants nothing
 	skew    time.Duration // of the server's clock
 }
 
@@ -55,6 +56,9 @@ func (i *issuer) CreateToken(ctx context.Context, namespace, account string, r *
 	i.asked = append(i.asked, fmt.Sprint(namespace, "/", account, " ", r.Spec.Audiences, " ", r.Spec.BoundObjectRef.Kind, " ", r.Spec.BoundObjectRef.UID))
 	if i.err != nil {
 		return nil, i.err
+	}
+	if i.empty {
+		return r, nil
 	}
 	r.Status.Token = fmt.Sprint("token-", len(i.asked))
 	r.Status.ExpirationTimestamp = metav1.NewTime(i.Now().Add(i.skew).Add(time.Duration(*r.Spec.ExpirationSeconds) * time.Second))
@@ -100,6 +104,18 @@ func TestToken_VC18_TheServerFails(t *testing.T) {
 	require.Len(t, i.asked, 3, "not at once again")
 	i.err = nil
 	require.Equal(t, "token-4 <nil>", i.get(1100*time.Second, "", 1000))
+}
+
+// A server that grants an empty token has failed: it is asked again after a pause.
+func TestToken_Empty(t *testing.T) {
+	i := newIssuer(t)
+	i.empty = true
+	require.Equal(t, " tokens: service account ns/default: the server has granted an empty token", i.get(0, "", 1000))
+	require.Len(t, i.asked, 1)
+	i.empty = false
+	require.Equal(t, "token-2 <nil>", i.get(5*time.Second, "", 1000))
+	i.empty = true
+	require.Equal(t, "token-2 <nil>", i.get(900*time.Second, "", 1000))
 }
 
 // NA-3: a server learns of a pod a moment after it was bound. Until then it is asked again,
