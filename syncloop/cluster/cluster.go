@@ -63,7 +63,6 @@ type Node struct {
 	config   Config
 	executor executor.Executor
 	guard    *contain.Guard
-	recorder runtime.EventRecorder // contained; node.New does so by itself
 	contact  *contact.Contact
 	node     *node.Node
 	agent    *agent.Agent
@@ -167,7 +166,6 @@ func (c *Node) buildEvents() (err error) {
 	if n.Recorder == nil {
 		n.Recorder = c.events
 	}
-	c.recorder = contain.NewRecorder(c.guard, n.Recorder)
 	return err
 }
 
@@ -197,7 +195,7 @@ func (c *Node) buildAgent() (err error) {
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
 			Labels: n.Labels, Taints: n.Taints, ProviderID: c.config.ProviderID,
 		},
-		Facts: c.measure.facts, Server: c.config.Server, Recorder: c.recorder,
+		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 		Hooks: agent.Hooks{Asked: c.contact.Report, Changed: func(*v1.Node) {
 			c.node.Recheck()
@@ -252,7 +250,7 @@ func (c *Node) buildMirrors() (err error) {
 		Pods: c.node.Desired(), Server: c.config.Server.Pods(),
 		Node:        c.Object,
 		Terminating: c.node.StaticPodTerminating, Complete: c.node.SourcesComplete,
-		Recorder: c.recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
+		Recorder: n.Recorder, NodeReports: true, Asked: c.contact.Report, Clock: n.Clock, Log: n.Log,
 	})
 	return err
 }

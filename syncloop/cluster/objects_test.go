@@ -279,7 +279,7 @@ func TestCluster_VC30_VC31_ServiceVariables(t *testing.T) {
 	assert.Equal(t, v1.PodPending, h.phase("web"))
 	assert.Empty(t, h.running())
 	waiting := h.server.Admin().Pod("default", "web").Status.ContainerStatuses[0].State.Waiting
-	assert.Equal(t, "CreateContainerConfigError: objects: the services were not read yet: context deadline exceeded", waiting.Reason+": "+waiting.Message)
+	assert.Equal(t, "CreateContainerConfigError: the services were not read yet: context deadline exceeded", waiting.Reason+": "+waiting.Message)
 	clear()
 	h.after(time.Minute)
 	assert.Equal(t, "web/c attempt 0", h.running())
