@@ -55,7 +55,7 @@ func (s *server) guard(of route) http.Handler {
 
 // access decides about a request: 200, or another status and its reason.
 func (s *server) access(ctx context.Context, of route, r *http.Request) (code int, why string) {
-	user, ok, err := s.Authenticator.Authenticate(r.WithContext(ctx))
+	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {
 	case err != nil:
 		return http.StatusInternalServerError, "who asks cannot be found out: " + err.Error()
@@ -68,7 +68,7 @@ func (s *server) access(ctx context.Context, of route, r *http.Request) (code in
 	}
 	var reasons []string
 	for _, subresource := range of.subresources {
-		allowed, reason, err := s.Authorizer.Authorize(ctx, user, authorizationv1.ResourceAttributes{
+		allowed, reason, err := s.authorize(ctx, user, authorizationv1.ResourceAttributes{
 			Verb: verb, Version: "v1", Resource: "nodes", Subresource: subresource, Name: s.NodeName,
 		})
 		if err != nil {
@@ -86,6 +86,18 @@ func (s *server) access(ctx context.Context, of route, r *http.Request) (code in
 		why += ": " + strings.Join(reasons, "; ")
 	}
 	return http.StatusForbidden, why
+}
+
+// authenticate asks the Authenticator. A panic is an error.
+func (s *server) authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
+	defer s.panics.Recover("Authenticate", &err)
+	return s.Authenticator.Authenticate(r)
+}
+
+// authorize asks the Authorizer. A panic is an error.
+func (s *server) authorize(ctx context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
+	defer s.panics.Recover("Authorize", &err)
+	return s.Authorizer.Authorize(ctx, user, a)
 }
 
 // verbs are those of the API for the methods of HTTP. Another method has none.

@@ -39,7 +39,8 @@ func (s *server) exec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.connect(w, r, func(id string, _ *v1.Pod) (process, bool) {
-		return func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error) {
+		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
+			defer s.panics.Recover("ExecStream", &err)
 			return s.Exec.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: command, TTY: tty}, streams)
 		}, queried(r, "tty")
 	})
@@ -53,7 +54,8 @@ func (s *server) attach(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.connect(w, r, func(id string, pod *v1.Pod) (process, bool) {
-		return func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error) {
+		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
+			defer s.panics.Recover("Attach", &err)
 			return 0, s.Attach.Attach(ctx, runtime.AttachRequest{ContainerID: id, TTY: tty}, streams)
 		}, hasTTY(pod, r.PathValue("container"))
 	})

@@ -85,9 +85,15 @@ func (f *forwarder) run(ctx context.Context) {
 		}
 		f.under.Go(func() {
 			defer func() { <-slots }()
-			f.end(p, f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwarded{p.data}))
+			f.end(p, f.connect(ctx, port, p))
 		})
 	}
+}
+
+// connect connects a pair with a port, and returns when that has ended. A panic is an error.
+func (f *forwarder) connect(ctx context.Context, port uint16, p *pair) (err error) {
+	defer f.server.panics.Recover("PortForward", &err)
+	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwarded{p.data})
 }
 
 // join finds the pair of a stream, and returns it when it is complete. Streams that cannot

@@ -64,7 +64,7 @@ func (s *server) readLog(w http.ResponseWriter, r *http.Request) {
 func (s *server) send(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
-		err = s.Logs.ReadLog(ctx, q.ReadLogRequest, &limited{out, cmp.Or(q.limit, int64(-1))})
+		err = s.read(ctx, q, out)
 	}
 	switch {
 	case err == nil || errors.Is(err, errLimit):
@@ -75,6 +75,12 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, out *respond.S
 	default:
 		respond.Error(w, err)
 	}
+}
+
+// read reads a log. A panic is an error.
+func (s *server) read(ctx context.Context, q logQuery, out io.Writer) (err error) {
+	defer s.panics.Recover("ReadLog", &err)
+	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limited{out, cmp.Or(q.limit, int64(-1))})
 }
 
 // logged is the container whose log is asked for. It is empty if there is none, and then that

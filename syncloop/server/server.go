@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
@@ -56,6 +57,7 @@ const (
 // server answers requests.
 type server struct {
 	Config
+	panics                   *contain.Guard
 	logs, commands, forwards respond.Gate
 }
 
@@ -64,7 +66,7 @@ func New(config Config) (http.Handler, error) {
 	if config.NodeName == "" || config.Pods == nil || config.Healthy == nil || config.Finder == nil || config.Authenticator == nil || config.Authorizer == nil {
 		return nil, errors.New("server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
 	}
-	s := &server{Config: config, logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
+	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: mostLogs}, commands: respond.Gate{Most: mostCommands}, forwards: respond.Gate{Most: mostForwards}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	for _, r := range s.routes() {
