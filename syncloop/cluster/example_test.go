@@ -2,7 +2,10 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net/http/httptest"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,4 +45,35 @@ func ExampleNew() {
 	// Output:
 	// <nil>
 	// Running
+}
+
+// What kubectl logs and exec ask a node is served with TLS on Config.Port. In a real program
+// an http.Server does that, with a certificate, tls.RequestClientCert as its ClientAuth, and
+// a BaseContext that ends the streams; clientCAs returns what signs the API server's client
+// certificate.
+func ExampleNode_Handler() {
+	api := apiservertest.New(apiservertest.Config{})
+	n, err := cluster.New(cluster.Config{Server: api.Client("node-1"), Port: 10250, Node: node.Config{Name: "node-1"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	clientCAs := x509.NewCertPool()
+	handler, err := n.Handler(func() *x509.CertPool { return clientCAs })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.StartTLS()
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/containerLogs/default/web/web")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer answer.Body.Close()
+	fmt.Println(answer.Status)
+	// Output: 401 Unauthorized
 }

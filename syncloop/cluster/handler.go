@@ -15,6 +15,7 @@ import (
 func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	reviewer, err := review.New(review.Config{
 		Reviews: c.config.Server.Reviews(), ClientCAs: clientCAs, Contact: c.contact, Clock: c.config.Node.Clock,
+		Log: c.config.Node.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ type SyncerParts struct {
 	// that call.
 	Runtime runtime.Runtime
 	// Status stores statuses. The PodSyncer reports here what becomes of a pod:
-	// SetPodStatus in SyncPod and SyncTerminatingPod, TerminatePod in SyncTerminatedPod.
+	// SetPodStatus in SyncPod, and at the end of SyncTerminatingPod with how the pod has
+	// ended, or it would be shown as it was before; TerminatePod in SyncTerminatedPod.
 	// Watchers and Config.Sink are told of what is stored.
 	Status *status.Store
 	// Prober runs the probes of pods. The node passes results on to Status, and to the

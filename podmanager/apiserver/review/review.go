@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
 )
@@ -49,6 +51,9 @@ type Config struct {
 	Contact *contact.Contact
 	// Clock is what time it is. Nil: the real clock.
 	Clock clock.Clock
+	// Log gets a line for each request whose client certificate is not accepted, with the
+	// reason, which its client is not told. Nil discards.
+	Log *slog.Logger
 }
 
 // Reviewer decides about requests. Make one with New. Its methods are safe for concurrent use.
@@ -79,6 +84,9 @@ func New(cfg Config) (*Reviewer, error) {
 	}
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Reviewer{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	r.tokens.most, r.decisions.most = mostTokens, mostDecisions
@@ -128,7 +136,12 @@ func (r *Reviewer) certified(request *http.Request) (user authenticationv1.UserI
 	for _, between := range request.TLS.PeerCertificates[1:] {
 		options.Intermediates.AddCert(between)
 	}
-	if _, err := certificate.Verify(options); err != nil || certificate.Subject.CommonName == "" {
+	_, err := certificate.Verify(options)
+	if err == nil && certificate.Subject.CommonName == "" {
+		err = errors.New("it has no common name")
+	}
+	if err != nil {
+		r.cfg.Log.Warn("a client certificate is not accepted", "err", plain.Shorten(err.Error()))
 		return user, false
 	}
 	groups := append(slices.Clone(certificate.Subject.Organization), authenticated)

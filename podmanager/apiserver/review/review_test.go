@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,9 +11,11 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -249,7 +252,14 @@ func TestAuthenticate_Certificate(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	given := roots
-	r, err := review.New(review.Config{Reviews: s, ClientCAs: func() *x509.CertPool { return given }})
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	r, err := review.New(review.Config{Reviews: s, ClientCAs: func() *x509.CertPool { return given }, Log: log})
 	require.NoError(t, err)
 	client := func() *x509.Certificate {
 		return &x509.Certificate{
@@ -283,9 +293,15 @@ func TestAuthenticate_Certificate(t *testing.T) {
 		made, _ := issue(t, template, ca, key)
 		chains = append(chains, []*x509.Certificate{made})
 	}
+	assert.Empty(t, logged.String())
 	for i, chain := range chains {
 		_, ok = ask(chain...)
 		assert.False(t, ok, i)
+		line := logged.String()
+		assert.Equal(t, 1, strings.Count(line, "\n"), i)
+		assert.Contains(t, line, `level=WARN msg="a client certificate is not accepted" err=`, i)
+		assert.Equal(t, slices.Contains([]int{0, 1, 2}, i), strings.Contains(line, "signed by unknown authority"), line)
+		logged.Reset()
 	}
 	given = nil
 	_, ok = ask(good)

@@ -1,6 +1,7 @@
 // Package status brings the statuses of pods to an API server: a Sink for a Sender of package
 // podmanager/status, over the patches of package patch.
 //
+//	store := status.New(status.Config{}) // store.SetPodStatus(pod, v1.PodStatus{...})
 //	sink, err := apistatus.New(apistatus.Config{Pods: server.Pods(), Contact: c, Wrote: pods.Wrote})
 //	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink})
 //	sink.SetResend(sender.Resend, sender.ResendNow)
