@@ -1,17 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
 // TestConfig_System: the node says which boot of the machine it runs in, and what the machine
@@ -61,4 +67,26 @@ func TestFindIPs(t *testing.T) {
 		o.findIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
 		assert.Equal(t, c.want, o.ips)
 	}
+}
+
+// TestConfig_Flags: what the flags say reaches the node, and a manifest that is wrong is
+// reported.
+func TestConfig_Flags(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("kind: Pod\napiVersion: v1\nspec: {restartPolicy: Sometimes}\n"), 0o600))
+	o, err := parse([]string{
+		"--kubeconfig", "x", "--hostname-override", "N1", "--max-pods", "7", "--cluster-dns", "192.0.2.53,192.0.2.54", "--cluster-domain", "Cluster.local.",
+		"--pod-manifest-path", dir,
+	}, io.Discard)
+	require.NoError(t, err)
+	var logs bytes.Buffer
+	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newCalm(&logs)))
+	require.NoError(t, err)
+	assert.Equal(t, "n1", config.Node.Name)
+	assert.Equal(t, int32(10250), config.Port)
+	assert.Equal(t, 7, config.Node.MaxPods)
+	assert.Equal(t, podsync.Resolver{ClusterDNS: []string{"192.0.2.53", "192.0.2.54"}, ClusterDomain: "cluster.local"}, config.Node.DNS)
+	_, err = config.Node.Sources["file"].(*manifest.Source).Scan(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, logs.String(), "Sometimes")
 }
