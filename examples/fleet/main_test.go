@@ -28,16 +28,18 @@ func TestRun_Arguments(t *testing.T) {
 		out, err string
 	}{
 		{nil, 0, "--kubeconfig admin.kubeconfig", ""},
-		{[]string{"--help"}, 0, "-node-prefix", ""},
-		{[]string{"--no-such-flag"}, 2, "", "fleet: flag provided but not defined: -no-such-flag\n"},
+		{[]string{"--help"}, 0, "--node-prefix prefix\n", ""},
+		{[]string{"--help"}, 0, "\n  --impersonate\n    \teach node", ""},
+		{[]string{"--impersonate=x"}, 2, "", "fleet: invalid boolean value \"x\" for --impersonate: parse error\n"},
+		{[]string{"--no-such-flag"}, 2, "", "fleet: flag provided but not defined: --no-such-flag; --help shows all flags\n"},
 		{[]string{"--nodes", "3"}, 2, "", "fleet: --kubeconfig is missing\n"},
 		{[]string{"--kubeconfig", "x", "y"}, 2, "", "fleet: unexpected argument \"y\"\n"},
 		{[]string{"--kubeconfig", "x", "--nodes", "0"}, 2, "", "fleet: --nodes 0: expected 1 to 5000\n"},
 		{[]string{"--kubeconfig", "x", "--every", "0s"}, 2, "", "fleet: --every 0s: expected more than zero\n"},
 		{[]string{"--kubeconfig", "x", "--node-prefix", ""}, 2, "", "fleet: --node-prefix is empty\n"},
-		{[]string{"--labels", "y"}, 2, "", "fleet: invalid value \"y\" for flag -labels: expected labels, as disk=ssd,zone=a\n"},
-		{[]string{"--taints", "a=b:Never"}, 2, "", "fleet: invalid value \"a=b:Never\" for flag -taints: expected taints, as dedicated=gpu:NoSchedule\n"},
-		{[]string{"--capacity", "cpu=much"}, 2, "", "fleet: invalid value \"cpu=much\" for flag -capacity: expected resources, as cpu=8,memory=32Gi,pods=110\n"},
+		{[]string{"--labels", "y"}, 2, "", "fleet: invalid value \"y\" for flag --labels: expected labels, as disk=ssd,zone=a\n"},
+		{[]string{"--taints", "a=b:Never"}, 2, "", "fleet: invalid value \"a=b:Never\" for flag --taints: expected taints, as dedicated=gpu:NoSchedule\n"},
+		{[]string{"--capacity", "cpu=much"}, 2, "", "fleet: invalid value \"cpu=much\" for flag --capacity: expected resources, as cpu=8,memory=32Gi,pods=110\n"},
 		{[]string{"--kubeconfig", "/no/such/file"}, 1, "", "fleet: --kubeconfig: stat /no/such/file: no such file or directory\n"},
 	} {
 		var out, logs bytes.Buffer

@@ -40,20 +40,19 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials")
-	f.IntVar(&o.nodes, "nodes", 10, "how many nodes")
+	f.IntVar(&o.nodes, "nodes", 10, "`number` of nodes")
 	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
-	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; otherwise all act as the user of the kubeconfig")
+	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; with --impersonate=false all act as the user of the kubeconfig")
 	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
 	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", o.setLabels)
 	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", o.setTaints)
 	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, guidance, "\nFlags:\n")
-		f.SetOutput(out)
-		f.PrintDefaults()
+		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
 		return nil, errHelp
 	} else if err != nil {
-		return nil, err
+		return nil, twoDashes(err)
 	}
 	switch {
 	case f.NArg() > 0:
@@ -68,6 +67,24 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, fmt.Errorf("--every %v: expected more than zero", o.every)
 	}
 	return o, nil
+}
+
+// describe prints a flag as people write it, with two dashes.
+func describe(out io.Writer, f *flag.Flag) {
+	kind, text := flag.UnquoteUsage(f)
+	if f.DefValue != "" {
+		text += " (default " + f.DefValue + ")"
+	}
+	fmt.Fprintf(out, "  %s\n    \t%s\n", strings.TrimSpace("--"+f.Name+" "+kind), text)
+}
+
+// twoDashes turns an error of package flag into one of this program.
+func twoDashes(err error) error {
+	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "for -", "for --", "argument: -", "argument: --").Replace(err.Error())
+	if strings.HasPrefix(text, "flag provided but not defined") {
+		text += "; --help shows all flags"
+	}
+	return errors.New(text)
 }
 
 // name is the name of a node.

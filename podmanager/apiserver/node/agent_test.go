@@ -1,8 +1,10 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,7 @@ type harness struct {
 	jitter   float64
 	random   bool // the jitter
 	broken   bool // the recorder
+	log      bytes.Buffer
 }
 
 // Event notes an event, with the UID that it names.
@@ -74,7 +77,7 @@ func (h *harness) start() {
 			h.measured++
 			return nodestatus.Facts{RuntimeSeen: h.process.Now(), Runtime: runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: h.network}, Info: v1.NodeSystemInfo{BootID: h.boot}}
 		},
-		Recorder: h,
+		Recorder: h, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 		Hooks: node.Hooks{
 			Replaced:    func(before, now types.UID) { h.said = append(h.said, "replaced") },
 			OtherHolder: func(holder string) { h.said = append(h.said, "held by "+holder) },
@@ -286,6 +289,8 @@ func TestAgent_OtherHolder(t *testing.T) {
 	_, err = h.server.Admin().Update(t.Context(), theirs)
 	require.NoError(t, err)
 	assert.Contains(t, h.after(11*time.Second), "held by stranger")
+	const conflict = "another agent may run under the name of this node: a renewal of its lease failed and is tried again"
+	assert.Equal(t, 1, strings.Count(h.log.String(), conflict), h.log.String())
 }
 
 // TestAgent_Outage: nothing is given up for errors, and all is well soon after.

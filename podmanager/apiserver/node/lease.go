@@ -19,7 +19,11 @@ func (a *Agent) renewing(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := nodestatus.LeasePeriod
 		if err := a.renewOnce(ctx); err != nil {
-			a.failed(ctx, "a renewal of the node's lease", err)
+			what := "a renewal of the node's lease"
+			if apierrors.IsConflict(err) { // Or the answer to an earlier renewal was lost.
+				what = "another agent may run under the name of this node: a renewal of its lease"
+			}
+			a.failed(ctx, what, err)
 			pause, wait = wait, min(2*wait, lastPause)
 		} else {
 			wait = firstPause
