@@ -2,12 +2,25 @@
 // their statuses and mirror pods go back, and the node registers, reports its status and
 // renews its lease.
 //
+//	server, err := client.FromKubeconfig("node-1.kubeconfig", "node-1")
 //	n, err := cluster.New(cluster.Config{Server: server, Node: node.Config{Name: "node-1"}})
 //	...
 //	err = n.Run(ctx)
 //
 // It is a composition of syncloop/node and the packages below podmanager/apiserver, each of
 // which can be used alone.
+//
+// # What a real node needs beside
+//
+//   - Node.Capacity with cpu and memory: without them schedulers give the node no pod that
+//     requests some.
+//   - Node.HostIPs: client.LocalAddress finds one; 127.0.0.1 is no address for others.
+//   - Port, and an http.Server with TLS for the Handler: without it kubectl logs, exec, attach,
+//     cp and port-forward do not work. Metrics, and so kubectl top, are not served.
+//   - Node.Runtime, Volumes, Node.LogRoot, Node.TerminalStatuses and Node.ContainerStates for
+//     containers that outlive the program; Node.DNS for the cluster's names.
+//
+// examples/cluster has all of them.
 //
 // # The contract
 //
