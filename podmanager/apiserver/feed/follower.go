@@ -111,12 +111,11 @@ func New[T metav1.Object](cfg Config[T]) (*Follower[T], error) {
 // Run follows the collection until ctx ends, and then returns nil. What is known stays, and
 // another Run goes on from there.
 func (f *Follower[T]) Run(ctx context.Context) error {
-	if !f.enter(true) {
+	if !f.enter() {
 		return ErrRuns
 	}
-	defer f.enter(false)
 	r := run[T]{Follower: f}
-	defer r.close()
+	defer r.end()
 	for ctx.Err() == nil {
 		if err := r.step(ctx, f.next()); errors.Is(err, executor.ErrCrashed) {
 			break
@@ -125,11 +124,12 @@ func (f *Follower[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-func (f *Follower[T]) enter(runs bool) bool {
+// enter reports whether there is no Run, of which there is one then.
+func (f *Follower[T]) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.mu.runs
-	f.mu.runs = runs
+	f.mu.runs = true
 	return !before
 }
 

@@ -90,9 +90,9 @@ func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
 	following, cancel := executor.WithCancel(ctx)
 	group := executor.NewGroup(p.executor)
 	group.Go(func() { _ = p.follower.Run(following) })
+	defer group.Wait() // Also if the Observer panics.
+	defer cancel()
 	err := p.publish(ctx, sink)
-	cancel()
-	group.Wait()
 	if ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
 		return nil
 	}
@@ -138,13 +138,27 @@ func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
 		known[pod.UID], pods[i] = k, k.handed
 	}
 	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
-		if _, stays := known[uid]; !stays {
-			news = true
-			p.gone(uid)
+		if _, stays := known[uid]; stays {
+			continue
+		}
+		news = true
+		if p.cfg.Observer != nil {
+			p.cfg.Observer.Gone(uid)
 		}
 	}
 	p.known = known
+	p.forget()
 	return pods, news
+}
+
+// forget drops the writes of pods that are gone, also those whose answers came after that.
+func (p *Pods) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.mu.wrote, func(uid types.UID, _ string) bool {
+		_, stays := p.known[uid]
+		return !stays
+	})
 }
 
 // isOwn reports whether a state of a pod is not newer than our own last write of it.
@@ -153,15 +167,6 @@ func (p *Pods) isOwn(pod *v1.Pod) bool {
 	defer p.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, p.mu.wrote[pod.UID])
 	return err == nil && order <= 0
-}
-
-func (p *Pods) gone(uid types.UID) {
-	p.mu.Lock()
-	delete(p.mu.wrote, uid)
-	p.mu.Unlock()
-	if p.cfg.Observer != nil {
-		p.cfg.Observer.Gone(uid)
-	}
 }
 
 // Wrote says that the server has answered a status write of this node with this pod. It is

@@ -123,16 +123,13 @@ func (r *run[T]) over(ctx context.Context, err error) bool {
 func (r *run[T]) tell(ctx context.Context, err error, take func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
 	changed := take(r.mu.machine)
-	objects, synced := r.mu.machine.Objects()
+	if changed && !r.mu.machine.Empty() {
+		r.seen.Open()
+	}
 	health := r.mu.machine.Health()
 	r.mu.Unlock()
-	if changed {
-		if synced && len(objects) > 0 {
-			r.seen.Open()
-		}
-		if r.cfg.Changed != nil {
-			_ = r.guard.Do("Changed", r.cfg.Changed)
-		}
+	if changed && r.cfg.Changed != nil {
+		_ = r.guard.Do("Changed", r.cfg.Changed)
 	}
 	if err != nil && health.Failures > 0 {
 		level := slog.LevelWarn
@@ -151,4 +148,13 @@ func (r *run[T]) close() {
 		r.stream.Close()
 		r.stream = nil
 	}
+}
+
+// end closes the stream, if one is open, and lets another Run begin.
+func (r *run[T]) end() {
+	r.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.machine.Closed()
+	r.mu.runs = false
 }

@@ -328,3 +328,72 @@ func TestPods_Crash(t *testing.T) {
 		require.Zero(t, n.process.Running())
 	}
 }
+
+// The answer to a write that comes after its pod has gone is not remembered for ever.
+func TestPods_NothingIsLeftOfAPodThatIsGone(t *testing.T) {
+	n := newNode(t, 1)
+	a := n.create("a")
+	n.create("b")
+	defer n.run()()
+	n.at(time.Second)
+	n.pods.Wrote(a)
+	require.Equal(t, 1, n.pods.Written())
+	require.NoError(t, n.server.Admin().Delete(t.Context(), a, new(int64)))
+	n.at(2 * time.Second)
+	require.Zero(t, n.pods.Written())
+	n.pods.Wrote(a)
+	require.NoError(t, n.server.Admin().EditPod("default", "b", func(p *v1.Pod) { p.Labels = map[string]string{"k": "v"} }))
+	n.at(3 * time.Second)
+	require.Zero(t, n.pods.Written())
+}
+
+// panics is an Observer that panics once.
+type panics struct{ times int }
+
+func (p *panics) Observe(*v1.Pod) {
+	if p.times++; p.times == 1 {
+		panic("once")
+	}
+}
+
+func (p *panics) Gone(types.UID) {}
+
+// A panic of the Observer ends the Run whole, so that the next one follows the pods anew.
+func TestPods_TheObserverPanics(t *testing.T) {
+	n := newNode(t, 1, func(c *feed.PodsConfig) { c.Observer = &panics{} })
+	n.create("a")
+	var caught any
+	ended := 0
+	ctx, cancel := executor.WithCancel(context.Background())
+	n.process.Go(func() {
+		defer func() { caught = recover() }()
+		_ = n.pods.Run(ctx, n)
+	})
+	n.RunUntil(n.Now().Add(time.Second))
+	require.Equal(t, "once", caught)
+	require.Zero(t, n.process.Running(), "the follower has ended, too")
+	n.process.Go(func() { _ = n.pods.Run(ctx, n); ended++ })
+	n.RunUntil(n.Now().Add(time.Second))
+	require.Equal(t, "a", n.last[0].Name)
+	cancel()
+	n.RunUntil(n.Now().Add(time.Second))
+	require.Equal(t, 1, ended)
+}
+
+// Another Run goes on from what the one before knew: nothing is read again.
+func TestPods_AnotherRun(t *testing.T) {
+	n := newNode(t, 1)
+	n.create("a")
+	n.run()()
+	n.create("b")
+	n.server.TakeRequests()
+	stop := n.run()
+	log := n.at(10 * time.Second)
+	require.Equal(t, "set a@5 b@6", log[len(log)-1])
+	stop()
+	var asked []string
+	for _, r := range n.server.TakeRequests() {
+		asked = append(asked, r.String())
+	}
+	require.Equal(t, []string{"watch pods"}, asked)
+}

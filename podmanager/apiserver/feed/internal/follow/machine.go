@@ -187,6 +187,13 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 	m.refused(err, !m.initial && (lived || m.events > 0 && m.short <= shortStreams))
 }
 
+// Closed says that the owner has closed the stream, if there is one: the next goes on from there.
+func (m *Machine[T]) Closed() {
+	if m.do == Read {
+		m.do = Watch
+	}
+}
+
 // refused decides what follows the error of a watch. well: the stream has worked.
 func (m *Machine[T]) refused(err error, well bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
@@ -260,6 +267,9 @@ func (m *Machine[T]) complete(fresh *table[T], version string, now time.Time) bo
 func (m *Machine[T]) Objects() ([]T, bool) {
 	return slices.Clone(m.objects.items), !m.synced.IsZero()
 }
+
+// Empty reports whether the collection has no object.
+func (m *Machine[T]) Empty() bool { return len(m.objects.items) == 0 }
 
 // Get returns an object of the collection.
 func (m *Machine[T]) Get(namespace, name string) (T, bool) {
