@@ -101,23 +101,31 @@ func (s *Sink) Gone(uid types.UID) {
 	}
 }
 
-// forget drops what was sent of a pod that the store has forgotten.
+// forget drops what was sent of a pod that the store has forgotten, and all of one that the
+// server has never shown.
 func (s *Sink) forget(u status.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.statics, u.UID)
-	for _, r := range s.mu.records {
-		if r.local == u.UID {
+	for uid, r := range s.mu.records {
+		switch {
+		case r.local != u.UID:
+		case r.server == nil:
+			delete(s.mu.records, uid)
+		default:
 			r.want, r.residue = nil, nil
 		}
 	}
 }
 
-// acknowledge takes the pod of an answer to a patch.
+// acknowledge takes the pod of an answer to a patch, unless it is gone by now.
 func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.recordLocked(uid)
+	r := s.mu.records[uid]
+	if r == nil {
+		return
+	}
 	r.unsure = false
 	if r.newer(pod) {
 		r.server = pod
@@ -131,13 +139,15 @@ func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
 func (s *Sink) unsure(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recordLocked(uid).unsure = true
+	if r := s.mu.records[uid]; r != nil {
+		r.unsure = true
+	}
 }
 
 // finalDelete reports whether the pod is to be removed from the server.
 func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.recordLocked(uid)
-	return !r.unsure && r.server != nil && patch.FinalDelete(r.server, uid, finished)
+	r := s.mu.records[uid]
+	return r != nil && !r.unsure && r.server != nil && patch.FinalDelete(r.server, uid, finished)
 }

@@ -150,3 +150,38 @@ func TestSink_ChangedStaticPodWaitsForItsMirrorPod(t *testing.T) {
 	sink.Observe(mirror("m3", "s2"))
 	require.Equal(t, []types.UID{"s2"}, now)
 }
+
+// deletedMeanwhile is a server whose pods are seen deleted before a patch of them is answered.
+type deletedMeanwhile struct {
+	*anyPods
+	sink *apistatus.Sink
+}
+
+func (d deletedMeanwhile) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
+	pod, err := d.anyPods.PatchStatus(ctx, ref, patch)
+	d.sink.Gone(ref.UID)
+	return pod, err
+}
+
+// What an answer says of a pod that is gone by then is not remembered, or it would be for ever.
+func TestSink_NothingIsLeftOfAPodThatIsGone(t *testing.T) {
+	for _, fails := range []error{nil, context.DeadlineExceeded} {
+		server := &deletedMeanwhile{anyPods: &anyPods{pods: map[types.UID]*v1.Pod{}, fails: fails}}
+		sink, err := apistatus.New(apistatus.Config{Pods: server})
+		require.NoError(t, err)
+		server.sink = sink
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: "1"}}
+		sink.Observe(pod)
+		require.Equal(t, 1, sink.Records())
+		err = sink.Send(t.Context(), status.Update{UID: "u", Pod: pod, Status: v1.PodStatus{Phase: v1.PodFailed}, Finished: true})
+		require.ErrorIs(t, err, fails)
+		require.Zero(t, sink.Records())
+	}
+	server := &anyPods{pods: map[types.UID]*v1.Pod{}, fails: context.DeadlineExceeded}
+	sink, err := apistatus.New(apistatus.Config{Pods: server})
+	require.NoError(t, err)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
+	require.Error(t, sink.Send(t.Context(), status.Update{UID: "u", Pod: pod}))
+	require.NoError(t, sink.Send(t.Context(), status.Update{UID: "u", Pod: pod, Removed: true}))
+	require.Zero(t, sink.Records(), "the server has never shown it")
+}
