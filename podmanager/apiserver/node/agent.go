@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -236,9 +237,10 @@ func (a *Agent) unknown() bool {
 	return known
 }
 
-// older compares resource versions, which count. One that is no number is not older.
+// older compares resource versions. One that is no number is not older.
 func older(a, b string) bool {
-	return len(a) < len(b) || len(a) == len(b) && a < b
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 // asked notes the answer of the server, and returns it.

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -457,4 +458,19 @@ func TestAgent_RecorderPanics(t *testing.T) {
 	h.after(time.Minute)
 	assert.Equal(t, v1.ConditionTrue, h.ready())
 	assert.Len(t, h.events, 1)
+}
+
+// TestAgent_ND5_TheReasonOfARefusal: a server that does not let the node register says why, and
+// that is what the log has, not that there is no node.
+func TestAgent_ND5_TheReasonOfARefusal(t *testing.T) {
+	h := simulate(t)
+	clear := h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "nodes", Err: apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n1", errors.New("is not allowed to set the label a"))})
+	h.start()
+	asked := h.after(time.Second)
+	assert.Contains(t, asked, "get nodes n1")
+	assert.Contains(t, h.log.String(), "is not allowed to set the label a")
+	assert.NotContains(t, h.log.String(), "not found")
+	clear()
+	h.after(10 * time.Second)
+	assert.Equal(t, v1.ConditionTrue, h.ready())
 }

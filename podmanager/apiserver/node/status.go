@@ -125,8 +125,10 @@ func (a *Agent) register(ctx context.Context, facts nodestatus.Facts) error {
 		a.record(nodestatus.Events(&v1.Node{}, node), node)
 		a.sent(node, want.Status)
 	case exists(err):
-		if err := a.adopt(ctx, want, facts); err != nil {
-			return err
+		if adopting := a.adopt(ctx, want, facts); notFound(adopting) {
+			return err // It was refused for another reason, such as a label that a node may not set.
+		} else if adopting != nil {
+			return adopting
 		}
 	default:
 		return err
