@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -431,4 +432,45 @@ func TestCluster_KB4_AllPausesEndWithTheFirstAnswer(t *testing.T) {
 	h.after(5 * time.Second)
 	assert.Equal(t, v1.PodRunning, h.phase("dns-n1"))
 	assert.NotEqual(t, before, h.read(web, "t/token"))
+}
+
+// unlisted is a runtime that cannot list its images, and tells its version.
+type unlisted struct {
+	runtime.Runtime
+	version string
+	broken  bool
+}
+
+func (u *unlisted) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	if u.broken {
+		return nil, errors.New("the content store is damaged")
+	}
+	return u.Runtime.ListImages(ctx)
+}
+
+func (u *unlisted) Version(context.Context) (name, version string, err error) {
+	return "fake", u.version, nil
+}
+
+// ND-16, ND-19: a runtime that cannot list its images is there all the same; one that was upgraded
+// is shown with its new version.
+func TestCluster_ND16_ND19_ImagesThatCannotBeListed(t *testing.T) {
+	h := simulate(t, 1)
+	broken := &unlisted{Runtime: h.machine, version: "1", broken: true}
+	h.runtime = broken
+	h.start()
+	ready := func() (status v1.ConditionStatus) {
+		for _, c := range h.server.Admin().Node("n1").Status.Conditions {
+			if c.Type == v1.NodeReady {
+				status = c.Status
+			}
+		}
+		return status
+	}
+	h.after(5 * time.Minute)
+	assert.Equal(t, v1.ConditionTrue, ready())
+	assert.Equal(t, "fake://1", h.server.Admin().Node("n1").Status.NodeInfo.ContainerRuntimeVersion)
+	broken.broken, broken.version = false, "2"
+	h.after(2 * time.Minute)
+	assert.Equal(t, "fake://2", h.server.Admin().Node("n1").Status.NodeInfo.ContainerRuntimeVersion)
 }

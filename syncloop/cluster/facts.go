@@ -63,10 +63,11 @@ type measure struct {
 	status   runtime.RuntimeStatus
 	images   []runtime.Image
 	listed   time.Time
+	version  string // of the runtime, as the Config or the runtime says it
 }
 
 func newMeasure(config *Config, guard *contain.Guard) *measure {
-	return &measure{config: config, guard: guard, executor: executor.Over(config.Node.Clock)}
+	return &measure{config: config, guard: guard, executor: executor.Over(config.Node.Clock), version: config.Info.ContainerRuntimeVersion}
 }
 
 // facts asks the runtime how it is. What it does not say is what it has said last.
@@ -80,7 +81,7 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 		RuntimeSeen: m.seen, Runtime: m.status, Images: m.images, Capacity: n.Capacity, Reserved: n.Reserved,
 		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Handlers))...),
 	}
-	f.Handlers = slices.Compact(f.Handlers)
+	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	for _, ip := range n.HostIPs {
 		f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 	}
@@ -91,28 +92,34 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 	return f
 }
 
-// ask asks the runtime for its status, and from time to time for its images and version.
+// ask asks the runtime for its status, and from time to time for its images and version. Whether
+// it is there is for the status alone to say.
 func (m *measure) ask(ctx context.Context) {
-	rt, now := contain.NewRuntime(m.guard, m.config.Node.Runtime), m.executor.Now()
+	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error
 	if reporter := contain.Feature[runtime.StatusReporter](m.guard, rt); reporter != nil {
 		status, err = reporter.RuntimeStatus(ctx)
-	} else if now.Sub(m.listed) < imagePeriod {
+	} else {
 		_, err = rt.ListPods(ctx)
 	}
-	if err == nil && (m.listed.IsZero() || now.Sub(m.listed) >= imagePeriod) {
-		var images []runtime.Image
-		if images, err = rt.ListImages(ctx); err == nil {
-			m.images, m.listed = images, now
-		}
-		if v := contain.Feature[runtime.Versioner](m.guard, rt); v != nil && m.config.Info.ContainerRuntimeVersion == "" {
-			if name, version, err := v.Version(ctx); err == nil {
-				m.config.Info.ContainerRuntimeVersion = name + "://" + version
-			}
-		}
+	if err != nil {
+		return
 	}
-	if err == nil {
-		m.seen, m.status = m.executor.Now(), status
+	m.seen, m.status = m.executor.Now(), status
+	if m.listed.IsZero() || m.seen.Sub(m.listed) >= imagePeriod {
+		m.list(ctx, rt)
+	}
+}
+
+// list asks for images and version. What fails is asked for again with the next status.
+func (m *measure) list(ctx context.Context, rt runtime.Runtime) {
+	if images, err := rt.ListImages(ctx); err == nil {
+		m.images, m.listed = images, m.seen
+	}
+	if v := contain.Feature[runtime.Versioner](m.guard, rt); v != nil && m.config.Info.ContainerRuntimeVersion == "" {
+		if name, version, err := v.Version(ctx); err == nil {
+			m.version = name + "://" + version
+		}
 	}
 }
