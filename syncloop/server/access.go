@@ -57,8 +57,8 @@ func (s *server) guard(of route) http.Handler {
 func (s *server) access(ctx context.Context, of route, r *http.Request) (code int, why string) {
 	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {
-	case err != nil:
-		return http.StatusInternalServerError, "who asks cannot be found out: " + err.Error()
+	case err != nil: // Why is not for those who may be anyone.
+		return http.StatusInternalServerError, "who asks cannot be found out"
 	case !ok:
 		return http.StatusUnauthorized, "Unauthorized"
 	}
