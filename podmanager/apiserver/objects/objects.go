@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,12 +114,18 @@ func (o *Objects) Run(ctx context.Context) error {
 func (o *Objects) start(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, r := range slices.SortedFunc(maps.Keys(o.mu.objects), compare) {
-		if x := o.mu.objects[r]; x.cancel == nil {
-			following, cancel := executor.WithCancel(ctx)
-			x.cancel = cancel
-			start = append(start, func() { _ = x.run(following) })
+	var begin []ref
+	for r, x := range o.mu.objects {
+		if x.cancel == nil {
+			begin = append(begin, r)
 		}
+	}
+	slices.SortFunc(begin, compare) // For the same order in each run.
+	for _, r := range begin {
+		following, cancel := executor.WithCancel(ctx)
+		x := o.mu.objects[r]
+		x.cancel = cancel
+		start = append(start, func() { _ = x.run(following) })
 	}
 	return start
 }
@@ -254,13 +261,13 @@ func missing(r ref) error {
 	return fmt.Errorf("objects: %s/%s: %w", r.namespace, r.name, runtime.ErrNotFound)
 }
 
-// compare orders references, for the same order in each run.
+// compare orders references: ConfigMaps first, then by name.
 func compare(a, b ref) int {
-	if a == b {
-		return 0
+	if a.secret != b.secret {
+		if b.secret {
+			return -1
+		}
+		return 1
 	}
-	if fmt.Sprint(a) < fmt.Sprint(b) {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 }
