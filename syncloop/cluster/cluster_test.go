@@ -459,16 +459,8 @@ func TestCluster_ND16_ND19_ImagesThatCannotBeListed(t *testing.T) {
 	broken := &unlisted{Runtime: h.machine, version: "1", broken: true}
 	h.runtime = broken
 	h.start()
-	ready := func() (status v1.ConditionStatus) {
-		for _, c := range h.server.Admin().Node("n1").Status.Conditions {
-			if c.Type == v1.NodeReady {
-				status = c.Status
-			}
-		}
-		return status
-	}
 	h.after(5 * time.Minute)
-	assert.Equal(t, v1.ConditionTrue, ready())
+	assert.Equal(t, v1.ConditionTrue, h.ready())
 	assert.Equal(t, "fake://1", h.server.Admin().Node("n1").Status.NodeInfo.ContainerRuntimeVersion)
 	broken.broken, broken.version = false, "2"
 	h.after(2 * time.Minute)

@@ -58,7 +58,7 @@ func TestCluster_Panics(t *testing.T) {
 		c.Hooks.Panicked = func(call string, _ error) { told[call] = true }
 	}
 	h.start()
-	h.after(time.Second)
+	h.after(500 * time.Millisecond)
 	assert.Equal(t, v1.ConditionFalse, h.ready())
 	h.bind("web")
 	h.after(10 * time.Minute)
