@@ -93,7 +93,7 @@ func (s *Source) find(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b bound, 
 	if v.PersistentVolumeClaim != nil {
 		name, b.readOnly = v.PersistentVolumeClaim.ClaimName, v.PersistentVolumeClaim.ReadOnly
 	}
-	claim, err := asked(ctx, s, func() (*v1.PersistentVolumeClaim, error) {
+	claim, err := asked(s, func() (*v1.PersistentVolumeClaim, error) {
 		return s.cfg.Server.Claims().GetClaim(ctx, pod.Namespace, name)
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Source) find(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b bound, 
 	if why := unusable(pod, v, claim); why != "" {
 		return b, fmt.Errorf("the claim %s/%s %s", pod.Namespace, name, why)
 	}
-	volume, err := asked(ctx, s, func() (*v1.PersistentVolume, error) {
+	volume, err := asked(s, func() (*v1.PersistentVolume, error) {
 		return s.cfg.Server.Claims().GetVolume(ctx, claim.Spec.VolumeName)
 	})
 	if err == nil {
@@ -118,11 +118,9 @@ func (s *Source) find(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b bound, 
 }
 
 // asked reports the answer to a call.
-func asked[T any](ctx context.Context, s *Source, call func() (T, error)) (T, error) {
+func asked[T any](s *Source, call func() (T, error)) (T, error) {
 	answer, err := call()
-	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
-		s.cfg.Contact.Report(err)
-	}
+	s.cfg.Contact.Report(err)
 	return answer, err
 }
 
@@ -176,7 +174,7 @@ func (s *Source) here(ctx context.Context, selector *v1.NodeSelector) error {
 	if selector == nil {
 		return nil
 	}
-	node, err := asked(ctx, s, func() (*v1.Node, error) { return s.cfg.Server.Nodes().Get(ctx, s.cfg.NodeName) })
+	node, err := asked(s, func() (*v1.Node, error) { return s.cfg.Server.Nodes().Get(ctx, s.cfg.NodeName) })
 	if err != nil {
 		return fmt.Errorf("the node %s: %w", s.cfg.NodeName, err)
 	}

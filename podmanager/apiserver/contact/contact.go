@@ -2,6 +2,7 @@ package contact
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -66,8 +67,8 @@ func New(cfg Config) *Contact {
 }
 
 // Report says how a call of the server has ended; nil is an answer. It is called after
-// every call, with the error as it came. An error of a context that its caller has ended
-// must not be reported.
+// every call, with the error as it came; context.Canceled, by which its caller has given up,
+// proves nothing.
 func (c *Contact) Report(err error) {
 	failure, answer := means(err)
 	if !failure && !answer {
@@ -109,6 +110,8 @@ func (c *Contact) report(err error, answer bool, now time.Time) []*waiter {
 // means says whether the end of a call proves that the server is away or that it is there.
 func means(err error) (failure, answer bool) {
 	switch a := patch.OfPatch(err); {
+	case errors.Is(err, context.Canceled):
+		return false, false
 	case apierrors.IsResourceExpired(err):
 		return false, true
 	case a.Kind == patch.WaitAll:

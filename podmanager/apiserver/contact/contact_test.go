@@ -78,6 +78,7 @@ func TestReport_CF26_WhatAnAnswerIs(t *testing.T) {
 		{apierrors.NewInternalError(errRefused), false, false},
 		{apierrors.NewTimeoutError("", 1), false, false},
 		{apierrors.NewResourceExpired("410"), false, true},
+		{fmt.Errorf("the caller has given up: %w", context.Canceled), false, false},
 	} {
 		c := contact.New(contact.Config{})
 		woken := 0

@@ -15,6 +15,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/events/internal/correlate"
@@ -55,15 +56,9 @@ func (c *Config) complete() error {
 	}
 	c.Component = cmp.Or(c.Component, "kubelet")
 	c.Flush = cmp.Or(c.Flush, DefaultFlush)
-	if c.Asked == nil {
-		c.Asked = func(error) {}
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	g := contain.New(contain.Config{Package: "events", Clock: c.Clock, Log: c.Log})
+	c.Log, c.Asked = g.Log(), contain.Hook1(g, "Asked", c.Asked)
 	return nil
 }
 

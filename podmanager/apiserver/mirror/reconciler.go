@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,22 +72,11 @@ func (c *Config) complete() error {
 	if c.Pods == nil || c.Server == nil || c.Node == nil {
 		return errors.New("mirror: Config: Pods, Server or Node is missing")
 	}
-	if c.Terminating == nil {
-		c.Terminating = func(string) bool { return false }
-	}
-	if c.Complete == nil {
-		c.Complete = func() bool { return true }
-	}
-	if c.Asked == nil {
-		c.Asked = func(error) {}
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	c.Recorder = contain.NewRecorder(contain.New(contain.Config{Package: "mirror", Clock: c.Clock, Log: c.Log}), c.Recorder)
+	contain.Unset(&c.Terminating, func(string) bool { return false })
+	contain.Unset(&c.Complete, func() bool { return true })
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	g := contain.New(contain.Config{Package: "mirror", Clock: c.Clock, Log: c.Log})
+	c.Log, c.Recorder, c.Asked = g.Log(), contain.NewRecorder(g, c.Recorder), contain.Hook1(g, "Asked", c.Asked)
 	return nil
 }
 

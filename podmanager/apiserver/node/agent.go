@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,28 +74,14 @@ func (c *Config) complete() error {
 	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
 		return errors.New("node: Config: Spec.Name, Facts or Server is missing")
 	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Jitter == nil {
-		c.Jitter = rand.Float64
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	c.Recorder = contain.NewRecorder(contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log}), c.Recorder)
-	if c.Hooks.Changed == nil {
-		c.Hooks.Changed = func(*v1.Node) {}
-	}
-	if c.Hooks.Replaced == nil {
-		c.Hooks.Replaced = func(types.UID, types.UID) {}
-	}
-	if c.Hooks.OtherHolder == nil {
-		c.Hooks.OtherHolder = func(string) {}
-	}
-	if c.Hooks.Asked == nil {
-		c.Hooks.Asked = func(error) {}
-	}
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	contain.Unset(&c.Jitter, rand.Float64)
+	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log})
+	c.Log, c.Recorder = g.Log(), contain.NewRecorder(g, c.Recorder)
+	c.Hooks.Changed = contain.Hook1(g, "Hooks.Changed", c.Hooks.Changed)
+	c.Hooks.Replaced = contain.Hook2(g, "Hooks.Replaced", c.Hooks.Replaced)
+	c.Hooks.OtherHolder = contain.Hook1(g, "Hooks.OtherHolder", c.Hooks.OtherHolder)
+	c.Hooks.Asked = contain.Hook1(g, "Hooks.Asked", c.Hooks.Asked)
 	return nil
 }
 

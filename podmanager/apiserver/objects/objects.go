@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
@@ -83,9 +84,7 @@ func New(cfg Config) (*Objects, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
 	}
-	if cfg.Changed == nil {
-		cfg.Changed = func(types.UID) {}
-	}
+	contain.Unset(&cfg.Changed, func(types.UID) {})
 	o := &Objects{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	o.wake = o.executor.NewEvent()
 	o.mu.pods, o.mu.objects = map[types.UID][]ref{}, map[ref]*object{}
@@ -230,9 +229,7 @@ func find[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(nam
 	o.mu.Unlock()
 	if x == nil || x.get == nil {
 		list, err := from(r.namespace, r.name).List(ctx, "")
-		if ctx.Err() == nil {
-			o.cfg.Contact.Report(err)
-		}
+		o.cfg.Contact.Report(err)
 		if err != nil || len(list.Items) > 0 {
 			return append(list.Items, none)[0], err
 		}

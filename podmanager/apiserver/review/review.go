@@ -184,9 +184,7 @@ func ask[T any](ctx context.Context, r *Reviewer, review func(context.Context, T
 	pause := firstPause
 	for n := 1; ; n++ {
 		answer, err = review(ctx, question)
-		if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
-			r.cfg.Contact.Report(err)
-		}
+		r.cfg.Contact.Report(err)
 		if err == nil || n == attempts || !passing(err) || r.executor.Sleep(ctx, pause) != nil {
 			return answer, err
 		}

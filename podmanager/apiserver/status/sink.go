@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
@@ -56,12 +57,8 @@ func New(cfg Config) (*Sink, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{})
 	}
-	if cfg.Wrote == nil {
-		cfg.Wrote = func(*v1.Pod) {}
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	contain.Unset(&cfg.Wrote, func(*v1.Pod) {})
+	cfg.Log = contain.New(contain.Config{Package: "status", Log: cfg.Log}).Log()
 	s := &Sink{cfg: cfg}
 	s.mu.records = map[types.UID]*record{}
 	s.mu.mirrors, s.mu.statics = map[string]*v1.Pod{}, map[types.UID]string{}
@@ -94,7 +91,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	}
 	if raw != nil {
 		pod, err := s.cfg.Pods.PatchStatus(ctx, ref, raw)
-		s.report(ctx, err)
+		s.cfg.Contact.Report(err)
 		if answer := patch.OfPatch(err); answer.Kind != patch.Done {
 			s.unsure(ref.UID)
 			return s.failed(ctx, ref, answer, err)
@@ -107,7 +104,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	}
 	now := int64(0)
 	err = s.cfg.Pods.Delete(ctx, ref, &now)
-	s.report(ctx, err)
+	s.cfg.Contact.Report(err)
 	switch answer := patch.OfDelete(err); answer.Kind {
 	case patch.Done:
 		return nil // The next state of the pod has a grace of zero, or there is none.
@@ -121,19 +118,12 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	}
 }
 
-// report tells of a call, unless its caller has given up.
-func (s *Sink) report(ctx context.Context, err error) {
-	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
-		s.cfg.Contact.Report(err)
-	}
-}
-
 // failed is what an answer means for the Sender. After a conflict the pod is read, to tell
 // another pod of the name from two writers.
 func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
 		pod, readErr := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
-		s.report(ctx, readErr)
+		s.cfg.Contact.Report(readErr)
 		if answer = patch.OfGet(ref.UID, pod, readErr); readErr != nil {
 			err = errors.Join(err, readErr)
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
@@ -98,12 +99,8 @@ func New(cfg Config) (*Source, error) {
 	if cfg.Contact == nil {
 		cfg.Contact = contact.New(contact.Config{Clock: cfg.Clock})
 	}
-	if cfg.Changed == nil {
-		cfg.Changed = func(types.UID) {}
-	}
-	if cfg.Jitter == nil {
-		cfg.Jitter = rand.Float64
-	}
+	contain.Unset(&cfg.Changed, func(types.UID) {})
+	contain.Unset(&cfg.Jitter, rand.Float64)
 	s := &Source{cfg: cfg, executor: executor.Over(cfg.Clock)}
 	s.wake = s.executor.NewEvent()
 	s.mu.tokens = map[key]*token{}
@@ -182,9 +179,7 @@ func (s *Source) ask(ctx context.Context, k claim) bool {
 	}
 	asked := s.executor.Now()
 	answer, err := s.cfg.Tokens.CreateToken(ctx, k.namespace, k.account, request)
-	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
-		s.cfg.Contact.Report(err)
-	}
+	s.cfg.Contact.Report(err)
 	if err == nil && answer.Status.Token == "" {
 		err = errEmpty
 	}
