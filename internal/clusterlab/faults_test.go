@@ -257,15 +257,23 @@ func (n *troubled) editStatuses() {
 // settled waits until all is as it should be, and says for how long.
 func (n *troubled) settled() time.Duration {
 	n.Helper()
-	began := time.Now()
+	began, last := time.Now(), ""
 	for {
 		why, pods := n.court.unsettled(n.Context())
-		if why == "" && len(pods) >= 3 && n.ready() {
+		switch {
+		case why != "":
+		case len(pods) < 3:
+			why = fmt.Sprintf("the server has %d pods", len(pods))
+		case !n.ready():
+			why = "the node is not Ready"
+		default:
 			return time.Since(began).Round(10 * time.Millisecond)
 		}
-		if time.Since(began) > joinLimit {
-			require.Fail(n, "not as it should be", "%s, %d pods, node ready: %v; wrong before: %v", why, len(pods), n.ready(), n.court.found())
+		if why != last {
+			last = why
+			n.Logf("after %v: %s", time.Since(began).Round(time.Millisecond), why)
 		}
+		require.Less(n, time.Since(began), joinLimit, "%s; wrong before: %v", why, n.court.found())
 		pause(n.Context(), 50*time.Millisecond)
 	}
 }
