@@ -236,17 +236,18 @@ func TestAudit(t *testing.T) {
 	}
 	from := 0
 	window := func(story string) { from = transcribe(t, sides, story, from) }
+	t.Cleanup(func() {
+		for _, s := range sides {
+			s.stop()
+		}
+	})
 	t.Run("register", func(t *testing.T) {
 		play(t, "node-registers", func(p *player) {
 			p.start(p.T)
 			p.nodeReady()
 		})
 	})
-	t.Cleanup(func() {
-		for _, s := range sides {
-			s.stop()
-		}
-	})
+	require.False(t, t.Failed(), "both nodes have started")
 	time.Sleep(settle)
 	window("node-registers")
 	before := from
@@ -265,4 +266,10 @@ func TestAudit(t *testing.T) {
 		time.Sleep(settle)
 		window(story.name)
 	}
+}
+
+// TestAudit_NotStarted: a node whose start has failed can be stopped.
+func TestAudit_NotStarted(t *testing.T) {
+	kubelet(nil).stop()
+	podkeel(t, nil).stop()
 }

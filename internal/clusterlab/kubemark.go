@@ -60,8 +60,11 @@ func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, er
 		k.p.kill()
 		return nil, err
 	}
-	k.conn, err = grpc.NewClient("unix://"+k.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return k, err
+	if k.conn, err = grpc.NewClient("unix://"+k.socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		k.p.kill()
+		return nil, err
+	}
+	return k, nil
 }
 
 // sockets are those of the runtimes of all kubemarks: they have a fixed place.
