@@ -214,6 +214,7 @@ var nodeStories = []struct {
 // TestAudit: the requests of this library are those of a kubelet, but for what AUDIT.md
 // lists.
 func TestAudit(t *testing.T) {
+	t.Parallel() // TestAudit waits most of its time, and TestChurn a good part.
 	if !*cluster {
 		t.Skip("no control plane without -cluster: it is built from source, which takes minutes")
 	}

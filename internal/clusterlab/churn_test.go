@@ -35,6 +35,7 @@ const calmEvery = 5
 // moments, alone and together. The machine has the pods of the server and no others, none twice,
 // nothing that was not told to is stopped or started again, and no status goes backwards.
 func TestChurn(t *testing.T) {
+	t.Parallel() // TestAudit waits most of its time, and TestChurn a good part.
 	from := *seed
 	if from == 0 {
 		from = uint64(time.Now().UnixNano())
