@@ -24,7 +24,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,7 +37,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	"github.com/podkeel/podkeel/syncloop/cluster"
@@ -51,35 +50,18 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// guidance is for a first look.
-const guidance = `This joins a Kubernetes cluster as a node whose containers run in memory.
+var program = command.Program{Name: "cluster", Guidance: `This joins a Kubernetes cluster as a node whose containers run in memory.
 It needs a kubeconfig with the credentials of a node:
 
   cluster --kubeconfig node.kubeconfig                            the user is system:node:NAME, the group system:nodes
   cluster --kubeconfig node.kubeconfig --client-ca-file ca.crt    kubectl logs, exec, attach, cp and port-forward work as well
   cluster --kubeconfig node.kubeconfig --runtime cri              containers of a containerd, as root
   cluster --help                                                  all flags
-`
+`}
 
 // run is main without the process around it. It returns the status of the process.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	if len(args) == 0 {
-		fmt.Fprint(out, guidance)
-		return 0
-	}
-	o, err := parse(args, out)
-	switch {
-	case errors.Is(err, errHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(logs, "cluster:", plain.Text(err.Error()))
-		return 2
-	}
-	if err := join(ctx, o, out, logs); err != nil {
-		fmt.Fprintln(logs, "cluster:", plain.Text(err.Error()))
-		return 1
-	}
-	return 0
+	return command.Run(program, args, out, logs, parse, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
 // line is what is printed of a state; false if that was printed last.

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
@@ -39,15 +40,11 @@ type options struct {
 	claimed                                              *os.File // the root directory; nil: none
 }
 
-// errHelp is the end of a run that only shows the flags.
-var errHelp = errors.New("help")
-
 // parse reads the flags. Help goes to out.
 func parse(args []string, out io.Writer) (*options, error) {
 	host, _ := os.Hostname()
 	o := &options{}
-	f := flag.NewFlagSet("cluster", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	f := flag.NewFlagSet(program.Name, flag.ContinueOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the node's credentials")
 	f.StringVar(&o.name, "hostname-override", host, "`name` of the node, in lower case")
 	f.StringVar(&o.runtime, "runtime", "memory", "`memory|cri` runs the containers")
@@ -61,43 +58,18 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.keyFile, "tls-private-key-file", "", "`file` with the key of --tls-cert-file")
 	f.IntVar(&o.maxPods, "max-pods", 110, "`number` of pods that the node takes")
 	f.Func("node-ip", "`addresses` of the node, separated by commas; if empty a specific --address, or the one from which the machine reaches others", o.setIPs)
-	f.Func("node-labels", "`labels` of the node, as key=value, separated by commas", o.setLabels)
-	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", o.setTaints)
+	f.Func("node-labels", "`labels` of the node, as key=value, separated by commas", command.Labels(&o.labels))
+	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", command.Taints(&o.taints))
 	f.Func("cluster-dns", "`addresses` of the cluster's name servers, separated by commas; if empty pods use the host's", o.setClusterDNS)
 	f.StringVar(&o.dns.ClusterDomain, "cluster-domain", "", "`domain` of the cluster, mostly cluster.local")
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, guidance, "\nFlags:\n")
-		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
-		return nil, errHelp
-	} else if err != nil {
-		return nil, twoDashes(err)
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	if err := program.Parse(f, args, out); err != nil {
+		return nil, err
 	}
 	return o, o.complete()
 }
 
 // kubeletPort is where kubelets serve.
 const kubeletPort = 10250
-
-// describe prints a flag as people write it, with two dashes. So do kubelets.
-func describe(out io.Writer, f *flag.Flag) {
-	kind, text := flag.UnquoteUsage(f)
-	if f.DefValue != "" {
-		text += " (default " + f.DefValue + ")"
-	}
-	fmt.Fprintf(out, "  --%s %s\n    \t%s\n", f.Name, kind, text)
-}
-
-// twoDashes turns an error of package flag into one of this program.
-func twoDashes(err error) error {
-	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "argument: -", "argument: --").Replace(err.Error())
-	if strings.HasPrefix(text, "flag provided but not defined") {
-		text += "; --help shows all flags"
-	}
-	return errors.New(text)
-}
 
 // complete says what is wrong with the flags, and fills in what follows from others.
 func (o *options) complete() error {
@@ -143,35 +115,6 @@ func setAddresses(list *[]string, s string) error {
 		if _, err := netip.ParseAddr(ip); err != nil {
 			return errors.New("expected addresses, as 192.0.2.1,2001:db8::1")
 		}
-	}
-	return nil
-}
-
-func (o *options) setLabels(s string) error {
-	o.labels = map[string]string{}
-	for one := range strings.SplitSeq(s, ",") {
-		key, value, ok := strings.Cut(one, "=")
-		if !ok || key == "" {
-			return errors.New("expected labels, as disk=ssd,zone=a")
-		}
-		o.labels[key] = value
-	}
-	return nil
-}
-
-func (o *options) setTaints(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		pair, effect, ok := strings.Cut(one, ":")
-		key, value, _ := strings.Cut(pair, "=")
-		switch v1.TaintEffect(effect) {
-		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
-		default:
-			ok = false
-		}
-		if !ok || key == "" {
-			return errors.New("expected taints, as dedicated=gpu:NoSchedule")
-		}
-		o.taints = append(o.taints, v1.Taint{Key: key, Value: value, Effect: v1.TaintEffect(effect)})
 	}
 	return nil
 }

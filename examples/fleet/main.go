@@ -12,14 +12,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 )
@@ -30,33 +29,16 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// guidance is for a first look.
-const guidance = `This joins many nodes to a Kubernetes cluster. Their containers run in memory.
+var program = command.Program{Name: "fleet", Guidance: `This joins many nodes to a Kubernetes cluster. Their containers run in memory.
 It needs a kubeconfig of an administrator, or of a user that may impersonate nodes:
 
   fleet --kubeconfig admin.kubeconfig --nodes 200
   fleet --help                                all flags
-`
+`}
 
 // run is main without the process around it. It returns the status of the process.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	if len(args) == 0 {
-		fmt.Fprint(out, guidance)
-		return 0
-	}
-	o, err := parse(args, out)
-	switch {
-	case errors.Is(err, errHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(logs, "fleet:", plain.Text(err.Error()))
-		return 2
-	}
-	if err := join(ctx, o, out, logs); err != nil {
-		fmt.Fprintln(logs, "fleet:", plain.Text(err.Error()))
-		return 1
-	}
-	return 0
+	return command.Run(program, args, out, logs, parse, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
 // join runs the fleet over one set of connections until ctx ends.

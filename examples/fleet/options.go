@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/examples/internal/command"
 )
 
 // options are the flags.
@@ -29,34 +31,24 @@ const (
 	fleetLabel = "podkeel.dev/fleet"
 )
 
-// errHelp is the end of a run that only shows the flags.
-var errHelp = errors.New("help")
-
 // parse reads the flags. Help goes to out.
 func parse(args []string, out io.Writer) (*options, error) {
 	o := &options{capacity: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
 	}}
-	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	f := flag.NewFlagSet(program.Name, flag.ContinueOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials")
 	f.IntVar(&o.nodes, "nodes", 10, "`number` of nodes")
 	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
 	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; with --impersonate=false all act as the user of the kubeconfig")
 	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
-	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", o.setLabels)
-	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", o.setTaints)
+	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.Labels(&o.labels))
+	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.Taints(&o.taints))
 	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, guidance, "\nFlags:\n")
-		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
-		return nil, errHelp
-	} else if err != nil {
-		return nil, twoDashes(err)
+	if err := program.Parse(f, args, out); err != nil {
+		return nil, err
 	}
 	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.kubeconfig == "":
 		return nil, errors.New("--kubeconfig is missing")
 	case o.nodes < 1 || o.nodes > maxNodes:
@@ -69,55 +61,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	return o, nil
 }
 
-// describe prints a flag as people write it, with two dashes.
-func describe(out io.Writer, f *flag.Flag) {
-	kind, text := flag.UnquoteUsage(f)
-	if f.DefValue != "" {
-		text += " (default " + f.DefValue + ")"
-	}
-	fmt.Fprintf(out, "  %s\n    \t%s\n", strings.TrimSpace("--"+f.Name+" "+kind), text)
-}
-
-// twoDashes turns an error of package flag into one of this program.
-func twoDashes(err error) error {
-	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "for -", "for --", "argument: -", "argument: --").Replace(err.Error())
-	if strings.HasPrefix(text, "flag provided but not defined") {
-		text += "; --help shows all flags"
-	}
-	return errors.New(text)
-}
-
 // name is the name of a node.
 func (o *options) name(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
-
-func (o *options) setLabels(s string) error {
-	o.labels = map[string]string{}
-	for one := range strings.SplitSeq(s, ",") {
-		key, value, ok := strings.Cut(one, "=")
-		if !ok || key == "" {
-			return errors.New("expected labels, as disk=ssd,zone=a")
-		}
-		o.labels[key] = value
-	}
-	return nil
-}
-
-func (o *options) setTaints(s string) error {
-	for one := range strings.SplitSeq(s, ",") {
-		pair, effect, _ := strings.Cut(one, ":")
-		key, value, _ := strings.Cut(pair, "=")
-		switch v1.TaintEffect(effect) {
-		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
-		default:
-			key = ""
-		}
-		if key == "" {
-			return errors.New("expected taints, as dedicated=gpu:NoSchedule")
-		}
-		o.taints = append(o.taints, v1.Taint{Key: key, Value: value, Effect: v1.TaintEffect(effect)})
-	}
-	return nil
-}
 
 func (o *options) setCapacity(s string) error {
 	for one := range strings.SplitSeq(s, ",") {

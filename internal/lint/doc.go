@@ -39,7 +39,7 @@
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
-//	    kits      syncloop/nodetest
+//	    kits      syncloop/nodetest  examples/internal/command
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server
 //	5a  shells    syncloop  syncloop/gc  podmanager/apiserver/objects

@@ -221,6 +221,7 @@ func Podkeel() Codebase {
 			{"syncloop/cluster", Shell, Layer5c},
 			{"syncloop/nodetest", Kit, Layer5c},
 
+			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.
 			{"examples/*", Main, Layer6},
 			{"internal/e2e", Kit, Layer6},
 			{"internal/e2e/figures", Main, Layer6},
