@@ -81,6 +81,11 @@ type Config struct {
 	// Nil: there are no others.
 	RuntimeClass func(class string) (handler string, known bool)
 
+	// Desired returns the newest desired state of a pod, of which files are told that are
+	// refreshed beside a sync. It must not block. Nil: they are told of the pod as it was
+	// synced last.
+	Desired func(types.UID) (*v1.Pod, bool)
+
 	// Changed is called for every pod that the call has changed, once at its end, so
 	// that it is synced soon. Nil: no call.
 	Changed func(types.UID)
@@ -196,6 +201,9 @@ func (c *Config) complete() error {
 	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), podspec.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
+	if c.Desired == nil {
+		c.Desired = func(types.UID) (*v1.Pod, bool) { return nil, false }
+	}
 	if c.Probes == nil {
 		c.Probes = noProbes{}
 	}

@@ -33,7 +33,9 @@ func (c *Config) contain(g *contain.Guard) {
 	if read := c.DNS.ReadHost; read != nil {
 		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.Value(g, "DNS.ReadHost", read) }
 	}
-	if c.Volumes != nil {
+	if r, refreshes := c.Volumes.(VolumeRefresher); refreshes {
+		c.Volumes = guardedRefresher{guardedVolumes{c.Volumes, g}, r}
+	} else if c.Volumes != nil {
 		c.Volumes = guardedVolumes{c.Volumes, g}
 	}
 	if c.Files != nil {
@@ -79,6 +81,16 @@ func (v guardedVolumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container
 func (v guardedVolumes) TearDown(ctx context.Context, uid types.UID) (err error) {
 	defer v.guard.Recover("Volumes.TearDown", &err)
 	return v.Volumes.TearDown(ctx, uid)
+}
+
+type guardedRefresher struct {
+	guardedVolumes
+	inner VolumeRefresher
+}
+
+func (v guardedRefresher) Refresh(ctx context.Context, pod *v1.Pod) (err error) {
+	defer v.guard.Recover("Volumes.Refresh", &err)
+	return v.inner.Refresh(ctx, pod)
 }
 
 type guardedFiles struct {

@@ -139,6 +139,7 @@ func (s *Syncer) Forget(keep func(types.UID) bool) {
 	for uid, syncPasses := range seen {
 		if l := s.mu.lives[uid]; l != nil && l.syncPasses == syncPasses {
 			delete(s.mu.lives, uid)
+			s.refresher.forget(uid)
 		}
 	}
 }

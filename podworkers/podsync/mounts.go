@@ -18,7 +18,9 @@ func (s *Syncer) setUp(ctx context.Context, v *syncPass) error {
 	if s.cfg.Volumes == nil || len(v.pod.Spec.Volumes) == 0 {
 		return nil
 	}
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.SetUp(ctx, v.pod) })
+	err := s.refresher.setUp(v.pod, func() error {
+		return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.SetUp(ctx, v.pod) })
+	})
 	switch {
 	case err == nil:
 		return nil
@@ -34,7 +36,9 @@ func (s *Syncer) tearDown(ctx context.Context, v *syncPass) error {
 	if s.cfg.Volumes == nil {
 		return nil
 	}
-	err := s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.TearDown(ctx, v.pod.UID) })
+	err := s.refresher.tearDown(v.pod.UID, func() error {
+		return s.ask(ctx, s.cfg.CallTimeout, func(ctx context.Context) error { return s.cfg.Volumes.TearDown(ctx, v.pod.UID) })
+	})
 	if err != nil {
 		return fmt.Errorf("podsync: the volumes are still there: %w", err)
 	}

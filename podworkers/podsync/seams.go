@@ -70,6 +70,18 @@ type Volumes interface {
 	TearDown(ctx context.Context, uid types.UID) error
 }
 
+// VolumeRefresher is a Volumes that brings the files of volumes up to date while a call for
+// the pod is under way, which may hang for minutes.
+type VolumeRefresher interface {
+	// Refresh writes anew the files that SetUp has made and that are not what they should be.
+	// It makes no volume, and leaves nothing behind for a pod that was torn down. It is
+	// called after a change, once at a time for a pod and concurrently with all other
+	// methods. It does not begin while SetUp or TearDown of the pod is under way; when
+	// one begins meanwhile its context is cancelled, but nobody waits for it: what it
+	// has read may not replace what that SetUp has written. An error has it repeated.
+	Refresh(ctx context.Context, pod *v1.Pod) error
+}
+
 // Files are the single files that a node keeps for the containers of pods. They
 // go with Volumes.TearDown. Their methods may be called for different pods at
 // once.

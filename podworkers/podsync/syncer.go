@@ -32,6 +32,7 @@ type Syncer struct {
 	handlerRunner runtime.HandlerRunner
 	logs          runtime.LogReader
 	statuses      StatusReader
+	refresher     *refresher
 
 	mu struct {
 		sync.Mutex
@@ -54,6 +55,7 @@ func New(cfg Config) (*Syncer, error) {
 	s.logs = contain.Feature[runtime.LogReader](g, cfg.Runtime)
 	cfg.contain(g)
 	s.cfg = cfg
+	s.refresher = newRefresher(&s.cfg, s.executor)
 	s.statuses, _ = cfg.Status.(StatusReader)
 	s.mu.lives = make(map[types.UID]*incarnation)
 	if s.images = cfg.Images; s.images == nil {

@@ -150,7 +150,7 @@ func (n *Node) buildCollectors() (err error) {
 // buildLoop: who is called when.
 func (n *Node) buildLoop() (err error) {
 	handlers := syncloop.HandlersConfig{
-		Manager:     n.manager,
+		Manager:     told{n.manager, n.volumesChanged},
 		Workers:     n.workers,
 		Status:      n.status,
 		Runtime:     n.pleg,

@@ -170,8 +170,12 @@ func (n *Node) Waiting() error {
 	return errors.New("node: the first housekeeping is not over")
 }
 
-// RequestSync asks for a sync of a pod. It never blocks.
-func (n *Node) RequestSync(uid types.UID) { n.loop.RequestSync(uid) }
+// RequestSync asks for a sync of a pod. The files of its volumes are brought up to date even
+// if its worker hangs. It never blocks.
+func (n *Node) RequestSync(uid types.UID) {
+	n.loop.RequestSync(uid)
+	n.volumesChanged(uid)
+}
 
 // relisted follows every listing. The first one lets the loop begin; one that
 // succeeds after a failure may release what was held; and until the node is

@@ -38,6 +38,9 @@ func (n *Node) parts() []part {
 	if n.statuses != nil {
 		parts = append(parts, part{"terminal statuses", n.statuses.Run})
 	}
+	if r, ok := n.syncer.(VolumeRefresher); ok {
+		parts = append(parts, part{"volumes", r.RefreshVolumes})
+	}
 	if n.rotator != nil {
 		parts = append(parts, part{"rotation of logs", n.rotator.Run})
 	}

@@ -1,12 +1,15 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
@@ -54,10 +57,41 @@ type FeatureReporter interface {
 	Features() podsync.Features
 }
 
+// VolumeRefresher is a PodSyncer that brings the files of volumes up to date also while a call
+// for their pod is under way, which may hang. Without these methods they follow with the syncs.
+type VolumeRefresher interface {
+	// VolumesChanged is called when something has changed of which files of the pod may be
+	// made: with each RequestSync, and when a source has changed the pod. It must not
+	// block, and is called concurrently.
+	VolumesChanged(uid types.UID)
+	// RefreshVolumes runs as long as the node does. It is called once and ends with ctx.
+	RefreshVolumes(ctx context.Context) error
+}
+
 var (
 	_ Forgetter       = (*podsync.Syncer)(nil)
 	_ FeatureReporter = (*podsync.Syncer)(nil)
+	_ VolumeRefresher = (*podsync.Syncer)(nil)
 )
+
+// told is the manager of a node, which tells of each change of a pod.
+type told struct {
+	*podmanager.Store
+	changed func(types.UID)
+}
+
+// UpdatePod implements syncloop.Manager.
+func (m told) UpdatePod(pod *v1.Pod) {
+	m.Store.UpdatePod(pod)
+	m.changed(pod.UID)
+}
+
+// volumesChanged tells the PodSyncer, if that wants to know.
+func (n *Node) volumesChanged(uid types.UID) {
+	if r, ok := n.syncer.(VolumeRefresher); ok {
+		_ = n.guard.Do("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
+	}
+}
 
 // buildSyncer: what is done about one pod.
 func (n *Node) buildSyncer() (err error) {
@@ -83,6 +117,7 @@ func (n *Node) reference() podsync.Config {
 		Runtime: n.config.Runtime,
 		Status:  n.status,
 		Changed: n.pleg.RequestRelist,
+		Desired: n.manager.GetPodByUID,
 		Probes:  n.prober,
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, Services: n.config.Services, HTTP: n.config.HTTP,
 		DNS:             n.config.DNS,

@@ -41,11 +41,13 @@ type Dir struct {
 	// question whether it may go together with the rename that has it out of the way;
 	// not while a tree is removed or an object is fetched.
 	locks keylock.Locks[types.UID]
+	order order
 }
 
 var (
-	_ podsync.Volumes = (*Dir)(nil)
-	_ podsync.Files   = (*Dir)(nil)
+	_ podsync.Volumes         = (*Dir)(nil)
+	_ podsync.VolumeRefresher = (*Dir)(nil)
+	_ podsync.Files           = (*Dir)(nil)
 )
 
 // New makes a Dir. It touches nothing yet.

@@ -41,7 +41,7 @@ func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if strings.HasPrefix(current, immutable) {
+	if strings.HasPrefix(current, immutable) || s.stale && current != "" {
 		return nil
 	}
 	files, err := volume.Files(s.pod, v, s.objects, s.d.cfg.Allocatable)

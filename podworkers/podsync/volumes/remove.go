@@ -78,6 +78,7 @@ func (d *Dir) putAside(pods *os.Root, uid types.UID, gone func(types.UID) bool) 
 	if err := discard(pods, string(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
+	d.order.forget(uid)
 	return true, nil
 }
 

@@ -17,6 +17,7 @@ import (
 // SetUp implements podsync.Volumes. What goes wrong with one volume keeps no
 // other from being made.
 func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
+	read := d.order.read()
 	objects, err := find.Objects(ctx, d.cfg.Objects, pod.Namespace, volume.Needs(pod))
 	if err == nil {
 		err = find.Tokens(ctx, d.cfg.Tokens, pod, volume.Tokens(pod), &objects)
@@ -27,7 +28,7 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}
-	s := setUp{d: d, pod: pod, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
+	s := setUp{d: d, pod: pod, read: read, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
 	if err := s.each(ctx, true); err != nil { // The host may keep it waiting, so not under the lock.
 		return err
 	}
@@ -45,6 +46,8 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 type setUp struct {
 	d       *Dir
 	pod     *v1.Pod
+	read    uint64 // before the objects were
+	stale   bool   // what was read later is written already
 	objects environ.Objects
 	errs    []error  // by volume
 	dir     *os.Root // of the pod
@@ -64,6 +67,7 @@ func (s *setUp) below(ctx context.Context) (discarded bool, err error) {
 		return discarded, fmt.Errorf("volumes: %w", err)
 	}
 	defer s.volumes.Close()
+	s.stale = !s.d.order.write(s.pod.UID, s.read)
 	return discarded, s.each(ctx, false)
 }
 

@@ -51,8 +51,9 @@ type terminationMessage struct {
 }
 
 var (
-	_ podsync.Volumes = (*Volumes)(nil)
-	_ podsync.Files   = (*Volumes)(nil)
+	_ podsync.Volumes         = (*Volumes)(nil)
+	_ podsync.VolumeRefresher = (*Volumes)(nil)
+	_ podsync.Files           = (*Volumes)(nil)
 )
 
 // New makes volumes in memory.
@@ -92,6 +93,9 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	}
 	return ctx.Err()
 }
+
+// Refresh implements podsync.VolumeRefresher: it finds out whether the files could be written.
+func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error { return v.SetUp(ctx, pod) }
 
 // Mounts implements podsync.Volumes.
 func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {

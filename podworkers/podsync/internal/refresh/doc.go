@@ -1,0 +1,12 @@
+// Package refresh decides when the files of which pods are brought up to date beside the calls
+// of their workers, which may hang. It is pure.
+//
+//	SetUp ──► SettingUp ──► Standing ──► TearingDown ──► (gone)
+//	              ▲            │ due          │
+//	              └────────────┴──────────────┘ SetUp
+//
+// A change makes a pod due after Grace: until then a sync may do it. A SetUp or a refresh that
+// began after the change, and has succeeded, covers it. A refresh begins only while the volumes
+// of the pod are Standing, and one at a time for a pod. One that is under way when a SetUp or a
+// TearDown begins is to be cancelled; nothing waits for it.
+package refresh

@@ -1,0 +1,63 @@
+package refresh_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/refresh"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestStories runs the texts in testdata. Each line is a call and its pod; "after D" lets time
+// pass, and then what is due begins.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var table refresh.Table
+			start := time.Unix(0, 0)
+			now := start
+			var out strings.Builder
+			for _, line := range strings.Split(d.Input, "\n") {
+				words := strings.Fields(line)
+				verb, uid := words[0], types.UID(words[1])
+				said := ""
+				switch verb {
+				case "after":
+					passed, err := time.ParseDuration(words[1])
+					if err != nil {
+						d.Fatalf(t, "%v", err)
+					}
+					now = now.Add(passed)
+					said = fmt.Sprint("refresh ", table.Begin(now))
+				case "set-up":
+					said = fmt.Sprint("cancel ", table.SetUp(uid))
+				case "is-up", "fails":
+					table.IsUp(uid, verb == "is-up")
+				case "tear-down":
+					said = fmt.Sprint("cancel ", table.TearDown(uid))
+				case "torn-down":
+					table.TornDown(uid)
+				case "changed":
+					table.Changed(uid, now)
+				case "refreshed", "not-refreshed":
+					table.End(uid, verb == "refreshed", now)
+				default:
+					d.Fatalf(t, "unknown call %q", verb)
+				}
+				next := "never"
+				if at := table.Next(); !at.IsZero() {
+					next = at.Sub(start).String()
+				}
+				fmt.Fprintf(&out, "%s: %s\n", strings.Join(append([]string{line}, strings.Fields(said)...), " "), next)
+			}
+			return out.String()
+		})
+	})
+}
