@@ -142,6 +142,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/plan", Pure, Layer1c},
 			{"podworkers/podsync/internal/environ", Pure, Layer1c},
 			{"podworkers/podsync/internal/volume", Pure, Layer1c},
+			{"podworkers/podsync/internal/refresh", Pure, Layer1c},
 			{"podworkers/podsync/internal/request", Pure, Layer1c},
 			{"podworkers/prober/verdict", Pure, Layer1c},
 			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},

@@ -49,6 +49,15 @@
 // If the hook fails or is cut short, the container is killed. A restarted agent does not
 // repeat a postStart hook.
 //
+// # Files beside a sync
+//
+// A call for a pod may hang for minutes: in the runtime, in a hook, in a pull, or because the
+// pod ends slowly. RefreshVolumes brings files of volumes up to date meanwhile. The pure package
+// internal/refresh decides when: after a change that no sync has brought to the files within a
+// second, and not while the volumes are set up or torn down. Its lock guards that decision, and
+// is held during no call. What a SetUp, a TearDown and a refresh do at once on disk the Volumes
+// keep apart (VolumeRefresher).
+//
 // # Lost replies
 //
 // After each failed call that was to create something the pod is inspected. A sandbox that

@@ -77,8 +77,9 @@ type VolumeRefresher interface {
 	// It makes no volume, and leaves nothing behind for a pod that was torn down. It is
 	// called after a change, once at a time for a pod and concurrently with all other
 	// methods. It does not begin while SetUp or TearDown of the pod is under way; when
-	// one begins meanwhile its context is cancelled, but nobody waits for it: what it
-	// has read may not replace what that SetUp has written. An error has it repeated.
+	// one begins meanwhile its context is cancelled, but the Syncer does not wait for it:
+	// what it has read may not replace what that SetUp has written. An error has it
+	// repeated.
 	Refresh(ctx context.Context, pod *v1.Pod) error
 }
 

@@ -14,8 +14,8 @@
 // # The contract
 //
 // A Dir is a podsync.Volumes and a podsync.Files. It remembers nothing and continues from
-// what is on disk. SetUp and Mounts of one pod are called one at a time; TearDown, Remove
-// and Sweep at any time. Only the agent may write to the root.
+// what is on disk. SetUp and Mounts of one pod are called one at a time; Refresh, TearDown,
+// Remove and Sweep at any time. Only the agent may write to the root.
 //
 // # Removing
 //
@@ -44,6 +44,11 @@
 // directory, and then a link is turned to it: a reader sees the old files or the new ones.
 // SetUp does so when the files differ, unless all their objects are immutable. A subPath
 // keeps the files that were there when its container was made.
+//
+// Refresh does so too, beside all other methods. It and SetUp read objects without a lock, and
+// write under the lock of the UID. Each read has a number: what was read earlier is not written
+// over what was read later. Refresh makes no directory, and TearDown renames under the same
+// lock, so nothing is left behind for a pod that is gone.
 //
 // A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent
 // does not belong to need root, the first two also Linux. Each is a clear error otherwise.
