@@ -62,7 +62,7 @@
 //	    pure      podmanager/apiserver/feed/internal/follow
 //	              podmanager/apiserver/events/internal/correlate
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
-//	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume
+//	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
 //	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
