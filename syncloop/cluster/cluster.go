@@ -38,10 +38,10 @@ type Config struct {
 	// package apiservertest.
 	Server apiserver.Server
 	// Node is the node itself. Its Name, Labels, Taints, Capacity and HostIPs are what it
-	// registers with; Sources are those of static pods, and none of them may be named
-	// api. Its Sink, View, Objects, Services,
-	// RuntimeClass, Tokens, Claims and Recorder are the cluster's, where they are nil. So is the Runtime, which is in memory
-	// then; a runtime in memory gets volumes in memory. Its MaxSends is 32, where it is zero.
+	// registers with; Sources are those of static pods, and none of them may be named api. Its
+	// Sink, View, Objects, Services, RuntimeClass, Tokens, Claims and Recorder are the
+	// cluster's, where they are nil. So is the Runtime, which is in memory then; a runtime in
+	// memory gets volumes in memory. Its MaxSends is 32, where it is zero.
 	Node node.Config
 	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
 	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.

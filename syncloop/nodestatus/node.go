@@ -84,9 +84,6 @@ const (
 	LeasePeriod = 10 * time.Second
 )
 
-// LeaseNamespace is where the leases of nodes are.
-const LeaseNamespace = v1.NamespaceNodeLease
-
 // Lease is the lease of a node that is renewed now. previous is the one at the server, nil
 // if there is none. The node is its owner, the one of today.
 func Lease(previous *coordinationv1.Lease, node *v1.Node, now time.Time) *coordinationv1.Lease {
@@ -98,7 +95,7 @@ func Lease(previous *coordinationv1.Lease, node *v1.Node, now time.Time) *coordi
 		}
 	}
 	seconds := int32(LeaseDuration / time.Second)
-	lease.Name, lease.Namespace = node.Name, LeaseNamespace
+	lease.Name, lease.Namespace = node.Name, v1.NamespaceNodeLease
 	lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &node.Name, &seconds
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}

@@ -91,7 +91,8 @@ type Agent struct {
 	executor executor.Executor
 	seen     executor.Latch
 	// report, renew and read wake the loops of those names.
-	report, renew, read executor.Event
+	report, renew, read waker
+	retries             atomic.Uint64
 	ran                 atomic.Bool
 	// begun is when reporting has, and wasReady whether it has found the node ready since.
 	// They are its own.
@@ -116,7 +117,9 @@ func New(config Config) (*Agent, error) {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
-	return &Agent{cfg: config, executor: t, seen: t.NewLatch(), report: t.NewEvent(), renew: t.NewEvent(), read: t.NewEvent()}, nil
+	a := &Agent{cfg: config, executor: t, seen: t.NewLatch()}
+	a.report.Event, a.renew.Event, a.read.Event = t.NewEvent(), t.NewEvent(), t.NewEvent()
+	return a, nil
 }
 
 // Run registers the node and keeps its object until ctx ends, and returns nil then. The
@@ -151,18 +154,31 @@ func (a *Agent) Report() { a.report.Signal() }
 // Refresh has the node read from the server; Hooks.Changed tells of it. It never blocks.
 func (a *Agent) Refresh() { a.read.Signal() }
 
-// Retry ends the pauses after errors: the server answers again. It never blocks.
+// Retry ends the pauses after errors: the server answers again. What has not failed goes on as it
+// does. It never blocks.
 func (a *Agent) Retry() {
-	a.report.Signal()
-	a.renew.Signal()
-	a.read.Signal()
+	a.retries.Add(1)
+	for _, w := range []*waker{&a.report, &a.renew, &a.read} {
+		if w.failed.Load() {
+			w.Signal()
+		}
+	}
+}
+
+// waker wakes one of the loops.
+type waker struct {
+	executor.Event
+	failed atomic.Bool // the last round, and Retry ends the pause after it
+	begun  uint64      // how many retries there were before the last round
 }
 
 // pause waits for d, a little more, or until the event. It fails when ctx ends.
-func (a *Agent) pause(ctx context.Context, e executor.Event, d time.Duration) error {
+func (a *Agent) pause(ctx context.Context, w *waker, d time.Duration) error {
 	const spread = 0.04
 	d += time.Duration(float64(d) * spread * a.cfg.Jitter())
-	_, err := e.WaitUntil(ctx, a.executor.Now().Add(d))
+	_, err := w.WaitUntil(ctx, a.executor.Now().Add(d))
+	w.failed.Store(false)
+	w.begun = a.retries.Load()
 	return err
 }
 
@@ -236,8 +252,12 @@ func (a *Agent) asked(err error) error {
 	return err
 }
 
-// failed logs an error that is tried again.
-func (a *Agent) failed(ctx context.Context, what string, err error) {
+// failed logs an error that is tried again, at once if Retry was called since the round began.
+func (a *Agent) failed(ctx context.Context, w *waker, what string, err error) {
+	w.failed.Store(true)
+	if a.retries.Load() != w.begun {
+		w.Signal()
+	}
 	if ctx.Err() == nil {
 		a.cfg.Log.Warn(what+" failed and is tried again", "node", a.cfg.Spec.Name, "err", err)
 	}

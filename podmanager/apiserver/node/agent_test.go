@@ -211,14 +211,17 @@ func TestAgent_ND27_ReadySoon(t *testing.T) {
 	assert.LessOrEqual(t, h.measured-before, 9, "one that is not ready for long, every seven")
 }
 
-// TestAgent_OthersChangeTheNode: labels and taints of others are seen, and stay.
-func TestAgent_OthersChangeTheNode(t *testing.T) {
+// TestAgent_KB30_OthersChangeTheNode: labels and taints of others are seen, and stay. Labels that
+// the agent sets no more go; a taint that was taken away does not come back.
+func TestAgent_KB30_OthersChangeTheNode(t *testing.T) {
 	h := simulate(t)
 	h.labels = map[string]string{"zone": "a", "disk": "ssd"}
 	h.start()
 	h.after(time.Second)
 	object := h.server.Admin().Node("n1")
 	object.Labels["gpu"] = "yes"
+	require.NotEmpty(t, object.Spec.Taints)
+	object.Spec.Taints = nil
 	_, err := h.server.Admin().Update(t.Context(), object)
 	require.NoError(t, err)
 	h.after(time.Second)
@@ -237,6 +240,7 @@ func TestAgent_OthersChangeTheNode(t *testing.T) {
 	labels := h.server.Admin().Node("n1").Labels
 	assert.Equal(t, "yes b", labels["gpu"]+" "+labels["zone"])
 	assert.NotContains(t, labels, "disk", "it was ours")
+	assert.Empty(t, h.server.Admin().Node("n1").Spec.Taints)
 	assert.Equal(t, object.UID, h.server.Admin().Node("n1").UID)
 }
 
@@ -473,4 +477,25 @@ func TestAgent_ND5_TheReasonOfARefusal(t *testing.T) {
 	clear()
 	h.after(10 * time.Second)
 	assert.Equal(t, v1.ConditionTrue, h.ready())
+}
+
+// TestAgent_Retry: it ends the pauses after errors, also of a round that fails just then. What has
+// not failed is left alone: the lease is not renewed, and the watch stands.
+func TestAgent_Retry(t *testing.T) {
+	h := simulate(t)
+	h.start()
+	h.after(time.Second)
+	h.agent.Retry()
+	assert.Empty(t, h.after(5*time.Second))
+	clear := h.server.Inject(apiservertest.Fault{Resource: "leases", Err: context.DeadlineExceeded})
+	h.after(5 * time.Minute)
+	clear()
+	h.agent.Retry()
+	assert.Regexp(t, "^update leases[^\n]*$", h.after(0))
+
+	clear = h.server.Inject(apiservertest.Fault{Resource: "leases", Latency: time.Second, Err: context.DeadlineExceeded})
+	h.after(10*time.Second + 500*time.Millisecond)
+	clear()
+	h.agent.Retry()
+	assert.Equal(t, 1, strings.Count(h.after(550*time.Millisecond), "update leases"), "without a pause of 0.1 s after the one that fails")
 }

@@ -23,12 +23,12 @@ func (a *Agent) renewing(ctx context.Context) {
 			if apierrors.IsConflict(err) { // Or the answer to an earlier renewal was lost.
 				what = "another agent may run under the name of this node: a renewal of its lease"
 			}
-			a.failed(ctx, what, err)
+			a.failed(ctx, &a.renew, what, err)
 			pause, wait = wait, min(2*wait, lastPause)
 		} else {
 			wait = firstPause
 		}
-		if a.pause(ctx, a.renew, pause) != nil {
+		if a.pause(ctx, &a.renew, pause) != nil {
 			return
 		}
 	}

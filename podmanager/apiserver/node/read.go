@@ -38,8 +38,8 @@ func (a *Agent) reading(ctx context.Context) {
 		if stale = true; errors.Is(err, errRefresh) {
 			continue
 		}
-		a.failed(ctx, "a watch of the node", err)
-		if a.pause(ctx, a.read, wait) != nil {
+		a.failed(ctx, &a.read, "a watch of the node", err)
+		if a.pause(ctx, &a.read, wait) != nil {
 			return
 		}
 		wait = min(2*wait, lastPause)

@@ -26,14 +26,14 @@ func (a *Agent) reporting(ctx context.Context) {
 		pause := nodestatus.Period
 		ready, err := a.reportOnce(ctx)
 		if err != nil {
-			a.failed(ctx, "a report of the node", err)
+			a.failed(ctx, &a.report, "a report of the node", err)
 		}
 		if err == nil && ready {
 			wait = firstPause
 		} else {
 			pause, wait = wait, min(2*wait, lastPause)
 		}
-		if a.pause(ctx, a.report, pause) != nil {
+		if a.pause(ctx, &a.report, pause) != nil {
 			return
 		}
 	}

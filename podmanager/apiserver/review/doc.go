@@ -10,7 +10,7 @@
 //   - A client certificate that Config.ClientCAs verifies is its user: the common name is the
 //     name, the organizations and system:authenticated are the groups. No call is needed for it.
 //   - A bearer token is reviewed by the API server. Its answer, yes or no, is used for 2
-//     minutes, and the token itself is not kept.
+//     minutes, or for 10 seconds if it is no and names an error. The token itself is not kept.
 //   - What a user may do is reviewed by the API server. Yes is used for 5 minutes and no for
 //     30 seconds.
 //   - An error is no answer, and is not kept: the caller gets it after 5 attempts, in about 4

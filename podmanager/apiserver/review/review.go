@@ -26,6 +26,7 @@ import (
 
 const (
 	tokenTTL   = 2 * time.Minute
+	doubtTTL   = 10 * time.Second // of a no to a token whose reason may pass
 	allowedTTL = 5 * time.Minute
 	deniedTTL  = 30 * time.Second
 
@@ -111,11 +112,14 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	if err != nil {
 		return user, false, fmt.Errorf("review: token: %w", err)
 	}
-	known := identity{ok: answer.Status.Authenticated && answer.Status.User.Username != ""}
-	if known.ok {
+	known, ttl := identity{ok: answer.Status.Authenticated && answer.Status.User.Username != ""}, tokenTTL
+	switch {
+	case known.ok:
 		known.user = answer.Status.User
+	case answer.Status.Error != "":
+		ttl = doubtTTL
 	}
-	r.tokens.put(key, known, tokenTTL, r.executor.Now())
+	r.tokens.put(key, known, ttl, r.executor.Now())
 	return known.user, known.ok, nil
 }
 

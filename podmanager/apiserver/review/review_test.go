@@ -35,6 +35,7 @@ import (
 type scripted struct {
 	asked []string
 	fail  []error // one for each call; then it answers
+	doubt string  // about each token
 }
 
 func (s *scripted) next(question string) error {
@@ -54,6 +55,7 @@ func (s *scripted) CreateTokenReview(_ context.Context, r *authenticationv1.Toke
 	if name, ok := strings.CutPrefix(r.Spec.Token, "of-"); ok {
 		r.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: name, Groups: []string{"people"}}}
 	}
+	r.Status.Error = s.doubt
 	return r, nil
 }
 
@@ -113,6 +115,26 @@ func TestAuthenticate(t *testing.T) {
 			}
 			assert.Equal(t, []string{"of-alice", "guess"}, s.seen())
 		}
+	})
+}
+
+// AU-2: a no that names an error may be wrong, and is used for 10 seconds only.
+func TestAuthenticate_AU2_Doubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{doubt: "the service account cannot be read"}
+		r := reviewer(t, s)
+		for range 2 {
+			for range 5 {
+				_, ok, err := r.Authenticate(request("Bearer guess"))
+				require.NoError(t, err)
+				assert.False(t, ok)
+				_, ok, err = r.Authenticate(request("Bearer of-alice"))
+				require.NoError(t, err)
+				assert.True(t, ok)
+				time.Sleep(2 * time.Second)
+			}
+		}
+		assert.Equal(t, []string{"guess", "of-alice", "guess"}, s.seen())
 	})
 }
 
