@@ -18,8 +18,8 @@
 //
 // A line per change of a pod goes to standard output, the log to standard error; a message
 // that repeats is logged once a minute. The first SIGINT or SIGTERM ends it with status 0 and
-// leaves containers as they are. Bad arguments end it with status 2, a failure of the node
-// with status 1.
+// leaves containers as they are; a second one kills it. Bad arguments end it with status 2, a
+// failure of the node with status 1.
 package main
 
 import (
@@ -47,6 +47,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // A second signal kills the program.
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -26,6 +26,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // A second signal kills the program.
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -45,11 +45,14 @@ type Config struct {
 	Node node.Config
 	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
 	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.
-	// Nil: see Node.
+	// Nil, with a runtime that is not in memory: pods with volumes stay Pending, and an API
+	// server gives nearly every pod one, the token of its service account. Package volumes has
+	// them on a directory.
 	Volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	// Info describes the system to the API server. What is empty is filled in.
 	Info v1.NodeSystemInfo
-	// Port is where the program serves the Handler; zero is nowhere: no logs and no exec.
+	// Port is where the program serves the Handler; zero is nowhere: kubectl logs, exec, attach
+	// and port-forward do not work then. Kubelets have 10250.
 	Port int32
 	// ProviderID is the node's at its cloud; empty: none.
 	ProviderID string
