@@ -55,8 +55,8 @@ func (j *judge) object(pod *v1.Pod) {
 	}
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
-		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) {
-			j.note("%s %s: container %s was restarted %d times", pod.Name, pod.UID, c.Name, c.RestartCount)
+		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) && !neverRan(c.LastTerminationState.Terminated) {
+			j.note("%s %s: container %s was restarted %d times, last after %+v", pod.Name, pod.UID, c.Name, c.RestartCount, c.LastTerminationState.Terminated)
 		}
 		if before != nil {
 			j.container(pod, before, c)
@@ -65,6 +65,13 @@ func (j *judge) object(pod *v1.Pod) {
 	if before != nil {
 		j.order(before, pod)
 	}
+}
+
+// neverRan reports whether a start has failed. A start that is under way when the agent is
+// killed does, since containerd gives up what its client gives up; that it is done again is
+// counted as a restart, also by the kubelet, and is not a needless one.
+func neverRan(end *v1.ContainerStateTerminated) bool {
+	return end != nil && (end.Reason == "StartError" || end.StartedAt.Unix() <= 0)
 }
 
 // order compares two states of one pod.
@@ -162,6 +169,8 @@ func TestJudge(t *testing.T) {
 		return p
 	}
 	any := func(string) bool { return true }
+	failed := pod("1", v1.PodRunning, 1, "a")
+	failed.Status.ContainerStatuses[0].LastTerminationState.Terminated = &v1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128}
 	for _, c := range []struct {
 		name  string
 		judge judge
@@ -173,7 +182,8 @@ func TestJudge(t *testing.T) {
 		{"a phase that falls", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodPending, 0, "a")}, "web u went from Running to Pending"},
 		{"an end taken back", judge{ends: any}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a-ended"), pod("2", v1.PodSucceeded, 0, "a-ended")}, "web u went from Failed to Succeeded"},
 		{"an end by nobody", judge{}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a")}, "web u has ended: Failed  "},
-		{"a restart", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 1, "a")}, "web u: container c was restarted 1 times"},
+		{"a restart", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 1, "a")}, "web u: container c was restarted 1 times, last after "},
+		{"a start that failed", judge{}, []*v1.Pod{failed}, ""},
 		{"a count that falls", judge{restarts: any}, []*v1.Pod{pod("1", v1.PodRunning, 2, "a"), pod("2", v1.PodRunning, 1, "a")}, "web u: the restart count of c fell from 2 to 1"},
 		{"another container", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodRunning, 0, "b")}, `web u: container c is "b" after "a"`},
 		{"a container that waits again", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a-ended"), pod("2", v1.PodRunning, 0, "a")}, "web u: container c went back to "},
