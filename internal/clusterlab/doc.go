@@ -7,8 +7,12 @@
 // The programs are built from the modules that kubernetes/go.mod pins, once: about 10
 // minutes of one core. They are kept in the user's cache directory, or in the directory
 // that PODKEEL_CLUSTERLAB names. Without -cluster the tests are skipped.
-// TestContainerd, TestKubeProxy and TestChurn need what internal/e2e needs: root, a containerd, runc,
+// TestContainerd, TestKubeProxy, TestChurn and TestFigures_Kubelet need what internal/e2e needs: root, a containerd, runc,
 // network plugins and busybox.
+//
+// With -figures the tests TestFigures and TestChanges measure, which takes 25 minutes: the
+// README of internal/e2e has the figures. TestFigures_Kubelet builds a kubelet, too, and runs
+// it and examples/cluster in turns.
 //
 // Start takes about 3 s. A cluster listens on the loopback interface, keeps everything in
 // a temporary directory, and is gone after Stop; also when the test program is killed: its
