@@ -220,7 +220,7 @@ func (c *Node) buildNode() (err error) {
 		return err
 	}
 	pods, err = feed.NewPods(feed.PodsConfig{
-		Feed: c.config.Server.PodFeed(), Contact: c.contact, Gate: c.agent.Seen, Observer: sink,
+		Feed: c.config.Server.PodFeed(), NodeName: n.Name, Contact: c.contact, Gate: c.agent.Seen, Observer: sink,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 	})
 	if err != nil {

@@ -141,3 +141,45 @@ func TestCluster_NoStormOfStreams(t *testing.T) {
 		}
 	}
 }
+
+// everyPod is a server that selects no pods by their node.
+type everyPod struct {
+	apiserver.Server
+	of *apiservertest.Server
+}
+
+func (e everyPod) PodFeed() apiserver.Feed[*v1.Pod] {
+	return bothFeeds{e.Server.PodFeed(), e.of.Client("n2").PodFeed()}
+}
+
+// bothFeeds shows the pods of one feed, and then those of another.
+type bothFeeds struct{ own, foreign apiserver.Feed[*v1.Pod] }
+
+func (b bothFeeds) List(ctx context.Context, version string) (apiserver.List[*v1.Pod], error) {
+	list, err := b.own.List(ctx, version)
+	if err != nil {
+		return list, err
+	}
+	others, err := b.foreign.List(ctx, version)
+	list.Items = append(list.Items, others.Items...)
+	return list, err
+}
+
+func (b bothFeeds) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiserver.Stream[*v1.Pod], error) {
+	if opts.SendInitialEvents {
+		return nil, apierrors.NewBadRequest("sendInitialEvents")
+	}
+	return b.own.Watch(ctx, opts)
+}
+
+// TestCluster_PodsOfAnotherNode: a pod of another node is not run, whatever the server shows.
+func TestCluster_PodsOfAnotherNode(t *testing.T) {
+	h := simulate(t, 1)
+	h.client = func(s apiserver.Server) apiserver.Server { return everyPod{s, h.server} }
+	h.bind("ours")
+	h.bind("theirs", func(pod *v1.Pod) { pod.Spec.NodeName = "n2" })
+	h.start()
+	h.after(time.Minute)
+	assert.Equal(t, "ours/c attempt 0", h.running())
+	assert.Equal(t, v1.PodPending, h.phase("theirs"))
+}

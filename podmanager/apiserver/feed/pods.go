@@ -33,6 +33,9 @@ type Observer interface {
 type PodsConfig struct {
 	// Feed is the pods of the node.
 	Feed apiserver.Feed[*v1.Pod]
+	// NodeName is the node whose pods are handed over: a server that selects nothing would
+	// have all run here. Empty: those of all nodes.
+	NodeName string
 	// Contact learns from every call, and ends pauses. Nil: one of its own.
 	Contact *contact.Contact
 	// Gate is called once per Run; nothing is handed over before it has returned nil. It
@@ -56,9 +59,10 @@ type Pods struct {
 	cfg      PodsConfig
 	follower *Follower[*v1.Pod]
 	executor executor.Executor
-	changed  executor.Event
-	known    map[types.UID]knownPod // belongs to Run
-	handed   bool                   // a snapshot, by this Run
+	wake     executor.Event
+	known    map[types.UID]*knownPod // belongs to Run, as does what follows
+	round    uint64                  // counts snapshots
+	handed   bool                    // a snapshot, by this Run
 
 	mu struct {
 		sync.Mutex
@@ -67,19 +71,22 @@ type Pods struct {
 }
 
 // knownPod is a pod as the server has shown it, and as it was handed over.
-type knownPod struct{ server, handed *v1.Pod }
+type knownPod struct {
+	server, handed *v1.Pod
+	round          uint64 // of the last snapshot that it was in
+}
 
 var _ source.Source = (*Pods)(nil)
 
 // NewPods returns a source that has read nothing yet. Its error says what is wrong with the
 // configuration.
 func NewPods(cfg PodsConfig) (*Pods, error) {
-	p := &Pods{cfg: cfg, executor: executor.Over(cfg.Clock), known: map[types.UID]knownPod{}}
-	p.changed = p.executor.NewEvent()
+	p := &Pods{cfg: cfg, executor: executor.Over(cfg.Clock), known: map[types.UID]*knownPod{}}
+	p.wake = p.executor.NewEvent()
 	p.mu.wrote = map[types.UID]string{}
 	var err error
 	p.follower, err = New(Config[*v1.Pod]{
-		Feed: cfg.Feed, Name: "pods", Contact: cfg.Contact, Changed: p.changed.Signal,
+		Feed: cfg.Feed, Name: "pods", Contact: cfg.Contact, Changed: p.wake.Signal,
 		Clock: cfg.Clock, Jitter: cfg.Jitter, Log: cfg.Log, Failed: cfg.Failed,
 	})
 	return p, err
@@ -113,7 +120,7 @@ func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 				sink.Set(source.Snapshot{Pods: snapshot, Guarded: true})
 			}
 		}
-		if err := p.changed.Wait(ctx); err != nil {
+		if err := p.wake.Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -124,31 +131,57 @@ func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
 	news = !p.handed
 	p.handed = true
-	known := make(map[types.UID]knownPod, len(pods))
+	p.round++
+	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return p.cfg.NodeName != "" && pod.Spec.NodeName != p.cfg.NodeName })
+	there := 0 // by UID
 	for i, pod := range pods {
-		k, was := p.known[pod.UID]
-		if k.server != pod {
-			if p.cfg.Observer != nil {
-				p.cfg.Observer.Observe(pod)
-			}
-			if k.server = pod; !was || !p.isOwn(pod) || !patch.OnlyOwnDiffers(k.handed, pod) {
-				k.handed, news = pod, true
-			}
+		k := p.known[pod.UID]
+		if k == nil {
+			k = &knownPod{}
+			p.known[pod.UID] = k
 		}
-		known[pod.UID], pods[i] = k, k.handed
+		if p.changed(k, pod) {
+			news = true
+		}
+		if k.round != p.round {
+			there++
+		}
+		k.round, pods[i] = p.round, k.handed
 	}
-	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
-		if _, stays := known[uid]; stays {
-			continue
-		}
+	if there < len(p.known) { // Or a look at all of them would cost as much again.
 		news = true
-		if p.cfg.Observer != nil {
-			p.cfg.Observer.Gone(uid)
-		}
+		p.drop()
 	}
-	p.known = known
 	p.forget()
 	return pods, news
+}
+
+// changed takes the state of a pod, and reports whether it is to be handed over.
+func (p *Pods) changed(k *knownPod, pod *v1.Pod) bool {
+	if k.server == pod {
+		return false
+	}
+	if p.cfg.Observer != nil {
+		p.cfg.Observer.Observe(pod)
+	}
+	k.server = pod
+	if k.handed != nil && p.isOwn(pod) && patch.OnlyOwnDiffers(k.handed, pod) {
+		return false
+	}
+	k.handed = pod
+	return true
+}
+
+// drop drops the pods that are not in the last snapshot, in order.
+func (p *Pods) drop() {
+	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
+		if p.known[uid].round != p.round {
+			delete(p.known, uid)
+			if p.cfg.Observer != nil {
+				p.cfg.Observer.Gone(uid)
+			}
+		}
+	}
 }
 
 // forget drops the writes of pods that are gone, also those whose answers came after that.

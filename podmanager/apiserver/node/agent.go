@@ -104,6 +104,7 @@ type Agent struct {
 		node   *v1.Node  // as the server has shown it last; nil: there is none
 		readAt time.Time // when the last read of it began
 		ours   types.UID // of the object that this agent has registered; empty: none yet
+		since  time.Time // when that was
 		sent   *v1.NodeStatus
 		sentAt time.Time
 		later  time.Duration // by how much the next report without a change is put off
@@ -209,7 +210,7 @@ func (a *Agent) is(node *v1.Node, readAt time.Time) {
 	if replaced {
 		a.cfg.Log.Warn("another object has the name of the node", "node", node.Name, "before", ours, "now", node.UID)
 		a.cfg.Hooks.Replaced(ours, node.UID)
-		a.Report()
+		a.reportSoon()
 	}
 	a.cfg.Hooks.Changed(node)
 }
@@ -224,6 +225,17 @@ func (a *Agent) record(events []nodestatus.Event, node *v1.Node) {
 // gone notes that the node has no object.
 func (a *Agent) gone() {
 	if a.unknown() {
+		a.reportSoon()
+	}
+}
+
+// reportSoon has the node registered again, at once unless that was done just now: a controller
+// that does not know the machine may delete the object again and again.
+func (a *Agent) reportSoon() {
+	a.mu.Lock()
+	settled := a.executor.Now().Sub(a.mu.since) >= nodestatus.Period/2
+	a.mu.Unlock()
+	if settled {
 		a.Report()
 	}
 }

@@ -166,7 +166,7 @@ func (a *Agent) adopt(ctx context.Context, want *v1.Node, facts nodestatus.Facts
 func (a *Agent) own(node *v1.Node, readAt time.Time) {
 	a.mu.Lock()
 	first := a.mu.ours == ""
-	a.mu.ours = node.UID
+	a.mu.ours, a.mu.since = node.UID, a.executor.Now()
 	a.mu.Unlock()
 	if first {
 		a.record([]nodestatus.Event{{Type: v1.EventTypeNormal, Reason: "Starting", Message: "Starting node agent."}}, node)
