@@ -13,6 +13,7 @@
 //     pods has delivered. Each deletion has the UID that was observed as precondition.
 //   - If an ordinary pod has the name there is no mirror pod. One event on the static pod
 //     says so, unless the node reports that itself.
+//   - If the server refuses a mirror pod, one event on the node says why.
 //   - What fails is tried again after 1 s, doubling to 5 minutes, for each name by itself, and
 //     after Retry at once.
 //     No error and no silence of the server deletes anything.

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,7 +103,7 @@ type harness struct {
 }
 
 func (h *harness) Event(o k8sruntime.Object, _, reason, _ string) {
-	h.said = append(h.said, o.(*v1.Pod).Name+" "+reason)
+	h.said = append(h.said, o.(metav1.Object).GetName()+" "+reason)
 	if h.broken {
 		panic("the recorder has a bug")
 	}
@@ -268,9 +270,18 @@ func TestReconciler_KB8_Refused(t *testing.T) {
 	h := simulate(t)
 	h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "pods", Times: 9, Err: context.DeadlineExceeded})
 	h.pods.AddPod(static("s", "h1"))
-	assert.LessOrEqual(t, strings.Count(h.after(time.Minute), "create"), 7)
+	silent := h.after(time.Minute)
+	assert.LessOrEqual(t, strings.Count(silent, "create"), 7)
+	assert.NotContains(t, silent, mirror.ReasonRefused, "no answer is no refusal")
 	h.after(10 * time.Minute)
 	assert.Equal(t, "h1", h.hash())
+
+	h.pods.RemovePod(static("s", "h1"))
+	h.after(time.Minute)
+	h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "pods", Times: 5, Err: apierrors.NewForbidden(v1.Resource("pods"), "web", errors.New("exceeded quota"))})
+	h.pods.AddPod(static("t", "h2"))
+	assert.Equal(t, 1, strings.Count(h.after(10*time.Minute), "n1 "+mirror.ReasonRefused), "one event on the node")
+	assert.Equal(t, "h2", h.hash())
 }
 
 // The first answer of any call ends the pauses.

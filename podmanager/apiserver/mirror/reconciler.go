@@ -22,15 +22,22 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
+	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // Parallel is how many requests are under way at most.
 const Parallel = 8
 
-// ReasonNameTaken is the reason of the event on a static pod that has no mirror pod
-// because an ordinary pod has its name.
-const ReasonNameTaken = "MirrorPodNameTaken"
+// The reasons of events, of which there is one for each static pod.
+const (
+	// ReasonNameTaken is on a static pod that has no mirror pod because an ordinary pod has
+	// its name.
+	ReasonNameTaken = "MirrorPodNameTaken"
+	// ReasonRefused is on the node, because the API server refuses the mirror pod of a static
+	// pod: for a quota, a namespace that is missing, or what mirror pods may not refer to.
+	ReasonRefused = "MirrorPodRefused"
+)
 
 const (
 	firstPause = time.Second
@@ -102,6 +109,7 @@ type name struct {
 	until    time.Time // when it should have
 	repeats  int       // how often that was done again
 	reported types.UID // the static pod whose name is taken
+	refused  types.UID // the static pod whose mirror pod the server refuses
 }
 
 // New returns a Reconciler that does nothing yet.
@@ -299,6 +307,7 @@ func (r *Reconciler) create(ctx context.Context, f Facts, n *name) error {
 	defer cancel()
 	_, err := r.cfg.Server.Create(ctx, Build(f.Static, f.Node))
 	if r.asked(err) == nil || !apierrors.IsAlreadyExists(err) {
+		r.refused(n, f, err)
 		return err
 	}
 	found, err := r.cfg.Server.Get(ctx, f.Static.Namespace, f.Static.Name)
@@ -315,6 +324,17 @@ func (r *Reconciler) create(ctx context.Context, f Facts, n *name) error {
 		return err
 	}
 	return errReplaced
+}
+
+// refused says once that the server has refused the mirror pod of a static pod, which runs
+// without.
+func (r *Reconciler) refused(n *name, f Facts, err error) {
+	if apierrors.ReasonForError(err) == "" || patch.OfPatch(err).Kind == patch.WaitAll || n.refused == f.Static.UID {
+		return
+	}
+	n.refused = f.Static.UID
+	r.cfg.Recorder.Event(f.Node, v1.EventTypeWarning, ReasonRefused,
+		fmt.Sprintf("the API server does not show the static pod %s/%s: %v", f.Static.Namespace, f.Static.Name, err))
 }
 
 var (
