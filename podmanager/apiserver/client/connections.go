@@ -22,6 +22,7 @@ const (
 	heartbeatTimeout = 10 * time.Second
 	pingAfter        = 15 * time.Second
 	pingTimeout      = 10 * time.Second
+	lingering        = time.Second
 
 	longestHeader = 1 << 20
 	// longestAnswer bounds an answer, in bytes after expansion. A watch has a bound for each
@@ -166,5 +167,6 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *connections) renew(failed *pool) {
 	if c.current.CompareAndSwap(failed, c.open()) {
 		failed.CloseIdleConnections()
+		time.AfterFunc(lingering, failed.CloseIdleConnections) // That of a stream that has failed is still in use.
 	}
 }
