@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,7 +12,11 @@ import (
 	"github.com/podkeel/podkeel/podmanager/apiserver/tokens"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/syncloop"
 )
+
+// ReasonAPIReference is why a static pod is refused that refers to objects of the API server.
+const ReasonAPIReference = "StaticPodAPIReference"
 
 // buildObjects makes what pods refer to at the API server, and the volumes that show it.
 func (c *Node) buildObjects() (err error) {
@@ -23,6 +29,7 @@ func (c *Node) buildObjects() (err error) {
 		if c.objects, err = objects.New(config); err != nil {
 			return err
 		}
+		n.Admit = append([]syncloop.PodAdmitHandler{admitStatic}, n.Admit...)
 		n.Objects, c.kept.pods, c.runs = c.objects, map[types.UID]uint64{}, append(c.runs, c.objects.Run)
 	}
 	if n.Services == nil {
@@ -74,6 +81,9 @@ func (c *Node) hooks(given podworkers.Hooks) {
 		if phase == lifecycle.Finished {
 			c.release(uid, incarnation)
 			c.forgetToken(uid)
+			if c.claims != nil {
+				c.claims.Forget(uid) // Another pod may have its volumes.
+			}
 		}
 		if given.Phase != nil {
 			given.Phase(uid, incarnation, phase)
@@ -89,6 +99,15 @@ func (c *Node) hooks(given podworkers.Hooks) {
 		}
 	}
 }
+
+// admitStatic refuses static pods that refer to objects of the API server, as the kubelet does: a
+// node may read none for them, and a server takes no mirror pod of them.
+var admitStatic = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	if named := objects.Named(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {
+		return syncloop.PodAdmitResult{Reason: ReasonAPIReference, Message: "a static pod must not refer to objects of the API server: " + strings.Join(named, ", ")}
+	}
+	return syncloop.PodAdmitResult{Admit: true}
+})
 
 // forgetToken ends the replacement of the tokens of a pod.
 func (c *Node) forgetToken(uid types.UID) {

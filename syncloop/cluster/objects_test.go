@@ -359,3 +359,33 @@ func TestCluster_ND22_RoundsAreSpread(t *testing.T) {
 	h.after(20 * time.Millisecond)
 	assert.Equal(t, 1, renewals())
 }
+
+// TestCluster_VC11_StaticPodsReferToNoObjects: a static pod that refers to objects of the API server
+// is refused, with one event that names them, and nothing is asked of the server for it.
+func TestCluster_VC11_StaticPodsReferToNoObjects(t *testing.T) {
+	h := simulate(t, 1)
+	h.disk()
+	h.configMap("conf", "1")
+	h.start()
+	h.after(time.Second)
+	pod := dns()
+	mount("conf", "key")(pod)
+	pod.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "env"}}}}
+	require.NoError(t, h.static.Apply(pod))
+	h.after(10 * time.Minute)
+	assert.Empty(t, h.running())
+	assert.Empty(t, h.asked())
+	var said []string
+	for _, e := range h.server.Admin().Events() {
+		if e.InvolvedObject.Kind == "Pod" {
+			said = append(said, fmt.Sprintf("%s: %s (%d)", e.Reason, e.Message, e.Count))
+		}
+	}
+	assert.Equal(t, []string{"StaticPodAPIReference: a static pod must not refer to objects of the API server: ConfigMap conf, Secret key, Secret env (1)"}, said)
+
+	plain := dns()
+	plain.Name, plain.UID = "plain", "plain"
+	require.NoError(t, h.static.Apply(plain))
+	h.after(10 * time.Second)
+	assert.Contains(t, h.running(), "attempt 0", "another one runs")
+}

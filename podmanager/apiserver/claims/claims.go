@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +43,9 @@ type Source struct {
 type bound struct {
 	path     v1.HostPathVolumeSource
 	readOnly bool
+	volume   string // the persistent one
+	alone    bool   // no other pod may have it
+	pod      string
 }
 
 // New returns a Source that has asked for nothing. Its error says what is wrong with the
@@ -72,12 +76,28 @@ func (s *Source) HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if holder := s.holder(pod.UID, b); holder != "" {
+			return nil, false, fmt.Errorf("claims: the persistent volume %s has the access mode ReadWriteOncePod, and is in use by the pod %s", b.volume, holder)
+		}
 		if s.mu.bound[pod.UID] == nil {
 			s.mu.bound[pod.UID] = map[string]bound{}
 		}
 		s.mu.bound[pod.UID][volume.Name] = b
 	}
 	return &b.path, b.readOnly, nil
+}
+
+// holder is another pod that has a volume which one pod alone may have; empty: none. The caller
+// has the lock.
+func (s *Source) holder(uid types.UID, b bound) (pod string) {
+	for other, volumes := range s.mu.bound {
+		for _, o := range volumes {
+			if other != uid && b.alone && o.volume == b.volume {
+				return o.pod
+			}
+		}
+	}
+	return ""
 }
 
 // Forget drops what is known of the volumes of a pod. It is called when the pod is gone.
@@ -106,7 +126,11 @@ func (s *Source) find(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b bound, 
 		return s.cfg.Server.Claims().GetVolume(ctx, claim.Spec.VolumeName)
 	})
 	if err == nil {
+		b.volume, b.pod, b.alone = volume.Name, pod.Namespace+"/"+pod.Name, slices.Contains(volume.Spec.AccessModes, v1.ReadWriteOncePod)
 		b.path, err = hostPath(claim, volume)
+	}
+	if c := pod.Spec.SecurityContext; err == nil && volume.Spec.Local != nil && !b.readOnly && c != nil && c.FSGroup != nil {
+		err = fmt.Errorf("it is local, and the files of such volumes are not given to the group %d of spec.securityContext.fsGroup here", *c.FSGroup)
 	}
 	if err == nil && volume.Spec.NodeAffinity != nil {
 		err = s.here(ctx, volume.Spec.NodeAffinity.Required)

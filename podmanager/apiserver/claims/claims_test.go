@@ -156,6 +156,18 @@ func TestHostPath_Refused(t *testing.T) {
 			v.Spec.NodeAffinity = affinity("hdd")
 		},
 			`claims: the persistent volume disk: its node affinity does not select the node n1 (3 requests)`},
+		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, p *v1.Pod) {
+			v.Spec.HostPath, v.Spec.Local = nil, &v1.LocalVolumeSource{Path: "/mnt"}
+			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
+		}, `claims: the persistent volume disk: it is local, and the files of such volumes are not given to the group 7 of spec.securityContext.fsGroup here (2 requests)`},
+		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, p *v1.Pod) {
+			v.Spec.HostPath, v.Spec.Local = nil, &v1.LocalVolumeSource{Path: "/mnt"}
+			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
+			p.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
+		}, `/mnt "Directory" readOnly=true (2 requests)`},
+		{func(_ *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, p *v1.Pod) {
+			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
+		}, `/srv "" readOnly=false (2 requests)`},
 	} {
 		b := newBench(t)
 		c.edit(b.claim, b.volume, b.pod)
@@ -164,6 +176,22 @@ func TestHostPath_Refused(t *testing.T) {
 		b.update(b.volume)
 		assert.Equal(t, c.want, b.ask(0))
 	}
+}
+
+// A volume with ReadWriteOncePod is one pod's until that is forgotten, whatever the order.
+func TestHostPath_ReadWriteOncePod(t *testing.T) {
+	b := newBench(t)
+	b.volume.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
+	b.update(b.volume)
+	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(0))
+	first := b.pod
+	b.pod = first.DeepCopy()
+	b.pod.Name, b.pod.UID = "other", "other"
+	assert.Equal(t, "claims: the persistent volume disk has the access mode ReadWriteOncePod, and is in use by the pod default/db (2 requests)", b.ask(0))
+	b.source.Forget(first.UID)
+	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(0))
+	b.pod = first
+	assert.Contains(t, b.ask(0), "in use by the pod default/other")
 }
 
 // The claim of an ephemeral volume has to be the pod's own.

@@ -9,8 +9,10 @@
 //   - The volume of a claim can be had if it is of the kind hostPath or local, the claim and
 //     the volume are bound to each other, and the node affinity of the volume selects this
 //     node. Any other claim is an error that says what is the matter.
-//     Its files belong to whom they belong: an fsGroup does not change that, while kubelets
-//     change it for local volumes.
+//     A local volume cannot be had by a pod with an fsGroup that may write to it: kubelets
+//     give the files of such a volume to the group, which is not done here.
+//   - A volume with the access mode ReadWriteOncePod is one pod's until Forget is called for
+//     that pod; for another it is an error, as in the kubelet.
 //   - The claim of an ephemeral volume has to be the pod's own.
 //   - A pod that has not been started gets no claim that is being deleted. One that runs keeps
 //     it.

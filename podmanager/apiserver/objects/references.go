@@ -77,3 +77,27 @@ func ofEnv(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name 
 		}
 	}
 }
+
+// Named are the objects of the API server that a pod refers to, for people: ConfigMaps and
+// Secrets, the service account, and claims.
+func Named(pod *v1.Pod) (names []string) {
+	for _, r := range references(pod) {
+		kind := "ConfigMap "
+		if r.secret {
+			kind = "Secret "
+		}
+		names = append(names, kind+r.name)
+	}
+	if account := pod.Spec.ServiceAccountName; account != "" {
+		names = append(names, "ServiceAccount "+account)
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if c := v.PersistentVolumeClaim; c != nil {
+			names = append(names, "PersistentVolumeClaim "+c.ClaimName)
+		} else if v.Ephemeral != nil {
+			names = append(names, "PersistentVolumeClaim "+pod.Name+"-"+v.Name)
+		}
+	}
+	return names
+}
