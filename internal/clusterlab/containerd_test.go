@@ -131,8 +131,8 @@ func TestContainerd(t *testing.T) {
 			t.Run("Files", func(t *testing.T) { o.on(t).files() })
 			t.Run("Static", func(t *testing.T) { o.on(t).staticPod() })
 			t.Run("Killed", func(t *testing.T) { o.on(t).agentKilled() })
+			t.Run("Serve", func(t *testing.T) { o.on(t).serve() })
 			if version == e2e.Containerd2 {
-				t.Run("Serve", func(t *testing.T) { o.on(t).serve() })
 				o.workloads()
 			}
 		})
@@ -270,26 +270,8 @@ func (o *onContainerd) agentKilled() {
 	o.empty()
 }
 
-// serve: what only real containers can do.
+// serve: the same as of a node in memory, with an echo that is real.
 func (o *onContainerd) serve() {
-	o.Run("Any", func(t *testing.T) {
-		sub := o.on(t).joint
-		sub.serveWith("nc -ll -p 8080 -e cat & ")
-	})
-	o.shell("tools", "Never", "sleep 3600")
-	o.kubectl("wait", "--for=condition=Ready", "pod/tools", "--timeout=60s")
-	text := strings.Repeat("0123456789abcde\n", 1<<16)
-	out, complaint, code := o.streamed(text, "exec", "-i", "tools", "--", "sh", "-c", "cat; echo complaint >&2; exit 3")
-	assert.Equal(o, 3, code)
-	assert.Equal(o, "complaint\ncommand terminated with exit code 3\n", complaint)
-	assert.True(o, text == out, "%d bytes of %d", len(out), len(text))
-	dir := o.TempDir()
-	require.NoError(o, os.WriteFile(filepath.Join(dir, "there"), []byte(text), 0o600))
-	o.kubectl("cp", filepath.Join(dir, "there"), "tools:/tmp-there")
-	o.kubectl("cp", "tools:/tmp-there", filepath.Join(dir, "back"))
-	back, err := os.ReadFile(filepath.Join(dir, "back"))
-	require.NoError(o, err)
-	assert.True(o, text == string(back), "%d bytes of %d", len(back), len(text))
-	o.kubectl("delete", "pod", "tools")
+	o.serveWith("nc -ll -p 8080 -e cat & ")
 	o.empty()
 }

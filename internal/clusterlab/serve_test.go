@@ -98,6 +98,11 @@ func (j *joint) serveWith(listen string) {
 	j.kubectl("wait", "--for=condition=Ready", "pod/attached", "--timeout=60s")
 	out, complaint, code = j.streamed("", "attach", "attached")
 	assert.Equal(j, "late\n 0", fmt.Sprintf("%s %d", out, code), "%s, after %v", complaint, time.Since(began))
+	j.Run("Streams", func(t *testing.T) {
+		sub := *j
+		sub.T, sub.kubectl = t, kubectl(t, j.lab)
+		sub.streams()
+	})
 	j.kubectl("delete", "pod", "--all", "--wait=false")
 	j.running()
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,15 +25,36 @@ import (
 // client is a SPDY client.
 type client struct {
 	httpstream.Connection
-	t *testing.T
+	wire *wire
+	t    *testing.T
 }
 
-// closedOnce is a connection whose second Close is no error, on which the library would wait.
-type closedOnce struct{ net.Conn }
+// wire is a connection whose second Close is no error, on which the library would wait, and
+// that can stop to read.
+type wire struct {
+	net.Conn
+	stopped atomic.Bool
+	closed  chan struct{}
+	shut    sync.Once
+}
 
-func (c closedOnce) Close() error {
-	_ = c.Conn.Close()
+func (w *wire) Read(p []byte) (int, error) {
+	if w.stopped.Load() {
+		<-w.closed
+	}
+	return w.Conn.Read(p)
+}
+
+func (w *wire) Close() error {
+	_ = w.Conn.Close()
+	w.shut.Do(func() { close(w.closed) })
 	return nil
+}
+
+// killed closes the connection as the end of a process does that has not read all.
+func (w *wire) killed() {
+	_ = w.Conn.(*net.TCPConn).SetLinger(0)
+	_ = w.Close()
 }
 
 // dial upgrades a connection. Without a client the answer is one without an upgrade.
@@ -55,10 +77,11 @@ func (h *harness) dial(path, protocol string) (c *client, answer string) {
 		return nil, sprint(got.StatusCode, strings.TrimSuffix(string(text), "\n"))
 	}
 	assert.Equal(h, protocol, got.Header.Get("X-Stream-Protocol-Version"))
-	conn, err := spdy.NewClientConnection(closedOnce{raw})
+	w := &wire{Conn: raw, closed: make(chan struct{})}
+	conn, err := spdy.NewClientConnection(w)
 	require.NoError(h, err)
-	h.Cleanup(func() { _ = raw.Close() })
-	return &client{conn, h.T}, ""
+	h.Cleanup(func() { _ = w.Close() })
+	return &client{conn, w, h.T}, ""
 }
 
 func (h *harness) exec(path string) *client {

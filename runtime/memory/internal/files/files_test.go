@@ -54,7 +54,9 @@ func TestTree_Tar(t *testing.T) {
 		}
 		assert.Equal(t, want, strings.Join(names, " "))
 	}
-	require.ErrorIs(t, tree.Pack(io.Discard, "/", []string{"none", "/tmp"}), fs.ErrNotExist)
+	var half bytes.Buffer
+	require.ErrorIs(t, tree.Pack(&half, "/", []string{"none", "/tmp/in/d"}), fs.ErrNotExist)
+	assert.Equal(t, 2*512, half.Len(), "a header and a file, without an end")
 	names, err := tree.List("/tmp/in/")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c", "d"}, names)

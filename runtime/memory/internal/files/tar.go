@@ -52,8 +52,8 @@ func (t *Tree) below(name, as string) (all []entry) {
 	return all
 }
 
-// Pack writes an archive of names below a directory. One that is not there is said to be
-// missing at the end, as are all that fail.
+// Pack writes an archive of names below a directory. What is missing is an error at the end,
+// and the archive is left without its own end then: kubectl takes one that has it for whole.
 func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 	out := tar.NewWriter(w)
 	var errs []error
@@ -72,7 +72,10 @@ func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 			}
 		}
 	}
-	return errors.Join(append(errs, out.Close())...)
+	if len(errs) > 0 {
+		return errors.Join(append(errs, out.Flush())...)
+	}
+	return out.Close()
 }
 
 func (e entry) pack(w *tar.Writer) error {

@@ -1,0 +1,199 @@
+package clusterlab_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// streams: what kubectl sends to a process, by pipes and from a terminal, and files both ways.
+func (j *joint) streams() {
+	j.shell("tools", "Never", "sleep 3600")
+	j.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  nodeName: n1
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: $IMAGE, command: [cat], stdin: true, stdinOnce: true}]
+`)
+	j.kubectl("wait", "--for=condition=Ready", "pod/tools", "pod/reader", "--timeout=60s")
+	text := strings.Repeat("0123456789abcde\n", 1<<16)
+	out, complaint, code := j.streamed(text, "exec", "-i", "tools", "--", "sh", "-c", "cat; echo complaint >&2; exit 3")
+	assert.Equal(j, 3, code)
+	assert.Equal(j, "complaint\ncommand terminated with exit code 3\n", complaint)
+	assert.True(j, text == out, "%d bytes of %d", len(out), len(text))
+	out, complaint, code = j.streamed("echo one\ncat\ntwo\n", "exec", "-i", "tools", "--", "sh")
+	assert.Equal(j, "one\ntwo\n 0", fmt.Sprint(out, " ", code), complaint)
+	out, complaint, code = j.streamed("hello\n", "attach", "-i", "reader")
+	assert.Equal(j, "hello\n 0", fmt.Sprint(out, " ", code), complaint)
+	j.eventually("Succeeded", "{.status.phase}", "pod/reader")
+	assert.Equal(j, "hello\n", j.log("reader", "--tail=1"))
+	j.copies(text)
+	j.terminal()
+	j.kubectl("delete", "pod", "tools", "reader")
+}
+
+// copies: files and a directory come back byte for byte.
+func (j *joint) copies(text string) {
+	dir := j.TempDir()
+	require.NoError(j, os.MkdirAll(filepath.Join(dir, "there", "deep"), 0o700))
+	files := map[string]string{"there/big": text, "there/deep/empty": "", "there/deep/bytes": "\x00\xff\r\n\x03"}
+	for name, content := range files {
+		require.NoError(j, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	j.kubectl("cp", filepath.Join(dir, "there", "big"), "tools:/tmp-big")
+	j.kubectl("cp", "tools:/tmp-big", filepath.Join(dir, "back-big"))
+	j.kubectl("cp", filepath.Join(dir, "there"), "tools:/copied")
+	j.kubectl("cp", "tools:/copied", filepath.Join(dir, "back"))
+	files["there-big"] = text
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(dir, strings.Replace(name, "there", "back", 1)))
+		require.NoError(j, err)
+		assert.True(j, want == string(got), "%s: %d bytes of %d", name, len(got), len(want))
+	}
+	if j.runtime != nil {
+		return // A real tar ends its archive before it fails, and kubectl may end before it hears of that.
+	}
+	out, complaint, code := j.streamed("", "cp", "tools:/none", filepath.Join(dir, "none"))
+	assert.NotZero(j, code)
+	assert.Contains(j, out+complaint, "No such file or directory")
+}
+
+// terminal: a shell on a real one, whose size changes and whose Ctrl-C ends a command alone;
+// and a container for debugging on another.
+func (j *joint) terminal() {
+	s := j.onTerminal(80, 24, "exec", "-it", "tools", "--", "sh")
+	s.shows("# ")
+	s.types("stty size\r", "24 80")
+	s.resize(132, 50)
+	for began := time.Now(); !strings.Contains(s.screen(), "50 132"); time.Sleep(200 * time.Millisecond) {
+		require.Less(j, time.Since(began), joinLimit, "%q", s.screen())
+		s.types("stty size\r", "stty size")
+	}
+	s.types("sleep 1000\r", "sleep 1000")
+	s.types("\x03", "# ")
+	s.types("echo he''llo\r", "hello")
+	s.types("cat\r", "cat")
+	s.types("typed\r", "typed\r\ntyped")
+	s.types("\x04", "# ")
+	s.types("exit 7\r", "exit 7")
+	assert.Equal(j, 7, s.ended())
+	s = j.onTerminal(80, 24, "debug", "-it", "tools", "--image="+j.images[1], "--container=debugger", "--profile=general", "--", "sh")
+	s.shows("# ", "press") // Its prompt may have come before kubectl attached.
+	s.types("\r", "# ")
+	s.types("echo he''llo\r", "hello")
+	s.types("exit 5\r", "exit 5")
+	_ = s.ended() // kubectl says 0 or the code, depending on which it hears of first.
+	j.eventually("5", "{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}", "pod/tools")
+}
+
+// session is kubectl on a pseudo terminal.
+type session struct {
+	*testing.T
+	keys    *os.File
+	command *exec.Cmd
+
+	mu     sync.Mutex
+	shown  bytes.Buffer
+	seen   int // what was waited for
+	closed chan struct{}
+}
+
+// onTerminal starts kubectl on a new pseudo terminal.
+func (j *joint) onTerminal(columns, rows uint16, args ...string) *session {
+	j.Helper()
+	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(j, err)
+	number, err := unix.IoctlGetInt(int(main.Fd()), unix.TIOCGPTN)
+	require.NoError(j, err)
+	require.NoError(j, unix.IoctlSetPointerInt(int(main.Fd()), unix.TIOCSPTLCK, 0))
+	end, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(j, err)
+	ctx, cancel := context.WithTimeout(j.Context(), joinLimit)
+	s := &session{T: j.T, keys: main, command: kubectlCommand(j.T, j.lab)(ctx, args...), closed: make(chan struct{})}
+	s.resize(columns, rows)
+	s.command.Stdin, s.command.Stdout, s.command.Stderr = end, end, end
+	s.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(j, s.command.Start())
+	require.NoError(j, end.Close())
+	go s.read()
+	j.Cleanup(func() {
+		cancel()
+		_ = s.command.Wait()
+		<-s.closed
+		_ = main.Close()
+	})
+	return s
+}
+
+// read keeps what is shown until kubectl has ended.
+func (s *session) read() {
+	defer close(s.closed)
+	for buf := make([]byte, 4096); ; {
+		n, err := s.keys.Read(buf)
+		s.mu.Lock()
+		s.shown.Write(buf[:n])
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *session) screen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown.String()
+}
+
+func (s *session) resize(columns, rows uint16) {
+	s.Helper()
+	require.NoError(s, unix.IoctlSetWinsize(int(s.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
+}
+
+// shows waits until one of the texts is shown after what was waited for before.
+func (s *session) shows(any ...string) {
+	s.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		screen := s.screen()
+		for _, text := range any {
+			if at := strings.Index(screen[s.seen:], text); at >= 0 {
+				s.seen += at + len(text)
+				return
+			}
+		}
+		require.Less(s, time.Since(began), joinLimit, "%q is not shown after %q", any, screen)
+	}
+}
+
+func (s *session) types(keys, shows string) {
+	s.Helper()
+	s.mu.Lock()
+	s.seen = s.shown.Len()
+	s.mu.Unlock()
+	_, err := s.keys.WriteString(keys)
+	require.NoError(s, err)
+	s.shows(shows)
+}
+
+// ended is the status of kubectl.
+func (s *session) ended() int {
+	s.Helper()
+	_ = s.command.Wait()
+	return s.command.ProcessState.ExitCode()
+}
