@@ -37,8 +37,8 @@ spec:
 	assert.Equal(j, 3, code)
 	assert.Equal(j, "complaint\ncommand terminated with exit code 3\n", complaint)
 	assert.True(j, text == out, "%d bytes of %d", len(out), len(text))
-	out, complaint, code = j.streamed("echo one\ncat\ntwo\n", "exec", "-i", "tools", "--", "sh")
-	assert.Equal(j, "one\ntwo\n 0", fmt.Sprint(out, " ", code), complaint)
+	out, complaint, code = j.streamed("echo one\nexit 9\n", "exec", "-i", "tools", "--", "sh")
+	assert.Equal(j, "one\n 9", fmt.Sprint(out, " ", code), complaint)
 	out, complaint, code = j.streamed("hello\n", "attach", "-i", "reader")
 	assert.Equal(j, "hello\n 0", fmt.Sprint(out, " ", code), complaint)
 	j.eventually("Succeeded", "{.status.phase}", "pod/reader")
@@ -85,10 +85,9 @@ func (j *joint) terminal() {
 		require.Less(j, time.Since(began), joinLimit, "%q", s.screen())
 		s.types("stty size\r", "stty size")
 	}
-	s.types("sleep 1000\r", "sleep 1000")
+	s.types("echo sl''eeps; sleep 1000\r", "sleeps") // What is typed before a command runs is the shell's.
 	s.types("\x03", "# ")
-	s.types("echo he''llo\r", "hello")
-	s.types("cat\r", "cat")
+	s.types("echo re''ads; cat\r", "reads")
 	s.types("typed\r", "typed\r\ntyped")
 	s.types("\x04", "# ")
 	s.types("exit 7\r", "exit 7")

@@ -305,7 +305,7 @@ func TestAttach_Input(t *testing.T) {
 func TestAttach_InputStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		r.SetScript(memory.For{Name: "scripted"}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{{After: 30 * time.Second, Text: "scripted"}}}}})
+		r.SetScript(memory.For{Name: "scripted"}, memory.Script{Runs: []memory.Run{{Forever: true, Print: []memory.Line{{After: 30 * time.Second, Text: "scripted"}}}}})
 		for name, c := range map[string]struct {
 			command []string
 			out     string
@@ -329,6 +329,13 @@ func TestAttach_InputStaysOpen(t *testing.T) {
 				assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
 			}
 		}
+		ref, sandbox := place(t, r, "none", nil)
+		id := start(t, r, ref, sandbox, "main", 0, "cat")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var out strings.Builder
+		require.ErrorIs(t, r.Attach(ctx, runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader("text"), Stdout: &out}), context.DeadlineExceeded)
+		assert.Empty(t, out.String())
 		require.Zero(t, r.Waiters())
 	})
 }

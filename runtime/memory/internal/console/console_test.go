@@ -83,6 +83,8 @@ func TestTerminal_Interrupt(t *testing.T) {
 		for range 10 {
 			typing(strings.Repeat("x", 1000))
 		}
+		held := c.Stdin.(*terminal).in.(*reader).in
+		assert.Len(t, held.mu.held, mostTyped)
 		typing("\x03\x03y\r")
 		got, err := lines.ReadString('\n')
 		require.NoError(t, err)
