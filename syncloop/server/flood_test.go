@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	goruntime "runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,24 +15,39 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// simulated replaces the scripted commands by those of a container in memory, one of which
-// floods its output until nobody takes it, once it may begin. It returns how much that has written, and how many
-// of it run.
-func (h *harness) simulated(begin <-chan struct{}) (written, running *atomic.Int64) {
-	written, running = &atomic.Int64{}, &atomic.Int64{}
-	machine := memory.New(memory.Config{Images: []string{"image"}})
-	machine.SetCommand(memory.For{}, "flood", func(_ context.Context, p *memory.Process) int32 {
-		running.Add(1)
-		defer running.Add(-1)
-		<-begin
-		for line := make([]byte, 32<<10); ; {
-			n, err := p.Stdout.Write(line)
-			written.Add(int64(n))
-			if err != nil {
-				return 1
-			}
+// flood is a command that writes until nobody takes it, once it may begin.
+type flood struct {
+	begin         chan struct{}
+	started, over chan struct{} // one for each
+	written       atomic.Int64
+	stalled       chan struct{}
+	stall         *time.Timer // until nothing has been written for a while
+}
+
+func newFlood(most int) *flood {
+	f := &flood{begin: make(chan struct{}), started: make(chan struct{}, most), over: make(chan struct{}, most), stalled: make(chan struct{})}
+	f.stall = time.AfterFunc(time.Hour, sync.OnceFunc(func() { close(f.stalled) }))
+	return f
+}
+
+func (f *flood) run(_ context.Context, p *memory.Process) int32 {
+	f.started <- struct{}{}
+	defer func() { f.over <- struct{}{} }()
+	<-f.begin
+	for line := make([]byte, 32<<10); ; {
+		n, err := p.Stdout.Write(line)
+		if err != nil {
+			return 1
 		}
-	})
+		f.written.Add(int64(n))
+		f.stall.Reset(500 * time.Millisecond)
+	}
+}
+
+// simulated replaces the scripted commands by those of a container in memory.
+func (h *harness) simulated(f *flood) {
+	machine := memory.New(memory.Config{Images: []string{"image"}})
+	machine.SetCommand(memory.For{}, "flood", f.run)
 	pod := runtime.PodRef{UID: "u1", Name: "web", Namespace: "default"}
 	sandbox, err := machine.RunSandbox(h.Context(), runtime.RunSandboxRequest{Pod: pod})
 	require.NoError(h, err)
@@ -39,7 +55,6 @@ func (h *harness) simulated(begin <-chan struct{}) (written, running *atomic.Int
 	require.NoError(h, err)
 	require.NoError(h, machine.StartContainer(h.Context(), runtime.StartContainerRequest{ContainerID: id}))
 	h.config.Exec = inContainer{machine, id}
-	return written, running
 }
 
 // inContainer runs all commands in one container.
@@ -56,8 +71,9 @@ func (c inContainer) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 // A command that floods a client which has stopped reading stands still, takes no memory, and
 // ends with the client, killed in the middle.
 func TestExec_FloodsAClientThatStopped(t *testing.T) {
-	h, begin := serve(t), make(chan struct{})
-	written, running := h.simulated(begin)
+	const clients = 20
+	h, f := serve(t), newFlood(clients)
+	h.simulated(f)
 	h.start()
 	heap := func() uint64 {
 		var m goruntime.MemStats
@@ -65,7 +81,6 @@ func TestExec_FloodsAClientThatStopped(t *testing.T) {
 		goruntime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	const clients = 20
 	var stopped []*client
 	for range clients {
 		c := h.exec("/exec/default/web/c?command=flood&output=1")
@@ -73,22 +88,22 @@ func TestExec_FloodsAClientThatStopped(t *testing.T) {
 		c.wire.stopped.Store(true)
 		stopped = append(stopped, c)
 	}
-	require.Eventually(t, func() bool { return running.Load() == clients }, time.Minute, time.Millisecond)
+	for range clients {
+		<-f.started
+	}
 	before := heap()
-	close(begin)
-	last := int64(0)
-	require.Eventually(t, func() bool { // The buffers of the system fill in real time.
-		before := last
-		last = written.Load()
-		return last > 0 && last == before
-	}, time.Minute, 250*time.Millisecond)
+	close(f.begin)
+	<-f.stalled // The buffers of the system are full.
+	last := f.written.Load()
 	assert.Less(t, last/clients, int64(16<<20), "bytes that one client was sent and did not take")
 	assert.Less(t, int64(heap()-before)/clients, int64(1<<20), "bytes of memory for each of them")
 	t.Logf("%d clients that stopped: %d KiB written to each, %d KiB of heap for each", clients, last/clients>>10, int64(heap()-before)/clients>>10)
 	for _, c := range stopped {
 		c.wire.killed()
 	}
-	require.Eventually(t, func() bool { return running.Load() == 0 }, time.Minute, time.Millisecond, "commands end with their clients")
+	for range clients {
+		<-f.over
+	}
 	c := h.exec("/exec/default/web/c?command=echo&command=alive&output=1")
 	status, out := c.stream("error"), c.stream("stdout")
 	assert.Equal(t, "alive\n", all(t, out))
