@@ -58,10 +58,9 @@ func newRefresher(cfg *Config, t executor.Executor) *refresher {
 func (s *Syncer) VolumesChanged(uid types.UID) {
 	r := s.refresher
 	r.mu.Lock()
-	r.mu.table.Changed(uid, r.executor.Now())
-	due := !r.mu.table.Next().IsZero()
+	news := r.mu.table.Changed(uid, r.executor.Now())
 	r.mu.Unlock()
-	if due {
+	if news {
 		r.wake.Signal()
 	}
 }
@@ -150,10 +149,9 @@ func (r *refresher) setUp(pod *v1.Pod, call func() error) error {
 	r.stop(pod.UID, r.mu.table.SetUp(pod.UID))
 	err := call()
 	r.mu.Lock()
-	r.mu.table.IsUp(pod.UID, err == nil)
-	due := !r.mu.table.Next().IsZero()
+	news := r.mu.table.IsUp(pod.UID, err == nil)
 	r.mu.Unlock()
-	if due {
+	if news {
 		r.wake.Signal()
 	}
 	return err
@@ -197,4 +195,5 @@ func (r *refresher) forget(uid types.UID) {
 	r.mu.table.TornDown(uid)
 	delete(r.mu.pods, uid)
 	delete(r.mu.runs, uid)
+	r.wake.Signal() // Its refresh may have kept another one from beginning.
 }

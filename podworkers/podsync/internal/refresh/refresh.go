@@ -13,6 +13,8 @@ const (
 	// firstPause follows a refresh that has failed, doubled each time, lastPause at most.
 	firstPause = 2 * time.Second
 	lastPause  = time.Minute
+	// MaxRefreshes is how many are under way at once.
+	MaxRefreshes = 16
 )
 
 // State is what becomes of the volumes of a pod.
@@ -29,7 +31,11 @@ const (
 
 // Table has the pods whose volumes have files that can change. The zero value has none. It is
 // not safe for concurrent use.
-type Table struct{ pods map[types.UID]*pod }
+type Table struct {
+	pods map[types.UID]*pod
+	due  map[types.UID]*pod // those with a time when they are; few of many
+	runs int                // how many refreshes are under way
+}
 
 // pod is what is known of one.
 type pod struct {
@@ -46,7 +52,7 @@ type pod struct {
 // SetUp notes that a SetUp begins. running: the refresh under way is to be cancelled.
 func (t *Table) SetUp(uid types.UID) (running bool) {
 	if t.pods == nil {
-		t.pods = map[types.UID]*pod{}
+		t.pods, t.due = map[types.UID]*pod{}, map[types.UID]*pod{}
 	}
 	p := t.pods[uid]
 	if p == nil {
@@ -57,12 +63,15 @@ func (t *Table) SetUp(uid types.UID) (running bool) {
 	return p.running
 }
 
-// IsUp notes how a SetUp has ended.
-func (t *Table) IsUp(uid types.UID, ok bool) {
-	if p := t.pods[uid]; p != nil && p.state == SettingUp {
-		p.state = Standing
-		p.cover(p.settled, ok)
+// IsUp notes how a SetUp has ended. news: Next may be sooner.
+func (t *Table) IsUp(uid types.UID, ok bool) (news bool) {
+	p := t.pods[uid]
+	if p == nil || p.state != SettingUp {
+		return false
 	}
+	p.state = Standing
+	t.cover(uid, p.settled, ok)
+	return !p.due.IsZero()
 }
 
 // TearDown notes that a TearDown begins. running: the refresh under way is to be cancelled.
@@ -76,31 +85,45 @@ func (t *Table) TearDown(uid types.UID) (running bool) {
 }
 
 // TornDown notes that a TearDown has succeeded, or that the pod is not known any more.
-func (t *Table) TornDown(uid types.UID) { delete(t.pods, uid) }
+func (t *Table) TornDown(uid types.UID) {
+	if p := t.pods[uid]; p != nil && p.running {
+		t.runs--
+	}
+	delete(t.pods, uid)
+	delete(t.due, uid)
+}
 
-// Changed notes that what the files of a pod are made of has changed.
-func (t *Table) Changed(uid types.UID, now time.Time) {
+// Changed notes that what the files of a pod are made of has changed. news: Next may be
+// sooner.
+func (t *Table) Changed(uid types.UID, now time.Time) (news bool) {
 	p := t.pods[uid]
 	if p == nil || p.state == TearingDown {
-		return
+		return false
 	}
 	p.changed++
 	p.failures = 0
+	t.due[uid] = p
 	if at := now.Add(Grace); p.due.IsZero() || at.Before(p.due) {
-		p.due = at
+		p.due, news = at, p.may()
 	}
+	return news
 }
 
 // Begin returns the pods whose files are to be refreshed now, in order, and notes that this
-// has begun.
+// has begun. No more than MaxRefreshes are under way: others follow as these end.
 func (t *Table) Begin(now time.Time) (due []types.UID) {
-	for uid, p := range t.pods {
+	for uid, p := range t.due {
 		if p.may() && !now.Before(p.due) {
-			p.running, p.began = true, p.changed
 			due = append(due, uid)
 		}
 	}
 	slices.Sort(due)
+	due = due[:min(len(due), MaxRefreshes-t.runs)]
+	for _, uid := range due {
+		p := t.pods[uid]
+		p.running, p.began = true, p.changed
+	}
+	t.runs += len(due)
 	return due
 }
 
@@ -111,7 +134,8 @@ func (t *Table) End(uid types.UID, ok bool, now time.Time) {
 		return
 	}
 	p.running = false
-	p.cover(p.began, ok)
+	t.runs--
+	t.cover(uid, p.began, ok)
 	if p.due.IsZero() {
 		return
 	}
@@ -124,7 +148,10 @@ func (t *Table) End(uid types.UID, ok bool, now time.Time) {
 
 // Next is when Begin has something to return; zero: nothing by itself.
 func (t *Table) Next() (next time.Time) {
-	for _, p := range t.pods {
+	if t.runs == MaxRefreshes {
+		return next
+	}
+	for _, p := range t.due {
 		if p.may() && (next.IsZero() || p.due.Before(next)) {
 			next = p.due
 		}
@@ -133,14 +160,16 @@ func (t *Table) Next() (next time.Time) {
 }
 
 // may reports whether a refresh may begin when it is due.
-func (p *pod) may() bool { return p.state == Standing && !p.running && !p.due.IsZero() }
+func (p *pod) may() bool { return p.state == Standing && !p.running }
 
 // cover notes that the files show so many changes.
-func (p *pod) cover(changes uint64, ok bool) {
+func (t *Table) cover(uid types.UID, changes uint64, ok bool) {
+	p := t.pods[uid]
 	if ok {
 		p.covered = max(p.covered, changes)
 	}
 	if p.covered == p.changed {
 		p.due, p.failures = time.Time{}, 0
+		delete(t.due, uid)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -60,4 +61,33 @@ func TestStories(t *testing.T) {
 			return out.String()
 		})
 	})
+}
+
+// TestMaxRefreshes: those beyond the bound follow as others end, or go.
+func TestMaxRefreshes(t *testing.T) {
+	var table refresh.Table
+	now := time.Unix(0, 0)
+	uid := func(i int) types.UID { return types.UID(fmt.Sprintf("%02d", i)) }
+	for i := range refresh.MaxRefreshes + 3 {
+		table.SetUp(uid(i))
+		assert.False(t, table.IsUp(uid(i), true))
+		assert.True(t, table.Changed(uid(i), now))
+		assert.False(t, table.Changed(uid(i), now), "it is due by then already")
+	}
+	now = table.Next()
+	assert.Equal(t, time.Unix(1, 0), now)
+	assert.Len(t, table.Begin(now), refresh.MaxRefreshes)
+	assert.Zero(t, table.Next())
+	assert.Empty(t, table.Begin(now))
+	table.End(uid(0), true, now)
+	table.TearDown(uid(1))
+	table.TornDown(uid(1))
+	assert.Equal(t, now, table.Next())
+	assert.Equal(t, []types.UID{uid(16), uid(17)}, table.Begin(now))
+	for i := range refresh.MaxRefreshes + 2 {
+		table.End(uid(i), true, now)
+	}
+	assert.Equal(t, []types.UID{uid(18)}, table.Begin(now))
+	table.End(uid(18), true, now)
+	assert.Zero(t, table.Next())
 }
