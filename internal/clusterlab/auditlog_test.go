@@ -178,6 +178,9 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 		}
 		for _, object := range slices.Sorted(maps.Keys(objects)) {
 			objects[object].flush()
+			if strings.HasPrefix(object, "leases ") && story != "node-registers" {
+				slices.Sort(objects[object].lines) // A renewal that is due anyway comes before or after what the story does.
+			}
 			halves[i] += object + "\n" + strings.Join(objects[object].lines, "\n") + "\n"
 		}
 	}
