@@ -109,20 +109,15 @@ func connect(cfg *rest.Config, answer time.Duration) (*connections, error) {
 	if cfg.Proxy != nil {
 		proxy = cfg.Proxy
 	}
-	certificate := newFiles(settings)
-	if certificate != nil {
-		secure.GetClientCertificate = certificate.current
-	}
-	c := &connections{files: certificate, open: func() *pool {
+	certificates := newFiles(cfg, settings)
+	c := &connections{files: certificates, open: func() *pool {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
 			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
 			MaxResponseHeaderBytes: longestHeader,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		}
-		if secure != nil {
-			t.TLSClientConfig = secure.Clone()
-		}
+		t.TLSClientConfig = certificates.secure(secure)
 		return &pool{Transport: t, opening: make(chan struct{}, 1)}
 	}}
 	c.current.Store(c.open())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
@@ -87,4 +88,31 @@ func TestClient_CE6_TheCertificateIsReadAgain(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	assert.Equal(t, []string{"first", "first", "first", "first", "second", "second", "second", "second", "second"}, names)
+}
+
+// CE-6: so are the authorities of a CA file. A server that has another certificate by then is
+// trusted, and a file that cannot be read changes nothing.
+func TestClient_CE6_TheAuthoritiesAreReadAgain(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusNotFound) }))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "ca")
+	other, _ := certificate(t, "other")
+	require.NoError(t, os.WriteFile(file, other, 0o600))
+	c, err := client.New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: file, ServerName: "example.com"}}, "n1")
+	require.NoError(t, err)
+	t.Cleanup(c.Reconnect)
+	call := func() error {
+		c.FilesDue()
+		_, err := c.Pods().Get(t.Context(), "default", "web")
+		c.Reconnect()
+		return err
+	}
+	var unknown x509.UnknownAuthorityError
+	require.ErrorAs(t, call(), &unknown)
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	require.True(t, apierrors.IsNotFound(call()))
+	require.NoError(t, os.WriteFile(file, []byte("half"), 0o600))
+	require.True(t, apierrors.IsNotFound(call()), "what cannot be read changes nothing")
+	require.NoError(t, os.WriteFile(file, other, 0o600))
+	require.ErrorAs(t, call(), &unknown)
 }
