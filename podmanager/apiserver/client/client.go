@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -38,6 +39,9 @@ type Client struct {
 func New(cfg *rest.Config, nodeName string) (*Client, error) {
 	if cfg == nil || nodeName == "" {
 		return nil, errors.New("client: a configuration and the name of the node are required")
+	}
+	if err := checkServer(cfg); err != nil {
+		return nil, err
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -108,6 +112,9 @@ func FromKubeconfig(path, nodeName string) (*Client, error) {
 	if path == "" {
 		return nil, errors.New("client: the path of a kubeconfig is required")
 	}
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
@@ -117,6 +124,35 @@ func FromKubeconfig(path, nodeName string) (*Client, error) {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return New(cfg, nodeName)
+}
+
+// maxKubeconfig is more than kubectl config has ever written.
+const maxKubeconfig = 4 << 20
+
+// checkFile refuses what a read of may never end.
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("client: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("client: the kubeconfig %s is not a regular file", path)
+	case info.Size() > maxKubeconfig:
+		return fmt.Errorf("client: the kubeconfig %s has %d bytes, more than %d", path, info.Size(), maxKubeconfig)
+	}
+	return nil
+}
+
+// checkServer refuses an address that no request can be sent to.
+func checkServer(cfg *rest.Config) error {
+	server, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	if server.Scheme != "https" && server.Scheme != "http" {
+		return fmt.Errorf("client: the API server's address %s begins with neither https:// nor http://", server)
+	}
+	return nil
 }
 
 // LocalAddress is the address of this machine from which it reaches the API server: what a

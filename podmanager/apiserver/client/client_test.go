@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/pem"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -400,4 +401,22 @@ func TestFromKubeconfig_Empty(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	_, err := client.FromKubeconfig(path, "n1")
 	assert.EqualError(t, err, "client: "+path+" has no current context that names a cluster")
+}
+
+// TestFromKubeconfig_Refused: what cannot be read to its end, and a server that cannot be asked,
+// is refused at once.
+func TestFromKubeconfig_Refused(t *testing.T) {
+	dir := t.TempDir()
+	_, err := client.FromKubeconfig(dir, "n1")
+	assert.EqualError(t, err, "client: the kubeconfig "+dir+" is not a regular file")
+	_, err = client.FromKubeconfig("/dev/zero", "n1")
+	assert.EqualError(t, err, "client: the kubeconfig /dev/zero is not a regular file")
+	_, err = client.FromKubeconfig(filepath.Join(dir, "none"), "n1")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	big := filepath.Join(dir, "big")
+	require.NoError(t, os.WriteFile(big, make([]byte, 4<<20+1), 0o600))
+	_, err = client.FromKubeconfig(big, "n1")
+	assert.EqualError(t, err, "client: the kubeconfig "+big+" has 4194305 bytes, more than 4194304")
+	_, err = client.New(&rest.Config{Host: "ftp://server"}, "n1")
+	assert.EqualError(t, err, "client: the API server's address ftp://server begins with neither https:// nor http://")
 }
