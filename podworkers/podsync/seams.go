@@ -32,13 +32,13 @@ type Tokens interface {
 
 // Claims finds the volumes to which the persistent volume claims of pods are bound.
 type Claims interface {
-	// HostPath returns where on the host the volume of a claim is, and whether containers
+	// Source returns what the volume of a claim is, hostPath or local, and whether containers
 	// may only read it. volume is one of the pod's, of the kind persistentVolumeClaim or
-	// ephemeral. It is called concurrently, in each sync of such a pod and before each of
+	// ephemeral. What is returned is only read. It is called concurrently, in each sync of such a pod and before each of
 	// its containers is made, and gives a pod the same answer each time. It may block as
 	// long as a few requests do. Its error says why the volume cannot be had now, and
 	// keeps containers from being started; what runs goes on.
-	HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (path *v1.HostPathVolumeSource, readOnly bool, err error)
+	Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (source *v1.PersistentVolumeSource, readOnly bool, err error)
 }
 
 // Services finds the services that containers are told of by variables.

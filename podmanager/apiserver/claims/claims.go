@@ -41,7 +41,7 @@ type Source struct {
 
 // bound is what a volume of a pod is.
 type bound struct {
-	path     v1.HostPathVolumeSource
+	source   v1.PersistentVolumeSource
 	readOnly bool
 	volume   string // the persistent one
 	alone    bool   // no other pod may have it
@@ -62,11 +62,11 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// HostPath returns where on the host a volume of a pod is, of the kind persistentVolumeClaim or
-// ephemeral, and whether it may only be read. It asks the server until it has found that out,
+// Source returns what a volume of a pod is, of the kind persistentVolumeClaim or ephemeral:
+// hostPath or local, and whether it may only be read. What it returns is only read. It asks the server until it has found that out,
 // and then returns the same for the pod until Forget is called. It is called in each sync of a
 // pod. Its error says why the volume cannot be had. It ends with ctx.
-func (s *Source) HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (at *v1.HostPathVolumeSource, readOnly bool, err error) {
+func (s *Source) Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (source *v1.PersistentVolumeSource, readOnly bool, err error) {
 	s.mu.Lock()
 	b, known := s.mu.bound[pod.UID][volume.Name]
 	s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Source) HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (
 		}
 		s.mu.bound[pod.UID][volume.Name] = b
 	}
-	return &b.path, b.readOnly, nil
+	return &b.source, b.readOnly, nil
 }
 
 // holder is another pod that has a volume which one pod alone may have; empty: none. The caller
@@ -127,10 +127,8 @@ func (s *Source) find(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b bound, 
 	})
 	if err == nil {
 		b.volume, b.pod, b.alone = volume.Name, pod.Namespace+"/"+pod.Name, slices.Contains(volume.Spec.AccessModes, v1.ReadWriteOncePod)
-		b.path, err = hostPath(claim, volume)
-	}
-	if c := pod.Spec.SecurityContext; err == nil && volume.Spec.Local != nil && !b.readOnly && c != nil && c.FSGroup != nil {
-		err = fmt.Errorf("it is local, and the files of such volumes are not given to the group %d of spec.securityContext.fsGroup here", *c.FSGroup)
+		b.source = volume.Spec.PersistentVolumeSource
+		err = unhad(claim, volume)
 	}
 	if err == nil && volume.Spec.NodeAffinity != nil {
 		err = s.here(ctx, volume.Spec.NodeAffinity.Required)
@@ -163,22 +161,23 @@ func unusable(pod *v1.Pod, v *v1.Volume, claim *v1.PersistentVolumeClaim) string
 	return ""
 }
 
-// hostPath is where on the host the volume of a claim is.
-func hostPath(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) (at v1.HostPathVolumeSource, err error) {
+// unhad says why the volume of a claim cannot be had on a node; nil if it can.
+func unhad(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
+	var at string
 	switch source := &volume.Spec.PersistentVolumeSource; {
 	case volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID:
-		return at, errors.New("it is bound to another claim")
+		return errors.New("it is bound to another claim")
 	case source.HostPath != nil:
-		at = *source.HostPath
+		at = source.HostPath.Path
 	case source.Local != nil:
-		at = v1.HostPathVolumeSource{Path: source.Local.Path, Type: new(v1.HostPathDirectory)}
+		at = source.Local.Path
 	default:
-		return at, fmt.Errorf("it is of the kind %s, which cannot be had here", kind(source))
+		return fmt.Errorf("it is of the kind %s, which cannot be had here", kind(source))
 	}
-	if !path.IsAbs(at.Path) {
-		return at, fmt.Errorf("its path %q is not absolute", at.Path)
+	if !path.IsAbs(at) {
+		return fmt.Errorf("its path %q is not absolute", at)
 	}
-	return at, nil
+	return nil
 }
 
 // kind is what a volume is made of, by the name of its field.

@@ -90,33 +90,35 @@ func (b *bench) update(o apiservertest.Object) {
 
 // ask is the answer for a volume of the pod, and how many requests it took.
 func (b *bench) ask(index int) string {
-	at, readOnly, err := b.source.HostPath(b.Context(), b.pod, &b.pod.Spec.Volumes[index])
+	source, readOnly, err := b.source.Source(b.Context(), b.pod, &b.pod.Spec.Volumes[index])
 	requests := len(b.server.TakeRequests())
 	if err != nil {
 		return fmt.Sprintf("%v (%d requests)", err, requests)
 	}
-	kind := v1.HostPathUnset
-	if at.Type != nil {
-		kind = *at.Type
+	kind, at := "hostPath", ""
+	if source.Local != nil {
+		kind, at = "local", source.Local.Path
+	} else {
+		at = source.HostPath.Path
 	}
-	return fmt.Sprintf("%s %q readOnly=%t (%d requests)", at.Path, kind, readOnly, requests)
+	return fmt.Sprintf("%s %s readOnly=%t (%d requests)", kind, at, readOnly, requests)
 }
 
 // What a pod was told stays true for it, and costs no call.
-func TestHostPath_Kept(t *testing.T) {
+func TestSource_Kept(t *testing.T) {
 	b := newBench(t)
-	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(0))
+	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(0))
 	b.server.Down()
-	assert.Equal(t, `/srv "" readOnly=false (0 requests)`, b.ask(0))
+	assert.Equal(t, `hostPath /srv readOnly=false (0 requests)`, b.ask(0))
 	b.source.Forget(b.pod.UID)
 	assert.Contains(t, b.ask(0), "claims: the claim default/data: ")
 	b.server.Up()
 	b.pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
-	assert.Equal(t, `/srv "" readOnly=true (2 requests)`, b.ask(0))
+	assert.Equal(t, `hostPath /srv readOnly=true (2 requests)`, b.ask(0))
 }
 
 // Each claim that cannot be used is an error that says why, and the next call asks again.
-func TestHostPath_Refused(t *testing.T) {
+func TestSource_Refused(t *testing.T) {
 	deleted := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	affinity := func(value string) *v1.VolumeNodeAffinity {
 		return &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
@@ -135,7 +137,7 @@ func TestHostPath_Refused(t *testing.T) {
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, p *v1.Pod) {
 			c.DeletionTimestamp = &deleted
 			p.Status.Phase = v1.PodRunning
-		}, `/srv "" readOnly=false (2 requests)`},
+		}, `hostPath /srv readOnly=false (2 requests)`},
 		{func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, _ *v1.Pod) {
 			c.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
 		},
@@ -151,23 +153,11 @@ func TestHostPath_Refused(t *testing.T) {
 			`claims: the persistent volume disk: its path "srv" is not absolute (2 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.HostPath, v.Spec.Local, v.Spec.NodeAffinity = nil, &v1.LocalVolumeSource{Path: "/mnt"}, affinity("ssd")
-		}, `/mnt "Directory" readOnly=false (3 requests)`},
+		}, `local /mnt readOnly=false (3 requests)`},
 		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, _ *v1.Pod) {
 			v.Spec.NodeAffinity = affinity("hdd")
 		},
 			`claims: the persistent volume disk: its node affinity does not select the node n1 (3 requests)`},
-		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, p *v1.Pod) {
-			v.Spec.HostPath, v.Spec.Local = nil, &v1.LocalVolumeSource{Path: "/mnt"}
-			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
-		}, `claims: the persistent volume disk: it is local, and the files of such volumes are not given to the group 7 of spec.securityContext.fsGroup here (2 requests)`},
-		{func(_ *v1.PersistentVolumeClaim, v *v1.PersistentVolume, p *v1.Pod) {
-			v.Spec.HostPath, v.Spec.Local = nil, &v1.LocalVolumeSource{Path: "/mnt"}
-			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
-			p.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
-		}, `/mnt "Directory" readOnly=true (2 requests)`},
-		{func(_ *v1.PersistentVolumeClaim, _ *v1.PersistentVolume, p *v1.Pod) {
-			p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(7))}
-		}, `/srv "" readOnly=false (2 requests)`},
 	} {
 		b := newBench(t)
 		c.edit(b.claim, b.volume, b.pod)
@@ -179,23 +169,23 @@ func TestHostPath_Refused(t *testing.T) {
 }
 
 // A volume with ReadWriteOncePod is one pod's until that is forgotten, whatever the order.
-func TestHostPath_ReadWriteOncePod(t *testing.T) {
+func TestSource_ReadWriteOncePod(t *testing.T) {
 	b := newBench(t)
 	b.volume.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	b.update(b.volume)
-	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(0))
+	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(0))
 	first := b.pod
 	b.pod = first.DeepCopy()
 	b.pod.Name, b.pod.UID = "other", "other"
 	assert.Equal(t, "claims: the persistent volume disk has the access mode ReadWriteOncePod, and is in use by the pod default/db (2 requests)", b.ask(0))
 	b.source.Forget(first.UID)
-	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(0))
+	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(0))
 	b.pod = first
 	assert.Contains(t, b.ask(0), "in use by the pod default/other")
 }
 
 // The claim of an ephemeral volume has to be the pod's own.
-func TestHostPath_Ephemeral(t *testing.T) {
+func TestSource_Ephemeral(t *testing.T) {
 	b := newBench(t)
 	assert.Contains(t, b.ask(1), `claims: the claim default/db-own: persistentvolumeclaims "db-own" not found`)
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-own"},
@@ -206,7 +196,7 @@ func TestHostPath_Ephemeral(t *testing.T) {
 	assert.Equal(t, "claims: the claim default/db-own was not made for the pod (1 requests)", b.ask(1))
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "db", UID: types.UID(b.pod.UID), Controller: new(true)}}
 	b.update(claim)
-	assert.Equal(t, `/srv "" readOnly=false (2 requests)`, b.ask(1))
+	assert.Equal(t, `hostPath /srv readOnly=false (2 requests)`, b.ask(1))
 }
 
 func TestNew_Refused(t *testing.T) {

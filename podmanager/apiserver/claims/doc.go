@@ -2,15 +2,13 @@
 // server.
 //
 //	source, err := claims.New(claims.Config{Server: server, NodeName: "node-1"})
-//	path, readOnly, err := source.HostPath(ctx, pod, volume)
+//	what, readOnly, err := source.Source(ctx, pod, volume)
 //
 // # The contract
 //
 //   - The volume of a claim can be had if it is of the kind hostPath or local, the claim and
 //     the volume are bound to each other, and the node affinity of the volume selects this
 //     node. Any other claim is an error that says what is the matter.
-//     A local volume cannot be had by a pod with an fsGroup that may write to it: kubelets
-//     give the files of such a volume to the group, which is not done here.
 //   - A volume with the access mode ReadWriteOncePod is one pod's until Forget is called for
 //     that pod; for another it is an error, as in the kubelet.
 //   - The claim of an ephemeral volume has to be the pod's own.

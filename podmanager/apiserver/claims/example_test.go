@@ -47,7 +47,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	at, readOnly, err := source.HostPath(ctx, pod, &pod.Spec.Volumes[0])
-	fmt.Println(at.Path, *at.Type, readOnly, err)
-	// Output: /mnt/disk-1 Directory false <nil>
+	volume, readOnly, err := source.Source(ctx, pod, &pod.Spec.Volumes[0])
+	fmt.Println(volume.Local.Path, readOnly, err)
+	// Output: /mnt/disk-1 false <nil>
 }

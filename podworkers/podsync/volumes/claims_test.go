@@ -15,14 +15,22 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// claims find the volume of each claim at a directory, or not.
+// claims find the volume of each claim at a directory, local unless its name says otherwise,
+// or not.
 type claims struct {
 	dir string
 	err error
 }
 
-func (c claims) HostPath(_ context.Context, _ *v1.Pod, v *v1.Volume) (*v1.HostPathVolumeSource, bool, error) {
-	return &v1.HostPathVolumeSource{Path: c.dir, Type: new(v1.HostPathDirectory)}, v.PersistentVolumeClaim.ReadOnly, c.err
+func (c claims) Source(_ context.Context, _ *v1.Pod, v *v1.Volume) (*v1.PersistentVolumeSource, bool, error) {
+	source := &v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: c.dir}}
+	switch v.Name {
+	case "path":
+		source = &v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: c.dir}}
+	case "nfs":
+		source = &v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{}}
+	}
+	return source, v.PersistentVolumeClaim.ReadOnly, c.err
 }
 
 // The volume of a claim is mounted where it is, read-only if the claim says so, and stays

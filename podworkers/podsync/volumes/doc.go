@@ -50,6 +50,12 @@
 // over what was read later. Refresh makes no directory, and TearDown renames under the same
 // lock, so nothing is left behind for a pod that is gone.
 //
+// A local volume of a claim, and all in it, is given to the group of the pod's fsGroup before
+// containers start, unless it may only be read or its directory has that group already: the
+// directory comes last, so it has the group only when all in it has. This is the kubelet's
+// fsGroupChangePolicy OnRootMismatch, whichever the pod asks for; the setuid bit of files is
+// not kept.
+//
 // A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent
 // does not belong to need root, the first two also Linux. Each is a clear error otherwise.
 package volumes

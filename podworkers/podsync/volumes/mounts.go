@@ -21,7 +21,7 @@ import (
 
 // Mounts implements podsync.Volumes.
 func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
-	pod, readOnly, err := find.Claims(ctx, d.cfg.Claims, pod)
+	pod, claims, err := find.Claims(ctx, d.cfg.Claims, pod)
 	if err != nil {
 		return nil, fmt.Errorf("volumes: %w", err)
 	}
@@ -35,7 +35,7 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 			return nil, err
 		}
 		m := &mounts[i]
-		m.ReadOnly = m.ReadOnly || readOnly[m.Volume.Name]
+		m.ReadOnly = m.ReadOnly || claims[m.Volume.Name].ReadOnly
 		if m.HostPath, err = d.find(pod, c, m); err != nil {
 			return nil, fmt.Errorf("volumes: container %s: volumeMounts[%d] (%s): %w", c.Name, m.Index, m.Volume.Name, err)
 		}

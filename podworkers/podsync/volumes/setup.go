@@ -22,13 +22,14 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	if err == nil {
 		err = find.Tokens(ctx, d.cfg.Tokens, pod, volume.Tokens(pod), &objects)
 	}
+	var claims map[string]find.Claim
 	if err == nil {
-		pod, _, err = find.Claims(ctx, d.cfg.Claims, pod)
+		pod, claims, err = find.Claims(ctx, d.cfg.Claims, pod)
 	}
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}
-	s := setUp{d: d, pod: pod, read: read, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
+	s := setUp{d: d, pod: pod, claims: claims, read: read, objects: objects, errs: make([]error, len(pod.Spec.Volumes))}
 	if err := s.each(ctx, true); err != nil { // The host may keep it waiting, so not under the lock.
 		return err
 	}
@@ -46,8 +47,9 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 type setUp struct {
 	d       *Dir
 	pod     *v1.Pod
-	read    uint64 // before the objects were
-	stale   bool   // what was read later is written already
+	claims  map[string]find.Claim // by the names of volumes
+	read    uint64                // before the objects were
+	stale   bool                  // what was read later is written already
 	objects environ.Objects
 	errs    []error  // by volume
 	dir     *os.Root // of the pod
@@ -103,7 +105,7 @@ func (s *setUp) one(ctx context.Context, v *v1.Volume) error {
 	}
 	switch {
 	case kind == volume.HostPath:
-		return checkHostPath(v.HostPath)
+		return s.hostPath(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory:
 		return s.memory(ctx, v)
 	case kind == volume.EmptyDir:
@@ -112,6 +114,18 @@ func (s *setUp) one(ctx context.Context, v *v1.Volume) error {
 		return s.files(ctx, v)
 	}
 	return fmt.Errorf("the kind %s cannot be had here", kind)
+}
+
+// hostPath looks at a path of the host, and gives a local volume to the pod's group.
+func (s *setUp) hostPath(ctx context.Context, v *v1.Volume) error {
+	if err := checkHostPath(v.HostPath); err != nil {
+		return err
+	}
+	claim, group := s.claims[v.Name], s.group()
+	if !claim.Local || claim.ReadOnly || group < 0 {
+		return nil
+	}
+	return giveTree(ctx, v.HostPath.Path, group)
 }
 
 // group is the group to which volumes of the pod belong; -1 is none.

@@ -74,30 +74,53 @@ func Tokens(ctx context.Context, from tokens, pod *v1.Pod, needs []environ.Token
 
 // claims is podsync.Claims.
 type claims interface {
-	HostPath(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.HostPathVolumeSource, bool, error)
+	Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (*v1.PersistentVolumeSource, bool, error)
 }
 
-// Claims returns the pod with paths of the host in the place of its claims, and the names
-// of those volumes that may only be read. Without a source, or without claims, it is the
-// pod itself.
-func Claims(ctx context.Context, from claims, pod *v1.Pod) (bound *v1.Pod, readOnly map[string]bool, err error) {
+// Claim is what is to be known of a volume of a claim, beside its path.
+type Claim struct {
+	// ReadOnly: it may only be read.
+	ReadOnly bool
+	// Local: what is in it belongs to the group of spec.securityContext.fsGroup.
+	Local bool
+}
+
+// Claims returns the pod with paths of the host in the place of its claims, and what these
+// are, by the names of their volumes. Without a source, or without claims, it is the pod
+// itself.
+func Claims(ctx context.Context, from claims, pod *v1.Pod) (bound *v1.Pod, known map[string]Claim, err error) {
 	bound = pod
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if from == nil || !volume.Of(v).Claimed() {
 			continue
 		}
-		path, only, err := from.HostPath(ctx, pod, v)
+		source, readOnly, err := from.Source(ctx, pod, v)
+		if err != nil {
+			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
+		}
+		path, err := hostPath(source)
 		if err != nil {
 			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
 		}
 		if bound == pod {
 			other := *pod
 			other.Spec.Volumes = slices.Clone(pod.Spec.Volumes)
-			bound, readOnly = &other, map[string]bool{}
+			bound, known = &other, map[string]Claim{}
 		}
 		bound.Spec.Volumes[i].VolumeSource = v1.VolumeSource{HostPath: path}
-		readOnly[v.Name] = only
+		known[v.Name] = Claim{ReadOnly: readOnly, Local: source.Local != nil}
 	}
-	return bound, readOnly, nil
+	return bound, known, nil
+}
+
+// hostPath is where on the host a volume is. The directory of a local one is there before.
+func hostPath(source *v1.PersistentVolumeSource) (*v1.HostPathVolumeSource, error) {
+	switch {
+	case source != nil && source.HostPath != nil:
+		return source.HostPath, nil
+	case source != nil && source.Local != nil:
+		return &v1.HostPathVolumeSource{Path: source.Local.Path, Type: new(v1.HostPathDirectory)}, nil
+	}
+	return nil, errors.New("the volume of its claim is neither a hostPath nor local")
 }

@@ -99,7 +99,7 @@ func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error { return v.Set
 
 // Mounts implements podsync.Volumes.
 func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
-	pod, readOnly, err := find.Claims(ctx, v.cfg.Claims, pod)
+	pod, claims, err := find.Claims(ctx, v.cfg.Claims, pod)
 	if err != nil {
 		return nil, fmt.Errorf("inmemory: %w", err)
 	}
@@ -113,7 +113,7 @@ func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expa
 		if m.Volume.HostPath != nil {
 			base = m.Volume.HostPath.Path
 		}
-		m.HostPath, m.ReadOnly = path.Join(base, m.SubPath), m.ReadOnly || readOnly[m.Volume.Name]
+		m.HostPath, m.ReadOnly = path.Join(base, m.SubPath), m.ReadOnly || claims[m.Volume.Name].ReadOnly
 		out = append(out, m.Mount)
 	}
 	return out, nil
