@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,6 +233,7 @@ spec:
     metadata: {labels: {app: db}}
     spec:
       terminationGracePeriodSeconds: 1
+      securityContext: {fsGroup: 2000}
       containers:
       - name: c
         image: $IMAGE
@@ -253,6 +255,9 @@ spec:
 		second, err := os.ReadFile(filepath.Join(dir, "names"))
 		require.NoError(j, err)
 		assert.ElementsMatch(j, []string{"db-0\n", "db-1\ndb-1\n"}, []string{string(first), string(second)})
+		local, err := os.Stat(filepath.Join(dir, "names"))
+		require.NoError(j, err)
+		assert.EqualValues(j, 2000, local.Sys().(*syscall.Stat_t).Gid, "a local volume belongs to the pod's group")
 	}
 	j.kubectl("delete", "statefulset/db", "pvc/data-db-0", "pvc/data-db-1", "pv/disk-0", "pv/disk-1", "storageclass/disks")
 	j.empty()

@@ -87,15 +87,40 @@ func TestSetUp_LocalVolume(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(disk, "file"), 0o600))
 	require.NoError(t, setUp(t.Context()))
 	assert.Contains(t, tree(t, disk, gid), "file -rw------- pod\n")
+}
 
-	// An attempt that was cut short has not given the directory itself, and is repeated.
-	require.NoError(t, os.Chmod(disk, 0o755))
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, setUp(ended), context.Canceled)
-	assert.Contains(t, tree(t, disk, gid), ". drwxr-xr-x ")
-	require.NoError(t, setUp(t.Context()))
-	assert.Contains(t, tree(t, disk, gid), "file -rw-rw---- pod\n")
+// ending is a context that ends after it was looked at some times.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSetUp_LocalVolumeCut: an attempt that is cut short, at whichever step, has not given the
+// directory itself, and so is repeated.
+func TestSetUp_LocalVolumeCut(t *testing.T) {
+	cuts := 0
+	for looks := 0; ; looks++ {
+		setUp, disk, gid := owned(t, "data", false)
+		err := setUp(&ending{t.Context(), looks})
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		if have := tree(t, disk, gid); strings.Contains(have, "pod") {
+			assert.Contains(t, have, ". drwxr-xr-x ")
+			cuts++
+		}
+		require.NoError(t, setUp(t.Context()))
+		assert.Equal(t, given, tree(t, disk, gid))
+	}
+	assert.Greater(t, cuts, 2)
 }
 
 // TestSetUp_OthersVolume: a hostPath, and what may only be read, stay as they are.
