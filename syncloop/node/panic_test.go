@@ -628,7 +628,7 @@ var panickings = []panicking{
 var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
-	"Claims.HostPath": within, "Tokens.Token": within, "View.Refresh": within,
+	"Claims.Source": within, "Tokens.Token": within, "View.Refresh": within,
 	"Runtime.PodStats": unused, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
 }
 
