@@ -52,11 +52,14 @@ func New(cfg *rest.Config, nodeName string) (*Client, error) {
 		}
 	}
 	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), decoding: serializer.NewCodecFactory(scheme).WithoutConversion()}
-	var err error
-	if c.calls, err = connect(cfg, answerTimeout); err != nil {
+	token, err := newTokenFile(cfg)
+	if err != nil {
 		return nil, err
 	}
-	if c.heartbeat, err = connect(cfg, heartbeatTimeout); err != nil {
+	if c.calls, err = connect(cfg, token, answerTimeout); err != nil {
+		return nil, err
+	}
+	if c.heartbeat, err = connect(cfg, token, heartbeatTimeout); err != nil {
 		return nil, err
 	}
 	return c, c.connectGroups()

@@ -52,7 +52,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 // connection that is dead and in use would get new calls until a ping finds out.
 type connections struct {
 	current atomic.Pointer[pool]
-	files   *files // nil: the certificate is in no file
+	files   *files     // nil: the certificate is in no file
+	token   *tokenFile // nil: the bearer token is in no file
 	open    func() *pool
 	sent    atomic.Int64 // requests
 }
@@ -91,8 +92,8 @@ func (p *pool) do(r *http.Request) (answer *http.Response, connected bool, err e
 	return answer, got.Load(), err
 }
 
-// connect prepares a pool.
-func connect(cfg *rest.Config, answer time.Duration) (*connections, error) {
+// connect prepares a pool. An answer begins within the given time.
+func connect(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connections, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -110,7 +111,7 @@ func connect(cfg *rest.Config, answer time.Duration) (*connections, error) {
 		proxy = cfg.Proxy
 	}
 	certificates := newFiles(cfg, settings)
-	c := &connections{files: certificates, open: func() *pool {
+	c := &connections{files: certificates, token: token, open: func() *pool {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
 			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
@@ -130,7 +131,12 @@ func (c *connections) client(cfg *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrapped, err := transport.HTTPWrappersForConfig(settings, c)
+	var over http.RoundTripper = c
+	if c.token != nil && !settings.HasBasicAuth() { // Both at once are refused below.
+		settings.BearerToken, settings.BearerTokenFile = "", ""
+		over = &bearer{c.token, c}
+	}
+	wrapped, err := transport.HTTPWrappersForConfig(settings, over)
 	if err != nil {
 		return nil, err
 	}

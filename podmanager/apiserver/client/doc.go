@@ -8,7 +8,8 @@
 //
 // # Calls
 //
-// Each call is one HTTP request: nothing is repeated and nothing waits for a rate limit.
+// Each call is one HTTP request: nothing is repeated and nothing waits for a rate limit, but for
+// a call whose token was refused while the token file has another one.
 // Objects travel as protobuf. Refusals are errors of apimachinery, as client-go has them;
 // a status patch whose UID is another incarnation's has reason Conflict, where the server
 // says Invalid.
@@ -25,6 +26,9 @@
 //
 // If the certificate of the client is in files, they are read again every ten seconds while
 // there are calls. When they have changed, new calls get new connections with the new one.
+//
+// A bearer token in a file is read again every ten seconds while there are calls, and when the server
+// answers 401, at most once a second. A refused call is then sent once more with the new token.
 //
 // Clients of several nodes of one process share connections: ForNode with the credentials as
 // they are, Impersonate as the user that each node has.

@@ -1,6 +1,11 @@
 package client
 
-import "time"
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
 
 // FilesDue has the next call read the files of the certificate.
 func (c *Client) FilesDue() {
@@ -9,4 +14,18 @@ func (c *Client) FilesDue() {
 		over.files.at = time.Time{}
 		over.files.mu.Unlock()
 	}
+}
+
+// TokenDue lets a call that is refused read the token file, as a second later.
+func (c *Client) TokenDue() {
+	f := c.calls.token
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = f.at.Add(-tokenPause)
+}
+
+// WithTokenFile adds the token of a file to the calls over a transport.
+func WithTokenFile(path string, over http.RoundTripper) (http.RoundTripper, error) {
+	f, err := newTokenFile(&rest.Config{BearerTokenFile: path})
+	return &bearer{f, over}, err
 }
