@@ -2,6 +2,7 @@
 // registration, its status, its lease, and when to send them. It is pure: what was measured
 // and what the server has are arguments.
 //
+//	start = start.After(facts)                       // whether the agent still begins
 //	n := nodestatus.Node(spec, status)               // registration
 //	patch, err := nodestatus.Reconcile(existing, n)  // labels of a node that exists
 //	status := nodestatus.Status(previous, facts)     // every 10 s
@@ -15,6 +16,8 @@
 //     and it and its network are ready. Conditions of pressure are there only if they were
 //     measured, and Ready is the last one. The time of a transition changes with the value
 //     only.
+//   - A node that the server has as ready stays so while its agent begins: until the node was
+//     found ready once, or for StartTimeout.
 //   - Capacity, addresses, endpoints and declared features are those of the Facts; nothing
 //     is promised that the caller does not name. Allocatable is never negative, and never
 //     more than the capacity.

@@ -36,8 +36,8 @@ type Facts struct {
 	Now time.Time
 	// RuntimeSeen is when the runtime has answered last; zero is never.
 	RuntimeSeen time.Time
-	// Starting: the node's agent has begun less than StartTimeout ago and has not found the
-	// node ready yet. A node that the server has as ready stays so for that time.
+	// Starting: the start of the node's agent has not ended. A node that the server has as ready
+	// stays so for that time.
 	Starting bool
 	// Runtime is what the runtime has said of itself then.
 	Runtime runtime.RuntimeStatus

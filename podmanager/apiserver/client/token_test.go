@@ -24,9 +24,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 )
 
-// TestClient_ARevokedToken: a call that is refused with 401 is sent once more if the token file has
+// TestClient_CF36_ARevokedToken: a call that is refused with 401 is sent once more if the token file has
 // another token by then, with its body. The calls that follow, of all groups, use the new one.
-func TestClient_ARevokedToken(t *testing.T) {
+func TestClient_CF36_ARevokedToken(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	valid := "old"

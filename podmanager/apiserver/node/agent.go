@@ -62,7 +62,7 @@ type Config struct {
 type Hooks struct {
 	// Changed is called with each new state of the node at the server.
 	Changed func(node *v1.Node)
-	// Replaced is called when another object has the node's name.
+	// Replaced is called when another object has the node's name, once for each.
 	Replaced func(before, now types.UID)
 	// OtherHolder is called when the lease of the node is renewed by another holder.
 	OtherHolder func(holder string)
@@ -94,10 +94,7 @@ type Agent struct {
 	report, renew, read waker
 	retries             atomic.Uint64
 	ran                 atomic.Bool
-	// begun is when reporting has, and wasReady whether it has found the node ready since.
-	// They are its own.
-	begun    time.Time
-	wasReady bool
+	start               nodestatus.Start // of reporting, which alone uses it
 
 	mu struct {
 		sync.Mutex
@@ -105,6 +102,7 @@ type Agent struct {
 		readAt time.Time // when the last read of it began
 		ours   types.UID // of the object that this agent has registered; empty: none yet
 		since  time.Time // when that was
+		other  types.UID // of the object that Hooks.Replaced was called for last
 		sent   *v1.NodeStatus
 		sentAt time.Time
 		later  time.Duration // by how much the next report without a change is put off
@@ -196,23 +194,33 @@ func (a *Agent) is(node *v1.Node, readAt time.Time) {
 		a.mu.Unlock()
 		return
 	}
-	ours := a.mu.ours
-	replaced := ours != "" && ours != node.UID && (before == nil || before.UID != node.UID)
 	a.mu.node = node
-	if replaced {
-		a.mu.sent, a.mu.lease = nil, nil
-	}
 	a.mu.Unlock()
 	a.seen.Open()
 	if known {
 		a.record(nodestatus.Events(before, node), node)
 	}
-	if replaced {
-		a.cfg.Log.Warn("another object has the name of the node", "node", node.Name, "before", ours, "now", node.UID)
-		a.cfg.Hooks.Replaced(ours, node.UID)
+	if a.replaced(node) {
 		a.reportSoon()
 	}
 	a.cfg.Hooks.Changed(node)
+}
+
+// replaced tells of an object that has the name of ours, and reports whether it did. What was
+// sent is not the other object's.
+func (a *Agent) replaced(node *v1.Node) bool {
+	a.mu.Lock()
+	ours := a.mu.ours
+	replaced := ours != "" && ours != node.UID && a.mu.other != node.UID
+	if replaced {
+		a.mu.other, a.mu.sent, a.mu.lease = node.UID, nil, nil
+	}
+	a.mu.Unlock()
+	if replaced {
+		a.cfg.Log.Warn("another object has the name of the node", "node", node.Name, "before", ours, "now", node.UID)
+		a.cfg.Hooks.Replaced(ours, node.UID)
+	}
+	return replaced
 }
 
 // record records events about the node.

@@ -20,7 +20,7 @@ const (
 // reporting registers the node and sends its status. It measures a node that is not ready
 // sooner, so that the server hears at once when it is.
 func (a *Agent) reporting(ctx context.Context) {
-	a.begun = a.executor.Now()
+	a.start.Begun = a.executor.Now()
 	wait := firstPause
 	for ctx.Err() == nil {
 		pause := nodestatus.Period
@@ -65,10 +65,9 @@ func (a *Agent) reportOnce(ctx context.Context) (ready bool, err error) {
 func (a *Agent) measure(ctx context.Context) (facts nodestatus.Facts, ready bool) {
 	facts = a.cfg.Facts(ctx)
 	facts.Now = a.executor.Now()
-	ready = nodestatus.Ready(facts).Status == v1.ConditionTrue
-	a.wasReady = a.wasReady || ready
-	facts.Starting = !a.wasReady && facts.Now.Sub(a.begun) < nodestatus.StartTimeout
-	return facts, ready
+	a.start = a.start.After(facts)
+	facts.Starting = !a.start.Ended
+	return facts, nodestatus.Ready(facts).Status == v1.ConditionTrue
 }
 
 // send patches the status. What the server is known to have is not sent again.
@@ -158,6 +157,7 @@ func (a *Agent) adopt(ctx context.Context, want *v1.Node, facts nodestatus.Facts
 			return err
 		}
 	}
+	a.replaced(node)
 	a.own(node, begun)
 	return a.send(ctx, nil, nodestatus.Status(&node.Status, facts))
 }

@@ -50,6 +50,18 @@ type Problem struct {
 	Err error
 }
 
+// attributes are what a log message says of the problem, without what is not known.
+func (p Problem) attributes() []any {
+	known := []any{"path", p.Path}
+	if p.Line > 0 {
+		known = append(known, "line", p.Line)
+	}
+	if p.Pod != "" {
+		known = append(known, "pod", p.Pod)
+	}
+	return append(known, "kept", p.Kept, "err", p.Err)
+}
+
 // String is the problem as one sentence, or one line for each fault.
 func (p Problem) String() string {
 	var faults Faults

@@ -1,10 +1,13 @@
 package manifest_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -398,4 +401,25 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	}, "\n"))
 	_, err = manifest.New(manifest.Config{FS: fstest.MapFS{}, Path: "../x"})
 	assert.EqualError(t, err, "manifest: bad config: NodeName is empty\nmanifest: bad config: Path \"../x\" is not a path in an fs.FS")
+}
+
+// TestScan_TheLogSaysWhatIsKnown: a message has a line and a pod only where there are any.
+func TestScan_TheLogSaysWhatIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "path" || a.Key == "line" || a.Key == "pod" || a.Key == "kept" {
+			return slog.Attr{Key: a.Key, Value: slog.StringValue(strings.ReplaceAll(a.Value.String(), dir, "DIR"))}
+		}
+		return slog.Attr{}
+	}}))
+	s, err := manifest.New(manifest.Config{Path: filepath.Join(dir, "manifests"), NodeName: "n1", Log: log})
+	require.NoError(t, err)
+	_, err = s.Scan(t.Context())
+	require.ErrorIs(t, err, manifest.ErrListing)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "manifests"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifests", "a"), []byte(podYAML("web", `""`)), 0o600))
+	_, err = s.Scan(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "path=DIR/manifests kept=false\npath=DIR/manifests/a line=4 pod=web kept=false\n", out.String())
 }

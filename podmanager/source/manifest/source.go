@@ -177,7 +177,7 @@ func (s *Source) tellOnce(about string, p Problem) {
 }
 
 func (s *Source) tell(p Problem) {
-	s.cfg.Log.Warn("Trouble with a manifest", "path", p.Path, "line", p.Line, "pod", p.Pod, "kept", p.Kept, "err", p.Err)
+	s.cfg.Log.Warn("Trouble with a manifest", p.attributes()...)
 	s.cfg.Report(p)
 }
 
