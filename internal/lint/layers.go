@@ -156,6 +156,7 @@ func Podkeel() Codebase {
 			{"pleg/internal/diff", Pure, Layer1c},
 			{"runtime/cri/internal/convert", Pure, Layer1c},
 			{"syncloop/node/explain", Pure, Layer1c},
+			{"syncloop/node/internal/watchcache", Pure, Layer1c},
 			{"syncloop/internal/admission", Pure, Layer1c},
 			{"syncloop/internal/respond", Edge, Layer4},
 			{"runtime/cri/internal/crilog", Pure, Layer1c},

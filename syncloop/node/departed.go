@@ -32,13 +32,11 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 		until[e.Pod.UID] = e.Until
 	}
 	for _, pod := range n.historyStore.all() {
-		view := n.workers.View(pod.UID)
-		if !isDesired(pod.UID) && view.Started && view.HasConfig && !view.IsPodKnownTerminated() {
-			at, ok := until[pod.UID]
-			if !ok {
-				at = n.executor.Now() // It has left the configuration just now.
-			}
-			pods = append(pods, deleted(n.withStatus(pod), at, view.Grace))
+		if isDesired(pod.UID) {
+			continue
+		}
+		if pod, ok := n.ending(pod, until[pod.UID]); ok {
+			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
@@ -50,6 +48,24 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 		}
 	}
 	return pods
+}
+
+// ending is a copy of a pod that is not desired any more, and that is to have ended at a
+// time, or, if that is not known, has just left the configuration. It is not ok if nothing of the pod runs.
+func (n *Node) ending(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
+	view := n.workers.View(pod.UID)
+	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
+		return nil, false
+	}
+	return deleted(n.withStatus(pod), n.orNow(until), view.Grace), true
+}
+
+// orNow is a time, or, if it is not known, the present.
+func (n *Node) orNow(at time.Time) time.Time {
+	if at.IsZero() {
+		return n.executor.Now()
+	}
+	return at
 }
 
 // unnamed is a pod that a former agent has left behind, and that no source has named.

@@ -16,6 +16,9 @@
 //		fmt.Println(state.Pod.Name, state.Summary())
 //	}
 //
+// Pod, PodByName and List answer for one pod, or for those that selectors select, and
+// WatchFrom goes on from the version of a List. They are experimental.
+//
 // ContainerID, ReadLog and ExecStream give access to a container's log and run commands in
 // it, as far as the runtime can.
 //

@@ -44,6 +44,33 @@ func ExampleNew() {
 	// Output: job 0/1 Completed
 }
 
+// A program that keeps its own picture of the pods: a list, and then what changes.
+func ExampleNode_WatchFrom() {
+	ctx, end := context.WithCancel(context.Background())
+	n, err := node.New(node.Config{})
+	if err != nil {
+		panic(err)
+	}
+	go n.Run(ctx)
+	pods, version, _ := n.List(node.ListOptions{Namespace: "default"})
+	fmt.Println(len(pods), "pods")
+	_ = n.Apply(job("job", "true"))
+	for event, err := range n.WatchFrom(ctx, version, node.ListOptions{Namespace: "default"}) {
+		if err != nil {
+			panic(err) // node.ErrExpired: List again.
+		}
+		if event.Pod.Status.Phase == v1.PodSucceeded {
+			fmt.Println(event.Pod.Name, event.Pod.Status.Phase)
+			break
+		}
+	}
+	end()
+	<-n.Done()
+	// Output:
+	// 0 pods
+	// job Succeeded
+}
+
 // task is a PodSyncer without containers: a pod is a line on the standard output.
 type task struct{ parts node.SyncerParts }
 

@@ -209,6 +209,16 @@ func (h *historyStore) all() (pods []*v1.Pod) {
 	return pods
 }
 
+// pod is the remembered pod as it was desired last, or nil.
+func (h *historyStore) pod(uid types.UID) *v1.Pod {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if one := h.mu.pods[uid]; one != nil {
+		return one.pod
+	}
+	return nil
+}
+
 // forget drops all pods that nobody knows. known is called with no lock held.
 func (h *historyStore) forget(known func(types.UID) bool) {
 	h.mu.Lock()

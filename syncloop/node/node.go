@@ -37,6 +37,7 @@ type Node struct {
 	draining executor.Latch // open: Drain has begun
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
+	feed         *feed // what List and WatchFrom show
 
 	sources  *source.Mux
 	manager  *podmanager.Store
@@ -93,7 +94,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -244,6 +245,7 @@ func (n *Node) cleaned(_ time.Duration, err error) {
 	n.forget()
 	n.historyStore.forget(n.known)
 	n.prober.CleanupPods(n.probed)
+	n.feed.tidy(n)
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}

@@ -51,6 +51,7 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 		defer n.unwatch(w)
 		for {
 			for _, state := range w.states(n) {
+				state.Pod = state.Pod.DeepCopy()
 				if !yield(state) {
 					return
 				}
@@ -116,9 +117,14 @@ type watcher struct {
 
 func (n *Node) watch() *watcher {
 	event := n.executor.NewEvent()
+	return n.watchWith(event, event.Signal)
+}
+
+// watchWith is watch for a caller that has something else to wait for.
+func (n *Node) watchWith(event interface{ Wait(context.Context) error }, wake func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
-	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, event.Signal)
-	w.statuses = n.status.Subscribe(event.Signal)
+	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, wake)
+	w.statuses = n.status.Subscribe(wake)
 	for _, pod := range n.manager.GetPods() {
 		w.changed.Add(pod.UID, struct{}{})
 	}
@@ -145,7 +151,8 @@ func (n *Node) changed(uid types.UID) {
 	}
 }
 
-// states are the pods that look different from what was shown last.
+// states are the pods that look different from what was shown last. They share all that
+// they are made of, and are only read.
 func (w *watcher) states(n *Node) []PodState {
 	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
@@ -199,15 +206,16 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 	if shown.Pod != nil && state.like(shown) {
 		return PodState{}, false
 	}
-	state.Pod = from.DeepCopy()
+	pod := *from
 	switch {
 	case state.unsaid:
-		state.Pod.Status = v1.PodStatus{Phase: v1.PodPending}
+		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
-		newest.Status.DeepCopyInto(&state.Pod.Status)
+		pod.Status = newest.Status
 	case shown.Pod != nil: // The status is gone already; it was how the pod was last.
-		shown.Pod.Status.DeepCopyInto(&state.Pod.Status)
+		pod.Status = shown.Pod.Status
 	}
+	state.Pod = &pod
 	return state, true
 }
 

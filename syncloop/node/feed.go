@@ -1,0 +1,136 @@
+package node
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/node/internal/watchcache"
+)
+
+// WatchHistory is how many changes a node remembers for WatchFrom.
+const WatchHistory = 4096
+
+// feedIdle is how long the pods are kept for List and WatchFrom after the last call.
+const feedIdle = 5 * time.Minute
+
+// feed is what List and WatchFrom share: one watcher, the states of all pods that it has
+// shown, and the last changes. It has no goroutine: each caller brings it up to date. It is
+// empty until the first call.
+type feed struct {
+	mu      sync.Mutex // held while the feed is brought up to date
+	watcher *watcher   // nil: empty
+	cache   *watchcache.Cache
+	version uint64 // the highest so far, of a cache that is gone
+	used    time.Time
+
+	reading struct {
+		sync.Mutex
+		readers []*reader // replaced, never changed in place
+	}
+}
+
+// list returns the pods that match, and their version.
+func (f *feed) list(n *Node, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.updateLocked(n)
+	namespace, name, one := options.name()
+	if !one {
+		return f.cache.List(options.Namespace, match), f.cache.Version()
+	}
+	var pods []*v1.Pod
+	if pod := f.cache.Get(types.NamespacedName{Namespace: namespace, Name: name}); pod != nil && match(pod) {
+		pods = append(pods, pod)
+	}
+	return pods, f.cache.Version()
+}
+
+// since returns the changes after a version, false if not all of them are known.
+func (f *feed) since(n *Node, version uint64) ([]watchcache.Change, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.updateLocked(n)
+	return f.cache.Since(version)
+}
+
+// updateLocked takes in what has changed, or fills an empty feed.
+func (f *feed) updateLocked(n *Node) {
+	f.used = n.executor.Now()
+	if f.watcher != nil {
+		for _, state := range f.watcher.states(n) {
+			if pod := n.asDeleted(state); state.Gone {
+				f.cache.Remove(pod)
+			} else {
+				f.cache.Set(pod)
+			}
+		}
+		return
+	}
+	f.watcher = n.watchWith(nil, f.wake)
+	var pods []*v1.Pod
+	for _, state := range f.watcher.states(n) {
+		if !state.Gone {
+			pods = append(pods, n.asDeleted(state))
+		}
+	}
+	f.version = max(f.version+1, uint64(f.used.UnixMicro()))
+	f.cache = watchcache.New(f.version, WatchHistory, pods)
+}
+
+// asDeleted is the pod of a state as an API server has it, of which all but the fields is
+// shared.
+func (n *Node) asDeleted(state PodState) *v1.Pod {
+	pod := *state.Pod
+	if pod.Status.Phase == "" {
+		pod.Status.Phase = v1.PodPending
+	}
+	if _, desired := n.manager.GetPodByUID(pod.UID); desired {
+		return &pod
+	}
+	e, _ := n.handlers.TerminatingPod(pod.UID)
+	return deleted(&pod, n.orNow(e.Until), n.workers.View(pod.UID).Grace)
+}
+
+// wake tells every reader that there may be something new.
+func (f *feed) wake() {
+	f.reading.Lock()
+	readers := f.reading.readers
+	f.reading.Unlock()
+	for _, r := range readers {
+		r.event.Signal()
+	}
+}
+
+func (f *feed) join(r *reader) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	f.reading.readers = append(slices.Clip(f.reading.readers), r)
+}
+
+func (f *feed) leave(r *reader) {
+	f.mu.Lock()
+	f.used = r.node.executor.Now()
+	f.mu.Unlock()
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	f.reading.readers = slices.DeleteFunc(slices.Clone(f.reading.readers), func(x *reader) bool { return x == r })
+}
+
+// tidy empties the feed if it has not been used for feedIdle. It is called by housekeeping.
+func (f *feed) tidy(n *Node) {
+	f.reading.Lock()
+	watched := len(f.reading.readers) > 0
+	f.reading.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if watched || f.watcher == nil || n.executor.Now().Sub(f.used) < feedIdle {
+		return
+	}
+	n.unwatch(f.watcher)
+	f.version = f.cache.Version()
+	f.watcher, f.cache = nil, nil
+}

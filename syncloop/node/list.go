@@ -1,0 +1,58 @@
+package node
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Pod returns the pod with this UID and its newest status, as Pods shows it. A pod that is
+// not desired any more is found until its containers have stopped. The cost does not depend
+// on the number of pods. The pod is a copy.
+func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
+	if pod, ok := n.manager.GetPodByUID(uid); ok {
+		return n.withStatus(pod), true
+	}
+	e, terminating := n.handlers.TerminatingPod(uid)
+	if terminating && e.RuntimeOnly {
+		return n.unnamed(e), true
+	}
+	if pod := n.historyStore.pod(uid); pod != nil {
+		return n.ending(pod, e.Until)
+	}
+	return nil, false
+}
+
+// PodByName is Pod for the pod of this name. Of several, the one that is desired is found,
+// and of several desired ones, which sources may name, the newest.
+func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
+	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
+		return n.withStatus(pod), true
+	}
+	for _, e := range n.handlers.TerminatingPods() {
+		if e.Pod.Namespace == namespace && e.Pod.Name == name {
+			if pod, ok := n.Pod(e.Pod.UID); ok {
+				return pod, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// List returns the pods of the node that are selected, with their newest statuses, in order
+// of namespace and name, and the version at which they are all as they are shown: WatchFrom
+// goes on from there. The pods are shared and must not be changed. The error is
+// ErrFieldSelector.
+//
+// List and WatchFrom show pods as an API server does. A pod's resource version is the version
+// of its last change on this node. A name belongs to one pod at a time: a pod whose name
+// another one has is shown when that one is gone. A pod that is deleted has a deletion
+// timestamp and is shown until it is gone. Pods that a former agent has left, and that no
+// source has named, are not shown.
+func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err error) {
+	match, err := options.match()
+	if err != nil {
+		return nil, 0, err
+	}
+	pods, version = n.feed.list(n, options, match)
+	return pods, version, nil
+}

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// ErrFieldSelector is the error of a field selector that names a field by which an API
+// server does not select pods.
+var ErrFieldSelector = errors.New("node: field label not supported")
+
+// ListOptions say which pods List and WatchFrom show. The zero value is all.
+type ListOptions struct {
+	// Namespace is the one whose pods are shown; empty: all.
+	Namespace string
+	// LabelSelector selects by labels; nil: everything.
+	LabelSelector labels.Selector
+	// FieldSelector selects by fields; nil: everything. The fields are those of an API
+	// server: metadata.name, metadata.namespace, spec.nodeName (or spec.host),
+	// spec.restartPolicy, spec.schedulerName, spec.serviceAccountName, spec.hostNetwork,
+	// status.phase, status.podIP, status.podIPs and status.nominatedNodeName.
+	FieldSelector fields.Selector
+}
+
+// match returns what tells whether a pod is selected.
+func (o ListOptions) match() (func(*v1.Pod) bool, error) {
+	byLabel, byField := o.LabelSelector, o.FieldSelector
+	if byLabel == nil {
+		byLabel = labels.Everything()
+	}
+	if byField == nil {
+		byField = fields.Everything()
+	}
+	byField, err := byField.Transform(supported)
+	if err != nil {
+		return nil, err
+	}
+	return func(pod *v1.Pod) bool {
+		return (o.Namespace == "" || pod.Namespace == o.Namespace) &&
+			byLabel.Matches(labels.Set(pod.Labels)) && byField.Matches(podFields{pod})
+	}, nil
+}
+
+// name is that of the one pod that can be selected, if there is only one.
+func (o ListOptions) name() (namespace, name string, one bool) {
+	if o.FieldSelector == nil {
+		return "", "", false
+	}
+	namespace = o.Namespace
+	if namespace == "" {
+		namespace, _ = o.FieldSelector.RequiresExactMatch("metadata.namespace")
+	}
+	name, one = o.FieldSelector.RequiresExactMatch("metadata.name")
+	return namespace, name, one && namespace != ""
+}
+
+// supported is a requirement as podFields understands it.
+func supported(field, value string) (string, string, error) {
+	if field == "spec.host" {
+		field = "spec.nodeName"
+	}
+	if !(podFields{}).Has(field) {
+		return "", "", fmt.Errorf("%w: %s", ErrFieldSelector, field)
+	}
+	return field, value, nil
+}
+
+// podFields are the fields by which pods are selected.
+type podFields struct{ pod *v1.Pod }
+
+// fieldValues read them.
+var fieldValues = map[string]func(*v1.Pod) string{
+	"metadata.name":            func(p *v1.Pod) string { return p.Name },
+	"metadata.namespace":       func(p *v1.Pod) string { return p.Namespace },
+	"spec.nodeName":            func(p *v1.Pod) string { return p.Spec.NodeName },
+	"spec.restartPolicy":       func(p *v1.Pod) string { return string(p.Spec.RestartPolicy) },
+	"spec.schedulerName":       func(p *v1.Pod) string { return p.Spec.SchedulerName },
+	"spec.serviceAccountName":  func(p *v1.Pod) string { return p.Spec.ServiceAccountName },
+	"spec.hostNetwork":         func(p *v1.Pod) string { return strconv.FormatBool(p.Spec.HostNetwork) },
+	"status.phase":             func(p *v1.Pod) string { return string(p.Status.Phase) },
+	"status.podIP":             podIP,
+	"status.podIPs":            podIP,
+	"status.nominatedNodeName": func(p *v1.Pod) string { return p.Status.NominatedNodeName },
+}
+
+// podIP is the first address of a pod: an API server selects by no other.
+func podIP(pod *v1.Pod) string {
+	if len(pod.Status.PodIPs) > 0 {
+		return pod.Status.PodIPs[0].IP
+	}
+	return pod.Status.PodIP
+}
+
+// Has implements fields.Fields.
+func (podFields) Has(field string) bool { return fieldValues[field] != nil }
+
+// Get implements fields.Fields.
+func (f podFields) Get(field string) string { return fieldValues[field](f.pod) }
