@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -50,6 +51,9 @@ type agent struct {
 	listener net.Listener // nil without --listen
 	server   *debug.Server
 	claimed  io.Closer // the state directory; nil without one
+	batch    *batch    // the pods of the command run; nil without it
+	// interrupted: a signal was the reason to end.
+	interrupted bool
 }
 
 // face is what people see of the pods: a table on a terminal, or lines.
@@ -78,24 +82,47 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		}
 	}
 	a.log = o.logger(stderr)
-	files, err := manifest.New(a.manifestConfig())
-	if err != nil {
-		return nil, err
-	}
 	config, claimed, err := o.nodeConfig(a.log)
 	a.claimed = claimed
 	if err != nil {
 		return nil, err
 	}
-	config.Sources = map[string]source.Source{podmanager.FileSource: files}
+	if config.Sources, err = a.sources(); err != nil {
+		return nil, err
+	}
 	config.Recorder = o.recorder(stderr, a.log)
 	if a.node, err = node.New(config); err != nil {
+		return nil, err
+	}
+	if err := a.apply(); err != nil {
 		return nil, err
 	}
 	if err := a.bind(); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// sources are where the pods come from, by name.
+func (a *agent) sources() (map[string]source.Source, error) {
+	if a.pods != nil {
+		return nil, nil
+	}
+	files, err := manifest.New(a.manifestConfig())
+	return map[string]source.Source{podmanager.FileSource: files}, err
+}
+
+// apply gives the node the pods of the command run.
+func (a *agent) apply() error {
+	if a.pods == nil {
+		return nil
+	}
+	a.batch = newBatch(a.pods)
+	var faults []error
+	for _, pod := range a.pods {
+		faults = append(faults, a.node.Apply(pod))
+	}
+	return errors.Join(faults...)
 }
 
 // release leaves the state directory to others.
@@ -106,8 +133,8 @@ func (a *agent) release() {
 }
 
 func (a *agent) manifestConfig() manifest.Config {
-	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Objects: a.hasObjects(), Report: reporter(a.log)}
-	if a.manifests == "" {
+	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Objects: a.hasObjects(), Period: a.filePeriod, Report: reporter(a.log)}
+	if a.embedded() {
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."
 	}
@@ -123,7 +150,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
-	go func() { defer close(shown); a.present(ctx) }()
+	go func() { defer close(shown); a.watch(ctx) }()
 	err, over := a.attend(ended, signals)
 	var left error
 	if !over {
@@ -177,18 +204,24 @@ func (a *agent) finish(err error, end func(), shown <-chan struct{}) error {
 }
 
 // attend waits for a reason to end. It is over if the node is.
-func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error, over bool) {
+func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error, done bool) {
 	var late <-chan time.Time
 	if a.lasting > 0 {
 		late = time.After(a.lasting)
+	}
+	var over <-chan struct{}
+	if a.batch != nil {
+		over = a.batch.over
 	}
 	why := "--for is over"
 	select {
 	case err = <-ended:
 		return err, true
 	case s := <-signals:
-		why = s.String()
+		why, a.interrupted = s.String(), true
 	case <-late:
+	case <-over:
+		why = "all pods have ended"
 	}
 	a.log.Info("the agent ends", "why", why, "on-exit", map[bool]string{true: "stop", false: "leave"}[a.stopOnExit])
 	return nil, false
@@ -259,6 +292,14 @@ func (a *agent) drainTimeout() time.Duration {
 	return time.Duration(longest)*time.Second + stopMargin
 }
 
+// watch shows the pods and waits for those of the command run, until all has ended.
+func (a *agent) watch(ctx context.Context) {
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { a.batch.follow(ctx, a.node) })
+	a.present(ctx)
+}
+
 // present is what people see until all has ended.
 func (a *agent) present(ctx context.Context) {
 	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
@@ -291,7 +332,10 @@ func (a *agent) showAll(ctx context.Context) bool {
 }
 
 func (a *agent) described() string {
-	if a.manifests == "" {
+	switch {
+	case a.pods != nil:
+		return "of the command line"
+	case a.embedded():
 		return "embedded examples"
 	}
 	return a.manifests

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
@@ -28,36 +25,11 @@ const (
 // client asks an agent that runs.
 type client struct{ server string }
 
-// clientFlags reads what follows a command: flags, which may come in any place, and
-// words. Commands may have more flags than all of them have.
-func clientFlags(v string, args []string, more ...func(*flag.FlagSet)) (c client, words []string, err error) {
-	flags := flag.NewFlagSet(v, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&c.server, "server", defaultListen, "")
-	for _, add := range more {
-		add(flags)
-	}
-	for len(args) > 0 {
-		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return c, nil, err
-		} else if err != nil {
-			if len(more) > 0 {
-				return c, nil, fmt.Errorf("%w (--help lists the flags of %s)", err, v)
-			}
-			return c, nil, fmt.Errorf("%w (--server ADDR is the only flag of %s)", err, v)
-		}
-		if args = flags.Args(); len(args) > 0 {
-			words, args = append(words, args[0]), args[1:]
-		}
-	}
-	return c, words, nil
-}
-
 // get returns the answer to a path. Its error says what to do about it.
-func (c client) get(ctx context.Context, path ...string) (string, error) {
+func (c client) get(ctx context.Context, query url.Values, path ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
-	answer, err := c.ask(ctx, http.MethodGet, nil, path...)
+	answer, err := c.ask(ctx, http.MethodGet, query, path...)
 	if err != nil {
 		return "", err
 	}
@@ -90,9 +62,9 @@ func (c client) ask(ctx context.Context, method string, query url.Values, path .
 	return answer, nil
 }
 
-// follow copies an answer as it comes, for as long as it goes on, and returns what
+// stream copies an answer as it comes, for as long as it goes on, and returns what
 // comes after it.
-func (c client) follow(ctx context.Context, out io.Writer, method string, query url.Values, path ...string) (http.Header, error) {
+func (c client) stream(ctx context.Context, out io.Writer, method string, query url.Values, path ...string) (http.Header, error) {
 	answer, err := c.ask(ctx, method, query, path...)
 	if err != nil {
 		return nil, err
@@ -117,24 +89,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// containerPath is where an agent answers for a container, or, without its name, for
-// the pod as a whole.
-func containerPath(v, pod, container string) []string {
-	namespace, name := podOf(pod)
-	path := []string{v, url.PathEscape(namespace), url.PathEscape(name)}
-	if container != "" {
-		path = append(path, url.PathEscape(container))
-	}
-	return path
-}
-
-// podOf is the pod that a word names.
-func podOf(word string) (namespace, name string) {
-	namespace, name, ok := strings.Cut(word, "/")
-	if !ok {
-		return v1.NamespaceDefault, namespace
-	}
-	return namespace, name
 }

@@ -3,60 +3,172 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"net/url"
+	"os"
 	"strings"
+
+	"github.com/podkeel/podkeel/examples/internal/command"
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// command is something else that the program can do than run pods: asking an agent
-// that does.
-type command struct {
+// action is something else that the program can do than run a directory of pods.
+type action struct {
 	name, args, meaning string
+	// flags are the names of those flags of a request that the command has.
+	flags string
 	// run gets what follows the command, and returns the status to end with. Its
 	// context ends with the first signal.
-	run func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+	run func(ctx context.Context, r *request, stdout, stderr io.Writer) int
+	// needs says what is wrong with the words of a request; nil: there may be none.
+	needs func(r *request) error
 }
 
-// commands are all there are, in the order of the help.
-func commands() []command {
-	return []command{
-		{"ps", "", "list the pods of a running agent", runPs},
-		{"explain", "[NAMESPACE/]NAME", "explain the state of a pod", runExplain},
-		{"logs", "[NAMESPACE/]NAME", "its output: [-c CONTAINER] [--follow] [--tail N] [--since 10m] [--previous]", runLogs},
-		{"exec", "[NAMESPACE/]NAME", "run a command: [-c CONTAINER] -- COMMAND ... (in an agent with --exec true)", runExec},
+// actions are the commands that ask an agent, in the order of the help.
+func actions() []action {
+	return []action{
+		{"ps", "", "list the pods of a running agent", "server output", runPs, nil},
+		{"explain", "[NAMESPACE/]NAME", "explain the state of a pod", "server output", runExplain, onePod("explain", "")},
+		{"logs", "[NAMESPACE/]NAME", "print what a container of a pod has printed", "server container follow tail since previous raw", runLogs, onePod("logs", " [-c CONTAINER]")},
+		{"exec", "[NAMESPACE/]NAME", "run a command: -- COMMAND ... (in an agent with --exec)", "server container raw", runExec, podAndCommand},
+		{"version", "", "print the version of the program", "output", runVersion, nil},
 	}
 }
 
-// commandOf finds the command of a command line, if it has one.
-func commandOf(args []string) (command, bool) {
-	if len(args) > 0 {
-		for _, v := range commands() {
-			if v.name == args[0] {
-				return v, true
-			}
+// runName is the command that runs pods, for which see runFiles.
+const runName, runArgs, runMeaning = "run", "FILE ...", "run the pods of files until they have ended; - is standard input"
+
+// commandNames are the names of all commands.
+func commandNames() []string {
+	names := []string{runName}
+	for _, a := range actions() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// request is what follows the name of a command.
+type request struct {
+	client
+	output    string // "json", or empty
+	container string
+	query     url.Values // of logs
+	raw       bool
+	words     []string
+	rest      []string // what follows --
+}
+
+// flags are the flags of these names.
+func (r *request) flags(names string) (chosen flagSet) {
+	put := func(name string) func(string) error {
+		return func(s string) error { r.query.Set(name, s); return nil }
+	}
+	all := flagSet{
+		{name: "server", value: "ADDR", meaning: "where the agent listens (" + defaultListen + ")", set: func(s string) error { r.server = s; return nil }},
+		cliFlag{name: "output", value: "json", meaning: "for programs", set: oneOf("json", func(s string) { r.output = s })}.as("o"),
+		cliFlag{name: "container", value: "NAME", meaning: "the container (the one that kubectl would take)", set: func(s string) error { r.container = s; return nil }}.as("c"),
+		cliFlag{name: "follow", meaning: "go on with what comes (false)", set: put("follow")}.as("f"),
+		{name: "tail", value: "N", meaning: "the last lines only (all)", set: put("tail")},
+		{name: "since", value: "TIME", meaning: "what is newer than a duration, such as 10m, or than a time", set: put("since")},
+		cliFlag{name: "previous", meaning: "of the container before the last restart (false)", set: put("previous")}.as("p"),
+		{name: "raw", meaning: "do not escape control characters on a terminal (false)", set: boolean(&r.raw)},
+	}
+	for name := range strings.FieldsSeq(names) {
+		chosen = append(chosen, *all.find(name))
+	}
+	return chosen
+}
+
+// read reads what follows the name of a command.
+func (a *action) read(args []string) (*request, error) {
+	r := &request{client: client{server: defaultListen}, query: url.Values{}}
+	items, err := r.flags(a.flags).read(args)
+	if err != nil {
+		return r, err
+	}
+	var faults []error
+	for i := range items {
+		switch one := &items[i]; {
+		case one.fault != nil:
+			faults = append(faults, one.fault)
+		case one.flag != nil:
+			faults = append(faults, one.apply())
+		case one.rest:
+			r.rest = append(r.rest, one.word)
+		default:
+			r.words = append(r.words, one.word)
 		}
 	}
-	return command{}, false
+	if err := errors.Join(faults...); err != nil {
+		return r, err
+	}
+	if a.needs != nil {
+		return r, a.needs(r)
+	}
+	if words := append(r.words, r.rest...); len(words) > 0 {
+		return r, fmt.Errorf("%s takes no %q (agent %s --help)", a.name, words[0], a.name)
+	}
+	return r, nil
+}
+
+// onePod wants the name of one pod.
+func onePod(name, more string) func(*request) error {
+	return func(r *request) error {
+		if len(r.words) != 1 || len(r.rest) > 0 {
+			return fmt.Errorf("%s needs the name of one pod: %s [NAMESPACE/]NAME%s (agent ps lists all)", name, name, more)
+		}
+		return nil
+	}
+}
+
+// help is what a command tells of itself.
+func (a *action) help() string {
+	return "Usage: agent " + strings.TrimSpace(a.name+" "+a.args) + " [flags]\n\n" +
+		strings.ToUpper(a.meaning[:1]) + a.meaning[1:] + ".\n\nFlags, with their defaults in parentheses:\n\n" + new(request).flags(a.flags).help()
+}
+
+// call runs the command of a command line, if it has one of those that ask an agent.
+func call(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) (status int, called bool) {
+	for _, a := range actions() {
+		if len(args) == 0 || a.name != args[0] {
+			continue
+		}
+		r, err := a.read(args[1:])
+		if status, bad := refused(err, a.help, stdout, stderr); bad {
+			return status, true
+		}
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		go func() {
+			select {
+			case <-signals:
+				end()
+			case <-ctx.Done():
+			}
+		}()
+		return a.run(ctx, r, stdout, stderr), true
+	}
+	return 0, false
 }
 
 // usageOfCommands is their part of the help.
 func usageOfCommands() string {
 	var s strings.Builder
-	for _, v := range commands() {
-		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(v.name+" "+v.args), v.meaning)
+	for _, a := range append([]action{{name: runName, args: runArgs, meaning: runMeaning}}, actions()...) {
+		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(a.name+" "+a.args), a.meaning)
 	}
 	return s.String()
 }
 
-// refused tells of a command line that is not good, and of the flags if they were asked
+// refused tells of a command line that is not good, and prints the help if that was asked
 // for. It returns the status to end with, or false if there is nothing to tell.
-func refused(err error, stdout, stderr io.Writer) (status int, bad bool) {
+func refused(err error, help func() string, stdout, stderr io.Writer) (status int, bad bool) {
 	switch {
 	case err == nil:
 		return exitOK, false
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage())
+	case errors.Is(err, errHelp):
+		fmt.Fprint(stdout, help())
 		return exitOK, true
 	}
 	complain(stderr, err)
@@ -73,4 +185,20 @@ func ended(ctx context.Context, err error, stderr io.Writer) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// readable is where the output of a container goes: as it is, to a file or another program,
+// and without what a terminal would obey, to a terminal.
+func (r *request) readable(stdout io.Writer) io.Writer {
+	if _, is := stdout.(terminal); is && !r.raw {
+		return command.Visible(stdout)
+	}
+	return stdout
+}
+
+// complain says each of several joined errors on a line of its own.
+func complain(w io.Writer, err error) {
+	for line := range strings.SplitSeq(plain.Text(err.Error()), "\n") {
+		fmt.Fprintf(w, "agent: %s\n", plain.Visible(line))
+	}
 }

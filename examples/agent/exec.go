@@ -3,33 +3,31 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
+// podAndCommand wants the name of one pod and a command.
+func podAndCommand(r *request) error {
+	if len(r.words) != 1 || len(r.rest) == 0 {
+		return errors.New("exec needs the name of one pod and a command: exec [NAMESPACE/]NAME [-c CONTAINER] -- COMMAND ... (agent ps lists all)")
+	}
+	return nil
+}
+
 // runExec runs a command in a container, prints what that prints, and ends as it
 // does.
-func runExec(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var command []string
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, command = args[:i], args[i+1:]
+func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
+	path, err := r.path(ctx, "exec")
+	if err != nil {
+		return ended(ctx, err, stderr)
 	}
-	var container string
-	c, words, err := clientFlags("exec", args, func(flags *flag.FlagSet) { flags.StringVar(&container, "c", "", "") })
-	if err == nil && (len(words) != 1 || len(command) == 0) {
-		err = errors.New("exec needs the name of one pod and a command: exec [NAMESPACE/]NAME [-c CONTAINER] -- COMMAND ... (agent ps lists all)")
-	}
-	if status, bad := refused(err, stdout, stderr); bad {
-		return status
-	}
-	after, err := c.follow(ctx, stdout, http.MethodPost, url.Values{"command": command}, containerPath("exec", words[0], container)...)
+	after, err := r.stream(ctx, r.readable(stdout), http.MethodPost, url.Values{"command": r.rest}, path...)
 	if err != nil || ctx.Err() != nil {
 		return ended(ctx, err, stderr)
 	}

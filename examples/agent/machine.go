@@ -40,7 +40,8 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		OrphanGrace:  o.orphanGrace,
 		Labels:       o.labels,
 		Capacity:     o.capacity,
-		MaxPods:      int(min(o.capacity.Pods().Value(), 1<<20)),
+		MaxPods:      cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))),
+		Taints:       o.taints,
 		DNS:          o.dns,
 		MaxPulls:     o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
 		ImageGC:     o.imageGC,
@@ -65,7 +66,10 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 }
 
 // hasObjects: manifests may refer to ConfigMaps and Secrets.
-func (o *options) hasObjects() bool { return o.objects != "" || o.manifests == "" }
+func (o *options) hasObjects() bool { return o.objects != "" || o.embedded() }
+
+// embedded: the pods are those of the examples.
+func (o *options) embedded() bool { return o.manifests == "" && o.pods == nil }
 
 // objectsOf has the ConfigMaps and Secrets; nil is none.
 func (o *options) objectsOf() (podsync.Objects, error) {
@@ -139,11 +143,14 @@ func (o *options) contradictions() (faults []error) {
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, errors.New("--cri-endpoint has no effect without --runtime cri"))
 	}
-	if o.runtime == "cri" && o.manifests == "" {
+	if o.runtime == "cri" && o.embedded() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
 	if o.resolver != nil && o.runtime != "cri" {
 		faults = append(faults, errors.New("--resolv-conf has no effect without --runtime cri"))
+	}
+	if said := o.capacity.Pods().Value(); o.maxPods != 0 && said != 0 && said != int64(o.maxPods) {
+		faults = append(faults, fmt.Errorf("--max-pods %d: --capacity says pods=%d", o.maxPods, said))
 	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
 		faults = append(faults, errors.New("--cluster-domain has no effect without --cluster-dns"))

@@ -18,12 +18,17 @@
 // continues without them.
 //
 // While it runs, it can be asked what there is, why a pod is as it is, and what
-// its containers print; with --exec true, it runs commands in them:
+// its containers print; with --exec, it runs commands in them:
 //
 //	go run ./examples/agent ps
-//	go run ./examples/agent explain default/web-node
-//	go run ./examples/agent logs --follow default/web-node
-//	go run ./examples/agent exec default/web-node -- sh -c "exit 3"
+//	go run ./examples/agent explain web
+//	go run ./examples/agent logs --follow web
+//	go run ./examples/agent exec web -- sh -c "exit 3"
+//
+// Without another agent it runs the pods of files in the foreground, and ends with
+// the exit code of the container that failed first:
+//
+//	go run ./examples/agent run job.yaml
 //
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal kills them within
@@ -34,16 +39,11 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/podkeel/podkeel/internal/plain"
 )
 
 func main() {
@@ -86,24 +86,18 @@ const (
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
-	if v, ok := commandOf(args); ok {
-		ctx, end := context.WithCancel(context.Background())
-		defer end()
-		go func() {
-			select {
-			case <-signals:
-				end()
-			case <-ctx.Done():
-			}
-		}()
-		return v.run(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 && args[0] == runName {
+		return runFiles(args[1:], signals, stdout, stderr)
+	}
+	if status, called := call(args, signals, stdout, stderr); called {
+		return status
 	}
 	o, err := parse(args)
 	var a *agent
 	if err == nil {
 		a, err = newAgent(o, stdout, stderr)
 	}
-	if status, bad := refused(err, stdout, stderr); bad {
+	if status, bad := refused(err, usage, stdout, stderr); bad {
 		return status
 	}
 	if err := a.run(signals); err != nil {
@@ -111,11 +105,4 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 		return exitFailed
 	}
 	return exitOK
-}
-
-// complain says each of several joined errors on a line of its own.
-func complain(w io.Writer, err error) {
-	for line := range strings.SplitSeq(plain.Text(err.Error()), "\n") {
-		fmt.Fprintf(w, "agent: %s\n", line)
-	}
 }

@@ -79,15 +79,15 @@ func TestRun_BadArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--no-such-flag"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
-		{[]string{"--no-such-flag", "value"}, "agent: flag provided but not defined: -no-such-flag (--help lists the flags)"},
-		{[]string{"--resync"}, "agent: flag needs an argument: -resync (--help lists the flags)"},
+		{[]string{"--no-such-flag"}, "agent: unknown flag --no-such-flag (--help lists the flags)"},
+		{[]string{"--no-such-flag", "value"}, "agent: unknown flag --no-such-flag (--help lists the flags)"},
+		{[]string{"--resync"}, "agent: flag needs an argument: --resync (--help lists the flags)"},
 		{[]string{"stray"}, `agent: "stray" is neither a command nor a flag (--help lists both)`},
 		{[]string{"--", "stray"}, `agent: "stray" is neither a command nor a flag (--help lists both)`},
-		{[]string{"--events", "some"}, `agent: --events "some": expected true or false`},
+		{[]string{"--events", "some"}, `agent: "some" is neither a command nor a flag (--help lists both)`},
 		{[]string{"explain"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
 		{[]string{"explain", "a", "b"}, "agent: explain needs the name of one pod: explain [NAMESPACE/]NAME (agent ps lists all)"},
-		{[]string{"explain", "web", "--for", "1s"}, "agent: flag provided but not defined: -for (--server ADDR is the only flag of explain)"},
+		{[]string{"explain", "web", "--for", "1s"}, "agent: unknown flag --for (--help lists the flags)"},
 		{[]string{"--runtime", "docker"}, `agent: --runtime "docker": expected memory or cri`},
 		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "tcp://127.0.0.1:1"}, `agent: --cri-endpoint "tcp://127.0.0.1:1": expected a socket, as unix:///run/containerd/containerd.sock`},
 		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "containerd.sock"}, `agent: --cri-endpoint "containerd.sock": expected a socket, as unix:///run/containerd/containerd.sock`},
@@ -95,7 +95,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", ""}, `agent: --cri-endpoint "": expected a socket, as unix:///run/containerd/containerd.sock`},
 		{[]string{"--runtime", "cri"}, `agent: --runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory`},
 		{[]string{"--max-container-restart-period", "0s"}, `agent: --max-container-restart-period "0s": expected a duration above zero, such as 10s or 1m30s`},
-		{[]string{"--cri-endpoint", "/run/x.sock"}, `agent: --cri-endpoint has no effect without --runtime cri`},
+		{[]string{"--cri-endpoint", "/run/x.sock", "--runtime", "memory"}, `agent: --cri-endpoint has no effect without --runtime cri`},
 		{[]string{"--node-ip", "here"}, `agent: --node-ip "here": expected addresses, as 192.0.2.1,2001:db8::1`},
 		{[]string{"--node-ip", "192.0.2.1,"}, `agent: --node-ip "192.0.2.1,": expected addresses, as 192.0.2.1,2001:db8::1`},
 		{[]string{"--node-ip", "192.0.2.0/24"}, `agent: --node-ip "192.0.2.0/24": expected addresses, as 192.0.2.1,2001:db8::1`},
@@ -149,10 +149,10 @@ func TestRun_BadArguments(t *testing.T) {
 		{
 			[]string{"--for", "x", "--unknown", "--on-exit", "never", "stray", "--max-syncs", "x"},
 			`agent: --for "x": expected a duration above zero, such as 10s or 1m30s
-agent: flag provided but not defined: -unknown (--help lists the flags)
+agent: unknown flag --unknown (--help lists the flags)
 agent: --on-exit "never": expected leave or stop
-agent: "stray" is neither a command nor a flag (--help lists both)
-agent: --max-syncs "x": expected a number, or 0 for no bound`,
+agent: --max-syncs "x": expected a number, or 0 for no bound
+agent: "stray" is neither a command nor a flag (--help lists both)`,
 		},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -235,7 +235,10 @@ func TestReadme_Flags(t *testing.T) {
 	for _, k := range o.cliFlags() {
 		meaning := strings.NewReplacer("<", "`<", ">", ">`").Replace(k.meaning)
 		meaning = strings.ReplaceAll(meaning, ">`-`<", ">-<")
-		want = append(want, fmt.Sprintf("| `--%s %s` | %s |", k.name, strings.ReplaceAll(k.value, "|", `\|`), meaning))
+		for _, other := range k.names()[1:] {
+			meaning += "; also `" + other + "`"
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s |", strings.TrimSpace("--"+k.name+" "+strings.ReplaceAll(k.value, "|", `\|`)), meaning))
 	}
 	assert.Equal(t, want, strings.Split(table, "\n"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 )
 
 const talker = `apiVersion: v1
@@ -61,6 +63,24 @@ func TestCommands_People(t *testing.T) {
 			assert.Equal(t, exitOK, code, stderr)
 			assert.Equal(t, want, stdout)
 		}
+		for _, name := range []string{"talker", "default/talker", "tal", "default/t"} {
+			code, stdout, stderr = ask("logs", name, "-p=false", "--tail=1")
+			assert.Equal(t, exitOK, code, stderr)
+			assert.Equal(t, "three\n", stdout, name)
+		}
+		code, stdout, stderr = ask("ps", "-o", "json")
+		assert.Equal(t, exitOK, code, stderr)
+		var list v1.PodList
+		require.NoError(t, json.Unmarshal([]byte(stdout), &list))
+		assert.Equal(t, "PodList talker-n", list.Kind+" "+list.Items[0].Name)
+		code, stdout, stderr = ask("explain", "tal", "-o", "json")
+		assert.Equal(t, exitOK, code, stderr)
+		var page map[string]any
+		require.NoError(t, json.Unmarshal([]byte(stdout), &page))
+		assert.Contains(t, stdout, "default/talker-n")
+		code, _, stderr = ask("explain", "nothing")
+		assert.Equal(t, exitFailed, code)
+		assert.Equal(t, "agent: there is no pod \"nothing\" in namespace \"default\" on this node; /pods lists those there are\n", stderr)
 		code, _, stderr = ask("logs", "talker-n", "-c", "none")
 		assert.Equal(t, exitFailed, code)
 		assert.Contains(t, stderr, `agent: pod default/talker-n: the runtime has no container "none" of it, but main, other`)

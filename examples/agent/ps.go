@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -11,18 +12,14 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// runPs prints the table of the pods once.
-func runPs(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c, words, err := clientFlags("ps", args)
-	if err == nil && len(words) > 0 {
-		err = fmt.Errorf("ps lists all pods, and takes no %q", words[0])
-	}
-	if status, bad := refused(err, stdout, stderr); bad {
-		return status
+// runPs prints the table of the pods once, or all of them in JSON.
+func runPs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
+	if r.output == "json" {
+		return ended(ctx, r.podsInJSON(ctx, stdout), stderr)
 	}
 	t := newTable(stdout)
 	cells := [][]string{heading()}
-	err = c.pods(ctx, func(pod *v1.Pod) { cells = append(cells, t.cells(lineOf(node.PodState{Pod: pod}), pod)) })
+	err := r.pods(ctx, func(pod *v1.Pod) { cells = append(cells, t.cells(lineOf(node.PodState{Pod: pod}), pod)) })
 	if err != nil {
 		return ended(ctx, err, stderr)
 	}
@@ -30,4 +27,28 @@ func runPs(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, row)
 	}
 	return exitOK
+}
+
+// podsInJSON prints a v1.PodList, pod by pod.
+func (r *request) podsInJSON(ctx context.Context, out io.Writer) error {
+	var failed error
+	comma := ""
+	fmt.Fprint(out, `{"apiVersion":"v1","kind":"PodList","items":[`)
+	err := r.pods(ctx, func(pod *v1.Pod) {
+		text, err := json.MarshalIndent(pod, "", "  ")
+		if err == nil && failed == nil {
+			_, err = fmt.Fprintf(out, "%s\n%s", comma, visibleJSON(text))
+			comma = ","
+		}
+		if failed == nil {
+			failed = err
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if failed == nil {
+		_, failed = fmt.Fprint(out, "\n]}\n")
+	}
+	return failed
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
@@ -56,24 +56,20 @@ type events struct {
 
 // Event is the recorder's method.
 func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	what := event{kind: eventtype, pod: "?", reason: reason, message: inOneLine(message)}
+	what := event{kind: plain.Visible(eventtype), pod: "?", reason: plain.Visible(reason), message: inOneLine(message)}
 	if o, ok := object.(*v1.ObjectReference); ok {
 		what.pod, what.uid = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), string(o.UID)
 	} else if o, err := meta.Accessor(object); err == nil {
 		what.pod, what.uid = o.GetNamespace()+"/"+o.GetName(), string(o.GetUID())
 	}
+	what.pod = plain.Visible(what.pod)
 	e.print(what)
 }
 
-// inOneLine is a text on one line, without what a terminal takes for more than text:
-// what containers print is in events, and is not to move anybody's cursor.
+// inOneLine is a text on one line, in which what a terminal takes for more than text is
+// escaped: what containers print is in events, and is not to move anybody's cursor.
 func inOneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\n", "; "))
+	return plain.Visible(strings.ReplaceAll(text, "\n", "; "))
 }
 
 // Eventf is the recorder's method.

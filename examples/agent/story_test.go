@@ -122,7 +122,7 @@ func TestEvents_Plain(t *testing.T) {
 	var out strings.Builder
 	e := &events{out: &out, now: func() time.Time { return start }}
 	e.Eventf(&v1.ObjectReference{Namespace: "default", Name: "web"}, v1.EventTypeWarning, "Unhealthy", "it said: %s", "\x1b[2Jgrün\nForged\r\x1b]0;title\a\xff\u202e")
-	assert.Equal(t, "00:00:00 Warning Unhealthy pod/default/web: it said:  [2Jgrün; Forged  ]0;title ? \n", out.String())
+	assert.Equal(t, "00:00:00 Warning Unhealthy pod/default/web: it said: \\x1b[2Jgrün; Forged\\r\\x1b]0;title\\a\\xff\\u202e\n", out.String())
 }
 
 // TestOnExit_Stop: all pods end within their grace; only the one that ignores

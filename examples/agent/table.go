@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -38,7 +39,7 @@ const format = "%-28s  %-5s  %-22s  %-14s  %s\n"
 // lineOf is how a pod is shown.
 func lineOf(state node.PodState) line {
 	s := state.Summary()
-	return line{displayName(state.Pod), s.Ready, s.Status, s.Restarts}
+	return line{plain.Visible(displayName(state.Pod)), s.Ready, plain.Visible(s.Status), s.Restarts}
 }
 
 // heading are the names of the columns.

@@ -108,7 +108,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 			log.Error("The node's API is not served any more", "err", err)
 		}
 	})
-	lines := &lines{Writer: out}
+	lines := &lines{Writer: command.Visible(out)}
 	beside.Go(func() { registered(watching, n, server, o.name, lines) })
 	beside.Go(func() {
 		printed := map[types.UID]string{}

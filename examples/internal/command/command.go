@@ -30,11 +30,11 @@ func Run[O any](p Program, args []string, out, logs io.Writer, parse func(args [
 	case errors.Is(err, errHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintln(logs, p.Name+":", plain.Text(err.Error()))
+		fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error())))
 		return 2
 	}
 	if err := join(o); err != nil {
-		fmt.Fprintln(logs, p.Name+":", plain.Text(err.Error()))
+		fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error())))
 		return 1
 	}
 	return 0
@@ -50,7 +50,7 @@ func (p Program) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 		f.VisitAll(func(f *flag.Flag) { describe(out, f) })
 		return errHelp
 	case err != nil:
-		return twoDashes(err)
+		return twoDashes(f, err)
 	case f.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
@@ -67,10 +67,17 @@ func describe(out io.Writer, f *flag.Flag) {
 }
 
 // twoDashes turns an error of package flag into one of these programs.
-func twoDashes(err error) error {
+func twoDashes(f *flag.FlagSet, err error) error {
 	text := strings.NewReplacer("not defined: -", "not defined: --", "for flag -", "for flag --", "for -", "for --", "argument: -", "argument: --").Replace(err.Error())
-	if strings.HasPrefix(text, "flag provided but not defined") {
-		text += "; --help shows all flags"
+	if wrong, unknown := strings.CutPrefix(text, "flag provided but not defined: --"); unknown {
+		var known []string
+		f.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		if meant := Meant(wrong, known); meant != "" {
+			text += "; did you mean --" + meant + "?"
+		} else {
+			text += ";"
+		}
+		text += " --help shows all flags"
 	}
 	return errors.New(text)
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// oneShot is a pod that ends with a code after some seconds.
+func oneShot(name string, code, seconds int) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {restartPolicy: Never, containers: [{name: c, image: i, command: [sh, -c, 'sleep %d; exit %d']}]}\n", name, seconds, code)
+}
+
+// write writes a file of manifests.
+func write(t *testing.T, name string, docs ...string) string {
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(docs, "---\n")), 0o600))
+	return path
+}
+
+// TestRunFiles: the pods of files run, lines say what becomes of them, and the status is that
+// of the container that failed first.
+func TestRunFiles(t *testing.T) {
+	good, bad := write(t, "good.yaml", oneShot("good", 0, 2)), write(t, "bad.yaml", oneShot("late", 3, 9), oneShot("early", 4, 5))
+	for want, files := range map[int][]string{0: {good}, 4: {good, bad}} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, log output
+			began := time.Now()
+			assert.Equal(t, want, run(append([]string{"run", "--node-name", "n"}, files...), nil, &out, &log))
+			assert.Less(t, time.Since(began), 15*time.Second)
+			lines := strings.Join(out.lasting(), "\n")
+			assert.Regexp(t, `(?m)^good +1/1 +Running `, lines)
+			assert.Regexp(t, `(?m)^good +0/1 +Completed `, lines)
+			if want != 0 {
+				assert.Regexp(t, `(?m)^early +0/1 +Error `, lines)
+			}
+			assert.Contains(t, log.String(), " Normal Started pod/default/good: Container c started\n")
+			assert.NotContains(t, log.String(), "level=INFO")
+		})
+	}
+}
+
+// TestRunFiles_Stdin: - is standard input.
+func TestRunFiles_Stdin(t *testing.T) {
+	in, err := os.Open(write(t, "x.yaml", oneShot("x", 7, 1)))
+	require.NoError(t, err)
+	defer in.Close()
+	before := os.Stdin
+	os.Stdin = in
+	defer func() { os.Stdin = before }()
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		assert.Equal(t, 7, run([]string{"run", "-"}, nil, &out, &log))
+	})
+}
+
+// TestRunFiles_Interrupted: a signal ends the pods within their grace, and the status says so.
+func TestRunFiles_Interrupted(t *testing.T) {
+	file := write(t, "web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web, annotations: {memory.podkeel.dev/c: 'run=forever ignore-term'}}\nspec: {terminationGracePeriodSeconds: 7, containers: [{name: c, image: i}]}\n")
+	synctest.Test(t, func(t *testing.T) {
+		var out, log output
+		signals := make(chan os.Signal, 1)
+		time.AfterFunc(10*time.Second, func() { signals <- syscall.SIGINT })
+		began := time.Now()
+		assert.Equal(t, exitInterrupted, run([]string{"run", file}, signals, &out, &log))
+		assert.GreaterOrEqual(t, time.Since(began), 17*time.Second, "the grace")
+		assert.Less(t, time.Since(began), 20*time.Second)
+		assert.Contains(t, out.String(), "Terminating")
+	})
+}
+
+// TestRunFiles_BadFiles: every fault is named with its file, and nothing runs.
+func TestRunFiles_BadFiles(t *testing.T) {
+	one := write(t, "one.yaml", oneShot("x", 0, 1))
+	two := write(t, "two.yaml", oneShot("x", 0, 1))
+	bad := write(t, "bad.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c}]}\n---\nkind: Job\n")
+	code, stdout, stderr := called("run", one, two, bad)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "agent: "+two+": the pod default/x is in "+one+" too\n"+
+		"agent: "+bad+": line 4: spec.containers[0].image: missing: expected the name of an image\n"+
+		"agent: "+bad+": line 6: apiVersion: missing: expected v1\n"+
+		"agent: "+bad+": line 6: kind: \"Job\": expected Pod, PodList or List\n", stderr)
+}
+
+// TestExitCode: the container that failed first in time; a sidecar never; a pod without one 1.
+func TestExitCode(t *testing.T) {
+	end := func(name string, code int32, at int64) v1.ContainerStatus {
+		return v1.ContainerStatus{Name: name, State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Unix(at, 0)}}}
+	}
+	failed := func(statuses ...v1.ContainerStatus) *v1.Pod {
+		return &v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: statuses}}
+	}
+	done := failed(end("a", 9, 0))
+	done.Status.Phase = v1.PodSucceeded
+	always := v1.ContainerRestartPolicyAlways
+	sidecar := failed(end("c", 5, 2))
+	sidecar.Spec.InitContainers = []v1.Container{{Name: "s", RestartPolicy: &always}}
+	sidecar.Status.InitContainerStatuses = []v1.ContainerStatus{end("s", 4, 1)}
+	for _, c := range []struct {
+		want int
+		pods []*v1.Pod
+	}{
+		{0, nil},
+		{0, []*v1.Pod{{Status: v1.PodStatus{Phase: v1.PodRunning}}}},
+		{0, []*v1.Pod{done}},
+		{1, []*v1.Pod{failed()}},
+		{1, []*v1.Pod{failed(end("a", 0, 1))}},
+		{3, []*v1.Pod{failed(end("a", 0, 1), end("b", 3, 2))}},
+		{4, []*v1.Pod{failed(end("a", 3, 5)), failed(end("a", 4, 4))}},
+		{3, []*v1.Pod{failed(end("a", 3, 5)), failed(end("a", 4, 5))}},
+		{5, []*v1.Pod{sidecar}},
+	} {
+		assert.Equal(t, c.want, exitCode(c.pods))
+	}
+}

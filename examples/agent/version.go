@@ -1,0 +1,58 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// version is what the program says of itself.
+type version struct {
+	Version   string `json:"version"`
+	Revision  string `json:"revision,omitempty"`
+	Modified  bool   `json:"modified,omitempty"` // the files were not those of the revision
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// thisVersion is what the build has left in the program.
+func thisVersion(info *debug.BuildInfo) version {
+	v := version{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return v
+	}
+	v.Version = cmp.Or(info.Main.Version, v.Version)
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+// runVersion prints the version.
+func runVersion(_ context.Context, r *request, stdout, _ io.Writer) int {
+	info, _ := debug.ReadBuildInfo()
+	v := thisVersion(info)
+	if r.output == "json" {
+		text, _ := json.MarshalIndent(v, "", "  ") // It has nothing that JSON could not have.
+		fmt.Fprintf(stdout, "%s\n", text)
+		return exitOK
+	}
+	revision := v.Revision
+	if v.Modified {
+		revision += ", modified"
+	}
+	if revision != "" {
+		revision = " (" + revision + ")"
+	}
+	fmt.Fprintf(stdout, "podkeel agent %s%s, %s, %s\n", v.Version, revision, v.GoVersion, v.Platform)
+	return exitOK
+}

@@ -1,0 +1,51 @@
+package command
+
+import "strings"
+
+// Meant is the word of those known that was probably meant by one that is unknown: the only one
+// that it begins, or the nearest one by its spelling. Empty: nothing is near enough.
+func Meant(word string, known []string) string {
+	word = strings.ToLower(word)
+	begins, nearest := "", ""
+	least, several := len(word)/3+2, false
+	for _, k := range known {
+		if len(word) > 1 && strings.HasPrefix(k, word) {
+			several = several || begins != ""
+			begins = k
+		}
+		if d := distance(word, k); d < least && d < len(k) {
+			least, nearest = d, k
+		}
+	}
+	if begins != "" && !several {
+		return begins
+	}
+	return nearest
+}
+
+// distance is how many letters have to be changed, added, removed or swapped with the next
+// one to make one word of the other.
+func distance(a, b string) int {
+	if max(len(a), len(b)) > 100 {
+		return 100 // Nobody has meant that.
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
