@@ -122,11 +122,12 @@ type ImageFilesystem interface {
 	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
 }
 
-// StatsReader is a runtime that measures its containers.
+// StatsReader is a runtime that measures its pods.
 type StatsReader interface {
-	// PodStats returns what the running containers of a pod use now, in any
-	// order. A pod without any is no error.
-	PodStats(ctx context.Context, uid types.UID) ([]ContainerStats, error)
+	// PodStats returns what a pod uses now: of its containers those that run, in any
+	// order. A pod without any is no error, and has none of the other figures either.
+	// What could not be measured is nil. Called concurrently, for one pod or for many.
+	PodStats(ctx context.Context, uid types.UID) (PodStats, error)
 }
 
 // Updater is a runtime that changes the resources of a running container.
@@ -252,15 +253,6 @@ type ReadLogRequest struct {
 
 // LogTimestamp is the format of the time before a line of a log.
 const LogTimestamp = "2006-01-02T15:04:05.000000000Z07:00 "
-
-// ContainerStats is the resource usage of one container.
-type ContainerStats struct {
-	ContainerID string
-	Name        string
-	At          time.Time
-	CPU         time.Duration // used since it started
-	MemoryBytes uint64        // working set
-}
 
 // FilesystemUsage is the capacity and the usage of a file system.
 type FilesystemUsage struct{ CapacityBytes, UsedBytes uint64 }

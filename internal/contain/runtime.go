@@ -211,7 +211,7 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.Filesystem
 }
 
 // PodStats is the inner runtime's.
-func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats []runtime.ContainerStats, err error) {
+func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.PodStats, err error) {
 	defer r.guard.Recover("Runtime.PodStats", &err)
 	return r.inner.(runtime.StatsReader).PodStats(ctx, uid)
 }

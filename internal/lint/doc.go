@@ -67,7 +67,7 @@
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
-//	              syncloop/gc/policy  syncloop/internal/admission  syncloop/node/explain
+//	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/node/internal/watchcache
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files

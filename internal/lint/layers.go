@@ -158,6 +158,7 @@ func Podkeel() Codebase {
 			{"syncloop/node/explain", Pure, Layer1c},
 			{"syncloop/node/internal/watchcache", Pure, Layer1c},
 			{"syncloop/internal/admission", Pure, Layer1c},
+			{"syncloop/internal/usage", Pure, Layer1c},
 			{"syncloop/internal/respond", Edge, Layer4},
 			{"runtime/cri/internal/crilog", Pure, Layer1c},
 

@@ -528,14 +528,38 @@ func (f *fake) ExecSync(ctx context.Context, req *criv1.ExecSyncRequest) (*criv1
 func (f *fake) ListContainerStats(ctx context.Context, req *criv1.ListContainerStatsRequest) (*criv1.ListContainerStatsResponse, error) {
 	stats, err := f.m.PodStats(ctx, types.UID(req.GetFilter().GetLabelSelector()["io.kubernetes.pod.uid"]))
 	res := &criv1.ListContainerStatsResponse{}
-	for _, s := range stats {
+	for _, s := range stats.Containers {
 		res.Stats = append(res.Stats, &criv1.ContainerStats{
-			Attributes: &criv1.ContainerAttributes{Id: s.ContainerID, Metadata: &criv1.ContainerMetadata{Name: s.Name}},
-			Cpu:        &criv1.CpuUsage{Timestamp: nanos(s.At), UsageCoreNanoSeconds: &criv1.UInt64Value{Value: uint64(s.CPU)}},
-			Memory:     &criv1.MemoryUsage{Timestamp: nanos(s.At), WorkingSetBytes: &criv1.UInt64Value{Value: s.MemoryBytes}},
+			Attributes:    &criv1.ContainerAttributes{Id: s.ContainerID, Metadata: &criv1.ContainerMetadata{Name: s.Name}},
+			Cpu:           &criv1.CpuUsage{Timestamp: nanos(s.CPU.At), UsageCoreNanoSeconds: value(s.CPU.UsageCoreNanoSeconds)},
+			Memory:        &criv1.MemoryUsage{Timestamp: nanos(s.Memory.At), WorkingSetBytes: value(s.Memory.WorkingSetBytes), AvailableBytes: &criv1.UInt64Value{}},
+			WritableLayer: &criv1.FilesystemUsage{Timestamp: nanos(s.Filesystem.At), UsedBytes: value(s.Filesystem.UsedBytes)},
 		})
 	}
 	return res, coded(err)
+}
+
+func value(v *uint64) *criv1.UInt64Value {
+	if v == nil {
+		return nil
+	}
+	return &criv1.UInt64Value{Value: *v}
+}
+
+func (f *fake) PodSandboxStats(ctx context.Context, req *criv1.PodSandboxStatsRequest) (*criv1.PodSandboxStatsResponse, error) {
+	r, s, _, err := f.find(ctx, req.PodSandboxId)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := f.m.PodStats(ctx, types.UID(r.Config.Metadata.Uid))
+	linux := &criv1.LinuxPodSandboxStats{}
+	if n := stats.Network; n != nil {
+		i := n.Interfaces[0]
+		linux.Network = &criv1.NetworkUsage{Timestamp: nanos(n.At), DefaultInterface: &criv1.NetworkInterfaceUsage{
+			Name: i.Name, RxBytes: value(i.RxBytes), TxBytes: value(i.TxBytes),
+		}}
+	}
+	return &criv1.PodSandboxStatsResponse{Stats: &criv1.PodSandboxStats{Attributes: &criv1.PodSandboxAttributes{Id: s.ID}, Linux: linux}}, coded(err)
 }
 
 func (f *fake) GetContainerEvents(_ *criv1.GetEventsRequest, stream grpc.ServerStreamingServer[criv1.ContainerEventResponse]) error {

@@ -115,30 +115,3 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	res, err := read(ctx, r, "Version", r.runtime.Version, &cri.VersionRequest{})
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
-
-// PodStats implements runtime.StatsReader.
-func (r *Runtime) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
-	labels := convert.Selector(r.cfg.Owner, uid)
-	running, err := r.listContainers(ctx, &cri.ContainerFilter{
-		LabelSelector: labels, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
-	})
-	if err != nil || len(running) == 0 {
-		return nil, err
-	}
-	res, err := read(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
-		&cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{LabelSelector: labels}})
-	if err != nil {
-		return nil, err
-	}
-	runs := make(map[string]bool, len(running))
-	for _, c := range running {
-		runs[c.GetId()] = true
-	}
-	var out []runtime.ContainerStats
-	for _, s := range res.GetStats() {
-		if stats, ok := convert.Stats(s); ok && runs[stats.ContainerID] {
-			out = append(out, stats)
-		}
-	}
-	return out, nil
-}

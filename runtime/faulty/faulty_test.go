@@ -362,8 +362,8 @@ func (p execer) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResult, 
 	return runtime.ExecResult{}, p.err
 }
 func (p logger) ReadLog(context.Context, runtime.ReadLogRequest, io.Writer) error { return p.err }
-func (p meter) PodStats(context.Context, types.UID) ([]runtime.ContainerStats, error) {
-	return nil, p.err
+func (p meter) PodStats(context.Context, types.UID) (runtime.PodStats, error) {
+	return runtime.PodStats{}, p.err
 }
 func (p updater) UpdateContainer(context.Context, runtime.UpdateContainerRequest) error {
 	return p.err

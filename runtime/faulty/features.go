@@ -95,12 +95,12 @@ func (b *base) ReopenContainerLog(ctx context.Context, containerID string) error
 }
 
 // PodStats implements runtime.StatsReader.
-func (b *base) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
-	return call(ctx, b, PodStats, b.f.ofPod(uid), func() ([]runtime.ContainerStats, error) {
+func (b *base) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
+	return call(ctx, b, PodStats, b.f.ofPod(uid), func() (runtime.PodStats, error) {
 		if reader, ok := b.inner.(runtime.StatsReader); ok {
 			return reader.PodStats(ctx, uid)
 		}
-		return nil, lacks(PodStats)
+		return runtime.PodStats{}, lacks(PodStats)
 	})
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -17,13 +14,6 @@ import (
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	_, err := verb(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
 	return err
-}
-
-// PodStats implements runtime.StatsReader with figures that follow from the
-// time: a container uses a hundredth of a processor, and sixteen mebibytes of
-// memory or as much as it may.
-func (r *Runtime) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
-	return verb(ctx, r, "PodStats", uid, (*Runtime).podStats)
 }
 
 // Resources are those of a container's request with all updates by UpdateContainer
@@ -82,32 +72,4 @@ func set[V comparable](have *V, want V) {
 	if want != none {
 		*have = want
 	}
-}
-
-func (r *Runtime) podStats(_ context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
-	m := r.m
-	now, err := m.lockReady()
-	if err != nil {
-		return nil, err
-	}
-	defer m.unlock()
-	p := m.mu.pods[uid]
-	if p == nil {
-		return nil, nil
-	}
-	var stats []runtime.ContainerStats
-	for _, c := range p.containers {
-		if c.state(now) == runtime.StateRunning {
-			stats = append(stats, c.stats(now))
-		}
-	}
-	return stats, nil
-}
-
-func (c *container) stats(now time.Time) runtime.ContainerStats {
-	memory := uint64(16 << 20)
-	if limit := c.req.Resources.MemoryBytes; limit > 0 {
-		memory = min(memory, uint64(limit))
-	}
-	return runtime.ContainerStats{ContainerID: c.id, Name: c.req.Name, At: now, CPU: now.Sub(c.start) / 100, MemoryBytes: memory}
 }

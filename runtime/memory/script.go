@@ -48,6 +48,8 @@ type Run struct {
 	// Without a reason that is Completed or Error.
 	Reason  string
 	Message string
+	// Usage is what it uses while it runs.
+	Usage Usage
 }
 
 // Line is a line of a container's log, or several.
@@ -73,7 +75,7 @@ const (
 )
 
 // words is what a run may say; it ends every complaint about one that does not.
-const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>"
+const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>"
 
 // ParseScript reads the text of a script annotation: runs separated by
 // semicolons, each of them words separated by spaces.
@@ -90,6 +92,11 @@ const words = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<d
 //	reason=<word>            what its record says once it has ended with its own
 //	                         code, instead of Completed or Error
 //	message=<text>           its termination message, likewise
+//	cpu=<quantity>           the processors that it uses, such as 250m; 10m without it
+//	memory=<quantity>        its working set, such as 64Mi; 16Mi without it
+//	disk=<quantity>          the size of its writable layer
+//	receive=<quantity>       bytes that it receives each second
+//	transmit=<quantity>      bytes that it sends each second
 //
 // A text is one word, or several in double quotes, with the escapes of Go.
 //
@@ -154,11 +161,16 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 		r.Reason, err = parseReason(value)
 	case key == "message" && hasValue:
 		r.Message, err = parseText(value)
+	case hasValue:
+		err = r.Usage.parse(key, value)
 	default:
-		return errors.New("not a word of a script")
+		err = errNoWord
 	}
 	return err
 }
+
+// errNoWord is a word that no script has.
+var errNoWord = errors.New("not a word of a script")
 
 // printing reports whether a word says something of the log.
 func printing(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
@@ -253,6 +265,7 @@ func (r Run) String() string {
 	if r.Message != "" {
 		w = append(w, "message="+strconv.Quote(r.Message))
 	}
+	w = append(w, r.Usage.words()...)
 	return strings.Join(w, " ")
 }
 

@@ -309,8 +309,13 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 		return saying(func(ctx context.Context) (string, error) {
 			stats, err := w.rt.PodStats(ctx, ref.UID)
 			var out strings.Builder
-			for _, s := range stats {
-				fmt.Fprintf(&out, "[%s at %s: %s %d]", w.names[s.ContainerID], s.At.Sub(w.began), s.CPU, s.MemoryBytes)
+			for _, s := range stats.Containers {
+				used := time.Duration(*s.CPU.UsageCoreNanoSeconds)
+				fmt.Fprintf(&out, "[%s at %s: %s %d disk=%d]", w.names[s.ContainerID], s.CPU.At.Sub(w.began), used, *s.Memory.WorkingSetBytes, *s.Filesystem.UsedBytes)
+			}
+			if stats.Network != nil {
+				i := stats.Network.Interfaces[0]
+				fmt.Fprintf(&out, "[%s received %d sent %d]", i.Name, *i.RxBytes, *i.TxBytes)
 			}
 			return out.String(), err
 		})

@@ -57,13 +57,14 @@ func followThrough(r *tampered, f func(context.Context, rt.ReadLogRequest, io.Wr
 	}
 }
 
-func statsThrough(r *tampered, f func([]rt.ContainerStats) ([]rt.ContainerStats, error)) {
-	r.podStats = func(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
+// statsThrough changes the figures of each container.
+func statsThrough(r *tampered, f func(*rt.ContainerStats)) {
+	r.podStats = func(ctx context.Context, uid types.UID) (rt.PodStats, error) {
 		stats, err := r.m.PodStats(ctx, uid)
-		if err != nil {
-			return nil, err
+		for i := range stats.Containers {
+			f(&stats.Containers[i])
 		}
-		return f(stats)
+		return stats, err
 	}
 }
 
@@ -316,23 +317,23 @@ var brokenFeatures = []broken{
 
 	// Figures and resources.
 	{"what does not run has figures", []string{"stats/running", "stats/none"}, func(r *tampered) {
-		r.podStats = func(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
-			var stats []rt.ContainerStats
+		r.podStats = func(ctx context.Context, uid types.UID) (rt.PodStats, error) {
+			var stats rt.PodStats
 			for _, c := range r.m.LookAt(uid).Containers {
-				stats = append(stats, rt.ContainerStats{ContainerID: c.ID, Name: c.Name, At: time.Now(), MemoryBytes: 1})
+				stats.Containers = append(stats.Containers, rt.ContainerStats{ContainerID: c.ID, Name: c.Name})
 			}
 			return stats, ctx.Err()
 		}
 	}},
 	{"every pod has the figures of all", []string{"stats/running"}, func(r *tampered) {
-		r.podStats = func(ctx context.Context, _ types.UID) ([]rt.ContainerStats, error) {
-			var stats []rt.ContainerStats
+		r.podStats = func(ctx context.Context, _ types.UID) (rt.PodStats, error) {
+			var stats rt.PodStats
 			for _, p := range r.m.Look() {
 				some, err := r.m.PodStats(ctx, p.UID)
 				if err != nil {
-					return nil, err
+					return stats, err
 				}
-				stats = append(stats, some...)
+				stats.Containers = append(stats.Containers, some.Containers...)
 			}
 			return stats, nil
 		}
@@ -358,44 +359,30 @@ var brokenFeatures = []broken{
 		}
 	}},
 	{"a pod without figures is an error", []string{"stats/none"}, func(r *tampered) {
-		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
-			if len(stats) == 0 {
-				return nil, rt.ErrNotFound
+		r.podStats = func(ctx context.Context, uid types.UID) (rt.PodStats, error) {
+			stats, err := r.m.PodStats(ctx, uid)
+			if len(stats.Containers) == 0 {
+				err = rt.ErrNotFound
 			}
-			return stats, nil
-		})
+			return stats, err
+		}
 	}},
 	{"figures have no name", []string{"stats/running"}, func(r *tampered) {
-		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
-			for i := range stats {
-				stats[i].Name = ""
-			}
-			return stats, nil
-		})
+		statsThrough(r, func(c *rt.ContainerStats) { c.Name = "" })
 	}},
 	{"figures are never taken anew", []string{"stats/running"}, func(r *tampered) {
 		began := time.Now()
-		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
-			for i := range stats {
-				stats[i].At = began
-			}
-			return stats, nil
-		})
+		statsThrough(r, func(c *rt.ContainerStats) { c.CPU.At, c.Memory.At = began, began })
 	}},
 	{"nobody uses any memory", []string{"stats/running"}, func(r *tampered) {
-		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
-			for i := range stats {
-				stats[i].MemoryBytes = 0
-			}
-			return stats, nil
-		})
+		statsThrough(r, func(c *rt.ContainerStats) { *c.Memory.WorkingSetBytes = 0 })
+	}},
+	{"the working set is absent", []string{"stats/running"}, func(r *tampered) {
+		statsThrough(r, func(c *rt.ContainerStats) { c.Memory.WorkingSetBytes = nil })
 	}},
 	{"the processor time goes down", []string{"stats/running"}, func(r *tampered) {
-		statsThrough(r, func(stats []rt.ContainerStats) ([]rt.ContainerStats, error) {
-			for i := range stats {
-				stats[i].CPU = time.Hour - stats[i].CPU
-			}
-			return stats, nil
+		statsThrough(r, func(c *rt.ContainerStats) {
+			*c.CPU.UsageCoreNanoSeconds = uint64(time.Hour) - *c.CPU.UsageCoreNanoSeconds
 		})
 	}},
 	{"a change of resources needs a restart", []string{"update/running"}, func(r *tampered) {

@@ -36,7 +36,7 @@ type tampered struct {
 	exec            func(context.Context, rt.ExecRequest) (rt.ExecResult, error)
 	execStream      func(context.Context, rt.ExecStreamRequest, rt.Streams) (int32, error)
 	readLog         func(context.Context, rt.ReadLogRequest, io.Writer) error
-	podStats        func(context.Context, types.UID) ([]rt.ContainerStats, error)
+	podStats        func(context.Context, types.UID) (rt.PodStats, error)
 	reopenLog       func(context.Context, string) error
 	updateContainer func(context.Context, rt.UpdateContainerRequest) error
 	answer          func(context.Context, rt.RunHandlerRequest) (rt.RunHandlerResult, error)
@@ -125,7 +125,7 @@ func (r *tampered) ReadLog(ctx context.Context, req rt.ReadLogRequest, w io.Writ
 func (r *tampered) ReopenContainerLog(ctx context.Context, id string) error {
 	return r.reopenLog(ctx, id)
 }
-func (r *tampered) PodStats(ctx context.Context, uid types.UID) ([]rt.ContainerStats, error) {
+func (r *tampered) PodStats(ctx context.Context, uid types.UID) (rt.PodStats, error) {
 	return r.podStats(ctx, uid)
 }
 func (r *tampered) UpdateContainer(ctx context.Context, req rt.UpdateContainerRequest) error {

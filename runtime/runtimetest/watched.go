@@ -226,8 +226,8 @@ func (w *watched) ReopenContainerLog(ctx context.Context, id string) error {
 	})
 }
 
-func (w *watched) PodStats(ctx context.Context, uid types.UID) ([]runtime.ContainerStats, error) {
-	return under(ctx, w, call{method: "PodStats", request: uid}, func() ([]runtime.ContainerStats, error) {
+func (w *watched) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
+	return under(ctx, w, call{method: "PodStats", request: uid}, func() (runtime.PodStats, error) {
 		return w.inner.(runtime.StatsReader).PodStats(ctx, uid)
 	})
 }

@@ -60,6 +60,7 @@ type Node struct {
 	logs        *logfiles.Dir
 	statuses    *terminalStatuses // terminal ones; nil: how pods have ended is not kept
 	rotator     *gc.Logs          // nil: no log is rotated
+	sampler     *sampler
 
 	ready, done executor.Latch
 	mu          struct {
@@ -94,7 +95,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -244,6 +245,7 @@ func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.forget()
 	n.historyStore.forget(n.known)
+	n.sampler.forget(n.remembered)
 	n.prober.CleanupPods(n.probed)
 	n.feed.tidy(n)
 	if err != nil || !n.sources.AllSeen() {

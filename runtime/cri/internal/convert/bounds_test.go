@@ -50,28 +50,6 @@ func TestMountpoint(t *testing.T) {
 	assert.Zero(t, used)
 }
 
-// Figures without a container or a time are none. The newer of both times counts.
-func TestStats_Bounds(t *testing.T) {
-	whose := &cri.ContainerAttributes{Id: "c"}
-	for _, c := range []struct {
-		stats *cri.ContainerStats
-		at    int64
-		ok    bool
-	}{
-		{nil, 0, false},
-		{&cri.ContainerStats{Attributes: whose}, 0, false},
-		{&cri.ContainerStats{Cpu: &cri.CpuUsage{Timestamp: 1}}, 1, false},
-		{&cri.ContainerStats{Attributes: whose, Cpu: &cri.CpuUsage{Timestamp: 1}}, 1, true},
-		{&cri.ContainerStats{Attributes: whose, Cpu: &cri.CpuUsage{Timestamp: 1}, Memory: &cri.MemoryUsage{Timestamp: 2}}, 2, true},
-	} {
-		got, ok := Stats(c.stats)
-		assert.Equal(t, c.ok, ok)
-		assert.Equal(t, when(c.at), got.At)
-	}
-	got, _ := Stats(&cri.ContainerStats{Cpu: &cri.CpuUsage{UsageCoreNanoSeconds: &cri.UInt64Value{Value: math.MaxUint64}}})
-	assert.Equal(t, time.Duration(math.MaxInt64), got.CPU)
-}
-
 func TestWhen(t *testing.T) {
 	for ns, want := range map[int64]time.Time{-1: {}, 0: {}, 1: time.Unix(0, 1)} {
 		assert.Equal(t, want, when(ns), "%d", ns)

@@ -207,13 +207,6 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 	assert.Equal(t, "0", i.User, "root is a user, too")
 	assert.Equal(t, "web", Image(&cri.Image{Username: "web"}).User)
 
-	stats, ok := Stats(&cri.ContainerStats{
-		Attributes: &cri.ContainerAttributes{Id: "c", Metadata: &cri.ContainerMetadata{Name: "main"}},
-		Cpu:        &cri.CpuUsage{Timestamp: 1, UsageCoreNanoSeconds: &cri.UInt64Value{Value: 2}},
-		Memory:     &cri.MemoryUsage{WorkingSetBytes: &cri.UInt64Value{Value: 3}},
-	})
-	assert.True(t, ok)
-	assert.Empty(t, zero(reflect.ValueOf(stats), ""))
 }
 
 // F62: nothing of a message need be there.
@@ -236,8 +229,6 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 	assert.Equal(t, runtime.StateUnknown, State(99))
 	assert.False(t, SandboxStatus(runtime.Sandbox{}, &cri.PodSandboxStatus{State: 99}).Ready)
 	assert.Equal(t, runtime.Image{}, Image(nil))
-	_, ok := Stats(nil)
-	assert.False(t, ok)
 	event, mine := Event(nil, "me")
 	assert.Equal(t, runtime.Event{}, event)
 	assert.True(t, mine, "nobody else's that we know")

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -88,20 +87,6 @@ func Image(i *cri.Image) runtime.Image {
 		out.User = strconv.FormatInt(uid.GetValue(), 10)
 	}
 	return out
-}
-
-// Stats are a container's figures; false if it has none, as one that does not
-// run.
-func Stats(s *cri.ContainerStats) (runtime.ContainerStats, bool) {
-	at := max(s.GetCpu().GetTimestamp(), s.GetMemory().GetTimestamp())
-	out := runtime.ContainerStats{
-		ContainerID: s.GetAttributes().GetId(),
-		Name:        s.GetAttributes().GetMetadata().GetName(),
-		At:          when(at),
-		CPU:         time.Duration(bounded(s.GetCpu().GetUsageCoreNanoSeconds().GetValue())),
-		MemoryBytes: s.GetMemory().GetWorkingSetBytes().GetValue(),
-	}
-	return out, out.ContainerID != "" && at > 0
 }
 
 // Mountpoint is where images lie and what they take: the first of the file

@@ -1,0 +1,78 @@
+package cri
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
+)
+
+// PodStats implements runtime.StatsReader. It asks for this pod alone: one that breaks the
+// answer for its sandbox does not spoil those of others. What cannot be told of a
+// sandbox is left out, since the figures of its containers come from another call.
+func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
+	var pod runtime.PodStats
+	var running []*cri.Container
+	var stats *cri.ListContainerStatsResponse
+	var errs [2]error
+	labels := convert.Selector(r.cfg.Owner, uid)
+	executor.Each(r.executor, 0, 3, func(i int) {
+		switch i {
+		case 0:
+			running, errs[0] = r.listContainers(ctx, &cri.ContainerFilter{
+				LabelSelector: labels, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
+			})
+		case 1:
+			stats, errs[1] = read(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
+				&cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{LabelSelector: labels}})
+		case 2:
+			pod = r.sandboxStats(ctx, labels)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return runtime.PodStats{}, err
+		}
+	}
+	pod.Containers = statsOf(running, stats.GetStats())
+	if len(pod.Containers) == 0 {
+		return runtime.PodStats{}, nil
+	}
+	return pod, nil
+}
+
+// statsOf are the figures of those containers that run.
+func statsOf(running []*cri.Container, all []*cri.ContainerStats) []runtime.ContainerStats {
+	runs := make(map[string]bool, len(running))
+	for _, c := range running {
+		runs[c.GetId()] = true
+	}
+	var out []runtime.ContainerStats
+	for _, s := range all {
+		if stats, ok := convert.ContainerStats(s); ok && runs[stats.ContainerID] {
+			out = append(out, stats)
+		}
+	}
+	return out
+}
+
+// sandboxStats are the figures of the sandbox of a pod that is ready; nothing is known if
+// there is none, or the runtime cannot tell.
+func (r *Runtime) sandboxStats(ctx context.Context, labels map[string]string) runtime.PodStats {
+	ready, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{
+		LabelSelector: labels, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
+	})
+	if err != nil || len(ready) != 1 {
+		return runtime.PodStats{}
+	}
+	id := ready[0].GetId()
+	res, err := read(ctx, r, "PodSandboxStats", r.runtime.PodSandboxStats, &cri.PodSandboxStatsRequest{PodSandboxId: id})
+	if err != nil || res.GetStats().GetAttributes().GetId() != id {
+		return runtime.PodStats{}
+	}
+	return convert.PodStats(res.GetStats().GetLinux())
+}

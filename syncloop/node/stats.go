@@ -1,0 +1,146 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/internal/usage"
+)
+
+// PodStats is what one pod uses. The figures are only read: others may have them too.
+type PodStats struct {
+	Namespace, Name string
+	UID             types.UID
+	// StartedAt is when the node has taken the pod up; zero: not known.
+	StartedAt time.Time
+	// PodStats are its figures, and those of its containers that run. The rates of
+	// processors are computed from two samples where the runtime does not tell them: they
+	// are there from the second sample on.
+	runtime.PodStats
+	// Err is why there are none: the runtime could not tell.
+	Err error
+}
+
+// NodeStats is what the pods of a node use together, and each of them.
+type NodeStats struct {
+	// Name is the node's.
+	Name string
+	// StartedAt is when the node was made.
+	StartedAt time.Time
+	// CPU and Memory are sums over the pods whose figures are known. The processor time
+	// counts from the first sample, includes pods that are gone, and never goes down.
+	// Without a pod they are zero. What is available is the rest of Config.Capacity.
+	CPU    *runtime.CPUStats
+	Memory *runtime.MemoryStats
+	// Network has the sums of the pods with a network of their own, counted likewise.
+	Network *runtime.NetworkStats
+	// ImageFilesystem is the file system of images; nil if the runtime does not tell.
+	ImageFilesystem *runtime.FilesystemStats
+	// Pods are those with containers that run, by namespace, name and UID.
+	Pods []PodStats
+}
+
+// Stats asks the runtime what a pod uses. A sample is used for ten seconds, by any number
+// of callers. The error is runtime.ErrUnsupported if the runtime does not measure pods,
+// and runtime.ErrNotFound if it shows none of this UID.
+func (n *Node) Stats(ctx context.Context, uid types.UID) (PodStats, error) {
+	reader := feature[runtime.StatsReader](n)
+	if reader == nil {
+		return PodStats{}, errNoStats()
+	}
+	pods := n.pleg.Pods()
+	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
+	if i < 0 {
+		return PodStats{}, fmt.Errorf("node: there is no pod of UID %q: %w", uid, runtime.ErrNotFound)
+	}
+	stats := n.podStats(ctx, reader, pods[i])
+	return stats, stats.Err
+}
+
+func errNoStats() error { return fmt.Errorf("node: figures of pods: %w", runtime.ErrUnsupported) }
+
+// NodeStats asks the runtime what each pod uses, as Stats does. A pod of which it cannot
+// tell has an error, and the others have their figures. The error is
+// runtime.ErrUnsupported if the runtime does not measure pods.
+func (n *Node) NodeStats(ctx context.Context) (NodeStats, error) {
+	reader := feature[runtime.StatsReader](n)
+	if reader == nil {
+		return NodeStats{}, errNoStats()
+	}
+	running := slices.DeleteFunc(slices.Clone(n.pleg.Pods()), func(p runtime.Pod) bool {
+		return !slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.State == runtime.StateRunning })
+	})
+	stats := NodeStats{Name: n.config.Name, StartedAt: n.sampler.since, Pods: make([]PodStats, len(running))}
+	executor.Each(n.executor, maxSamples, len(running), func(i int) { stats.Pods[i] = n.podStats(ctx, reader, running[i]) })
+	if err := ctx.Err(); err != nil {
+		return NodeStats{}, err
+	}
+	slices.SortFunc(stats.Pods, func(a, b PodStats) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	n.sum(&stats)
+	stats.ImageFilesystem = n.imageFilesystem(ctx)
+	return stats, nil
+}
+
+// podStats is one pod's, with what the runtime's figures leave out.
+func (n *Node) podStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
+	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+	n.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
+		if status.StartTime != nil {
+			out.StartedAt = status.StartTime.Time
+		}
+	})
+	out.PodStats, out.Err = n.sampler.of(ctx, n.executor, reader, pod.UID)
+	seen, err := n.pleg.Get(pod.UID)
+	if err != nil {
+		return out
+	}
+	out.Containers = slices.Clone(out.Containers)
+	for i := range out.Containers {
+		c := &out.Containers[i]
+		if at := slices.IndexFunc(seen.Containers, func(s runtime.ContainerStatus) bool { return s.ID == c.ContainerID }); at >= 0 && c.StartedAt.IsZero() {
+			c.StartedAt = seen.Containers[at].StartedAt
+		}
+	}
+	return out
+}
+
+// sum adds up the pods.
+func (n *Node) sum(stats *NodeStats) {
+	pods := make([]runtime.PodStats, len(stats.Pods))
+	for i, p := range stats.Pods {
+		pods[i] = p.PodStats
+	}
+	all := usage.Node(pods, n.sampler.total(), n.executor.Now())
+	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
+	if memory, ok := n.config.Capacity[v1.ResourceMemory]; ok {
+		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))
+	}
+}
+
+// imageFilesystem is nil if it is not known.
+func (n *Node) imageFilesystem(ctx context.Context) *runtime.FilesystemStats {
+	disk := feature[runtime.ImageFilesystem](n)
+	if disk == nil {
+		return nil
+	}
+	ctx, cancel := n.executor.WithDeadline(ctx, n.executor.Now().Add(statsTimeout))
+	defer cancel()
+	u, err := disk.ImageFilesystem(ctx)
+	if err != nil || u.CapacityBytes == 0 {
+		return nil
+	}
+	return &runtime.FilesystemStats{
+		At: n.executor.Now(), CapacityBytes: &u.CapacityBytes, UsedBytes: &u.UsedBytes,
+		AvailableBytes: new(u.CapacityBytes - min(u.UsedBytes, u.CapacityBytes)),
+	}
+}
