@@ -153,6 +153,9 @@ type CreateContainerRequest struct {
 	TTY         bool
 	StopSignal  string // empty is the image's, or TERM
 	LogPath     string // below the sandbox's LogDir
+	// PIDTarget is the ID of a container of the sandbox whose processes it sees; empty: what the
+	// Namespaces of the sandbox say. A runtime that cannot do so returns ErrUnsupported.
+	PIDTarget string
 }
 
 // StartContainerRequest asks for a created container to be started.

@@ -31,6 +31,7 @@ const (
 	eventNetworkNotReady  = "NetworkNotReady"
 	eventInvalidVariables = "InvalidEnvironmentVariableNames"
 	eventDNS              = "DNSConfigForming"
+	eventIgnoredField     = "IgnoredField" // as at admission; it is not the kubelet's
 )
 
 // tell tells people what is as it should be with a pod, or with one of its

@@ -32,6 +32,8 @@ func (st *story) features() runtime.Runtime {
 		return answering{st.tap, st}
 	case "exec":
 		return execing{st.tap, st}
+	case "joins":
+		st.tap.joins = true
 	}
 	return st.tap
 }

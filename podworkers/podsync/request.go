@@ -45,6 +45,10 @@ func (s *Syncer) sandboxRequest(v *syncPass, attempt uint32) (runtime.RunSandbox
 // what the spec asks for and cannot be.
 func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Held, sandbox string, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
+	target, err := v.pidTarget(c.Name, sandbox)
+	if err != nil {
+		return runtime.CreateContainerRequest{}, err
+	}
 	security, err := s.node.Security(v.pod, c, image.Image)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
@@ -59,6 +63,24 @@ func (s *Syncer) containerRequest(ctx context.Context, v *syncPass, st *plan.Hel
 	}
 	return s.node.Container(request.Container{
 		Pod: v.pod, Ref: v.ref(), Container: c, Attempt: st.Attempt, SandboxID: sandbox,
-		Image: image.Image, Environment: &env, Mounts: mounts, Security: security,
+		Image: image.Image, Environment: &env, Mounts: mounts, Security: security, PIDTarget: target,
 	}), nil
+}
+
+// pidTarget is the newest record, in a sandbox, of the container whose processes a container sees.
+func (v *syncPass) pidTarget(container, sandbox string) (id string, err error) {
+	target := request.PIDTarget(v.pod, container)
+	if target == "" {
+		return "", nil
+	}
+	var newest *runtime.ContainerStatus
+	for i := range v.status.Containers {
+		if c := &v.status.Containers[i]; c.Name == target && c.SandboxID == sandbox && (newest == nil || c.Attempt > newest.Attempt) {
+			newest = c
+		}
+	}
+	if newest == nil {
+		return "", fmt.Errorf("unable to find target container %s", target)
+	}
+	return newest.ID, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
 	"github.com/podkeel/podkeel/runtime"
@@ -182,6 +183,9 @@ func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateCont
 		id, err = s.cfg.Runtime.CreateContainer(ctx, req)
 		return err
 	})
+	if errors.Is(err, runtime.ErrUnsupported) && req.PIDTarget != "" {
+		return s.createApart(ctx, v, req)
+	}
 	if err != nil {
 		s.failed(v, req.Name, err)
 		return "", s.perhapsDone(ctx, v, because(reasons.CreateContainerError, err), func(c *runtime.ContainerStatus) bool {
@@ -193,6 +197,16 @@ func (s *Syncer) create(ctx context.Context, v *syncPass, req runtime.CreateCont
 	})
 	s.tell(v, req.Name, eventCreated, "Container %s created", req.Name)
 	return id, nil
+}
+
+// createApart is create for a runtime that does not show a container the processes of another one. It
+// is better to have a debugger without them than none.
+func (s *Syncer) createApart(ctx context.Context, v *syncPass, req runtime.CreateContainerRequest) (id string, err error) {
+	req.PIDTarget = ""
+	if id, err = s.create(ctx, v, req); err == nil {
+		s.warn(v, req.Name, eventIgnoredField, "without effect on this runtime: targetContainerName: the processes of container %s are not shown", request.PIDTarget(v.pod, req.Name))
+	}
+	return id, err
 }
 
 // perhapsDone is the error of a call that was to make something. Its reply may have been

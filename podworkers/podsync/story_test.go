@@ -32,7 +32,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // call of it written down. Commands:
 //
 //	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT,
-//	    side=s,t ephemeral=e deletion=5 deadline=5     all-restart NAME CODE; side: restartable init containers
+//	    side=s,t ephemeral=e>a share deletion=5 deadline=5     all-restart NAME CODE; side: restartable init containers
 //	sync | terminate [grace=5] | terminated | orphan   one call, with a status from the runtime
 //	     [incarnation=2] [cancel=3s] [stale] [reason=Evicted] [quiet] [dies=3s]
 //	advance 10s
@@ -40,7 +40,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	trouble kill-sandbox|lose a|lose-all|start a|exit a 3|network down|network up|runtime down|pulls IMAGE
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
-//	|answer|none                             what the runtime can do, from the next boot on
+//	feature exec|answer|joins|none                     what the runtime can do, from the next boot on
 //	crash                                              the agent dies and starts again, the runtime goes on
 //	forget                                             housekeeping: nobody knows the pod any more
 //	records                                            what the runtime has
@@ -169,9 +169,12 @@ func (st *story) define(d *datadriven.TestData) {
 			}
 			st.pod.Spec.InitContainers = append(st.pod.Spec.InitContainers, side...)
 		case "ephemeral":
+			name, target, _ := strings.Cut(value, ">")
 			st.pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{
-				EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: value, Image: "img:1"},
+				EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name, Image: "img:1"}, TargetContainerName: target,
 			}}
+		case "share":
+			st.pod.Spec.ShareProcessNamespace = new(true)
 		case "deadline":
 			st.pod.Spec.ActiveDeadlineSeconds = st.number(value)
 		case "deletion":

@@ -19,6 +19,7 @@ type tap struct {
 	write func(line string)
 	names map[string]string // by ID
 	calls []tapped
+	joins bool // a container may see the processes of another one
 	// requests are the newest of each kind, for tests of what is asked.
 	sandbox   runtime.RunSandboxRequest
 	container runtime.CreateContainerRequest
@@ -104,7 +105,14 @@ func (t *tap) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxReques
 func (t *tap) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	t.container = req
 	name := fmt.Sprintf("%s/%d", req.Name, req.Attempt)
-	err = t.call("CreateContainer", name+" in "+t.names[req.SandboxID], func() error {
+	what := name + " in " + t.names[req.SandboxID]
+	if req.PIDTarget != "" {
+		what += " sees " + t.names[req.PIDTarget]
+	}
+	if t.joins {
+		req.PIDTarget = ""
+	}
+	err = t.call("CreateContainer", what, func() error {
 		id, err = t.Runtime.CreateContainer(ctx, req)
 		return err
 	})

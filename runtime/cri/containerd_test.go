@@ -31,6 +31,44 @@ func TestConformance_Containerd(t *testing.T) {
 	}
 }
 
+// A container with a target sees its processes.
+func TestContainerd_PIDTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: this takes seconds of real time")
+	}
+	for _, version := range e2e.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			c := e2e.Start(t, version)
+			r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "target"})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, r.Close()) })
+			_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: c.Registry.Image()})
+			require.NoError(t, err)
+			run := sandboxOf(web)
+			run.LogDir = t.TempDir()
+			sandbox, err := r.RunSandbox(t.Context(), run)
+			require.NoError(t, err)
+			create := containerOf(web, sandbox)
+			create.Image, create.LogPath = c.Registry.Image(), ""
+			start := func(name, target string, command ...string) (id string) {
+				create.Name, create.PIDTarget, create.Command = name, target, command
+				id, err := r.CreateContainer(t.Context(), create)
+				require.NoError(t, err)
+				require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
+				return id
+			}
+			first := func(id string) string {
+				res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, OutputLimit: 1 << 10, Command: []string{"cat", "/proc/1/cmdline"}})
+				require.NoError(t, err)
+				return strings.Trim(strings.ReplaceAll(string(res.Output), "\x00", " "), " ")
+			}
+			target := start("main", "", "sleep", "3600")
+			assert.Equal(t, "sleep 3600", first(start("debugger", target, "sleep", "3601")))
+			assert.Equal(t, "sleep 3602", first(start("apart", "", "sleep", "3602")))
+		})
+	}
+}
+
 // A container with a limit of processes starts whatever the cgroups of the host are, and
 // limits can be changed and removed while it runs.
 func TestContainerd_LimitsAreSetAndRemoved(t *testing.T) {

@@ -47,6 +47,9 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err != nil {
 		return "", err
 	}
+	if req.PIDTarget != "" {
+		return "", fmt.Errorf("memory: %w: a container has no process namespace", runtime.ErrUnsupported)
+	}
 	run, err := m.upcomingLocked(req.Pod, req.Name, req.Annotations, s.req.Annotations)
 	if err != nil {
 		return "", err

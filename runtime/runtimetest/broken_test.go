@@ -416,6 +416,17 @@ var brokenRuntimes = []broken{
 			return r.m.CreateContainer(ctx, req)
 		}
 	}},
+	{"a container that is not supported leaves a record", []string{"container/pid-target"}, func(r *tampered) {
+		r.createContainer = func(ctx context.Context, req rt.CreateContainerRequest) (string, error) {
+			unsupported := req.PIDTarget != ""
+			req.PIDTarget = ""
+			id, err := r.m.CreateContainer(ctx, req)
+			if unsupported {
+				return "", rt.ErrUnsupported
+			}
+			return id, err
+		}
+	}},
 	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "stats/running", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(context.Context, rt.StartContainerRequest) error { return nil }
 	}},

@@ -1,6 +1,7 @@
 package runtimetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -11,6 +12,7 @@ var containerCases = []Case{
 	{"container/exists", "a second container of a name and attempt is ErrExists and without effect", containerExists},
 	{"container/no-sandbox", "a container in an unknown sandbox is ErrNotFound", containerNoSandbox},
 	{"container/no-image", "a container of an unknown image is ErrNotFound", containerNoImage},
+	{"container/pid-target", "a container that is to see the processes of another one runs, or is ErrUnsupported and leaves no record", containerPIDTarget},
 	{"container/start", "a started container runs", containerStart},
 	{"container/start-again", "starting a running container is no error and does nothing", containerStartAgain},
 	{"container/start-exited", "starting a container that has exited is ErrWrongState", containerStartExited},
@@ -64,6 +66,22 @@ func containerNoImage(b *bench) {
 	_, err := b.rt.CreateContainer(b.ctx, req)
 	b.is(err, runtime.ErrNotFound, "CreateContainer")
 	b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+}
+
+func containerPIDTarget(b *bench) {
+	ref, sandbox, target := b.run(b.h.Forever)
+	req := b.containerRequest(ref, sandbox, "debugger", 0, b.h.Forever)
+	req.PIDTarget = target
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	if errors.Is(err, runtime.ErrUnsupported) {
+		b.check(len(b.status(ref).Containers) == 1, "there is a record nevertheless")
+		return
+	}
+	b.must(err, "CreateContainer")
+	b.must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
+	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
+	b.must(b.stop(id, 0), "StopContainer")
+	b.check(b.container(ref, target).State == runtime.StateRunning, "the other one does not run any more")
 }
 
 func containerStart(b *bench) {

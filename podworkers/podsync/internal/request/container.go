@@ -30,6 +30,7 @@ type Container struct {
 	Environment *environ.Environment
 	Mounts      []runtime.Mount
 	Security    runtime.Security // see Node.Security
+	PIDTarget   string           // the ID of the container that the function of that name has named
 }
 
 // Container is what the runtime is asked for.
@@ -54,6 +55,7 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
 		TTY:         c.TTY,
+		PIDTarget:   in.PIDTarget,
 	}
 	req.Labels[LabelContainerName] = c.Name
 	setStopInfo(req.Annotations, in.Pod, c)
@@ -66,6 +68,21 @@ func (n *Node) Container(in Container) runtime.CreateContainerRequest {
 		req.LogPath = fmt.Sprintf("%s/%d.log", c.Name, in.Attempt)
 	}
 	return req
+}
+
+// PIDTarget is the name of the container whose processes an ephemeral container sees beside its own.
+// It is empty for other containers, and where the pod's containers or the host share them anyway.
+func PIDTarget(pod *v1.Pod, container string) string {
+	share := pod.Spec.ShareProcessNamespace
+	if pod.Spec.HostPID || share != nil && *share {
+		return ""
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if c := &pod.Spec.EphemeralContainers[i]; c.Name == container {
+			return c.TargetContainerName
+		}
+	}
+	return ""
 }
 
 // Node is what a node contributes to the requests for its pods.

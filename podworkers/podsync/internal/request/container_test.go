@@ -222,3 +222,22 @@ func TestTellsAddresses(t *testing.T) {
 	}
 	assert.True(t, request.TellsAddresses(named(func(s *v1.PodSpec) { s.EphemeralContainers = make([]v1.EphemeralContainer, 1) })))
 }
+
+// TestPIDTarget: an ephemeral container sees the processes of its target, unless it sees them anyway.
+func TestPIDTarget(t *testing.T) {
+	spec := func(change func(*v1.PodSpec)) *v1.Pod {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}, EphemeralContainers: []v1.EphemeralContainer{
+			{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}, TargetContainerName: "a"},
+			{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "f"}},
+		}}}
+		change(&pod.Spec)
+		return pod
+	}
+	none := spec(func(*v1.PodSpec) {})
+	assert.Equal(t, "a", request.PIDTarget(none, "e"))
+	assert.Empty(t, request.PIDTarget(none, "f"))
+	assert.Empty(t, request.PIDTarget(none, "a"))
+	assert.Equal(t, "a", request.PIDTarget(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(false) }), "e"))
+	assert.Empty(t, request.PIDTarget(spec(func(s *v1.PodSpec) { s.ShareProcessNamespace = new(true) }), "e"))
+	assert.Empty(t, request.PIDTarget(spec(func(s *v1.PodSpec) { s.HostPID = true }), "e"))
+}

@@ -47,10 +47,7 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		field := fmt.Sprintf("spec.ephemeralContainers[%d]", i)
-		u.ignore(pod.Spec.EphemeralContainers[i].TargetContainerName != "", field+".targetContainerName",
-			"the processes of another container are not shown")
-		u.container(field, c)
+		u.container(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
 	}
 	return u.rejected, u.ignored
 }

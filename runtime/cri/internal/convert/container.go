@@ -39,6 +39,9 @@ func CreateContainer(req runtime.CreateContainerRequest, place Place, sandboxAtt
 			SecurityContext: containerSecurity(&req.Security, place.Namespaces),
 		},
 	}
+	if pid := config.Linux.SecurityContext.NamespaceOptions; req.PIDTarget != "" && pid.Pid == cri.NamespaceMode_CONTAINER {
+		pid.Pid, pid.TargetId = cri.NamespaceMode_TARGET, req.PIDTarget
+	}
 	config.StopSignal, _ = StopSignal(req.StopSignal) // The shell has asked before.
 	config.Labels[LabelContainerName] = req.Name
 	config.Annotations[AnnotationImage] = req.Image

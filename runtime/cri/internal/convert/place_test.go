@@ -91,6 +91,17 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 	assert.Equal(t, []*cri.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}}, got.Devices)
 }
 
+// The processes that a container sees are those of another one only where it would see its own.
+func TestCreateContainer_PIDTarget(t *testing.T) {
+	pid := func(n runtime.Namespaces) *cri.NamespaceOption {
+		got := CreateContainer(runtime.CreateContainerRequest{PIDTarget: "id"}, Place{Namespaces: n}, 0, "me")
+		return got.Config.Linux.SecurityContext.NamespaceOptions
+	}
+	assert.Equal(t, &cri.NamespaceOption{Pid: cri.NamespaceMode_TARGET, TargetId: "id"}, pid(runtime.Namespaces{}))
+	assert.Equal(t, &cri.NamespaceOption{Pid: cri.NamespaceMode_POD}, pid(runtime.Namespaces{SharePID: true}))
+	assert.Equal(t, &cri.NamespaceOption{Pid: cri.NamespaceMode_NODE}, pid(runtime.Namespaces{HostPID: true}))
+}
+
 // Ports, names and settings of a sandbox.
 func TestRunSandbox_EachInItsPlace(t *testing.T) {
 	got := RunSandbox(runtime.RunSandboxRequest{
