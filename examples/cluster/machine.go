@@ -53,21 +53,18 @@ type router interface {
 	LocalAddress(ctx context.Context) (netip.Addr, error)
 }
 
-// findIPs completes the addresses of the node: the one from which the machine reaches the API
-// server. If that runs on the machine itself, it is the first one that others can reach.
-func (o *options) findIPs(ctx context.Context, server router, interfaces func() ([]net.Addr, error)) {
-	if len(o.ips) > 0 {
-		return
-	}
+// localIPs are the addresses of a node that has been given none: the one from which the machine
+// reaches the API server. If that runs on the machine itself, it is the first one that others can
+// reach.
+func localIPs(ctx context.Context, server router, interfaces func() ([]net.Addr, error)) []string {
 	if ip, err := server.LocalAddress(ctx); err == nil && !ip.IsLoopback() {
-		o.ips = []string{ip.String()}
-		return
+		return []string{ip.String()}
 	}
 	addresses, _ := interfaces()
 	for _, address := range addresses {
 		if prefix, err := netip.ParsePrefix(address.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
-			o.ips = []string{prefix.Addr().String()}
-			return
+			return []string{prefix.Addr().String()}
 		}
 	}
+	return nil
 }

@@ -43,29 +43,26 @@ type route struct {
 
 func (r route) LocalAddress(context.Context) (netip.Addr, error) { return r.ip, r.err }
 
-// TestFindIPs: the node has the address from which the machine reaches the API server; a
+// TestLocalIPs: the node has the address from which the machine reaches the API server; a
 // loopback address only if there is no other.
-func TestFindIPs(t *testing.T) {
+func TestLocalIPs(t *testing.T) {
 	machine := []net.Addr{
 		&net.IPNet{IP: net.ParseIP("127.0.0.1"), Mask: net.CIDRMask(8, 32)}, &net.IPNet{IP: net.ParseIP("fe80::1"), Mask: net.CIDRMask(64, 128)},
 		&net.IPNet{IP: net.ParseIP("192.0.2.7"), Mask: net.CIDRMask(24, 32)},
 	}
 	remote, loopback, lost := route{ip: netip.MustParseAddr("192.0.2.1")}, route{ip: netip.MustParseAddr("127.0.0.1")}, route{err: errors.New("no route")}
 	for _, c := range []struct {
-		given      []string
 		server     router
 		interfaces []net.Addr
 		want       []string
 	}{
-		{nil, remote, machine, []string{"192.0.2.1"}},
-		{[]string{"192.0.2.9"}, remote, machine, []string{"192.0.2.9"}},
-		{nil, loopback, machine, []string{"192.0.2.7"}},
-		{nil, lost, machine, []string{"192.0.2.7"}},
-		{nil, loopback, machine[:2], nil},
+		{remote, machine, []string{"192.0.2.1"}},
+		{loopback, machine, []string{"192.0.2.7"}},
+		{lost, machine, []string{"192.0.2.7"}},
+		{loopback, machine[:2], nil},
 	} {
-		o := &options{ips: c.given}
-		o.findIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
-		assert.Equal(t, c.want, o.ips)
+		got := localIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
+		assert.Equal(t, c.want, got)
 	}
 }
 

@@ -85,9 +85,13 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	o.findIPs(ctx, server, net.InterfaceAddrs)
+	find := func(ctx context.Context) []string { return localIPs(ctx, server, net.InterfaceAddrs) }
+	if o.certified = o.ips; len(o.ips) == 0 {
+		o.certified = find(ctx)
+	}
 	log := slog.New(newCalm(logs))
 	config, err := o.config(server, log)
+	config.LocalIPs = find
 	defer o.claimed.Close() // It may be nil.
 	if err != nil {
 		return err

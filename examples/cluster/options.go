@@ -34,7 +34,7 @@ type options struct {
 	address, certFile, keyFile, clientCA                 string
 	port, maxPods                                        int
 	dns                                                  podsync.Resolver
-	ips                                                  []string
+	ips, certified                                       []string // given; those of a certificate that is made
 	labels                                               map[string]string
 	taints                                               []v1.Taint
 	claimed                                              *os.File // the root directory; nil: none

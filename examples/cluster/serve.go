@@ -81,7 +81,7 @@ func (o *options) served() string {
 // connection, or one that is made now.
 func (o *options) certificates(config *tls.Config) error {
 	if o.certFile == "" {
-		made, err := selfSigned(o.name, o.ips)
+		made, err := selfSigned(o.name, o.certified)
 		config.Certificates = []tls.Certificate{made}
 		return err
 	}

@@ -39,7 +39,7 @@ func TestListen(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
-	o := &options{name: "n1", ips: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
+	o := &options{name: "n1", ips: []string{"127.0.0.1"}, certified: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
 	log := slog.New(slog.DiscardHandler)
 	_, err = o.listen(n, log)
 	require.EqualError(t, err, fmt.Sprintf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", port))

@@ -93,6 +93,10 @@ type Config struct {
 	// HostIPs are the addresses of the node, primary first. Empty: statuses
 	// have none, nor have host-network pods.
 	HostIPs []string
+
+	// NodeIPs returns the addresses of the node at the moment, primary first; none: HostIPs. It
+	// is called in each sync, by any goroutine, and must not block. Nil: they are HostIPs.
+	NodeIPs func() []string
 	// RuntimeName is the scheme of container IDs in statuses. Default
 	// "podkeel".
 	RuntimeName string

@@ -22,9 +22,10 @@ func (s *Syncer) environment(ctx context.Context, v *syncPass, c *v1.Container) 
 	if err != nil {
 		return environ.Environment{}, err
 	}
+	hosts := s.hostIPs()
 	env, warnings, err := environ.Resolve(environ.Input{
 		Pod: v.pod, Container: c, Objects: objects, Services: services,
-		PodIPs: v.addresses(s.cfg.HostIPs), HostIPs: s.cfg.HostIPs, Allocatable: s.cfg.Allocatable,
+		PodIPs: v.addresses(hosts), HostIPs: hosts, Allocatable: s.cfg.Allocatable,
 	})
 	if len(warnings) > 0 {
 		s.warn(v, c.Name, eventInvalidVariables, "Container %s: %s", c.Name, strings.Join(warnings, "; "))
@@ -52,6 +53,17 @@ func (s *Syncer) services(ctx context.Context, v *syncPass) (found []*v1.Service
 		return err
 	})
 	return found, err
+}
+
+// hostIPs are the addresses of the node at the moment, primary first.
+func (s *Syncer) hostIPs() (ips []string) {
+	if s.cfg.NodeIPs != nil {
+		_ = s.guard.Do("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The log names a panic.
+	}
+	if len(ips) == 0 {
+		return s.cfg.HostIPs
+	}
+	return ips
 }
 
 // addresses are those of the pod, primary first: of its newest sandbox of this

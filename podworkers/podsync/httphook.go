@@ -61,7 +61,7 @@ func (s *Syncer) podIP(v *syncPass, containerID string) string {
 		}
 		addresses := sandbox.IPs
 		if sandbox.HostNetwork {
-			addresses = s.cfg.HostIPs
+			addresses = s.hostIPs()
 		}
 		if len(addresses) > 0 {
 			return addresses[0]

@@ -70,7 +70,7 @@ func (s *Syncer) mounts(ctx context.Context, v *syncPass, c *v1.Container, env *
 // its own, or the pod has no address to write down.
 func (s *Syncer) hostsMount(v *syncPass, c *v1.Container) ([]runtime.Mount, error) {
 	const at = "/etc/hosts"
-	ips := v.addresses(s.cfg.HostIPs)
+	ips := v.addresses(s.hostIPs())
 	if request.IsMounted(c, at) || (len(ips) == 0 && !v.pod.Spec.HostNetwork && len(v.pod.Spec.HostAliases) == 0) {
 		return nil, nil
 	}

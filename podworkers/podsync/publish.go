@@ -16,7 +16,7 @@ import (
 func (s *Syncer) publish(ctx context.Context, v *syncPass, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: v.pod, Runtime: s.listen(ctx, v), Incarnation: v.incarnation.number, Old: s.published(v), Terminal: terminal,
-		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Starting: v.starting, HostIPs: s.cfg.HostIPs, RuntimeName: s.cfg.RuntimeName,
+		Ending: v.ending, Memory: v.incarnation.decided, Static: podmanager.IsStaticPod(v.pod), Starting: v.starting, HostIPs: s.hostIPs(), RuntimeName: s.cfg.RuntimeName,
 	}
 	status := plan.Containers(in)
 	s.cfg.Probes.UpdatePodStatus(v.pod, &status) // PH-13

@@ -38,7 +38,7 @@ type Config struct {
 	// package apiservertest.
 	Server apiserver.Server
 	// Node is the node itself. Its Name, Labels, Taints, Capacity and HostIPs are what it
-	// registers with; Sources are those of static pods, and none of them may be named api. Its
+	// registers with; without HostIPs pods are told the addresses of the node at the API server. Sources are those of static pods, and none of them may be named api. Its
 	// Sink, View, Objects, Services, RuntimeClass, Tokens, Claims and Recorder are the
 	// cluster's, where they are nil. So is the Runtime, which is in memory then; a runtime in
 	// memory gets volumes in memory. Its MaxSends is 32, where it is zero.
@@ -51,6 +51,11 @@ type Config struct {
 	Volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	// Info describes the system to the API server. What is empty is filled in.
 	Info v1.NodeSystemInfo
+	// LocalIPs finds the addresses of the node, primary first, where Node.HostIPs has none: they may
+	// change while the node runs. It is called by one goroutine, every 10 s, and may block until ctx
+	// ends, which is after 2 s. While it finds none, those that it has found last count, or those that
+	// the node has at the API server, as of a cloud, or 127.0.0.1. Nil finds none.
+	LocalIPs func(ctx context.Context) []string
 	// Port is where the program serves the Handler; zero is nowhere: kubectl logs, exec, attach
 	// and port-forward do not work then. Kubelets have 10250.
 	Port int32
@@ -71,6 +76,7 @@ type Node struct {
 	agent    *agent.Agent
 	mirrors  *mirror.Reconciler
 	measure  *measure
+	follows  bool // the addresses of the node at the server
 	ran      atomic.Bool
 	tokens   *tokens.Source   // nil: the Config has others
 	claims   *claims.Source   // nil: the Config has others
@@ -185,8 +191,9 @@ func (c *Node) buildRuntime() error {
 		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
 		n.Volumes, n.Files = volumes, volumes
 	}
+	c.follows = len(n.HostIPs) == 0
 	c.config.complete()
-	c.measure = newMeasure(&c.config, c.guard)
+	c.measure = newMeasure(c)
 	return nil
 }
 
@@ -235,7 +242,7 @@ func (c *Node) buildNode() (err error) {
 		n.Sink = sink
 	}
 	if n.View == nil {
-		n.View = view{c.agent}
+		n.View = view{c.agent, c.follows}
 	}
 	c.hooks(n.Hooks)
 	if c.node, err = node.New(*n); err != nil {
@@ -259,13 +266,19 @@ func (c *Node) buildMirrors() (err error) {
 }
 
 // view is the node as the API server shows it.
-type view struct{ agent *agent.Agent }
+type view struct {
+	agent   *agent.Agent
+	follows bool // its addresses
+}
 
 // Node implements node.View.
 func (v view) Node() (info node.NodeInfo) {
 	known, readAt := v.agent.Node()
 	if info.ReadAt = readAt; known != nil {
 		info.Labels, info.Taints, info.Allocatable = known.Labels, known.Spec.Taints, known.Status.Allocatable
+		if v.follows {
+			info.HostIPs = nodestatus.HostIPs(known.Status.Addresses)
+		}
 	}
 	return info
 }

@@ -42,6 +42,7 @@ type harness struct {
 	volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	resync  time.Duration
 	edit    func(*node.Config)
+	ips     func(context.Context) []string
 	read    func(pod *v1.Pod, file string) string // of a volume
 	client  func(apiserver.Server) apiserver.Server
 }
@@ -74,7 +75,7 @@ func (h *harness) start() {
 		h.edit(&config)
 	}
 	var err error
-	h.node, err = cluster.New(cluster.Config{Server: server, Volumes: h.volumes, Node: config})
+	h.node, err = cluster.New(cluster.Config{Server: server, Volumes: h.volumes, LocalIPs: h.ips, Node: config})
 	require.NoError(h, err)
 	n := h.node
 	h.process.Go(func() { _ = n.Run(context.Background()) })

@@ -14,7 +14,7 @@
 //
 //   - Node.Capacity with cpu and memory: without them schedulers give the node no pod that
 //     requests some.
-//   - Node.HostIPs: client.LocalAddress finds one; 127.0.0.1 is no address for others.
+//   - Node.HostIPs, or LocalIPs: client.LocalAddress finds one; 127.0.0.1 is no address for others.
 //   - Port, and an http.Server with TLS for the Handler: without it kubectl logs, exec, attach,
 //     cp and port-forward do not work. Metrics, and so kubectl top, are not served.
 //   - Volumes, for any runtime that is not in memory: an API server gives nearly every pod the
@@ -30,7 +30,8 @@
 //     a pod ends only if its object was seen deleted, or is absent from a complete state.
 //   - No pod of the API server is admitted before the node is registered. Static pods run
 //     without an API server.
-//   - Admission goes by the labels and taints that the node has at the server.
+//   - Admission goes by the labels and taints that the node has at the server. Pods are told the
+//     addresses that it has there, unless Node.HostIPs are given.
 //   - After an outage the first answer of any request ends all pauses.
 //   - When Run's context ends, the node ends first, its last statuses are sent, and only
 //     then does the lease stop. Containers are left as they are: Drain ends them.

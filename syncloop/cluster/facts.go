@@ -64,32 +64,70 @@ type measure struct {
 	images   []runtime.Image
 	listed   time.Time
 	version  string // of the runtime, as the Config or the runtime says it
+	follows  bool   // the node's addresses are not given
+	object   func() *v1.Node
+	found    []string // the addresses that were found last
 }
 
-func newMeasure(config *Config, guard *contain.Guard) *measure {
-	return &measure{config: config, guard: guard, executor: executor.Over(config.Node.Clock), version: config.Info.ContainerRuntimeVersion}
+func newMeasure(c *Node) *measure {
+	return &measure{
+		config: &c.config, guard: c.guard, executor: c.executor, version: c.config.Info.ContainerRuntimeVersion,
+		follows: c.follows, object: c.Object,
+	}
 }
 
 // facts asks the runtime how it is. What it does not say is what it has said last.
 func (m *measure) facts(ctx context.Context) nodestatus.Facts {
-	const limit = 5 * time.Second
-	ctx, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(limit))
-	defer cancel()
-	m.ask(ctx)
+	m.within(ctx, 5*time.Second, m.ask)
 	n := &m.config.Node
 	f := nodestatus.Facts{
 		RuntimeSeen: m.seen, Runtime: m.status, Images: m.images, Capacity: n.Capacity, Reserved: n.Reserved,
 		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Handlers))...),
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
-	for _, ip := range n.HostIPs {
-		f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
-	}
-	f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: n.Name})
+	f.Addresses = m.addresses(ctx)
 	if err := m.node.Healthy(); err != nil && !m.seen.IsZero() {
 		f.Problems = append(f.Problems, err.Error())
 	}
 	return f
+}
+
+// within calls f with a limit of time.
+func (m *measure) within(ctx context.Context, limit time.Duration, f func(context.Context)) {
+	ctx, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(limit))
+	defer cancel()
+	f(ctx)
+}
+
+// addresses are those that are given, or found, or at the server.
+func (m *measure) addresses(ctx context.Context) []v1.NodeAddress {
+	ips := m.config.Node.HostIPs
+	if m.follows {
+		if m.config.LocalIPs != nil {
+			m.within(ctx, 2*time.Second, m.find)
+		}
+		known := m.object()
+		if ips = m.found; len(ips) == 0 && known != nil && len(nodestatus.HostIPs(known.Status.Addresses)) > 0 {
+			return known.Status.Addresses
+		}
+		if len(ips) == 0 {
+			ips = m.config.Node.HostIPs
+		}
+	}
+	var all []v1.NodeAddress
+	for _, ip := range ips {
+		all = append(all, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
+	}
+	return append(all, v1.NodeAddress{Type: v1.NodeHostName, Address: m.config.Node.Name})
+}
+
+// find looks for the addresses of the node. What it does not find is as it was.
+func (m *measure) find(ctx context.Context) {
+	var found []string
+	_ = m.guard.Do("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The log names a panic.
+	if len(found) > 0 {
+		m.found = slices.Clone(found)
+	}
 }
 
 // ask asks the runtime for its status, and from time to time for its images and version. Whether

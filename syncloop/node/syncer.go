@@ -125,6 +125,7 @@ func (n *Node) reference() podsync.Config {
 		Allocatable:     n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
 		Handlers: n.config.Handlers, RuntimeClass: n.config.RuntimeClass, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
 		HostIPs:   n.config.HostIPs,
+		NodeIPs:   func() []string { return n.config.View.Node().HostIPs },
 		CrashLoop: n.config.CrashLoop, ImagePull: n.config.ImagePull,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,

@@ -34,6 +34,9 @@ type NodeInfo struct {
 	Taints []v1.Taint
 	// Allocatable is what pods may have together; nil is what Config says.
 	Allocatable v1.ResourceList
+	// HostIPs are the node's addresses, primary first; none is what Config says. Each sync of a
+	// pod looks at them.
+	HostIPs []string
 	// ReadAt is when the last read of the node began that this comes from. A pod that the
 	// node saw later is not rejected because of labels before the next read. Zero: what is
 	// here is as new as can be.

@@ -8,6 +8,7 @@
 //	status := nodestatus.Status(previous, facts)     // every 10 s
 //	send := nodestatus.Due(sent, server, status, since)     // on change, or every 5 minutes
 //	events := nodestatus.Events(before, after)       // when the server shows a change
+//	ips := nodestatus.HostIPs(node.Status.Addresses) // what pods are told of it
 //	lease := nodestatus.Lease(previous, node, now)   // every 10 s
 //
 // # The contract

@@ -179,3 +179,23 @@ func TestEvents_EB6(t *testing.T) {
 		assert.Equal(t, c.want, fmt.Sprint(nodestatus.Events(c.before, c.after)))
 	}
 }
+
+// TestHostIPs_VC29: internal addresses before external ones, one of each family.
+func TestHostIPs_VC29(t *testing.T) {
+	internal := func(ip string) v1.NodeAddress { return v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip} }
+	external := func(ip string) v1.NodeAddress { return v1.NodeAddress{Type: v1.NodeExternalIP, Address: ip} }
+	name := v1.NodeAddress{Type: v1.NodeHostName, Address: "192.0.2.77"}
+	for _, c := range []struct {
+		addresses []v1.NodeAddress
+		want      []string
+	}{
+		{nil, nil},
+		{[]v1.NodeAddress{name}, nil},
+		{[]v1.NodeAddress{external("192.0.2.9"), name, internal("192.0.2.1"), internal("192.0.2.2")}, []string{"192.0.2.1"}},
+		{[]v1.NodeAddress{external("192.0.2.9"), external("2001:db8::9")}, []string{"192.0.2.9", "2001:db8::9"}},
+		{[]v1.NodeAddress{external("192.0.2.9"), internal("2001:db8::1"), internal("2001:db8::2")}, []string{"2001:db8::1", "192.0.2.9"}},
+		{[]v1.NodeAddress{internal("nonsense"), internal("192.0.2.1")}, []string{"192.0.2.1"}},
+	} {
+		assert.Equal(t, c.want, nodestatus.HostIPs(c.addresses))
+	}
+}
