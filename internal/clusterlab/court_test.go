@@ -129,7 +129,7 @@ func lacking(pod *v1.Pod, runs bool) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return "is being deleted"
-	case pod.Name == "crash":
+	case pod.Name == "crash", end != "" && !runs && cutShort(pod):
 		return ""
 	case end != "" && (pod.Status.Phase != end || runs):
 		return fmt.Sprintf("is %s, not %s; runs: %v", pod.Status.Phase, end, runs)
@@ -137,6 +137,12 @@ func lacking(pod *v1.Pod, runs bool) string {
 		return fmt.Sprintf("is %s, ready: %v, runs: %v, at %s", pod.Status.Phase, ready(pod), runs, pod.Status.PodIP)
 	}
 	return ""
+}
+
+// cutShort reports whether a pod that must not be restarted has failed because the start of its
+// container was under way when the agent was killed, which the kubelet takes as an end as well.
+func cutShort(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodFailed && len(pod.Status.ContainerStatuses) == 1 && neverRan(pod.Status.ContainerStatuses[0].State.Terminated)
 }
 
 // nowhere is an address that statuses have by hand.
