@@ -54,6 +54,7 @@ type agent struct {
 	batch    *batch    // the pods of the command run; nil without it
 	// interrupted: a signal was the reason to end.
 	interrupted bool
+	kubernetes  kubernetes
 }
 
 // face is what people see of the pods: a table on a terminal, or lines.
@@ -90,7 +91,9 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if config.Sources, err = a.sources(); err != nil {
 		return nil, err
 	}
-	config.Recorder = o.recorder(stderr, a.log)
+	if config.Recorder, err = a.recordFor(o.recorder(stderr, a.log)); err != nil {
+		return nil, err
+	}
 	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if err := a.bind(); err != nil {
 		return nil, err
 	}
-	return a, nil
+	return a, a.bindAPI(&config)
 }
 
 // sources are where the pods come from, by name.
@@ -147,6 +150,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	defer a.serve()()
+	defer a.serveAPI()()
 	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // cliFlags are the flags, in the order of the help. Setting one changes o. Where a flag has a
 // name in the kubelet, that one is known too.
 func (o *options) cliFlags() flagSet {
-	return append(o.nodeFlags(), o.lifeFlags()...)
+	return slices.Concat(o.nodeFlags(), o.lifeFlags(), o.apiFlags())
 }
 
 // nodeFlags say what runs where, and who can ask.

@@ -50,6 +50,7 @@ type options struct {
 	logFormat    string
 	events       bool
 	exec         bool
+	api          apiOptions
 }
 
 func defaults() options {
@@ -61,6 +62,7 @@ func defaults() options {
 		housekeeping: 2 * time.Second,
 		logFormat:    "text",
 		events:       true,
+		api:          apiOptions{listen: defaultAPIListen},
 	}
 }
 

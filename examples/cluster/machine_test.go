@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -26,12 +27,12 @@ func TestConfig_System(t *testing.T) {
 	o := &options{name: "n1", runtime: "memory", ips: []string{"127.0.0.1"}}
 	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	assert.Equal(t, system(), config.Info)
+	assert.Equal(t, command.System(), config.Info)
 	assert.NotEmpty(t, config.Info.BootID)
 	assert.NotEmpty(t, config.Info.KernelVersion)
-	assert.Equal(t, "Debian", valueOf("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
-	assert.Empty(t, valueOf("A=1\n", "PRETTY_NAME="))
-	assert.Equal(t, capacity(), config.Node.Capacity)
+	assert.Equal(t, "Debian", command.ValueOf("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
+	assert.Empty(t, command.ValueOf("A=1\n", "PRETTY_NAME="))
+	assert.Equal(t, command.Capacity(), config.Node.Capacity)
 	assert.Positive(t, config.Node.Capacity.Memory().Value())
 }
 

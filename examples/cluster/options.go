@@ -121,11 +121,11 @@ func setAddresses(list *[]string, s string) error {
 
 // config is the configuration of the node.
 func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
-	config := cluster.Config{Server: server, Port: int32(o.port), Info: system()}
+	config := cluster.Config{Server: server, Port: int32(o.port), Info: command.System()}
 	c := &config.Node
 	*c = node.Config{
 		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}),
-		Capacity: capacity(), MaxPods: o.maxPods, DNS: o.dns,
+		Capacity: command.Capacity(), MaxPods: o.maxPods, DNS: o.dns,
 	}
 	if o.manifests != "" {
 		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log})

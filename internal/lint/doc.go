@@ -39,14 +39,14 @@
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
+//	    edges     syncloop/localapi
 //	    kits      syncloop/nodetest  examples/internal/command
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server
 //	5a  shells    syncloop  syncloop/gc  podmanager/apiserver/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
-//	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check
-//	              podworkers/prober/grpccheck  podworkers/podsync/hookhttp  runtime/cri
-//	              syncloop/internal/respond  podmanager/apiserver/client  podmanager/apiserver/review
+//	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check  podworkers/prober/grpccheck
+//	              podworkers/podsync/hookhttp  runtime/cri  syncloop/internal/respond  podmanager/apiserver/client  podmanager/apiserver/review
 //	    shells    podmanager/apiserver/feed
 //	    passive   podworkers/podsync/volumes/inmemory  podmanager/apiserver/status
 //	              podmanager/apiserver/tokens  podmanager/apiserver/claims

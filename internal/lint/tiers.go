@@ -58,6 +58,7 @@ var tiers = map[string]Tier{
 	"syncloop/gc":                         Beta,
 	"syncloop/gc/policy":                  Experimental,
 	"syncloop/gc/logfiles":                Experimental,
+	"syncloop/localapi":                   Experimental,
 	"syncloop/server":                     Experimental,
 	"syncloop/node":                       Beta,
 	"syncloop/node/explain":               Experimental,

@@ -13,7 +13,7 @@ import (
 
 // packages are the names by which errors of this module are prefixed.
 var packages = []string{
-	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "logfile", "logfiles",
+	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
 	"manifest", "memory", "mirror", "node", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "poduid", "podworkers", "prober", "registry", "runtime", "tokens", "claims",
 	"respond", "review", "server",
 	"source", "status", "streaming", "syncloop", "events", "executor", "volumes",

@@ -1,0 +1,63 @@
+package localapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// mostBody bounds the body of a request, in bytes, as in the API server.
+const mostBody = 3 << 20
+
+// codec reads the bodies of requests, in JSON, YAML or protobuf. The lenient one ignores
+// unknown fields.
+type codec struct{ strict, lenient k8sruntime.Decoder }
+
+func newCodec() (*codec, error) {
+	scheme := k8sruntime.NewScheme()
+	if err := errors.Join(v1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return &codec{
+		strict:  serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(),
+		lenient: serializer.NewCodecFactory(scheme).UniversalDeserializer(),
+	}, nil
+}
+
+// decode reads an object into place. What a strict reader finds wrong is an error of code 400.
+func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
+	decoder := c.lenient
+	if strict {
+		decoder = c.strict
+	}
+	_, found, err := decoder.Decode(text, &kind, into)
+	switch {
+	case err != nil && k8sruntime.IsStrictDecodingError(err):
+		return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": " + err.Error())
+	case err != nil:
+		return apierrors.NewBadRequest("the body cannot be read as a " + kind.Kind + ": " + err.Error())
+	case *found != kind:
+		return apierrors.NewBadRequest("the body is a " + found.Kind + ": expected a " + kind.Kind)
+	}
+	return nil
+}
+
+// readBody reads the body of a request.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	tooLarge := (*http.MaxBytesError)(nil)
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	case err != nil:
+		return nil, apierrors.NewBadRequest("the body cannot be read")
+	}
+	return text, nil
+}

@@ -1,0 +1,40 @@
+// Package localapi serves the pods of one node as a Kubernetes API, for kubectl, k9s and
+// client-go informers where there is no cluster. It is experimental.
+//
+//	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Logs: n, Exec: n, Authenticator: localapi.Token(token)})
+//	...
+//	go api.Run(ctx)
+//	http.Server{Handler: api, TLSConfig: ...}
+//
+// # What is served
+//
+//	/version /api /apis /openapi/v3             discovery, aggregated too
+//	/api/v1: pods, events, nodes, namespaces    get, list and watch
+//	pods/log, exec, attach, portforward         by syncloop/server
+//	selfsubjectaccessreviews                    what there is may be done
+//
+// The node is one object. Namespaces exist as long as pods are in them; default always does.
+// Lists and watches have selectors, pages, resource versions, bookmarks, initial events and
+// Tables with the columns of kubectl. Answers are in JSON. Commands and ports stream over
+// SPDY, to which kubectl falls back from WebSocket.
+//
+// # Versions
+//
+// Each resource has versions of its own. They begin with the time of New, so that they grow
+// over restarts, and the last 1000 changes of each resource are kept: a watch from before
+// them, or from before a restart, gets an event ERROR with a Status of code 410, as at a real
+// server, upon which a client lists again.
+//
+// # Access
+//
+// Only /healthz, /livez and /readyz are served to everyone, without a reason for what is
+// wrong. Any other request needs a user from the Authenticator, else it is 401; every user
+// may do everything that is served. Requests before the node has heard all of its sources of
+// pods are answered with 503.
+//
+// # Bounds
+//
+// At most 128 watches are open, each for at most an hour; a client that takes nothing of one
+// for half a minute loses it. A body has at most 3 MiB. There are at most 1000 events, each
+// for an hour. Logs and streams have the bounds of syncloop/server.
+package localapi

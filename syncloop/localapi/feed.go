@@ -1,0 +1,155 @@
+package localapi
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+const (
+	// tick is how often the node is described, and its namespaces and events are tidied.
+	tick = 10 * time.Second
+	// startPeriod is how often it is asked whether all sources of pods have been heard.
+	startPeriod = 50 * time.Millisecond
+)
+
+// Run follows the node until ctx ends, and returns nil then. Before it has heard of all pods
+// requests are answered with 503. A second call returns runtime.ErrSecondRun.
+func (a *API) Run(ctx context.Context) error {
+	if a.ran.Swap(true) {
+		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)
+	}
+	var under sync.WaitGroup
+	defer under.Wait()
+	if e := a.config.Events; e != nil {
+		under.Go(func() { _ = e.Recorder.Run(ctx) }) // It fails at a second call only.
+	}
+	under.Go(func() { a.describe(ctx) })
+	for state := range a.config.Node.Watch(ctx) {
+		a.show(state)
+	}
+	return nil
+}
+
+// describe keeps the node's object, and says when the list of pods is complete.
+func (a *API) describe(ctx context.Context) {
+	period := time.NewTicker(startPeriod)
+	defer period.Stop()
+	a.describeNode(ctx)
+	a.putNamespace(metav1.NamespaceDefault)
+	for {
+		if !a.isComplete() && a.shown() {
+			a.describeNode(ctx)
+			close(a.complete)
+			period.Reset(tick)
+		}
+		select {
+		case <-period.C:
+		case <-ctx.Done():
+			return
+		}
+		if a.isComplete() {
+			a.describeNode(ctx)
+		}
+	}
+}
+
+// shown reports whether the node has heard all of its sources, and Watch has yielded every
+// pod that is desired.
+func (a *API) shown() bool {
+	if a.config.Node.Waiting() != nil {
+		return false
+	}
+	for _, pod := range a.config.Node.Pods() {
+		if o := a.served["pods"].get(pod.Namespace, pod.Name); pod.DeletionTimestamp == nil && (o == nil || o.GetUID() != pod.UID) {
+			return false
+		}
+	}
+	return true
+}
+
+// show keeps what the node says of a pod.
+func (a *API) show(state node.PodState) {
+	pods := a.served["pods"]
+	if state.Gone {
+		pods.remove(state.Pod.Namespace, state.Pod.Name, string(state.Pod.UID))
+		a.dropNamespace(state.Pod.Namespace)
+		return
+	}
+	pod := kinded(state.Pod.DeepCopy(), "Pod")
+	before, _ := pods.get(pod.Namespace, pod.Name).(*v1.Pod)
+	switch {
+	case before != nil && before.UID == pod.UID:
+		pod.CreationTimestamp = before.CreationTimestamp
+	case before != nil: // Another pod of the name, which had to go before this one.
+		pods.remove(pod.Namespace, pod.Name, "")
+	}
+	if pod.CreationTimestamp.IsZero() {
+		pod.CreationTimestamp = created(pod, a.now())
+	}
+	if state.Terminating && pod.DeletionTimestamp == nil {
+		a.markDeleted(pod)
+	}
+	a.putNamespace(pod.Namespace)
+	pods.put(pod)
+}
+
+// created is when a pod without a creation time was started, or now.
+func created(pod *v1.Pod, now time.Time) metav1.Time {
+	if pod.Status.StartTime != nil {
+		return *pod.Status.StartTime
+	}
+	return metav1.NewTime(now.Truncate(time.Second))
+}
+
+// markDeleted gives a pod that the node terminates its deletion timestamp, if it is one that
+// is desired no more.
+func (a *API) markDeleted(pod *v1.Pod) {
+	for _, shown := range a.config.Node.Pods() {
+		if shown.UID == pod.UID {
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
+		}
+	}
+}
+
+// putNamespace has a namespace exist: it is there as long as a pod is in it.
+func (a *API) putNamespace(name string) {
+	if a.served["namespaces"].get("", name) != nil {
+		return
+	}
+	ns := kinded(&v1.Namespace{}, "Namespace")
+	ns.Name, ns.UID, ns.CreationTimestamp = name, types.UID(name), metav1.NewTime(a.started)
+	ns.Labels = map[string]string{v1.LabelMetadataName: name}
+	ns.Status.Phase = v1.NamespaceActive
+	a.served["namespaces"].put(ns)
+}
+
+// dropNamespace removes a namespace without pods, but not default.
+func (a *API) dropNamespace(name string) {
+	pods, _ := a.served["pods"].list()
+	for _, o := range pods {
+		if o.GetNamespace() == name {
+			return
+		}
+	}
+	if name != metav1.NamespaceDefault {
+		a.served["namespaces"].remove("", name, "")
+	}
+}
+
+// newUID makes a random UUID of version 4.
+func newUID() types.UID {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+}

@@ -1,0 +1,102 @@
+package localapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
+	"github.com/podkeel/podkeel/syncloop/server"
+)
+
+// Config is what an API serves. Node, NodeName, Authenticator and Finder are required.
+type Config struct {
+	// Node has the pods: a node.Node.
+	Node Node
+	// NodeName is the name of the node.
+	NodeName string
+	// Labels and Taints are the node's.
+	Labels map[string]string
+	Taints []v1.Taint
+	// Facts returns what the node's status is made of. Its Now is filled in; without a
+	// RuntimeSeen and Problems the node is ready if Node.Healthy says so. It is called every
+	// 10 s by one goroutine. Nil: there are no others.
+	Facts func(ctx context.Context) nodestatus.Facts
+	// Events has the events of the node; nil: there are none.
+	Events *Events
+	// Authenticator decides who may ask: everyone whom it knows may do everything. [Token]
+	// makes one.
+	Authenticator server.Authenticator
+	// Finder, Logs, Exec, Attach and PortForward serve the subresources of pods as in
+	// server.Config: a node.Node. What is nil is answered with 501.
+	Finder      server.Finder
+	Logs        runtime.LogReader
+	Exec        runtime.ExecStreamer
+	Attach      runtime.Attacher
+	PortForward runtime.PortForwarder
+	// Log receives log messages; nil discards them.
+	Log *slog.Logger
+}
+
+// Node has pods. Its methods are safe for concurrent use and those of a node.Node.
+type Node interface {
+	// Watch yields the state of every pod, and then of every pod that changes, until ctx
+	// ends. It is called once, by Run.
+	Watch(ctx context.Context) iter.Seq[node.PodState]
+	// Pods returns copies of all pods with their newest status. It must not block.
+	Pods() []*v1.Pod
+	// Waiting returns nil once all sources of pods have been heard, or what is waited for.
+	Waiting() error
+	// Healthy returns nil, or what is wrong.
+	Healthy() error
+}
+
+// API serves the pods of one node. It is an http.Handler that is safe for concurrent use.
+type API struct {
+	config  Config
+	log     *slog.Logger
+	now     func() time.Time
+	started time.Time
+	served  map[string]*resource
+	streams http.Handler
+	codec   *codec
+	panics  *contain.Guard
+	watches atomic.Int32
+	ran     atomic.Bool
+	// complete is closed when the list of pods is complete.
+	complete chan struct{}
+}
+
+// New makes an API. It starts nothing; the error names what is missing.
+func New(config Config) (*API, error) {
+	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
+		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
+	}
+	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	a.started = a.now().Truncate(time.Second)
+	// Versions grow over restarts as long as there are fewer than a million changes a second.
+	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))
+	if config.Events != nil {
+		a.served["events"].cache = config.Events.cache
+	}
+	var err error
+	if a.codec, err = newCodec(); err != nil {
+		return nil, err
+	}
+	a.streams, err = a.newStreams()
+	return a, err
+}
+
+// Ready is closed when the API has all pods of the node: until then Run has not heard of all,
+// and requests are answered with 503.
+func (a *API) Ready() <-chan struct{} { return a.complete }

@@ -1,0 +1,140 @@
+package localapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// options are what is asked of a list or a watch.
+type options struct {
+	selection
+	watch, bookmarks, initial bool
+	version                   uint64 // meaningful with hasVersion
+	hasVersion, exact         bool
+	timeout                   time.Duration // zero: the default
+	limit                     int64
+	after                     string // the key of the last object of the page before
+}
+
+// selection is which objects are asked for.
+type selection struct {
+	namespace string // empty: all
+	name      string // empty: all
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// selects reports whether an object is asked for; nil is none.
+func (s *selection) selects(r *resource, o object) bool {
+	return o != nil && (s.namespace == "" || o.GetNamespace() == s.namespace) && (s.name == "" || o.GetName() == s.name) &&
+		s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(r.fields(o)))
+}
+
+// parseOptions reads a query. An error is a Status of code 400 or 410.
+func (r *resource) parseOptions(query url.Values) (o options, err error) {
+	if o.selection, err = r.parseSelection(query); err != nil {
+		return o, apierrors.NewBadRequest(err.Error())
+	}
+	if err = o.parseNumbers(query); err == nil {
+		err = o.parseVersion(query)
+	}
+	if err != nil {
+		return o, apierrors.NewBadRequest(err.Error())
+	}
+	if token := query.Get("continue"); token != "" {
+		return o, o.parseContinue(token)
+	}
+	return o, nil
+}
+
+func (r *resource) parseSelection(query url.Values) (s selection, err error) {
+	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
+		return s, fmt.Errorf("unable to parse labelSelector: %w", err)
+	}
+	if s.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
+		return s, fmt.Errorf("unable to parse fieldSelector: %w", err)
+	}
+	known := r.fields(r.empty())
+	for _, want := range s.fields.Requirements() {
+		if !known.Has(want.Field) {
+			return s, fmt.Errorf("field label not supported: %s", want.Field)
+		}
+	}
+	return s, nil
+}
+
+func (o *options) parseNumbers(query url.Values) (err error) {
+	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initial} {
+		if value := query.Get(key); value != "" {
+			if *place, err = strconv.ParseBool(value); err != nil {
+				return fmt.Errorf("%s=%.40q: expected true or false", key, value)
+			}
+		}
+	}
+	var seconds int64
+	for key, place := range map[string]*int64{"limit": &o.limit, "timeoutSeconds": &seconds} {
+		if value := query.Get(key); value != "" {
+			if *place, err = strconv.ParseInt(value, 10, 64); err != nil || *place < 0 {
+				return fmt.Errorf("%s=%.40q: expected a number", key, value)
+			}
+		}
+	}
+	o.timeout = time.Duration(min(seconds, int64(longestWatch/time.Second))) * time.Second
+	return nil
+}
+
+func (o *options) parseVersion(query url.Values) (err error) {
+	if value := query.Get("resourceVersion"); value != "" && value != "0" {
+		o.hasVersion = true
+		if o.version, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return fmt.Errorf("invalid resource version %.40q: expected a number", value)
+		}
+	}
+	match := metav1.ResourceVersionMatch(query.Get("resourceVersionMatch"))
+	switch {
+	case match != "" && match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan:
+		return fmt.Errorf("resourceVersionMatch=%.40q: expected Exact or NotOlderThan", match)
+	case o.initial && (!o.watch || match != metav1.ResourceVersionMatchNotOlderThan):
+		return fmt.Errorf("sendInitialEvents needs watch and resourceVersionMatch=NotOlderThan")
+	case match == metav1.ResourceVersionMatchExact && !o.hasVersion:
+		return fmt.Errorf("resourceVersionMatch=Exact needs a resourceVersion other than 0")
+	}
+	o.exact = match == metav1.ResourceVersionMatchExact
+	return nil
+}
+
+// page is what a continue token holds: the list goes on as it was at a version.
+type page struct {
+	Version uint64 `json:"rv"`
+	After   string `json:"start"`
+}
+
+func (p page) String() string {
+	text, _ := json.Marshal(p) // A number and a string.
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func (o *options) parseContinue(token string) error {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	var p page
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	switch {
+	case err != nil || p.After == "":
+		return apierrors.NewBadRequest("continue: the token is not one of this server")
+	case o.hasVersion || o.watch:
+		return apierrors.NewBadRequest("continue: neither a resourceVersion nor a watch is possible with it")
+	}
+	o.version, o.hasVersion, o.exact, o.after = p.Version, true, true, p.After
+	return nil
+}

@@ -1,0 +1,159 @@
+package localapi
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/syncloop/server"
+)
+
+// newStreams makes the handler of logs, commands and ports: that of a node, which an API
+// server asks in the same way.
+func (a *API) newStreams() (http.Handler, error) {
+	c := a.config
+	return server.New(server.Config{
+		NodeName: c.NodeName, Healthy: c.Node.Healthy, Finder: c.Finder, Authenticator: anyone{}, Authorizer: anyone{},
+		Logs: c.Logs, Exec: c.Exec, Attach: c.Attach, PortForward: c.PortForward,
+		Pods: func() (pods []*v1.Pod) {
+			all, _ := a.served["pods"].list()
+			for _, o := range all {
+				pods = append(pods, o.(*v1.Pod))
+			}
+			return pods
+		},
+	})
+}
+
+// subresource answers for a subresource of a pod.
+func (a *API) subresource(w http.ResponseWriter, r *http.Request, t target) {
+	if t.resource.Name != "pods" {
+		sendError(w, errNoSuchPath())
+		return
+	}
+	o := t.resource.get(t.namespace, t.name)
+	if o == nil {
+		sendError(w, apierrors.NewNotFound(t.resource.group(), t.name))
+		return
+	}
+	path, query, err := rewrite(o.(*v1.Pod), t.subresource, r.URL.Query())
+	switch {
+	case err != nil:
+		sendError(w, err)
+		return
+	case r.Method != http.MethodGet && (r.Method != http.MethodPost || t.subresource == "log"):
+		sendError(w, errMethod(t.resource, strings.ToLower(r.Method)))
+		return
+	}
+	inner := r.Clone(r.Context())
+	inner.URL = &url.URL{Path: path, RawQuery: query.Encode()}
+	inner.RequestURI = inner.URL.RequestURI()
+	out := &statusWriter{ResponseWriter: w}
+	a.streams.ServeHTTP(out, inner)
+	out.finish()
+}
+
+// rewrite is what a node is asked instead of the API server.
+func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to url.Values, err error) {
+	container := ""
+	if subresource != "portforward" {
+		if container, err = containerOf(pod, query.Get("container")); err != nil {
+			return "", nil, err
+		}
+	}
+	of := pod.Namespace + "/" + pod.Name + "/"
+	switch subresource {
+	case "log":
+		query.Del("container")
+		return "/containerLogs/" + of + container, query, nil
+	case "exec", "attach":
+		to = url.Values{"command": query["command"]}
+		for from, key := range map[string]string{"stdin": v1.ExecStdinParam, "stdout": v1.ExecStdoutParam, "stderr": v1.ExecStderrParam, "tty": v1.ExecTTYParam} {
+			to.Set(key, query.Get(from))
+		}
+		return "/" + subresource + "/" + of + string(pod.UID) + "/" + container, to, nil
+	case "portforward":
+		return "/portForward/" + of + string(pod.UID), url.Values{}, nil
+	}
+	return "", nil, errNoSuchPath()
+}
+
+// containerOf is the container that is asked for. Only a pod with one container needs no name.
+func containerOf(pod *v1.Pod, name string) (string, error) {
+	var names, init []string
+	for c := range podspec.WithEphemeral(pod) {
+		if c.Name == name {
+			return name, nil
+		}
+	}
+	if name != "" {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("container %.63s is not valid for pod %s", name, pod.Name))
+	}
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.InitContainers {
+		init = append(init, c.Name)
+	}
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	why := fmt.Sprintf("a container name must be specified for pod %s, choose one of: %v", pod.Name, names)
+	if len(init) > 0 {
+		why += fmt.Sprintf(" or one of the init containers: %v", init)
+	}
+	return "", apierrors.NewBadRequest(why)
+}
+
+// statusWriter turns an error of a node, which is a text, into a Status.
+type statusWriter struct {
+	http.ResponseWriter
+	code int // of an error
+	text bytes.Buffer
+}
+
+// Unwrap is for http.ResponseController.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusWriter) WriteHeader(code int) {
+	if code < http.StatusBadRequest {
+		s.ResponseWriter.WriteHeader(code)
+		return
+	}
+	s.code = cmp.Or(s.code, code)
+}
+
+// Write implements http.ResponseWriter.
+func (s *statusWriter) Write(p []byte) (int, error) {
+	if s.code == 0 {
+		return s.ResponseWriter.Write(p)
+	}
+	return s.text.Write(p)
+}
+
+// finish sends the Status of an error.
+func (s *statusWriter) finish() {
+	if s.code == 0 {
+		return
+	}
+	sendJSON(s.ResponseWriter, s.code, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Message: strings.TrimSpace(s.text.String()), Reason: reasons[s.code], Code: int32(s.code),
+	})
+}
+
+// reasons are those of the codes that a node answers with.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusNotFound: metav1.StatusReasonNotFound,
+	http.StatusConflict: metav1.StatusReasonConflict, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+}

@@ -1,0 +1,209 @@
+package localapi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// column is a column of a Table, whose cells are texts. A wide one is for kubectl -o wide.
+func column(name, description string, wide bool) metav1.TableColumnDefinition {
+	c := metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
+	if name == "Name" {
+		c.Format = "name"
+	}
+	if wide {
+		c.Priority = 1
+	}
+	return c
+}
+
+const (
+	nameMeaning = "The name of the object."
+	ageMeaning  = "How long ago the object was created."
+	none        = "<none>"
+	unknown     = "<unknown>"
+)
+
+func podColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		column("Name", nameMeaning, false),
+		column("Ready", "How many of the containers are ready.", false),
+		column("Status", "The state of the pod in a word.", false),
+		column("Restarts", "How many times containers were restarted, and when that was last.", false),
+		column("Age", ageMeaning, false),
+		column("IP", "The address of the pod.", true),
+		column("Node", "The node of the pod.", true),
+		column("Nominated Node", "The node for which the pod waits.", true),
+		column("Readiness Gates", "How many of the readiness gates are true.", true),
+	}
+}
+
+// podRow has the cells of a pod as kubectl shows them.
+func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition) {
+	pod := o.(*v1.Pod)
+	s := node.Summarize(pod, false)
+	ip := none
+	if len(pod.Status.PodIPs) > 0 {
+		ip = pod.Status.PodIPs[0].IP
+	}
+	switch pod.Status.Phase {
+	case v1.PodSucceeded, v1.PodFailed:
+		conditions = []metav1.TableRowCondition{{
+			Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(pod.Status.Phase),
+			Message: map[v1.PodPhase]string{v1.PodSucceeded: "The pod has completed successfully.", v1.PodFailed: "The pod failed."}[pod.Status.Phase],
+		}}
+	}
+	return []any{
+		pod.Name, s.Ready, s.Status, restarts(pod, s.Restarts, now), age(pod.CreationTimestamp, now),
+		ip, cmp.Or(pod.Spec.NodeName, none), cmp.Or(pod.Status.NominatedNodeName, none), gates(pod),
+	}, conditions
+}
+
+// restarts is a count, and how long ago the last of them was.
+func restarts(pod *v1.Pod, n int32, now time.Time) string {
+	var last metav1.Time
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if t := c.LastTerminationState.Terminated; t != nil && last.Before(&t.FinishedAt) {
+			last = t.FinishedAt
+		}
+	}
+	if n == 0 || last.IsZero() {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (%s ago)", n, age(last, now))
+}
+
+// gates says how many readiness gates are true.
+func gates(pod *v1.Pod) string {
+	if len(pod.Spec.ReadinessGates) == 0 {
+		return none
+	}
+	open := 0
+	for _, gate := range pod.Spec.ReadinessGates {
+		if slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == gate.ConditionType && c.Status == v1.ConditionTrue
+		}) {
+			open++
+		}
+	}
+	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
+}
+
+func age(since metav1.Time, now time.Time) string {
+	if since.IsZero() {
+		return unknown
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}
+
+func eventColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		column("Last Seen", "How long ago the event was recorded last.", false),
+		column("Type", "Normal or Warning.", false),
+		column("Reason", "What has happened, in a word.", false),
+		column("Object", "To what it has happened.", false),
+		column("Subobject", "To which part of it.", true),
+		column("Source", "The component that has recorded the event.", true),
+		column("Message", "What has happened, in a sentence.", false),
+		column("First Seen", "How long ago the event was recorded for the first time.", true),
+		column("Count", "How many times the event was recorded.", true),
+		column("Name", nameMeaning, true),
+	}
+}
+
+func eventRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
+	e := o.(*v1.Event)
+	first, last := e.FirstTimestamp, e.LastTimestamp
+	if first.IsZero() {
+		first = metav1.Time(e.EventTime)
+	}
+	if last.IsZero() {
+		last = first
+	}
+	source := cmp.Or(e.Source.Component, e.ReportingController)
+	if host := cmp.Or(e.Source.Host, e.ReportingInstance); host != "" {
+		source += ", " + host
+	}
+	target := strings.TrimSuffix(strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, "/")
+	return []any{
+		age(last, now), e.Type, e.Reason, target, e.InvolvedObject.FieldPath, source,
+		strings.TrimSpace(e.Message), age(first, now), fmt.Sprint(max(e.Count, 1)), e.Name,
+	}, nil
+}
+
+func nodeColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		column("Name", nameMeaning, false),
+		column("Status", "Whether the node is ready.", false),
+		column("Roles", "The roles of the node.", false),
+		column("Age", ageMeaning, false),
+		column("Version", "The version of Kubernetes whose behaviour the node has.", false),
+		column("Internal-IP", "The address of the node within its network.", true),
+		column("External-IP", "The address of the node from elsewhere.", true),
+		column("OS-Image", "The operating system.", true),
+		column("Kernel-Version", "The kernel.", true),
+		column("Container-Runtime", "The container runtime.", true),
+	}
+}
+
+func nodeRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
+	n := o.(*v1.Node)
+	status, roles := "Unknown", []string{}
+	for _, c := range n.Status.Conditions {
+		switch {
+		case c.Type != v1.NodeReady:
+		case c.Status == v1.ConditionTrue:
+			status = "Ready"
+		default:
+			status = "NotReady"
+		}
+	}
+	if n.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	for label := range n.Labels {
+		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok && role != "" {
+			roles = append(roles, role)
+		}
+	}
+	slices.Sort(roles)
+	info := n.Status.NodeInfo
+	kernel := cmp.Or(info.KernelVersion, unknown)
+	if info.Architecture != "" {
+		kernel += " (" + info.Architecture + ")"
+	}
+	return []any{
+		n.Name, status, cmp.Or(strings.Join(roles, ","), none), age(n.CreationTimestamp, now), info.KubeletVersion,
+		address(n, v1.NodeInternalIP), address(n, v1.NodeExternalIP), cmp.Or(info.OSImage, unknown),
+		kernel, cmp.Or(info.ContainerRuntimeVersion, unknown),
+	}, nil
+}
+
+func address(n *v1.Node, kind v1.NodeAddressType) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == kind {
+			return a.Address
+		}
+	}
+	return none
+}
+
+func namespaceColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		column("Name", nameMeaning, false), column("Status", "The state of the namespace.", false), column("Age", ageMeaning, false),
+	}
+}
+
+func namespaceRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
+	ns := o.(*v1.Namespace)
+	return []any{ns.Name, string(ns.Status.Phase), age(ns.CreationTimestamp, now)}, nil
+}

@@ -1,0 +1,400 @@
+package localapi_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
+// TestNew: all that is missing is said.
+func TestNew(t *testing.T) {
+	_, err := localapi.New(localapi.Config{})
+	require.EqualError(t, err, "localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
+}
+
+// TestAccess: nothing is served without the token but the health, which says no reason.
+func TestAccess(t *testing.T) {
+	h := serve(t).start().ready()
+	wrong := http.Header{"Authorization": {"Bearer " + token + "x"}}
+	for _, path := range []string{"/", "/api", "/version", "/api/v1/pods", "/openapi/v3", "/none", "/healthz/x"} {
+		code, text := h.do("GET", path, "", wrong)
+		assert.Equal(t, http.StatusUnauthorized, code, path)
+		assert.Equal(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`+"\n", text, path)
+	}
+	for _, header := range []http.Header{{"Authorization": {""}}, {"Authorization": {"Bearer "}}, {"Authorization": {"Basic " + token}}} {
+		code, _ := h.do("GET", "/api", "", header)
+		assert.Equal(t, http.StatusUnauthorized, code, header)
+	}
+	code, text := h.do("GET", "/healthz", "", wrong)
+	assert.Equal(t, "200 ok", fmt.Sprint(code, " ", text))
+	h.mu.Lock()
+	h.healthy = errors.New("the disk of db-7 is full")
+	h.mu.Unlock()
+	code, text = h.do("GET", "/healthz", "", wrong)
+	assert.Equal(t, "500 the node is not healthy\n", fmt.Sprint(code, " ", text))
+	code, _ = h.do("GET", "/livez", "", wrong)
+	assert.Equal(t, http.StatusOK, code)
+}
+
+// TestStart: lists are not answered before they are complete: an informer would take what is
+// missing for deleted.
+func TestStart(t *testing.T) {
+	h := serve(t)
+	h.waiting = errors.New("files")
+	h.start()
+	code, text := h.do("GET", "/api/v1/pods", "", nil)
+	assert.Equal(t, http.StatusServiceUnavailable, code)
+	assert.Contains(t, text, `"message":"the node starts: not every source of pods has been heard","reason":"ServiceUnavailable"`)
+	code, _ = h.do("GET", "/readyz", "", nil)
+	assert.Equal(t, http.StatusInternalServerError, code)
+	h.mu.Lock()
+	h.waiting, h.pods = nil, []*v1.Pod{pod("default", "a")}
+	h.mu.Unlock()
+	h.states <- node.PodState{Pod: h.pods[0]}
+	h.ready()
+	assert.Len(t, into[v1.PodList](h, "/api/v1/pods").Items, 1)
+	assert.ErrorIs(t, h.api.Run(t.Context()), runtime.ErrSecondRun)
+}
+
+// TestDiscovery: what there is, in the old form and the aggregated one.
+func TestDiscovery(t *testing.T) {
+	h := serve(t).start().ready()
+	assert.Equal(t, "v1.36.3", into[map[string]string](h, "/version")["gitVersion"])
+	assert.Equal(t, []string{"v1"}, into[metav1.APIVersions](h, "/api").Versions)
+	groups := into[metav1.APIGroupList](h, "/apis").Groups
+	assert.Equal(t, "authorization.k8s.io/v1", groups[0].PreferredVersion.GroupVersion)
+	var lines []string
+	for _, r := range into[metav1.APIResourceList](h, "/api/v1").APIResources {
+		lines = append(lines, fmt.Sprint(r.Name, " ", r.Kind, " ", r.Namespaced, " ", r.Verbs, r.ShortNames))
+	}
+	assert.Equal(t, []string{
+		"pods Pod true [get list watch] [po]",
+		"pods/attach PodAttachOptions true [create get] []",
+		"pods/exec PodExecOptions true [create get] []",
+		"pods/log Pod true [get] []",
+		"pods/portforward PodPortForwardOptions true [create get] []",
+		"pods/status Pod true [get] []",
+		"events Event true [get list watch] [ev]",
+		"nodes Node false [get list watch] [no]",
+		"namespaces Namespace false [get list watch] [ns]",
+	}, lines)
+	_, text := h.do("GET", "/api", "", http.Header{"Accept": {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}})
+	assert.True(t, strings.HasPrefix(text, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"pods",`), text)
+	assert.Contains(t, h.get("/openapi/v3/api/v1"), `"name":"fieldValidation"`)
+	code, text := h.do("GET", "/apis/apps/v1", "", nil)
+	assert.Equal(t, http.StatusNotFound, code)
+	assert.Contains(t, text, `"message":"the server could not find the requested resource","reason":"NotFound"`)
+}
+
+// TestGet: an object has its kind and a version; what is not there is a Status.
+func TestGet(t *testing.T) {
+	h := serve(t).start(pod("default", "a")).ready()
+	got := into[v1.Pod](h, "/api/v1/namespaces/default/pods/a")
+	assert.Equal(t, "v1 Pod a", got.APIVersion+" "+got.Kind+" "+got.Name)
+	assert.NotEmpty(t, got.ResourceVersion)
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/default/pods/b":     `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"b\" not found","reason":"NotFound","details":{"name":"b","kind":"pods"},"code":404}`,
+		"/api/v1/pods?labelSelector=a==b==c":    `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"unable to parse labelSelector: found '==', expected: ',' or 'end of string'","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?fieldSelector=spec.x=1":   `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"field label not supported: spec.x","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?resourceVersion=x":        `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"invalid resource version \"x\": expected a number","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?continue=x":               `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"continue: the token is not one of this server","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?sendInitialEvents=true":   `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents needs watch and resourceVersionMatch=NotOlderThan","reason":"BadRequest","code":400}`,
+		"/api/v1/namespaces/default/services/a": `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`,
+	} {
+		code, text := h.do("GET", path, "", nil)
+		assert.Equal(t, want+"\n", fmt.Sprint(code, " ", text), path)
+	}
+	code, text := h.do("POST", "/api/v1/namespaces/default/pods", "{}", nil)
+	assert.Equal(t, `405 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"post is not supported on resources of kind \"pods\"","reason":"MethodNotAllowed","details":{"kind":"pods"},"code":405}`+"\n", fmt.Sprint(code, " ", text))
+	code, text = h.do("GET", "/api/v1/pods", "", http.Header{"Accept": {"application/yaml"}})
+	assert.Equal(t, http.StatusNotAcceptable, code, text)
+}
+
+// TestList: selectors, pages of one moment, and versions.
+func TestList(t *testing.T) {
+	h := serve(t).start(pod("default", "a"), pod("default", "b"), pod("other", "c")).ready()
+	names := func(query string) (names []string) {
+		for _, p := range into[v1.PodList](h, query).Items {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+		return names
+	}
+	assert.Equal(t, []string{"default/a", "default/b", "other/c"}, names("/api/v1/pods"))
+	assert.Equal(t, []string{"default/a", "default/b"}, names("/api/v1/namespaces/default/pods"))
+	assert.Equal(t, []string{"default/b"}, names("/api/v1/pods?labelSelector=app%3Db"))
+	assert.Equal(t, []string{"other/c"}, names("/api/v1/pods?fieldSelector=metadata.namespace%3Dother,status.phase%3DRunning"))
+	assert.Contains(t, h.get("/api/v1/pods?labelSelector=app%3Dnone"), `"items":[]`)
+
+	first := into[v1.PodList](h, "/api/v1/pods?limit=2")
+	assert.Equal(t, []int64{2, 1}, []int64{int64(len(first.Items)), *first.RemainingItemCount})
+	h.states <- node.PodState{Pod: pod("other", "c"), Gone: true}
+	h.states <- node.PodState{Pod: pod("other", "d")} // The one before it is in the API.
+	assert.Equal(t, []string{"other/c"}, names("/api/v1/pods?limit=2&continue="+first.Continue), "the list goes on as it was")
+	second := into[v1.PodList](h, "/api/v1/pods?continue="+first.Continue)
+	assert.Equal(t, first.ResourceVersion+" ", second.ResourceVersion+" "+second.Continue)
+	assert.Equal(t, []string{"default/a", "default/b", "other/c"}, names("/api/v1/pods?resourceVersionMatch=Exact&resourceVersion="+first.ResourceVersion))
+
+	version, err := strconv.Atoi(first.ResourceVersion)
+	require.NoError(t, err)
+	code, text := h.do("GET", fmt.Sprint("/api/v1/pods?resourceVersionMatch=Exact&resourceVersion=", version-9), "", nil)
+	assert.Equal(t, http.StatusGone, code)
+	assert.Contains(t, text, `"reason":"Expired","code":410`)
+	code, text = h.do("GET", fmt.Sprint("/api/v1/pods?resourceVersion=", version+99), "", nil)
+	assert.Equal(t, http.StatusGatewayTimeout, code)
+	assert.Contains(t, text, `"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]`)
+}
+
+// TestTable: the columns and cells of a real server.
+func TestTable(t *testing.T) {
+	crashing := pod("default", "crash")
+	crashing.Status.ContainerStatuses[0] = v1.ContainerStatus{
+		RestartCount: 3, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: crashing.CreationTimestamp}},
+	}
+	done := pod("default", "done")
+	done.Status = v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed"}}}}}
+	h := serve(t).start(pod("default", "a"), crashing, done).ready()
+	_, text := h.do("GET", "/api/v1/namespaces/default/pods", "", http.Header{"Accept": {asTable}})
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal([]byte(text), &table))
+	var lines []string
+	var columns []string
+	for _, c := range table.ColumnDefinitions {
+		columns = append(columns, fmt.Sprint(c.Name, c.Priority))
+	}
+	for _, row := range table.Rows {
+		lines = append(lines, fmt.Sprintf("%q", row.Cells))
+	}
+	assert.Equal(t, []string{"Name0", "Ready0", "Status0", "Restarts0", "Age0", "IP1", "Node1", "Nominated Node1", "Readiness Gates1"}, columns)
+	assert.Equal(t, []string{
+		`["a" "1/1" "Running" "0" "90s" "10.0.0.1" "n1" "<none>" "<none>"]`,
+		`["crash" "0/1" "CrashLoopBackOff" "3 (90s ago)" "90s" "10.0.0.1" "n1" "<none>" "<none>"]`,
+		`["done" "0/1" "Completed" "0" "90s" "<none>" "n1" "<none>" "<none>"]`,
+	}, lines)
+	assert.Equal(t, metav1.RowCompleted, table.Rows[2].Conditions[0].Type)
+	assert.Contains(t, string(table.Rows[0].Object.Raw), `"kind":"PartialObjectMetadata"`)
+	assert.NotContains(t, string(table.Rows[0].Object.Raw), `"spec"`)
+	_, text = h.do("GET", "/api/v1/pods?includeObject=Object&limit=1", "", http.Header{"Accept": {asTable}})
+	assert.Contains(t, text, `"object":{"kind":"Pod"`)
+	_, text = h.do("GET", "/api/v1/nodes", "", http.Header{"Accept": {asTable}})
+	assert.Contains(t, text, `"cells":["n1","Ready","\u003cnone\u003e","0s","v1.36.3",`)
+	_, text = h.do("GET", "/api/v1/pods", "", http.Header{"Accept": {"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}})
+	assert.Contains(t, text, `"kind":"PartialObjectMetadataList"`)
+}
+
+// watching reads the events of a watch.
+type watching struct {
+	*harness
+	body *bufio.Scanner
+	end  func()
+}
+
+func (h *harness) watch(query string) *watching {
+	h.Helper()
+	req, err := http.NewRequestWithContext(h.Context(), "GET", h.url+query, nil)
+	require.NoError(h, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(h, err)
+	require.Equal(h, http.StatusOK, resp.StatusCode)
+	h.Cleanup(func() { _ = resp.Body.Close() })
+	return &watching{h, bufio.NewScanner(resp.Body), func() { _ = resp.Body.Close() }}
+}
+
+// next is the next event on one line.
+func (w *watching) next() string {
+	w.Helper()
+	require.True(w, w.body.Scan(), "the watch has ended")
+	var e struct {
+		Type   watch.EventType
+		Object struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Code              int
+			Reason, Message   string
+			Status            any
+		}
+	}
+	require.NoError(w, json.Unmarshal(w.body.Bytes(), &e))
+	line := strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Object.Name, " ", e.Object.Reason))
+	if e.Object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		line += " initial-events-end"
+	}
+	return line
+}
+
+// TestWatch: what there is and what changes, as seen by selectors, and deletions with a
+// version of their own.
+func TestWatch(t *testing.T) {
+	h := serve(t).start(pod("default", "a")).ready()
+	list := into[v1.PodList](h, "/api/v1/pods")
+	all := h.watch("/api/v1/pods?watch=true&resourceVersion=" + list.ResourceVersion)
+	some := h.watch("/api/v1/namespaces/default/pods?watch=1&labelSelector=app%3Da")
+	initial := h.watch("/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	assert.Equal(t, "ADDED a", some.next())
+	assert.Equal(t, "ADDED a", initial.next())
+	assert.Equal(t, "BOOKMARK initial-events-end", initial.next())
+	other := pod("default", "a")
+	other.Labels["app"] = "z"
+	h.states <- node.PodState{Pod: other}
+	assert.Equal(t, "MODIFIED a", all.next())
+	assert.Equal(t, "DELETED a", some.next(), "it is selected no more")
+	h.states <- node.PodState{Pod: other} // It does not differ, so nothing comes of it.
+	h.states <- node.PodState{Pod: pod("default", "a")}
+	assert.Equal(t, "MODIFIED a", all.next())
+	assert.Equal(t, "ADDED a", some.next())
+	h.states <- node.PodState{Pod: pod("default", "a"), Gone: true}
+	for _, w := range []*watching{all, some} {
+		assert.Equal(t, "DELETED a", w.next())
+	}
+	short := h.watch("/api/v1/pods?watch=true&timeoutSeconds=1")
+	assert.False(t, short.body.Scan())
+}
+
+// TestWatch_Expired: a version that is not remembered, or of another process, is 410 by an
+// event, upon which a client lists again.
+func TestWatch_Expired(t *testing.T) {
+	h := serve(t).start(pod("default", "a")).ready()
+	first := into[v1.PodList](h, "/api/v1/pods").ResourceVersion
+	for i := range 2100 {
+		next := pod("default", "a")
+		next.Annotations = map[string]string{"n": fmt.Sprint(i)}
+		h.states <- node.PodState{Pod: next}
+	}
+	for _, version := range []string{first, "1", "99999999999999999"} {
+		w := h.watch("/api/v1/pods?watch=true&resourceVersion=" + version)
+		assert.Equal(t, "ERROR  Expired", w.next())
+		assert.False(t, w.body.Scan())
+	}
+	now := into[v1.PodList](h, "/api/v1/pods").ResourceVersion
+	h.states <- node.PodState{Pod: pod("default", "b")}
+	assert.Equal(t, "ADDED b", h.watch("/api/v1/pods?watch=true&resourceVersion="+now).next())
+}
+
+// TestWatch_Table: only the first Table has columns.
+func TestWatch_Table(t *testing.T) {
+	h := serve(t).start(pod("default", "a"), pod("default", "b")).ready()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", h.url+"/api/v1/pods?watch=true&timeoutSeconds=1", nil)
+	require.NoError(t, err)
+	req.Header = http.Header{"Authorization": {"Bearer " + token}, "Accept": {asTable}}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	for i, want := range []int{9, 0} {
+		require.True(t, lines.Scan())
+		var e struct{ Object metav1.Table }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		assert.Len(t, e.Object.ColumnDefinitions, want)
+		assert.Equal(t, []any{"a", "b"}[i], e.Object.Rows[0].Cells[0])
+	}
+}
+
+// TestReplaced: another pod of the name is another object.
+func TestReplaced(t *testing.T) {
+	h := serve(t).start(pod("default", "a")).ready()
+	w := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", w.next())
+	next := pod("default", "a")
+	next.UID = types.UID("another")
+	h.states <- node.PodState{Pod: next}
+	assert.Equal(t, "DELETED a", w.next())
+	assert.Equal(t, "ADDED a", w.next())
+	h.states <- node.PodState{Pod: pod("default", "a"), Gone: true} // The end of the one before it.
+	h.states <- node.PodState{Pod: pod("default", "b")}
+	assert.Equal(t, "ADDED b", w.next())
+}
+
+// TestNamespaces: they are there with their pods; default always is.
+func TestNamespaces(t *testing.T) {
+	h := serve(t).start(pod("other", "a")).ready()
+	names := func() (names []string) {
+		for _, n := range into[v1.NamespaceList](h, "/api/v1/namespaces").Items {
+			names = append(names, n.Name+" "+string(n.Status.Phase))
+		}
+		return names
+	}
+	assert.Equal(t, []string{"default Active", "other Active"}, names())
+	assert.Equal(t, "other", into[v1.Namespace](h, "/api/v1/namespaces/other").Name)
+	w := h.watch("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dother")
+	assert.Equal(t, "ADDED other", w.next())
+	h.states <- node.PodState{Pod: pod("other", "a"), Gone: true}
+	assert.Equal(t, "DELETED other", w.next())
+	assert.Equal(t, []string{"default Active"}, names())
+}
+
+// TestEvents: what is recorded is there, equal events as one.
+func TestEvents(t *testing.T) {
+	h := serve(t)
+	events, err := localapi.NewEvents("n1", nil)
+	require.NoError(t, err)
+	h.config.Events = events
+	h.start(pod("default", "a")).ready()
+	w := h.watch("/api/v1/events?watch=true&fieldSelector=involvedObject.name%3Da,reason%3DStarted")
+	for range 3 {
+		events.Event(h.pods[0], v1.EventTypeNormal, "Started", "it runs")
+		w.next()
+	}
+	events.Eventf(h.pods[0], v1.EventTypeWarning, "Failed", "code %d", 3)
+	all := into[v1.EventList](h, "/api/v1/namespaces/default/events?fieldSelector=reason%3DStarted").Items
+	require.Len(t, all, 1)
+	assert.Equal(t, "3 it runs Pod a kubelet n1", fmt.Sprint(all[0].Count, " ", all[0].Message, " ", all[0].InvolvedObject.Kind, " ", all[0].InvolvedObject.Name, " ", all[0].Source.Component, " ", all[0].Source.Host))
+}
+
+// TestLog: a log by the handler of the node, whose refusals are a Status here.
+func TestLog(t *testing.T) {
+	two := pod("default", "two")
+	two.Spec.Containers = append(two.Spec.Containers, v1.Container{Name: "d"})
+	two.Spec.InitContainers = []v1.Container{{Name: "i"}}
+	h := serve(t).start(pod("default", "a"), two).ready()
+	assert.Equal(t, "log of id\n", h.get("/api/v1/namespaces/default/pods/a/log"))
+	for path, want := range map[string]string{
+		"two/log":                   `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"a container name must be specified for pod two, choose one of: [c d] or one of the init containers: [i]","reason":"BadRequest","code":400}`,
+		"a/log?container=x":         `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"container x is not valid for pod a","reason":"BadRequest","code":400}`,
+		"a/log?previous=true":       `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"previous terminated container \"c\" in pod \"a\" not found","reason":"BadRequest","code":400}`,
+		"none/log":                  `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"none\" not found","reason":"NotFound","details":{"name":"none","kind":"pods"},"code":404}`,
+		"a/exec?command=x&stdout=1": `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this needs an upgrade of the connection to SPDY/3.1","reason":"BadRequest","code":400}`,
+		"a/attach?stdout=1":         `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node attaches to no containers","code":501}`,
+		"a/portforward":             `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node forwards no ports","code":501}`,
+		"a/proxy":                   `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`,
+	} {
+		code, text := h.do("GET", "/api/v1/namespaces/default/pods/"+path, "", nil)
+		assert.Equal(t, want+"\n", fmt.Sprint(code, " ", text), path)
+	}
+}
+
+// TestReviews: what is served may be done.
+func TestReviews(t *testing.T) {
+	h := serve(t).start().ready()
+	for attributes, want := range map[string]bool{
+		`"resource":"pods","verb":"list"`:                                  true,
+		`"resource":"pods","verb":"delete"`:                                false,
+		`"resource":"pods","subresource":"log","verb":"get"`:               true,
+		`"group":"apps","resource":"deployments","verb":"list"`:            false,
+		`"resource":"nodes","verb":"watch","namespace":"x","version":"v1"`: true,
+	} {
+		code, text := h.do("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{`+attributes+`}}}`, nil)
+		assert.Equal(t, http.StatusCreated, code)
+		assert.Contains(t, text, fmt.Sprint(`"allowed":`, want), attributes)
+	}
+	code, text := h.do("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", strings.Repeat(" ", 4<<20), nil)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, code, text)
+}
