@@ -3,8 +3,11 @@
 // pods. The [Mux] computes what that means for the consumer, as [podmanager.PodUpdate]s: ADD,
 // UPDATE, DELETE, REMOVE, RECONCILE.
 //
-// The Mux has no queue. Per source it keeps the snapshot that the consumer has read and the
-// newest one; [Mux.TakeAll] returns their difference. A slow consumer costs memory for the
+// A source that changes often hands over single changes instead, by the methods of a
+// [ChangeSink]: they cost the same however many pods it has.
+//
+// The Mux has no queue. Per source it keeps the newest pods, and of each that has changed the
+// one that the consumer has read; [Mux.TakeAll] returns the difference. A slow consumer costs memory for the
 // pods only, no source waits, and no change is lost.
 //
 //	handle := source.NewHandle()

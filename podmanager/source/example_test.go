@@ -41,6 +41,9 @@ func ExampleNew() {
 	_ = handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "web"}})
 	_ = handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Name: "db"}})
 	handle.Delete("1")
+	for range 3 {
+		<-woken
+	}
 	take()
 
 	stop()
@@ -58,4 +61,25 @@ func ExampleNewHandle() {
 	fmt.Println(err)
 	// Output:
 	// source: invalid pod: name "web" and UID "" must not be empty
+}
+
+// A program that learns of its pods one by one says when it knows them all: until then no
+// other pod is ended because it was not mentioned.
+func ExampleNewHandleWith() {
+	handle := source.NewHandleWith(source.HandleConfig{Incomplete: true})
+	mux, err := source.New(source.Config{Sources: map[string]source.Source{"host": handle}})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	_ = mux.Run(ctx) // A handle needs no goroutine.
+	mux.TakeAll(nil)
+	fmt.Println(mux.AllSeen(), mux.Complete("host"))
+	handle.SetComplete()
+	mux.TakeAll(nil)
+	fmt.Println(mux.AllSeen(), mux.Complete("host"))
+	// Output:
+	// true false
+	// true true
 }

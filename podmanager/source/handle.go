@@ -1,11 +1,9 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,149 +13,198 @@ import (
 // ErrInvalid is what a Handle answers to a pod it cannot take.
 var ErrInvalid = errors.New("source: invalid pod")
 
+// HandleConfig says how the pods of a Handle are handed over. The zero value is complete.
+type HandleConfig struct {
+	// Incomplete: pods that are not mentioned may still be desired, until SetComplete.
+	Incomplete bool
+	// Guarded is that of each Snapshot.
+	Guarded bool
+	// Shared: the caller does not change a pod any more that it has handed over. It is not
+	// copied then.
+	Shared bool
+}
+
 // Handle is the source of a host program: pods handed over in Go. Its methods
 // are safe for concurrent use, never block, and may be called before Run: what
 // was set by then is the first snapshot, which comes at once, so that the
 // source counts as seen even without pods.
 //
-// Each change costs time in proportion to the number of pods; use Replace for
-// many at once.
+// Apply and Delete cost the same however many pods there are, if the Sink is a ChangeSink,
+// as that of a Mux is.
 type Handle struct {
+	guarded, shared bool
+
 	mu struct {
 		sync.Mutex
-		pods []*v1.Pod // in order of first Apply; the slice is never changed in place
-		sink Sink      // nil before Run
-		// handing: a goroutine is handing over; changed: it must do so again.
-		// Together they keep snapshots in order without a lock held.
-		handing, changed bool
+		incomplete bool
+
+		pods   applied
+		sink   Sink       // nil before Run
+		single ChangeSink // the sink; nil: it takes snapshots only
+		// handing: a goroutine is handing over. It takes what is to be handed over until
+		// nothing is left, which keeps that in order without a lock held.
+		handing bool
+		whole   bool // hand over a snapshot, which is all that there is by then
+		changes []change
 	}
 }
 
+// change is a pod that was applied, or, without a pod, a UID that was deleted.
+type change struct {
+	pod *v1.Pod
+	uid types.UID
+}
+
 // NewHandle makes a handle without pods.
-func NewHandle() *Handle { return &Handle{} }
+func NewHandle() *Handle { return NewHandleWith(HandleConfig{}) }
+
+// NewHandleWith is NewHandle for pods that are not all that is desired, or guarded.
+func NewHandleWith(config HandleConfig) *Handle {
+	h := &Handle{guarded: config.Guarded, shared: config.Shared}
+	h.mu.incomplete = config.Incomplete
+	h.mu.pods = newApplied(0)
+	return h
+}
 
 // Apply makes this pod desired, in place of an earlier one of its UID. The
 // pod is copied. It needs a UID, a name, and a full name no other pod of the
 // handle has; an empty namespace becomes "default". Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
-	pod, err := own(pod)
+	pod, err := h.own(pod)
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	pods, err := with(h.mu.pods, pod)
-	if err == nil {
-		h.mu.pods = pods
-	}
-	h.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	h.handOver()
-	return nil
+	return h.do(func() error {
+		if err := h.mu.pods.put(pod); err != nil {
+			return err
+		}
+		h.noteLocked(change{pod: pod})
+		return nil
+	})
 }
 
 // Delete removes the pod with this UID from the desired pods. It does nothing if there is none.
 func (h *Handle) Delete(uid types.UID) {
-	h.mu.Lock()
-	i := indexOf(h.mu.pods, uid)
-	if i >= 0 {
-		h.mu.pods = slices.Delete(slices.Clone(h.mu.pods), i, i+1)
-	}
-	h.mu.Unlock()
-	if i >= 0 {
-		h.handOver()
-	}
+	_ = h.do(func() error {
+		if h.mu.pods.remove(uid) {
+			h.noteLocked(change{uid: uid})
+		}
+		return nil
+	})
 }
 
 // Replace wants exactly these pods. It names every fault and changes nothing if
 // there is one.
 func (h *Handle) Replace(pods []*v1.Pod) error {
-	var faults []error
-	next := make([]*v1.Pod, 0, len(pods))
-	uids, names := map[types.UID]bool{}, map[types.NamespacedName]bool{}
-	for _, pod := range pods {
-		pod, err := own(pod)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		if uids[pod.UID] || names[name] {
-			faults = append(faults, fmt.Errorf("%w: %s (uid %q) is there twice, by UID or by name", ErrInvalid, name, pod.UID))
-		}
-		uids[pod.UID], names[name] = true, true
-		next = append(next, pod)
-	}
-	if err := errors.Join(faults...); err != nil {
+	next, err := h.allOf(pods)
+	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	h.mu.pods = next
-	h.mu.Unlock()
-	h.handOver()
-	return nil
+	return h.do(func() error {
+		h.mu.pods = next
+		h.wholeLocked()
+		return nil
+	})
 }
 
-// Run implements Source. It returns at once: a handle needs no goroutine, since Apply,
-// Delete and Replace hand the change over.
+// SetComplete says that what is not mentioned is not desired, if HandleConfig.Incomplete has
+// left that open. Later calls do nothing.
+func (h *Handle) SetComplete() {
+	_ = h.do(func() error {
+		if h.mu.incomplete {
+			h.mu.incomplete = false
+			h.wholeLocked()
+		}
+		return nil
+	})
+}
+
+// Run implements Source. It returns at once: a handle needs no goroutine, since the other
+// methods hand the change over.
 func (h *Handle) Run(_ context.Context, sink Sink) error {
-	h.mu.Lock()
-	h.mu.sink = sink
-	h.mu.Unlock()
-	h.handOver()
-	return nil
+	return h.do(func() error {
+		h.mu.sink = sink
+		h.mu.single, _ = sink.(ChangeSink)
+		h.wholeLocked()
+		return nil
+	})
 }
 
-// handOver gives the sink the newest state, or leaves that to the goroutine
-// that is doing it already.
-func (h *Handle) handOver() {
+// do changes something under the lock, and hands over what is new.
+func (h *Handle) do(something func() error) error {
 	h.mu.Lock()
-	h.mu.changed = true
+	err := something()
+	if err == nil {
+		h.handOverLocked()
+	}
+	h.mu.Unlock()
+	return err
+}
+
+// wholeLocked has a snapshot handed over, and no change that is in it.
+func (h *Handle) wholeLocked() { h.mu.whole, h.mu.changes = true, nil }
+
+// noteLocked has a change handed over, as one or in a snapshot.
+func (h *Handle) noteLocked(c change) {
+	switch {
+	case h.mu.single == nil:
+		h.mu.whole = true
+	case !h.mu.whole:
+		h.mu.changes = append(h.mu.changes, c)
+	}
+}
+
+// handOverLocked gives the sink all that is new, or leaves that to the goroutine that is
+// doing it already. The lock is released for each call of the sink.
+func (h *Handle) handOverLocked() {
 	if h.mu.sink == nil || h.mu.handing {
-		h.mu.Unlock()
 		return
 	}
 	h.mu.handing = true
-	for h.mu.changed {
-		h.mu.changed = false
-		sink, pods := h.mu.sink, h.mu.pods
+	for h.mu.whole || len(h.mu.changes) > 0 {
+		give := h.takeLocked()
 		h.mu.Unlock()
-		sink.Set(Snapshot{Pods: pods})
+		give()
 		h.mu.Lock()
 	}
 	h.mu.handing = false
-	h.mu.Unlock()
 }
 
-// own checks and copies a pod of the host program.
-func own(pod *v1.Pod) (*v1.Pod, error) {
+// takeLocked takes out what is to be handed over next, and returns what does it.
+func (h *Handle) takeLocked() (give func()) {
+	if h.mu.whole {
+		h.mu.whole = false
+		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
+		return func() { sink.Set(s) }
+	}
+	sink, changes := h.mu.single, h.mu.changes
+	h.mu.changes = nil
+	return func() {
+		for _, c := range changes {
+			if c.pod != nil {
+				sink.Apply(c.pod)
+			} else {
+				sink.Delete(c.uid)
+			}
+		}
+	}
+}
+
+// own checks a pod of the host program, and copies it unless it may be shared.
+func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:
 		return nil, fmt.Errorf("%w: nil", ErrInvalid)
 	case pod.Name == "" || pod.UID == "":
 		return nil, fmt.Errorf("%w: name %q and UID %q must not be empty", ErrInvalid, pod.Name, pod.UID)
 	}
-	pod = pod.DeepCopy()
-	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
+	if !h.shared {
+		pod = pod.DeepCopy()
+	}
+	if pod.Namespace == "" {
+		other := *pod
+		other.Namespace = v1.NamespaceDefault
+		pod = &other
+	}
 	return pod, nil
-}
-
-// with is pods with one more or one replaced.
-func with(pods []*v1.Pod, pod *v1.Pod) ([]*v1.Pod, error) {
-	for _, p := range pods {
-		if p.UID != pod.UID && p.Name == pod.Name && p.Namespace == pod.Namespace {
-			return nil, fmt.Errorf("%w: %s/%s is the name of another pod (uid %q)", ErrInvalid, p.Namespace, p.Name, p.UID)
-		}
-	}
-	next := slices.Clone(pods)
-	if i := indexOf(pods, pod.UID); i >= 0 {
-		next[i] = pod
-		return next, nil
-	}
-	return append(next, pod), nil
-}
-
-func indexOf(pods []*v1.Pod, uid types.UID) int {
-	return slices.IndexFunc(pods, func(p *v1.Pod) bool { return p.UID == uid })
 }

@@ -3,6 +3,9 @@ package source
 import (
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/podkeel/podkeel/podmanager/source/internal/merge"
 )
 
@@ -15,22 +18,39 @@ type inbox struct {
 
 	mu struct {
 		sync.Mutex
-		latest, taken view
+		pods    merge.Tracker
+		guarded bool
+		// incomplete is what the source has said last, and what the consumer has taken.
+		incomplete, takenIncomplete bool
 	}
 }
 
-// view is a snapshot and whether it is all there is. The snapshot is nil before
-// the first snapshot.
-type view struct {
-	snapshot   *merge.Snapshot
-	incomplete bool
-}
+var _ ChangeSink = (*inbox)(nil)
 
 // Set implements Sink: the inbox is what its source is given.
 func (in *inbox) Set(s Snapshot) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
-	in.mu.latest = view{in.mu.latest.snapshot.Next(s.Pods, s.Guarded, now), s.Incomplete}
+	in.mu.pods.Replace(s.Pods, s.Guarded, now)
+	in.mu.guarded, in.mu.incomplete = s.Guarded, s.Incomplete
+	in.mu.Unlock()
+	in.mux.wake()
+}
+
+// Apply implements ChangeSink.
+func (in *inbox) Apply(pod *v1.Pod) {
+	now := in.mux.cfg.Clock.Now()
+	in.mu.Lock()
+	in.mu.pods.Put(pod, in.mu.guarded, now)
+	in.mu.Unlock()
+	in.mux.wake()
+}
+
+// Delete implements ChangeSink.
+func (in *inbox) Delete(uid types.UID) {
+	now := in.mux.cfg.Clock.Now()
+	in.mu.Lock()
+	in.mu.pods.Remove(uid, in.mu.guarded, now)
 	in.mu.Unlock()
 	in.mux.wake()
 }
@@ -38,24 +58,24 @@ func (in *inbox) Set(s Snapshot) {
 // take gives what is new, and counts it as seen by the consumer.
 func (in *inbox) take() merge.Changes {
 	in.mu.Lock()
-	taken, latest := in.mu.taken.snapshot, in.mu.latest.snapshot
-	in.mu.taken = in.mu.latest
+	step := in.mu.pods.Take()
+	in.mu.takenIncomplete = in.mu.incomplete
 	in.mu.Unlock()
-	return merge.Diff(taken, latest, in.name)
+	return step.Changes(in.name)
 }
 
 // seen reports whether the consumer has taken a snapshot of the source.
 func (in *inbox) seen() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.taken.snapshot != nil
+	return in.mu.pods.Taken()
 }
 
 // delivered reports whether the source has handed over a snapshot.
 func (in *inbox) delivered() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.latest.snapshot != nil
+	return in.mu.pods.Heard()
 }
 
 // complete reports whether the consumer's snapshot is whole, and the source has
@@ -63,5 +83,5 @@ func (in *inbox) delivered() bool {
 func (in *inbox) complete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.mu.taken.snapshot != nil && !in.mu.taken.incomplete && !in.mu.latest.incomplete
+	return in.mu.pods.Taken() && !in.mu.takenIncomplete && !in.mu.incomplete
 }

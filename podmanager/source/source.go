@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -39,6 +40,19 @@ type Sink interface {
 	// may be called from any goroutine; of two concurrent calls either may
 	// win.
 	Set(Snapshot)
+}
+
+// ChangeSink is a Sink that takes changes of single pods as well, at a cost that does not
+// depend on the number of pods. The Sink that a Mux gives to its sources is one: a Source
+// finds out with a type assertion. It may call all three methods, from any goroutine.
+type ChangeSink interface {
+	Sink
+	// Apply puts the pod in place of the one with its UID, or after all others. Everything
+	// else stays as the source has said last. It never blocks, and does nothing before the
+	// first Set. The pod is not to be modified any more.
+	Apply(pod *v1.Pod)
+	// Delete takes out the pod with this UID, if there is one. Otherwise it is like Apply.
+	Delete(uid types.UID)
 }
 
 // Snapshot is all that one source has.

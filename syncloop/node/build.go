@@ -38,13 +38,13 @@ func (c *Config) inMemory() {
 
 // buildDesired: what the node has been told, and what it tells back.
 func (n *Node) buildDesired() (err error) {
-	n.held = hold(n.host, !n.config.AwaitHost, n.config.FromAPIServer)
+	n.host = source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Shared: true})
 	sources := maps.Clone(n.config.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
 	}
 	if !n.config.joined() {
-		sources[hostSource] = n.held
+		sources[hostSource] = n.host
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
 		Hooks: source.Hooks{Panicked: n.guard.Note},

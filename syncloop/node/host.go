@@ -2,10 +2,8 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,8 +23,7 @@ import (
 // until it has ended. Apply never blocks, and may be called before Run and from
 // anywhere.
 //
-// Each Apply and Delete takes time in proportion to the number of pods; use Replace for
-// thousands at once.
+// The cost of an Apply, and of a Delete, does not depend on the number of pods.
 func (n *Node) Apply(pod *v1.Pod) error {
 	pod, err := n.prepare(pod)
 	if err != nil {
@@ -106,75 +103,4 @@ func (n *Node) Delete(uid types.UID) { n.host.Delete(uid) }
 // SetComplete says, on a node with Config.AwaitHost, that everything that is
 // wanted has been applied by now: what runs beside it may be ended. Later calls
 // do nothing.
-func (n *Node) SetComplete() { n.held.release() }
-
-// held passes on another source, whose snapshots count as incomplete until it
-// is released. Like source.Handle it hands over one snapshot at a time, the
-// newest last, so that a release beside an Apply brings back nothing older.
-type held struct {
-	source.Source
-	guarded bool
-	mu      struct {
-		sync.Mutex
-		released bool
-		sink     source.Sink
-		heard    bool // the source has said something: last counts
-		last     source.Snapshot
-		// handing: a goroutine is handing over; changed: it must do so again.
-		handing, changed bool
-	}
-}
-
-func hold(s source.Source, released, guarded bool) *held {
-	h := &held{Source: s, guarded: guarded}
-	h.mu.released = released
-	return h
-}
-
-// Run implements source.Source.
-func (h *held) Run(ctx context.Context, sink source.Sink) error {
-	h.mu.Lock()
-	h.mu.sink = sink
-	h.mu.Unlock()
-	return h.Source.Run(ctx, h)
-}
-
-// Set implements source.Sink.
-func (h *held) Set(s source.Snapshot) {
-	h.mu.Lock()
-	h.mu.last, h.mu.heard = s, true
-	h.mu.Unlock()
-	h.handOver()
-}
-
-func (h *held) release() {
-	h.mu.Lock()
-	again := !h.mu.released
-	h.mu.released = true
-	h.mu.Unlock()
-	if again {
-		h.handOver()
-	}
-}
-
-// handOver gives the sink the newest snapshot, or leaves that to the goroutine
-// that is doing it already. A source that has said nothing yet has not said
-// that it wants nothing.
-func (h *held) handOver() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.changed = h.mu.heard
-	if h.mu.handing {
-		return
-	}
-	h.mu.handing = true
-	for h.mu.changed {
-		h.mu.changed = false
-		sink, s := h.mu.sink, h.mu.last
-		s.Incomplete, s.Guarded = s.Incomplete || !h.mu.released, h.guarded
-		h.mu.Unlock()
-		sink.Set(s)
-		h.mu.Lock()
-	}
-	h.mu.handing = false
-}
+func (n *Node) SetComplete() { n.host.SetComplete() }

@@ -33,7 +33,6 @@ type Node struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	host     *source.Handle
-	held     *held
 	draining executor.Latch // open: Drain has begun
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
@@ -95,7 +94,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, host: source.NewHandle(), draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err

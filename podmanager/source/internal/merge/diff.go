@@ -34,37 +34,6 @@ type Changes struct {
 	Rejected []Rejected
 }
 
-// Diff is what changed from the snapshot the consumer took last, nil if none,
-// to the newest one of the source with this name.
-func Diff(old, latest *Snapshot, source string) Changes {
-	if latest == nil || old == latest {
-		return Changes{}
-	}
-	c := Changes{First: old == nil, Rejected: newlyRejected(old, latest)}
-	if old != nil && old.index == latest.index {
-		for i, e := range latest.entries { // The same pods in the same order.
-			c.compare(old.entries[i].pod, e, source)
-		}
-		return c
-	}
-	if old != nil {
-		for _, e := range old.entries {
-			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
-				c.Remove = append(c.Remove, e.deliver(source))
-			}
-		}
-	}
-	for _, e := range latest.entries {
-		before, ok := old.find(e.pod.UID)
-		if !ok || before.arrived != e.arrived {
-			c.Add = append(c.Add, e.deliver(source))
-			continue
-		}
-		c.compare(before.pod, e, source)
-	}
-	return c
-}
-
 // compare files a pod that is in both snapshots under what changed in it.
 func (c *Changes) compare(before *v1.Pod, e entry, source string) {
 	if before == e.pod {
@@ -126,9 +95,9 @@ func (e entry) deliver(source string) *v1.Pod {
 	return pod
 }
 
-// newlyRejected leaves out what the old snapshot rejected for the same reason.
-func newlyRejected(old, latest *Snapshot) []Rejected {
-	if len(latest.rejected) == 0 {
+// newlyRejected leaves out what was rejected before for the same reason.
+func newlyRejected(old, latest []Rejected) []Rejected {
+	if len(latest) == 0 {
 		return nil
 	}
 	type fault struct {
@@ -142,13 +111,11 @@ func newlyRejected(old, latest *Snapshot) []Rejected {
 		return fault{r.Pod.UID, r.Err.Error()}
 	}
 	told := map[fault]bool{}
-	if old != nil {
-		for _, r := range old.rejected {
-			told[key(r)] = true
-		}
+	for _, r := range old {
+		told[key(r)] = true
 	}
 	var fresh []Rejected
-	for _, r := range latest.rejected {
+	for _, r := range latest {
 		if !told[key(r)] {
 			told[key(r)] = true
 			fresh = append(fresh, r)

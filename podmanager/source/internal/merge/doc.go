@@ -1,6 +1,7 @@
-// Package merge turns the full snapshots of one source into typed changes. It is pure:
-// [Diff] compares the [Snapshot] that the consumer has read with the newest one. Nothing
-// accumulates in between.
+// Package merge turns the lists and the single changes of one source into typed changes. It
+// is pure: a [Tracker] has the newest pods and, of each that has changed since, the one that
+// the consumer has read. Nothing else accumulates in between. [Tracker.Take] and
+// [Step.Changes] tell the difference, which is that of two whole lists.
 //
 // A new UID is an ADD and a missing one a REMOVE. For the same UID, a change of spec,
 // labels, deletion timestamp, deletion grace period or non-local annotations is a DELETE if

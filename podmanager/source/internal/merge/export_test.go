@@ -1,9 +1,4 @@
 package merge
 
-// Len is how many pods the snapshot holds, without the rejected ones.
-func (p *Snapshot) Len() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.entries)
-}
+// Places are those that the order of the pods takes up, with the holes.
+func (t *Tracker) Places() int { return len(t.order) }

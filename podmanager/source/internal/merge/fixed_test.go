@@ -65,9 +65,14 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			now := before.DeepCopy()
 			tc.change(&now.Spec)
 			untouched := now.DeepCopy()
-			var none *merge.Snapshot
-			first := none.Next([]*v1.Pod{before}, false, epoch)
-			c := merge.Diff(first, first.Next([]*v1.Pod{now}, false, epoch), "file")
+			changed := func(guarded bool) merge.Changes {
+				s := both{guarded: guarded}
+				s.replace([]*v1.Pod{before})
+				s.take(t)
+				s.put(now)
+				return s.take(t)
+			}
+			c := changed(false)
 			got := "nothing"
 			switch {
 			case len(c.Update) == 1 && len(c.Remove)+len(c.Add) == 0:
@@ -77,7 +82,7 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			}
 			assert.Equal(t, tc.want, got)
 			assert.Equal(t, untouched, now, "comparing changes nothing")
-			guarded := merge.Diff(first, first.Next([]*v1.Pod{now}, true, epoch), "api")
+			guarded := changed(true)
 			assert.Empty(t, append(guarded.Remove, guarded.Add...), "an API server has allowed it")
 		})
 	}

@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,23 +26,155 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // a line; `take` prints what the consumer is told.
 func TestStories_CF1toCF8(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		var taken, latest *merge.Snapshot
+		var s both
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var at int
+			if d.HasArg("at") {
+				d.ScanArgs(t, "at", &at)
+			}
+			s.now = epoch.Add(time.Duration(at) * time.Second)
 			switch d.Cmd {
 			case "set":
-				var at int
-				d.ScanArgs(t, "at", &at)
-				latest = latest.Next(parsePods(t, d.Input), false, epoch.Add(time.Duration(at)*time.Second))
-				return fmt.Sprintf("%d pods\n", latest.Len())
+				s.replace(parsePods(t, d.Input))
+			case "put":
+				s.put(parsePods(t, d.Input)[0])
+			case "remove":
+				s.remove(types.UID(strings.TrimSpace(d.Input)))
 			case "take":
-				c := merge.Diff(taken, latest, "file")
-				taken = latest
-				return print(c)
+				return print(s.take(t))
+			default:
+				d.Fatalf(t, "unknown command %q", d.Cmd)
 			}
-			d.Fatalf(t, "unknown command %q", d.Cmd)
-			return ""
+			return fmt.Sprintf("%d pods\n", s.tracker.Len())
 		})
 	})
+}
+
+// TestTracker_IsTheReference: single changes and whole lists, in any order and with any
+// fault, come to what the difference of two whole snapshots says.
+func TestTracker_IsTheReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s both
+		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
+			s.now = epoch.Add(time.Duration(i) * time.Second)
+			s.guarded = rapid.Bool().Draw(t, "guarded")
+			switch rapid.SampledFrom([]string{"put", "put", "put", "remove", "remove", "replace", "same", "take"}).Draw(t, "step") {
+			case "put":
+				s.put(drawAny(t))
+			case "remove":
+				s.remove(types.UID(rapid.SampledFrom([]string{"a", "b", "c", "d", ""}).Draw(t, "removed")))
+			case "replace":
+				s.replace(rapid.SliceOfN(rapid.Custom(drawAny), 0, 6).Draw(t, "pods"))
+			case "same": // The same list with some newer objects.
+				pods := slices.Clone(s.list)
+				for i := range pods {
+					if pods[i] != nil && rapid.Bool().Draw(t, "newer") {
+						pods[i] = pods[i].DeepCopy()
+						pods[i].Labels = map[string]string{"l": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "label")}
+					}
+				}
+				s.replace(pods)
+			case "take":
+				s.take(t)
+			}
+		}
+		s.take(t)
+		require.Empty(t, print(s.tracker.Take().Changes("file"))[len("nothing\n"):])
+	})
+}
+
+// drawAny is any pod, with any fault.
+func drawAny(t *rapid.T) *v1.Pod {
+	if rapid.IntRange(0, 20).Draw(t, "nil") == 0 {
+		return nil
+	}
+	pod := &v1.Pod{}
+	pod.UID = types.UID(rapid.SampledFrom([]string{"a", "b", "c", "d", "a", "b", "c", "d", ""}).Draw(t, "uid"))
+	pod.Name = rapid.SampledFrom([]string{string(pod.UID), string(pod.UID), string(pod.UID), "a", "b", ""}).Draw(t, "name")
+	pod.Spec.Containers = []v1.Container{{Name: "c", Image: rapid.SampledFrom([]string{"v1", "v2"}).Draw(t, "image")}}
+	pod.Spec.Hostname = rapid.SampledFrom([]string{"", "", "other"}).Draw(t, "rebuilt")
+	pod.Status.Phase = rapid.SampledFrom([]v1.PodPhase{"", v1.PodRunning}).Draw(t, "phase")
+	if rapid.IntRange(0, 4).Draw(t, "deleted") == 0 {
+		pod.DeletionTimestamp = &metav1.Time{Time: epoch}
+	}
+	return pod
+}
+
+// both is a Tracker beside the reference, and the list that the source has.
+type both struct {
+	tracker       merge.Tracker
+	taken, latest *merge.Snapshot
+	list          []*v1.Pod
+	guarded       bool
+	now           time.Time
+}
+
+func (s *both) replace(pods []*v1.Pod) {
+	s.list = slices.Clone(pods)
+	s.latest = s.latest.Next(pods, s.guarded, s.now)
+	s.tracker.Replace(pods, s.guarded, s.now)
+}
+
+func (s *both) put(pod *v1.Pod) {
+	s.tracker.Put(pod, s.guarded, s.now)
+	if s.latest == nil {
+		return
+	}
+	same := func(p *v1.Pod) bool { return pod != nil && p != nil && p.UID == pod.UID }
+	if i := slices.IndexFunc(s.list, same); i >= 0 {
+		s.list[i] = pod
+	} else {
+		s.list = append(s.list, pod)
+	}
+	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
+}
+
+func (s *both) remove(uid types.UID) {
+	s.tracker.Remove(uid, s.guarded, s.now)
+	if s.latest == nil {
+		return
+	}
+	s.list = slices.DeleteFunc(s.list, func(p *v1.Pod) bool { return p != nil && p.UID == uid })
+	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
+}
+
+// take is what the Tracker says, which is what the reference says. Where the order of the
+// source has changed between, that of what is removed may be another one.
+func (s *both) take(t require.TestingT) merge.Changes {
+	want := merge.Diff(s.taken, s.latest, "file")
+	s.taken = s.latest
+	got := s.tracker.Take().Changes("file")
+	inOrder := func(a, b *v1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }
+	removed := slices.SortedFunc(slices.Values(got.Remove), inOrder)
+	slices.SortFunc(want.Remove, inOrder)
+	exact := got
+	exact.Remove = removed
+	require.Equal(t, print(want), print(exact))
+	require.Equal(t, s.latest.Len(), s.tracker.Len())
+	return got
+}
+
+// TestTracker_ChangesCostWhatTheyAre: a change of one pod among many costs no look at the
+// others, and holes are closed.
+func TestTracker_ChangesCostWhatTheyAre(t *testing.T) {
+	var tracker merge.Tracker
+	pods := make([]*v1.Pod, 1000)
+	for i := range pods {
+		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), Name: strconv.Itoa(i)}}
+	}
+	tracker.Replace(pods, false, epoch)
+	tracker.Take()
+	other := pods[7].DeepCopy()
+	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+		tracker.Put(other, false, epoch)
+		tracker.Take()
+	}), 5.0)
+	for range 3000 {
+		tracker.Remove("7", false, epoch)
+		tracker.Put(other, false, epoch)
+	}
+	assert.LessOrEqual(t, tracker.Places(), 2*len(pods)+10)
+	assert.Len(t, tracker.Take().Changes("file").Remove, 1)
 }
 
 // parsePods reads one pod a line: key=value words, or "nil".
@@ -107,7 +240,11 @@ func print(c merge.Changes) string {
 		out.WriteString(op)
 		for _, p := range pods {
 			seen, _ := time.Parse(time.RFC3339Nano, p.Annotations[merge.SeenAnnotation])
-			fmt.Fprintf(&out, " %s/%s(%s from=%s seen=%v)", p.UID, p.Name, p.Spec.Containers[0].Image,
+			var image string
+			for _, c := range p.Spec.Containers {
+				image = c.Image
+			}
+			fmt.Fprintf(&out, " %s/%s(%s from=%s seen=%v)", p.UID, p.Name, image,
 				p.Annotations[merge.SourceAnnotation], seen.Sub(epoch).Seconds())
 		}
 		out.WriteString("\n")
@@ -130,14 +267,15 @@ func print(c merge.Changes) string {
 // the source's object nor the next delivery.
 func TestDiff_CF8_DeepCopies(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
-	var none *merge.Snapshot
-	first := none.Next([]*v1.Pod{pod}, false, epoch)
-	got := merge.Diff(nil, first, "file").Add[0]
+	var s both
+	s.replace([]*v1.Pod{pod})
+	got := s.take(t).Add[0]
 	got.Labels["l"] = "spoilt"
 
 	assert.Equal(t, "1", pod.Labels["l"])
 	assert.Empty(t, pod.Annotations, "the stamp is on the copy only")
-	removed := merge.Diff(first, first.Next(nil, false, epoch), "file").Remove[0]
+	s.replace(nil)
+	removed := s.take(t).Remove[0]
 	assert.Equal(t, "1", removed.Labels["l"])
 }
 
@@ -148,12 +286,15 @@ func TestNext_QuantityOutOfRange(t *testing.T) {
 	before[0].Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	huge := before[0].DeepCopy()
 	huge.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e2000000000")}
-	var none *merge.Snapshot
-	first := none.Next(before, false, epoch)
-	for _, old := range []*merge.Snapshot{nil, first} {
-		next := old.Next([]*v1.Pod{huge}, false, epoch)
-		assert.Zero(t, next.Len())
-		rejected := merge.Diff(old, next, "file").Rejected
+	for range 2 {
+		var s both
+		if before != nil {
+			s.replace(before)
+			s.take(t)
+		}
+		before = nil
+		s.replace([]*v1.Pod{huge})
+		rejected := s.take(t).Rejected
 		require.Len(t, rejected, 1)
 		assert.ErrorContains(t, rejected[0].Err, "spec.overhead[cpu]: expected a quantity of at most 64 characters")
 	}
@@ -163,10 +304,13 @@ func TestNext_QuantityOutOfRange(t *testing.T) {
 // allocation, which is what makes a small change among many pods cheap.
 func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 	pods := parsePods(t, "uid=a name=a\nuid=b name=b")
-	var none *merge.Snapshot
-	first := none.Next(pods, false, epoch)
-	second := first.Next(pods, false, epoch)
-	assert.Zero(t, testing.AllocsPerRun(10, func() { merge.Diff(first, second, "file") }))
+	var tracker merge.Tracker
+	tracker.Replace(pods, false, epoch)
+	tracker.Take()
+	assert.Zero(t, testing.AllocsPerRun(10, func() {
+		tracker.Replace(pods, false, epoch)
+		tracker.Take().Changes("file")
+	}))
 }
 
 // TestDiff_AnyTakerEndsWithTheSamePods: however a consumer's takes fall between
@@ -175,12 +319,12 @@ func TestDiff_SameObjectIsNotCompared(t *testing.T) {
 // in between is removed and added.
 func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var taken, latest *merge.Snapshot
+		var s both
 		has := map[types.UID]string{}  // what the consumer believes
 		broken := map[types.UID]bool{} // what was away since the last take
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			pods := drawPods(t)
-			latest = latest.Next(pods, false, epoch)
+			s.replace(pods)
 			now := map[types.UID]string{}
 			for _, p := range pods {
 				now[p.UID] = p.Spec.Containers[0].Image
@@ -193,8 +337,7 @@ func TestDiff_AnyTakerEndsWithTheSamePods(t *testing.T) {
 			if !rapid.Bool().Draw(t, "take") {
 				continue
 			}
-			c := merge.Diff(taken, latest, "file")
-			taken = latest
+			c := s.take(t)
 			apply(t, c, has, broken)
 			clear(broken)
 			require.Equal(t, now, has)
@@ -237,13 +380,19 @@ func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[typ
 // TestDiff_NothingNew: no snapshot, or the one that was taken, changes nothing, and is
 // not the source's first word.
 func TestDiff_NothingNew(t *testing.T) {
-	var none *merge.Snapshot
-	assert.Zero(t, none.Len())
-	assert.Equal(t, merge.Changes{}, merge.Diff(nil, nil, "file"))
-	first := none.Next(parsePods(t, "uid=a name=a\nuid=a name=b"), false, epoch)
-	assert.Equal(t, 1, first.Len())
-	assert.Equal(t, merge.Changes{}, merge.Diff(first, first, "file"), "what was rejected is not told again")
-	assert.Equal(t, merge.Changes{}, merge.Diff(first, nil, "file"))
+	var tracker merge.Tracker
+	assert.Zero(t, tracker.Len())
+	assert.False(t, tracker.Heard())
+	tracker.Put(parsePods(t, "uid=a name=a")[0], false, epoch)
+	tracker.Remove("b", false, epoch)
+	assert.Equal(t, merge.Changes{}, tracker.Take().Changes("file"), "a change is of what the source has")
+	assert.False(t, tracker.Taken())
+	tracker.Replace(parsePods(t, "uid=a name=a\nuid=a name=b"), false, epoch)
+	assert.Equal(t, 1, tracker.Len())
+	assert.True(t, tracker.Heard())
+	tracker.Take()
+	assert.True(t, tracker.Taken())
+	assert.Equal(t, merge.Changes{}, tracker.Take().Changes("file"), "what was rejected is not told again")
 }
 
 // TestNext_SameNumberOfOtherPods: as many pods as before need not be the same ones.
@@ -258,11 +407,14 @@ func TestNext_SameNumberOfOtherPods(t *testing.T) {
 		"one pod less":       {"uid=a name=a\nuid=b name=b", "uid=a name=a", "REMOVE b/b(v1 from=file seen=0)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var none *merge.Snapshot
-			before := none.Next(parsePods(t, c.before), false, epoch)
-			now := before.Next(parsePods(t, c.now), false, epoch.Add(time.Second))
-			assert.Equal(t, c.want, print(merge.Diff(before, now, "file")))
-			assert.Equal(t, "nothing\n", print(merge.Diff(now, now.Next(parsePods(t, c.now), false, epoch.Add(time.Hour)), "file")))
+			s := both{now: epoch}
+			s.replace(parsePods(t, c.before))
+			s.take(t)
+			s.now = epoch.Add(time.Second)
+			s.replace(parsePods(t, c.now))
+			assert.Equal(t, c.want, print(s.take(t)))
+			s.replace(parsePods(t, c.now))
+			assert.Equal(t, "nothing\n", print(s.take(t)))
 		})
 	}
 }
@@ -275,20 +427,10 @@ func TestDiff_Annotations(t *testing.T) {
 		"uid=a name=a l=1": "UPDATE a/a(v1 from=file seen=0)\n",
 		"uid=a name=a":     "UPDATE a/a(v1 from=file seen=0)\n",
 	} {
-		var none *merge.Snapshot
-		before := none.Next(parsePods(t, "uid=a name=a k=1"), false, epoch)
-		assert.Equal(t, want, print(merge.Diff(before, before.Next(parsePods(t, now), false, epoch), "file")), now)
+		s := both{now: epoch}
+		s.replace(parsePods(t, "uid=a name=a k=1"))
+		s.take(t)
+		s.replace(parsePods(t, now))
+		assert.Equal(t, want, print(s.take(t)), now)
 	}
-}
-
-// TestNext_SamePodsCostNoIndex: a snapshot of the same pods is two allocations, however
-// many they are.
-func TestNext_SamePodsCostNoIndex(t *testing.T) {
-	pods := make([]*v1.Pod, 100)
-	for i := range pods {
-		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), Name: strconv.Itoa(i)}}
-	}
-	var none *merge.Snapshot
-	first := none.Next(pods, false, epoch)
-	assert.Equal(t, 2.0, testing.AllocsPerRun(10, func() { first.Next(pods, false, epoch) }))
 }

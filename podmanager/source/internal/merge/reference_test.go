@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,12 +10,12 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Snapshot is one snapshot of a source, checked and indexed. It is immutable,
+// Snapshot is the reference for Tracker: one whole snapshot of a source. It is immutable,
 // and so are the pods in it from the moment they are handed over. A nil
 // Snapshot is that of a source that has said nothing yet.
 type Snapshot struct {
 	number  uint64 // how many snapshots there have been, this one included
-	entries []entry
+	entries []refEntry
 	// index is shared by snapshots of the same pods in the same order, however
 	// they have changed: most snapshots differ from the last in one pod.
 	index    *index
@@ -26,26 +25,13 @@ type Snapshot struct {
 // index finds the entry of a UID.
 type index map[types.UID]int
 
-// entry is a pod of a snapshot and since when the source has had it without a
+// refEntry is a pod of a snapshot and since when the source has had it without a
 // break.
-type entry struct {
+type refEntry struct {
 	pod     *v1.Pod
 	arrived uint64    // number of the snapshot it arrived in
 	seen    time.Time // when that was
 }
-
-// Rejected is a pod that a snapshot held and that cannot be delivered.
-type Rejected struct {
-	Pod *v1.Pod // nil if that was the fault
-	Err error
-}
-
-// ErrDuplicate is the fault of a pod whose UID or full name an earlier pod of
-// the same snapshot has.
-var ErrDuplicate = errors.New("duplicate pod")
-
-// ErrNameless is the fault of a pod without name or UID.
-var ErrNameless = errors.New("pod without identity")
 
 // Next is the snapshot that follows p when the source says at time now that
 // these pods are all it has. p may be nil. Order counts: of two pods that
@@ -56,7 +42,7 @@ func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
 		return p.refreshed(pods)
 	}
 	ix := make(index, len(pods))
-	n := &Snapshot{number: 1, entries: make([]entry, 0, len(pods)), index: &ix}
+	n := &Snapshot{number: 1, entries: make([]refEntry, 0, len(pods)), index: &ix}
 	if p != nil {
 		n.number = p.number + 1
 	}
@@ -92,9 +78,9 @@ func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 
 // refreshed is the snapshot with newer objects of the same pods.
 func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
-	n := &Snapshot{number: p.number + 1, entries: make([]entry, len(pods)), index: p.index}
+	n := &Snapshot{number: p.number + 1, entries: make([]refEntry, len(pods)), index: p.index}
 	for i, e := range p.entries {
-		n.entries[i] = entry{pods[i], e.arrived, e.seen}
+		n.entries[i] = refEntry{pods[i], e.arrived, e.seen}
 	}
 	return n
 }
@@ -122,35 +108,70 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	return nil
 }
 
-// stays reports whether now is the pod that before was, changed or not.
-func stays(before, now *v1.Pod, guarded bool) bool {
-	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !rebuilt(before, now))
-}
-
 // carry makes the entry of a pod in the snapshot after p: one that stays keeps
 // its arrival.
-func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) entry {
+func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) refEntry {
 	if e, ok := p.find(pod.UID); ok && stays(e.pod, pod, guarded) {
-		return entry{pod, e.arrived, e.seen}
+		return refEntry{pod, e.arrived, e.seen}
 	}
-	return entry{pod, number, now}
+	return refEntry{pod, number, now}
 }
 
-func (p *Snapshot) find(uid types.UID) (entry, bool) {
+func (p *Snapshot) find(uid types.UID) (refEntry, bool) {
 	if p == nil {
-		return entry{}, false
+		return refEntry{}, false
 	}
 	i, ok := (*p.index)[uid]
 	if !ok {
-		return entry{}, false
+		return refEntry{}, false
 	}
 	return p.entries[i], true
 }
 
-// fullName is what two pods of a node must not share.
-type fullName struct{ name, namespace string }
+func (e refEntry) entry() entry { return entry{pod: e.pod, arrived: e.arrived, seen: e.seen} }
 
-func fullNameOf(pod *v1.Pod) fullName { return fullName{pod.Name, pod.Namespace} }
+// Len is how many pods the snapshot holds, without the rejected ones.
+func (p *Snapshot) Len() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.entries)
+}
 
-// String is the kubelet's notation.
-func (n fullName) String() string { return n.name + "_" + n.namespace }
+// Diff is what changed from the snapshot the consumer took last, nil if none,
+// to the newest one of the source with this name.
+func Diff(old, latest *Snapshot, source string) Changes {
+	if latest == nil || old == latest {
+		return Changes{}
+	}
+	c := Changes{First: old == nil, Rejected: newlyRejected(old.rejections(), latest.rejected)}
+	if old != nil && old.index == latest.index {
+		for i, e := range latest.entries { // The same pods in the same order.
+			c.compare(old.entries[i].pod, e.entry(), source)
+		}
+		return c
+	}
+	if old != nil {
+		for _, e := range old.entries {
+			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
+				c.Remove = append(c.Remove, e.entry().deliver(source))
+			}
+		}
+	}
+	for _, e := range latest.entries {
+		before, ok := old.find(e.pod.UID)
+		if !ok || before.arrived != e.arrived {
+			c.Add = append(c.Add, e.entry().deliver(source))
+			continue
+		}
+		c.compare(before.pod, e.entry(), source)
+	}
+	return c
+}
+
+func (p *Snapshot) rejections() []Rejected {
+	if p == nil {
+		return nil
+	}
+	return p.rejected
+}

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// BenchmarkApply is many single calls beside one Replace of the same pods, on a node whose
+// sources run and whose loop does not: what the host program waits for. The metric "ratio" is
+// Apply over Replace; "taking" is the same with a consumer that takes each change at once.
+func BenchmarkApply(b *testing.B) {
+	for _, count := range []int{500, 5000} {
+		b.Run(fmt.Sprint("pods=", count), func(b *testing.B) {
+			pods := benchPods(count)
+			var single, taking, whole time.Duration
+			for b.Loop() {
+				whole += timed(b, func(n *Node) { require.NoError(b, n.Replace(pods)) })
+				single += timed(b, func(n *Node) { applyAll(b, n, pods, func() {}) })
+				taking += timed(b, func(n *Node) { applyAll(b, n, pods, func() { n.sources.TakeAll(nil) }) })
+			}
+			b.ReportMetric(single.Seconds()*1000/float64(b.N), "ms/apply")
+			b.ReportMetric(whole.Seconds()*1000/float64(b.N), "ms/replace")
+			b.ReportMetric(single.Seconds()/whole.Seconds(), "ratio")
+			b.ReportMetric(taking.Seconds()/whole.Seconds(), "ratio-taking")
+		})
+	}
+}
+
+func benchPods(count int) []*v1.Pod {
+	pods := make([]*v1.Pod, count)
+	for i := range pods {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "img:1", Command: []string{"serve"}}}}}
+		pod.Namespace, pod.Name, pod.UID = "default", fmt.Sprint("pod-", i), types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i))
+		pods[i] = pod
+	}
+	return pods
+}
+
+// timed is how long f takes on a new node.
+func timed(b *testing.B, f func(*Node)) time.Duration {
+	n, err := New(Config{})
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	require.NoError(b, n.sources.Run(ctx)) // The handle has its sink and needs no more.
+	begun := time.Now()
+	f(n)
+	return time.Since(begun)
+}
+
+func applyAll(b *testing.B, n *Node, pods []*v1.Pod, then func()) {
+	for _, pod := range pods {
+		require.NoError(b, n.Apply(pod))
+		then()
+	}
+	for _, pod := range pods[:len(pods)/10] {
+		n.Delete(pod.UID)
+		then()
+	}
+}
+
+// TestApply_CostDoesNotGrow: a single call among many pods takes no longer than among few.
+func TestApply_CostDoesNotGrow(t *testing.T) {
+	n, err := New(Config{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, n.sources.Run(ctx))
+	pods := benchPods(2000)
+	allocs := func() float64 {
+		return testing.AllocsPerRun(10, func() {
+			require.NoError(t, n.Apply(pods[0]))
+			n.sources.TakeAll(nil)
+		})
+	}
+	require.NoError(t, n.Apply(pods[0]))
+	few := allocs()
+	require.NoError(t, n.Replace(pods))
+	n.sources.TakeAll(nil)
+	require.InDelta(t, few, allocs(), 3)
+}
