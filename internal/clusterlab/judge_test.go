@@ -102,7 +102,8 @@ func stage(state v1.ContainerState) int {
 	return 0
 }
 
-// container compares the status of a container with the one before.
+// container compares the status of a container with the one before. A container that was made
+// and has not run may be made again, or be removed with its pod.
 func (j *judge) container(pod, before *v1.Pod, now *v1.ContainerStatus) {
 	if j.byHand {
 		return
@@ -115,7 +116,7 @@ func (j *judge) container(pod, before *v1.Pod, now *v1.ContainerStatus) {
 	case now.RestartCount < was.RestartCount:
 		j.note("%s %s: the restart count of %s fell from %d to %d", pod.Name, pod.UID, now.Name, was.RestartCount, now.RestartCount)
 	case now.RestartCount > was.RestartCount:
-	case was.ContainerID != "" && now.ContainerID != was.ContainerID && (j.restarts == nil || !j.restarts(pod.Name)):
+	case stage(was.State) > 0 && was.ContainerID != "" && now.ContainerID != was.ContainerID && (j.restarts == nil || !j.restarts(pod.Name)):
 		j.note("%s %s: container %s is %q after %q", pod.Name, pod.UID, now.Name, now.ContainerID, was.ContainerID)
 	case stage(now.State) < stage(was.State) && (j.restarts == nil || !j.restarts(pod.Name)):
 		j.note("%s %s: container %s went back to %+v from %+v", pod.Name, pod.UID, now.Name, now.State, was.State)
