@@ -21,6 +21,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
 // examples are the manifests that run if no flag names others, and the ConfigMaps
@@ -50,8 +51,9 @@ type agent struct {
 	face     face
 	listener net.Listener // nil without --listen
 	server   *debug.Server
-	claimed  io.Closer // the state directory; nil without one
-	batch    *batch    // the pods of the command run; nil without it
+	records  *recorder.Recorder // of what the debug handler draws; nil without --listen
+	claimed  io.Closer          // the state directory; nil without one
+	batch    *batch             // the pods of the command run; nil without it
 	// interrupted: a signal was the reason to end.
 	interrupted bool
 	kubernetes  kubernetes
@@ -93,6 +95,10 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	}
 	if config.Recorder, err = a.recordFor(o.recorder(stderr, a.log)); err != nil {
 		return nil, err
+	}
+	if a.listen != "" {
+		a.records, _ = recorder.New(recorder.Config{}) // It is valid.
+		config.Timeline = a.records.Record
 	}
 	if a.node, err = node.New(config); err != nil {
 		return nil, err

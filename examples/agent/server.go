@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // bind takes the port now, so that a taken one is reported before anything runs.
@@ -18,8 +20,11 @@ func (a *agent) bind() (err error) {
 		Healthy: a.node.Healthy,
 		Ready:   a.node.Waiting,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
-		Logs:    a.node,
-		Hosts:   []string{hostOf(a.listen), a.nodeName},
+		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
+			return a.records.Named(namespace, name, time.Now())
+		},
+		Logs:  a.node,
+		Hosts: []string{hostOf(a.listen), a.nodeName},
 	}
 	if a.exec {
 		config.Exec = a.node

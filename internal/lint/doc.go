@@ -58,8 +58,8 @@
 //	              podmanager/apiserver/node  podmanager/apiserver/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
 //	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
-//	              podworkers/podsync/images  runtime/faulty
-//	    pure      podmanager/apiserver/feed/internal/follow
+//	              podworkers/podsync/images  runtime/faulty  syncloop/timeline/recorder
+//	    pure      podmanager/apiserver/feed/internal/follow  syncloop/timeline/page
 //	              podmanager/apiserver/events/internal/correlate
 //	1c  pure      podworkers/lifecycle  podworkers/internal/echo  podworkers/podsync/plan
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
@@ -68,7 +68,7 @@
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
-//	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/node/internal/watchcache
+//	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/timeline  syncloop/node/internal/watchcache
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console

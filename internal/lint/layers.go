@@ -157,6 +157,7 @@ func Podkeel() Codebase {
 			{"runtime/cri/internal/convert", Pure, Layer1c},
 			{"syncloop/node/explain", Pure, Layer1c},
 			{"syncloop/node/internal/watchcache", Pure, Layer1c},
+			{"syncloop/timeline", Pure, Layer1c},
 			{"syncloop/internal/admission", Pure, Layer1c},
 			{"syncloop/internal/usage", Pure, Layer1c},
 			{"syncloop/internal/respond", Edge, Layer4},
@@ -164,6 +165,8 @@ func Podkeel() Codebase {
 
 			// State behind a mutex that starts nothing by itself.
 			{"workqueue", Passive, Layer2},
+			{"syncloop/timeline/recorder", Passive, Layer2},
+			{"syncloop/timeline/page", Pure, Layer2},
 			{"podworkers/podsync/internal/find", Passive, Layer2},
 			{"podmanager", Passive, Layer2},
 			{"runtime/memory/internal/files", Passive, Layer1b},

@@ -63,6 +63,9 @@ var tiers = map[string]Tier{
 	"syncloop/node":                       Beta,
 	"syncloop/node/explain":               Experimental,
 	"syncloop/nodetest":                   Beta,
+	"syncloop/timeline":                   Experimental,
+	"syncloop/timeline/page":              Experimental,
+	"syncloop/timeline/recorder":          Experimental,
 	"workqueue":                           Beta,
 	"workqueue/workqueuetest":             Beta,
 }

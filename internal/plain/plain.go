@@ -16,7 +16,7 @@ var packages = []string{
 	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
 	"manifest", "memory", "mirror", "node", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "poduid", "podworkers", "prober", "registry", "runtime", "tokens", "claims",
 	"respond", "review", "server",
-	"source", "status", "streaming", "syncloop", "events", "executor", "volumes",
+	"source", "status", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }
 
 // prefixes are names of packages where a sentence, or a part of one after a colon,

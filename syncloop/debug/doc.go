@@ -6,6 +6,9 @@
 //	/explain/NAMESPACE/NAME
 //	           why a pod is as it is, as a page for people; in JSON with ?format=json,
 //	           or if the request's Accept prefers it; 404 for an unknown pod
+//	/timeline/NAMESPACE/NAME
+//	           the life of a pod, drawn on an HTML page that asks for nothing else; it
+//	           needs Config.Timeline; 404 for an unknown pod
 //	/logs/NAMESPACE/POD[/CONTAINER]?follow&tail=N&since=10m&previous
 //	           a container's log, as it comes; since is a duration or a time. It needs
 //	           Config.Logs; 501 where the runtime keeps no logs

@@ -18,6 +18,7 @@ import (
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/debug"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // everything is a Config that has every route.
@@ -29,7 +30,8 @@ func everything() debug.Config {
 	}
 	return debug.Config{
 		Pods: func() []*v1.Pod { return nil }, Healthy: ok, Ready: ok, Logs: p, Exec: p, Hosts: []string{"node-1"},
-		Explain: func(string, string) (fmt.Stringer, bool) { return page{"fine"}, true },
+		Explain:  func(string, string) (fmt.Stringer, bool) { return page{"fine"}, true },
+		Timeline: func(string, string) (timeline.Timeline, bool) { return timeline.Timeline{Pod: "default/web"}, true },
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // Config is what the handler asks; Pods, Healthy and Ready are required.
@@ -24,6 +25,9 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
+	// Timeline is the drawing of a pod's life: that of a recorder.Recorder. False: there is
+	// no such pod. It is called like Pods. Nil: there is no /timeline.
+	Timeline func(namespace, name string) (timeline.Timeline, bool)
 	// Logs finds containers and reads their logs: a node.Node. Nil: there is no /logs.
 	Logs LogReader
 	// Exec finds containers and runs commands in them: a node.Node. Nil: /exec is off.
@@ -64,6 +68,9 @@ func routes(config Config) []route {
 	}
 	if config.Explain != nil {
 		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config.Explain)})
+	}
+	if config.Timeline != nil {
+		all = append(all, route{"GET /timeline/{namespace}/{name}", draw(config.Timeline)})
 	}
 	if config.Logs != nil {
 		read := readLog(config.Logs)

@@ -86,13 +86,18 @@ func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.Handler
 		}
 		switch {
 		case !ok:
-			respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n", name, namespace))
+			unknown(w, namespace, name)
 		case format == "json":
 			respond.JSON(w, page)
 		default:
 			respond.Text(w, http.StatusOK, plain.Text(page.String()))
 		}
 	}
+}
+
+// unknown answers that there is no such pod.
+func unknown(w http.ResponseWriter, namespace, name string) {
+	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n", name, namespace))
 }
 
 // isName: a pod or a namespace could be called so.

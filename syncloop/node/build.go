@@ -207,6 +207,9 @@ func (c *Config) contain() *contain.Guard {
 	c.Evictable = func(pod *v1.Pod) bool {
 		return contain.Or(g, "Evictable", false, func() bool { return evictable(pod) })
 	}
+	if c.Timeline != nil {
+		c.Timeline = contain.Hook2(g, "Timeline", c.Timeline)
+	}
 	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
 	c.Hooks.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Syncing)
 	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)

@@ -22,6 +22,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // Config says what a node is made of. The zero value is a complete node: an
@@ -200,6 +201,10 @@ type Config struct {
 	// Recorder receives events, whose messages have 1024 bytes at most; nil drops
 	// them. client-go's recorder fits.
 	Recorder runtime.EventRecorder
+	// Timeline is handed each thing that happens to a pod, for a drawing of its life:
+	// recorder.Recorder.Record. It is called by any goroutine, concurrently, and must not
+	// block. Nil: nothing is recorded.
+	Timeline func(uid types.UID, r timeline.Record)
 	// Hooks are those of the workers; each is called after the node has seen
 	// to the same thing itself. Panicked is called for each contained panic of
 	// whatever is in this Config: see the package comment.

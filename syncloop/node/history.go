@@ -17,6 +17,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/syncloop/node/explain"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // historyStore keeps of each pod what is needed to explain it and what nobody else
@@ -62,6 +63,13 @@ func (h *historyStore) ofLocked(uid types.UID) *history {
 		h.mu.pods[uid] = one
 	}
 	return one
+}
+
+// begin remembers the pod from now on.
+func (h *historyStore) begin(uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ofLocked(uid)
 }
 
 // add remembers that something happened.
@@ -219,8 +227,8 @@ func (h *historyStore) pod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forget drops all pods that nobody knows. known is called with no lock held.
-func (h *historyStore) forget(known func(types.UID) bool) {
+// forget drops all pods that nobody knows, and returns them. known is called with no lock held.
+func (h *historyStore) forget(known func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))
 	for uid := range h.mu.pods {
@@ -233,10 +241,12 @@ func (h *historyStore) forget(known func(types.UID) bool) {
 	for _, uid := range uids {
 		delete(h.mu.pods, uid)
 	}
+	return uids
 }
 
 // did follows every action of the syncer.
 func (n *Node) did(r podsync.Result) {
+	n.recordAction(r)
 	e := explain.Entry{At: n.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
 	if r.Why != "" {
 		e.Text += " (" + r.Why + ")"
@@ -255,13 +265,17 @@ func (n *Node) did(r podsync.Result) {
 }
 
 // holds follows every container that waits.
-func (n *Node) holds(h podsync.Hold) { n.historyStore.hold(h.UID, h.Container, h.Until) }
+func (n *Node) holds(h podsync.Hold) {
+	n.historyStore.hold(h.UID, h.Container, h.Until)
+	n.record(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
+}
 
 // checked follows every check of a probe that has an answer.
 func (n *Node) checked(a prober.Attempt) {
 	if a.Result == 0 {
 		return
 	}
+	n.recordProbe(a)
 	n.historyStore.probed(a.UID, probed{a.ContainerID, explain.Probe{
 		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Result != prober.Failed, Message: a.Message, At: n.executor.Now(),
 	}})
@@ -285,8 +299,10 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 	n.historyStore.agrees(uid)
 	pod, wanted := n.manager.GetPodByUID(uid)
 	if !wanted {
+		n.recordStatus(uid, n.historyStore.pod(uid), true)
 		return // How it ends is told by its worker.
 	}
+	n.recordStatus(uid, pod, n.workers.View(uid).IsPodTerminationRequested())
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
 		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
@@ -315,6 +331,7 @@ func (n *Node) remember(s podworkers.Synced) {
 	last := explain.Sync{At: n.executor.Now()}
 	if s.Err != nil {
 		last.Err = s.Err.Error()
+		n.record(s.UID, timeline.Record{Kind: timeline.KindSync, Name: s.Kind.String(), Took: s.Took, Err: last.Err})
 		n.historyStore.add(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
 	}
 	n.historyStore.synced(s.UID, last)
@@ -326,4 +343,8 @@ func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
 		n.historyStore.over(uid)
 	}
 	n.historyStore.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
+	n.record(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
+	if phase == lifecycle.Terminating {
+		n.recordStatus(uid, n.historyStore.pod(uid), true)
+	}
 }

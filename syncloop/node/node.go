@@ -24,6 +24,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // Node is every part of this library put together. Its methods are safe for
@@ -95,6 +96,9 @@ func New(config Config) (*Node, error) {
 	}
 	guard := config.contain()
 	n := &Node{config: config, guard: guard, executor: t, draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	if config.Timeline != nil {
+		n.config.Recorder = announced{n, config.Recorder}
+	}
 	for _, build := range []func() error{n.buildDesired, n.buildObserved, n.buildDirectories, n.buildLogs, n.buildWork, n.buildCollectors, n.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
@@ -243,7 +247,9 @@ func (n *Node) living(uid types.UID) bool { return n.known(uid) && !n.removable(
 // runtime.
 func (n *Node) cleaned(_ time.Duration, err error) {
 	n.forget()
-	n.historyStore.forget(n.known)
+	for _, uid := range n.historyStore.forget(n.known) {
+		n.record(uid, timeline.Record{Kind: timeline.KindGone})
+	}
 	n.sampler.forget(n.remembered)
 	n.prober.CleanupPods(n.probed)
 	n.feed.tidy(n)

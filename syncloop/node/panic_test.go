@@ -42,6 +42,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // This file holds the class: whatever an embedder puts into node.Config may panic, and
@@ -440,6 +441,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 		Clock:     s.process.Clock(), Jitter: func() float64 { f.at("Jitter", ""); return 0 },
 		DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
 		Log: slog.New(fusedLog{f}), Recorder: fusedRecorder{f},
+		Timeline: func(uid types.UID, _ timeline.Record) { f.at("Timeline", string(uid)) },
 		Hooks: podworkers.Hooks{
 			Phase: func(uid types.UID, _ uint64, _ lifecycle.Phase) {
 				f.at("Hooks.Phase", string(uid))
@@ -592,6 +594,7 @@ var panickings = []panicking{
 	{call: "Recorder.Event", ready: 10, gone: 10},
 	{call: "RuntimeClass", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
 	{call: "Services.Services", ready: 9, gone: 10},
+	{call: "Timeline", ready: 10, gone: 10},
 	{call: "Runtime.RunHandler", ready: 9, gone: 10},
 	{call: "Runtime.Attach", ready: 10, gone: 10},
 	{call: "Runtime.CreateContainer", ready: 9, gone: 10},

@@ -17,6 +17,7 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 		n.Runtime = c.Wrap(rt, clk)
 	}
 	n.Recorder = t
+	n.Timeline = t.recording(n.Timeline)
 	if n.Volumes == nil {
 		volumes := inmemory.New(inmemory.Config{Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
 		n.Volumes, n.Files = volumes, volumes

@@ -15,7 +15,13 @@
 // RunUntil runs until a condition holds. Time also passes while the test makes a call that
 // waits, such as Drain. AddNode adds nodes on the same clock. Config.Runtime brings a
 // runtime of yours, which waits with podworkers.Wait, as a PodSyncer does. A test that
-// forgets to stop a node fails, and a failed test logs the transcript.
+// forgets to stop a node fails, and a failed test logs the transcript. With the test flag
+// -timeline DIR it also saves a drawing of its pods there, which a browser shows:
+//
+//	go test -run TestWeb . -timeline /tmp/drawings
+//
+// A relative DIR is below the directory of the package. The flag exists in test binaries that
+// import this package only.
 //
 // A crash can be placed at any step: Crash discards the node as SIGKILL would, with every
 // call to the runtime cut before or after its effect, while the runtime and its containers

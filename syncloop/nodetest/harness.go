@@ -42,6 +42,8 @@ type Config struct {
 	// Details: the transcript also tells what containers are made with, and what
 	// statuses say of them for people.
 	Details bool
+	// Timelines: what Timelines returns is recorded, as with the test flag -timeline.
+	Timelines bool
 	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
 	// are the harness's; a nil Jitter is none at all.
 	Node node.Config

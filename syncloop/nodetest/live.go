@@ -37,6 +37,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 			running.Wait()
 			if t.Failed() {
 				t.Logf("The transcript:\n%s", w.Transcript())
+				saveTimelines(t, w.trace.timelines)
 			}
 		}()
 		story(w)
@@ -55,6 +56,7 @@ func newLive(t *testing.T, config Config) *live {
 	clk := clock.RealClock{}
 	w := &live{t: t, trace: newTrace(t, clk.Now)}
 	w.trace.details = config.Details
+	w.trace.keep(config.Timelines)
 	n, err := node.New(config.node(clk, w.runtime(config, clk), w.trace))
 	if err != nil {
 		t.Fatalf("nodetest: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
 // Simulation is a Harness in one thread: nothing in it moves but in Run, RunUntilIdle, the
@@ -81,6 +82,7 @@ func (b *Simulation) Start() {
 	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
 	b.process, b.node, b.end, b.ended, b.stopped = p, n, end, false, false
 	b.watch.sim = b.simulator
+	b.trace.note("the agent starts")
 	for _, pod := range b.desired {
 		b.set(pod)
 	}
@@ -260,6 +262,10 @@ func (b *Simulation) StepUntil(t time.Time) {
 
 // Steps counts the steps so far: the number by which a crash is placed.
 func (b *Simulation) Steps() int { return b.scheduler.Steps() }
+
+// Timelines are the drawings of all pods of the node, those that are gone included, by name.
+// There are none without Config.Timelines or the test flag -timeline.
+func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines() }
 
 // Transcript implements Harness. Of several nodes it is a section for each, in the
 // order in which they were added.

@@ -56,6 +56,7 @@ func (s *simulator) add(config Config) *Simulation {
 	b := &Simulation{simulator: s, config: config, outside: s.scheduler.NewProcess()}
 	b.trace = newTrace(s.t, s.scheduler.Now)
 	b.trace.details = config.Details
+	b.trace.keep(config.Timelines)
 	if config.Wrap == nil && config.Runtime == nil {
 		b.trace.mu.rules.strict = newStrict()
 	}
@@ -178,6 +179,7 @@ func (s *simulator) log() {
 		text, head = text[len(text)-mostLogged:], fmt.Sprintf("The last %d bytes of the transcript:", mostLogged)
 	}
 	s.t.Logf("%s\n%s", head, text)
+	saveTimelines(s.t, s.timelines)
 }
 
 // transcript is what happened on all nodes.

@@ -19,6 +19,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
 // trace writes down what happens to each pod: calls that change the runtime,
@@ -28,6 +29,7 @@ type trace struct {
 	now     func() time.Time
 	look    func(types.UID) *runtime.PodStatus // at the machine, from behind
 	details bool                               // print specs and statuses too
+	records *recorder.Recorder                 // nil: none are kept
 
 	mu struct {
 		sync.Mutex
@@ -97,6 +99,7 @@ func (tr *trace) crashed() {
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{tr.now().Sub(Epoch), "the agent crashes"})
 	tr.forgetLocked()
+	tr.note("the agent crashes")
 }
 
 // stopped: what an agent knew that has come to its end is lost, as with a crash.
@@ -104,6 +107,7 @@ func (tr *trace) stopped() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.forgetLocked()
+	tr.note("the agent has stopped")
 }
 
 func (tr *trace) forgetLocked() {

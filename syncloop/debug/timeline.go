@@ -1,0 +1,36 @@
+package debug
+
+import (
+	"net/http"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+	"github.com/podkeel/podkeel/syncloop/timeline"
+	"github.com/podkeel/podkeel/syncloop/timeline/page"
+)
+
+// draw answers with the drawing of one pod.
+func draw(ask func(namespace, name string) (timeline.Timeline, bool)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		namespace, name := r.PathValue("namespace"), r.PathValue("name")
+		var drawing timeline.Timeline
+		ok := isName(namespace) && isName(name)
+		if ok {
+			drawing, ok = ask(namespace, name)
+		}
+		if !ok {
+			unknown(w, namespace, name)
+			return
+		}
+		p, err := page.Draw(namespace+"/"+name, drawing)
+		if err != nil {
+			respond.Error(w, err)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", p.Policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		_, _ = w.Write(p.HTML) // If this fails the client has gone.
+	}
+}

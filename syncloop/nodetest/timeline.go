@@ -1,0 +1,105 @@
+package nodetest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/timeline"
+	"github.com/podkeel/podkeel/syncloop/timeline/page"
+	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
+)
+
+// timelineDir is the test flag -timeline.
+var timelineDir = flag.String("timeline", "", "nodetest: the directory in which a test that fails saves a drawing of its pods")
+
+// Bounds of what is recorded for drawings.
+const (
+	mostRecords = 4096 // of each pod
+	mostGone    = 256  // pods that are gone
+	mostDrawn   = 100  // pods on one page
+)
+
+// keep has the trace record what drawings are made of, if that is asked for.
+func (tr *trace) keep(wanted bool) {
+	if wanted || *timelineDir != "" {
+		tr.records, _ = recorder.New(recorder.Config{Records: mostRecords, Gone: mostGone}) // It is valid.
+	}
+}
+
+// recording is a node's Config.Timeline: the test's own and that of the trace.
+func (tr *trace) recording(own func(types.UID, timeline.Record)) func(types.UID, timeline.Record) {
+	switch {
+	case tr.records == nil:
+		return own
+	case own == nil:
+		return tr.records.Record
+	}
+	return func(uid types.UID, r timeline.Record) {
+		tr.records.Record(uid, r)
+		own(uid, r)
+	}
+}
+
+// note records what happens to the agent.
+func (tr *trace) note(text string) {
+	if tr.records != nil {
+		tr.records.Note(tr.now(), text)
+	}
+}
+
+func (tr *trace) timelines() []timeline.Timeline {
+	if tr.records == nil {
+		return nil
+	}
+	return tr.records.All(tr.now())
+}
+
+// timelines are the drawings of all nodes.
+func (s *simulator) timelines() (all []timeline.Timeline) {
+	for _, b := range s.nodes {
+		for _, t := range b.trace.timelines() {
+			if len(s.nodes) > 1 {
+				t.Pod = b.name() + ": " + t.Pod
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// saveTimelines writes the page of a test that has failed, if -timeline asks for it.
+func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
+	t.Helper()
+	if *timelineDir == "" {
+		return
+	}
+	path := filepath.Join(*timelineDir, fileName(t.Name())+".html")
+	all := timelines()
+	drawn, err := page.Draw(t.Name(), all[:min(len(all), mostDrawn)]...)
+	if err == nil {
+		err = os.MkdirAll(*timelineDir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(path, drawn.HTML, 0o644)
+	}
+	if err != nil {
+		t.Logf("nodetest: the drawing of the test could not be saved: %v", err)
+		return
+	}
+	t.Logf("nodetest: the drawing of the test is in %s", path)
+}
+
+// fileName is the name of a test as that of a file.
+func fileName(test string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '_'
+	}, test)
+}

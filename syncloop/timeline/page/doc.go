@@ -1,0 +1,21 @@
+// Package page draws timelines of pods as one HTML page.
+//
+//	p, err := page.Draw("TestWeb", drawing)
+//	os.WriteFile("web.html", p.HTML, 0o644)
+//
+// It is experimental and pure. The page is one file: its style and its script are in it, and a
+// Content-Security-Policy in it, which Page.Policy repeats, names them by their hashes and forbids
+// everything else, requests to any address included. All texts are escaped. Colours follow the
+// reader's choice of light or dark.
+//
+// Each bar is a button with a name that a screen reader can read. With the keyboard:
+//
+//	left, right   the bar before and the one after it, in its lane
+//	up, down      the nearest bar of the lane above and below
+//	Home, End     the first and the last bar of the lane
+//	+ - 0         zoom in, out, and back
+//	Escape        close the details
+//
+// A bar that has the focus, or is under the mouse, shows its details at the bottom of the page.
+// Without a script the details are the tooltip of the bar.
+package page

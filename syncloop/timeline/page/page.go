@@ -1,0 +1,216 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // For the files of the page.
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/podkeel/podkeel/syncloop/timeline"
+)
+
+// source is the template of the page.
+//
+//go:embed page.html
+var source string
+
+// style is the part of the style that is the same for all pages.
+//
+//go:embed style.css
+var style string
+
+// script is the page's script.
+//
+//go:embed script.js
+var script string
+
+// Page is a drawing as a file.
+type Page struct {
+	// HTML is the file.
+	HTML []byte
+	// Policy is the Content-Security-Policy for the header of an HTTP answer: what the file says
+	// itself, and that no other page may frame it.
+	Policy string
+}
+
+// Draw draws timelines on one page, one below the other, with one scale of time. The title is that
+// of the page. The error is one of the template, which no input causes.
+func Draw(title string, timelines ...timeline.Timeline) (Page, error) {
+	t, err := template.New("page").Parse(source)
+	if err != nil {
+		return Page{}, fmt.Errorf("page: %w", err)
+	}
+	v := newView(title, timelines)
+	var b bytes.Buffer
+	if err := t.Execute(&b, v); err != nil {
+		return Page{}, fmt.Errorf("page: %w", err)
+	}
+	return Page{b.Bytes(), v.Policy + "; frame-ancestors 'none'"}, nil
+}
+
+// view is what the template shows.
+type view struct {
+	Title, Policy string
+	Style, Places template.CSS
+	Script        template.JS
+	From, To      string // times of the day
+	Ticks         []tick
+	Legend        []timeline.Class
+	Pods          []pod
+
+	from, to time.Time
+	places   strings.Builder
+	bars     int
+	others   int
+}
+
+// tick is a moment that the axis names. Those of higher levels are shown when there is space.
+type tick struct {
+	ID, Level int
+	Label     string
+}
+
+// pod is a timeline.
+type pod struct {
+	ID      int
+	Name    string
+	Dropped int
+	Marks   []mark
+	Lanes   []lane
+}
+
+// mark is a moment of all lanes.
+type mark struct {
+	ID    int
+	Label string
+}
+
+// lane is a row of bars.
+type lane struct {
+	ID         int
+	Name, Kind string
+	Bars       []bar
+}
+
+// bar is a button.
+type bar struct {
+	ID                         int
+	Class, Point, Open         string
+	Label, Title, Span, Spoken string
+	Details                    string // a line each
+}
+
+func newView(title string, timelines []timeline.Timeline) *view {
+	v := &view{Title: title, Style: template.CSS(style), Script: template.JS(script), Legend: legend(timelines)}
+	v.span(timelines)
+	v.ticks()
+	for i := range timelines {
+		v.Pods = append(v.Pods, v.pod(i, &timelines[i]))
+	}
+	v.Places = template.CSS(v.places.String())
+	v.Policy = fmt.Sprintf("default-src 'none'; style-src %s %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(string(v.Places)), hash(script))
+	return v
+}
+
+// hash names a style or a script in a policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// span is the time that all timelines cover together.
+func (v *view) span(timelines []timeline.Timeline) {
+	for i := range timelines {
+		t := &timelines[i]
+		if v.from.IsZero() || t.From.Before(v.from) {
+			v.from = t.From
+		}
+		if t.To.After(v.to) {
+			v.to = t.To
+		}
+	}
+	if !v.to.After(v.from) {
+		v.to = v.from.Add(time.Second)
+	}
+	v.From, v.To = v.from.UTC().Format(time.RFC3339), v.to.UTC().Format(time.RFC3339)
+}
+
+// legend are the classes that are used, in the order of their declaration.
+func legend(timelines []timeline.Timeline) (used []timeline.Class) {
+	seen := map[timeline.Class]bool{}
+	for i := range timelines {
+		for _, lane := range timelines[i].Lanes {
+			for _, b := range lane.Bars {
+				seen[b.Class] = true
+			}
+		}
+	}
+	for _, class := range classes {
+		if seen[class] {
+			used = append(used, class)
+		}
+	}
+	return used
+}
+
+// classes are those that the style knows.
+var classes = [...]timeline.Class{
+	timeline.Plain, timeline.Waiting, timeline.Running, timeline.Succeeded, timeline.Failed, timeline.Backoff,
+	timeline.Ending, timeline.Working, timeline.Passing, timeline.Failing, timeline.Warning,
+}
+
+// pod draws a timeline.
+func (v *view) pod(id int, t *timeline.Timeline) pod {
+	p := pod{ID: id, Name: t.Pod, Dropped: t.Dropped}
+	for _, m := range t.Marks {
+		p.Marks = append(p.Marks, mark{v.place("#m", m.At), m.Text})
+	}
+	for i := range t.Lanes {
+		p.Lanes = append(p.Lanes, v.lane(&t.Lanes[i]))
+	}
+	return p
+}
+
+func (v *view) lane(l *timeline.Lane) lane {
+	v.others++
+	out := lane{ID: v.others, Name: l.Name, Kind: string(l.Kind)}
+	fmt.Fprintf(&v.places, "#l%d{--rows:%d}\n", v.others, l.Rows)
+	for i := range l.Bars {
+		out.Bars = append(out.Bars, v.bar(l, &l.Bars[i]))
+	}
+	return out
+}
+
+// bar places and names a bar.
+func (v *view) bar(l *timeline.Lane, b *timeline.Bar) bar {
+	v.bars++
+	left, right := v.percent(b.From), v.percent(b.To)
+	fmt.Fprintf(&v.places, "#b%d{left:%.5f%%;width:%.5f%%;--row:%d}\n", v.bars, left, right-left, b.Row)
+	out := bar{ID: v.bars, Class: string(b.Class), Label: b.Label, Title: l.Name + ": " + b.Label, Details: strings.Join(b.Details, "\n")}
+	switch {
+	case b.IsPoint():
+		out.Point, out.Span = " point", "at "+short(b.From.Sub(v.from))
+	case b.Open:
+		out.Open, out.Span = " open", fmt.Sprintf("from %s, for %s so far", short(b.From.Sub(v.from)), short(b.To.Sub(b.From)))
+	default:
+		out.Span = fmt.Sprintf("from %s to %s, %s", short(b.From.Sub(v.from)), short(b.To.Sub(v.from)), short(b.To.Sub(b.From)))
+	}
+	out.Span += " (" + b.From.UTC().Format("15:04:05.000") + " UTC)"
+	out.Spoken = strings.Join(append([]string{out.Title, out.Span}, b.Details...), "; ")
+	return out
+}
+
+// place gives a moment a place by its ID.
+func (v *view) place(prefix string, at time.Time) (id int) {
+	v.others++
+	fmt.Fprintf(&v.places, "%s%d{left:%.5f%%}\n", prefix, v.others, v.percent(at))
+	return v.others
+}
+
+func (v *view) percent(at time.Time) float64 {
+	return 100 * float64(at.Sub(v.from)) / float64(v.to.Sub(v.from))
+}

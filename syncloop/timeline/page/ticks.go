@@ -1,0 +1,71 @@
+package page
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// steps are the distances that people read with ease.
+var steps = [...]time.Duration{
+	time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,
+	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
+}
+
+// mostTicks is how many the axis has at most on each level: without zoom, and with more of it.
+var mostTicks = [...]int{10, 50, 250}
+
+// ticks names moments along the axis.
+func (v *view) ticks() {
+	span := v.to.Sub(v.from)
+	named := map[time.Duration]bool{}
+	for level, most := range mostTicks {
+		step := distance(span, time.Duration(most))
+		for at := time.Duration(0); at <= span; at += step {
+			if !named[at] {
+				named[at] = true
+				v.Ticks = append(v.Ticks, tick{v.place(".t", v.from.Add(at)), level, short(at)})
+			}
+		}
+	}
+}
+
+// distance is that of at most so many moments.
+func distance(span, most time.Duration) time.Duration {
+	for _, step := range steps {
+		if span/step < most {
+			return step
+		}
+	}
+	step := steps[len(steps)-1]
+	for span/step >= most {
+		step *= 2
+	}
+	return step
+}
+
+// short is a duration without what says nothing.
+func short(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day && d%day == 0:
+		return strconv.Itoa(int(d/day)) + "d"
+	case d >= time.Minute:
+		d = d.Round(100 * time.Millisecond)
+	case d >= time.Second:
+		d = d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		d = d.Round(time.Microsecond)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

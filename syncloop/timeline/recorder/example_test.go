@@ -1,0 +1,17 @@
+package recorder_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
+)
+
+// A recorder for a node.
+func ExampleNew() {
+	r, _ := recorder.New(recorder.Config{})
+	_, err := node.New(node.Config{Timeline: r.Record})
+	fmt.Println(err, len(r.All(time.Now())))
+	// Output: <nil> 0
+}
