@@ -40,7 +40,9 @@
     const c = chart.getBoundingClientRect();
     if (b.left < c.left + label + 8) chart.scrollLeft -= c.left + label + 8 - b.left;
     else if (b.right > c.right - 8) chart.scrollLeft += Math.min(b.right - c.right + 8, b.left - c.left - label - 8);
-    bar.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const bottom = window.innerHeight - (details.hidden ? 8 : details.offsetHeight + 24);
+    if (b.top < 8) window.scrollBy(0, b.top - 8);
+    else if (b.bottom > bottom) window.scrollBy(0, b.bottom - bottom);
   }
 
   function go(bar) {
