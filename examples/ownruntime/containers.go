@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// process is a container.
+type process struct {
+	runtime.ContainerStatus
+	cmd  *exec.Cmd
+	done chan struct{} // closed when nothing of it runs any more
+}
+
+// CreateContainer implements runtime.Containers.
+func (p *processes) CreateContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.mu.sandboxes[req.SandboxID]
+	switch {
+	case s == nil:
+		return "", fmt.Errorf("sandbox %s: %w", req.SandboxID, runtime.ErrNotFound)
+	case !s.Ready:
+		return "", fmt.Errorf("sandbox %s has been stopped: %w", req.SandboxID, runtime.ErrWrongState)
+	case len(req.Mounts)+len(req.Devices) > 0 || req.PIDTarget != "" || len(req.Command)+len(req.Args) == 0:
+		return "", fmt.Errorf("a process needs a command, and has no mounts, devices or target: %w", runtime.ErrUnsupported)
+	}
+	for _, c := range p.inLocked(s.ID) {
+		if c.Name == req.Name && c.Attempt == req.Attempt {
+			return "", fmt.Errorf("container %s: %w", req.Name, runtime.ErrExists)
+		}
+	}
+	words := append(req.Command[:len(req.Command):len(req.Command)], req.Args...)
+	c := &process{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
+	c.cmd.Dir, c.cmd.Env = req.WorkingDir, append(c.cmd.Environ(), environment(req.Env)...)
+	asGroup(c.cmd)
+	c.Container = runtime.Container{
+		ID: p.idLocked("container"), Name: req.Name, SandboxID: s.ID, Attempt: req.Attempt,
+		Incarnation: req.Pod.Incarnation, State: runtime.StateCreated,
+	}
+	c.Image, c.ImageRef, c.CreatedAt, c.Annotations = req.Image, req.ImageRef, time.Now(), req.Annotations
+	p.mu.containers[c.ID] = c
+	return c.ID, nil
+}
+
+// StartContainer implements runtime.Containers.
+func (p *processes) StartContainer(_ context.Context, req runtime.StartContainerRequest) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.mu.containers[req.ContainerID]
+	switch {
+	case c == nil:
+		return fmt.Errorf("container %s: %w", req.ContainerID, runtime.ErrNotFound)
+	case c.State == runtime.StateRunning:
+		return nil
+	case c.State != runtime.StateCreated || !p.mu.sandboxes[c.SandboxID].Ready:
+		return fmt.Errorf("container %s: %w", req.ContainerID, runtime.ErrWrongState)
+	}
+	if err := c.cmd.Start(); err != nil {
+		c.State, c.FinishedAt, c.ExitCode, c.Reason, c.Message = runtime.StateExited, time.Now(), 128, "StartError", err.Error()
+		return err
+	}
+	c.State, c.StartedAt = runtime.StateRunning, time.Now()
+	go p.await(c)
+	return nil
+}
+
+// await waits for the end of a process, and ends what it has left behind.
+func (p *processes) await(c *process) {
+	_ = c.cmd.Wait() // Its code is in the state.
+	_ = signalGroup(c.cmd, syscall.SIGKILL)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.State, c.FinishedAt, c.ExitCode, c.Reason = runtime.StateExited, time.Now(), exitCode(c.cmd), "Completed"
+	if c.ExitCode != 0 {
+		c.Reason = "Error"
+	}
+	close(c.done)
+}
+
+// StopContainer implements runtime.Containers. Each call kills after its own grace, so that the
+// shortest one counts.
+func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	p.mu.Lock()
+	c := p.mu.containers[req.ContainerID]
+	running := c != nil && c.State == runtime.StateRunning
+	p.mu.Unlock()
+	switch {
+	case c == nil:
+		return fmt.Errorf("container %s: %w", req.ContainerID, runtime.ErrNotFound)
+	case !running:
+		return nil
+	}
+	if req.Grace > 0 {
+		_ = c.cmd.Process.Signal(syscall.SIGTERM) // An error says that it has ended, or cannot be asked.
+	}
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(req.Grace):
+	}
+	_ = signalGroup(c.cmd, syscall.SIGKILL)
+	<-c.done
+	return nil
+}

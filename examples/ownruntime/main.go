@@ -1,0 +1,89 @@
+// Command ownruntime shows a node on a container runtime of one's own: here a "container" is a
+// process of this machine, and an image is only a name.
+//
+//	go run ./examples/ownruntime
+//
+// It runs for about eight seconds and ends by itself. What it shows: two pods of real processes,
+// of which one fails and is restarted, a stop within a grace, and a drain.
+//
+// What the runtime does not support: images, mounts, devices, users and other limits, addresses of
+// pods, exec, logs and statistics, and a restart of the program, because its records are in memory.
+// Pods with probes or hooks by exec, or with volumes, are therefore refused. The test runs the
+// conformance kit of package runtimetest against it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, 8*time.Second); err != nil {
+		fmt.Fprintln(os.Stderr, "ownruntime:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the pods for a while, or until ctx ends, and then stops them.
+func run(ctx context.Context, out io.Writer, d time.Duration) error {
+	n, err := node.New(node.Config{
+		Runtime:   newProcesses(),
+		CrashLoop: backoff.CrashLoop{Initial: time.Second}, // A demonstration has no ten seconds.
+	})
+	if err != nil {
+		return err
+	}
+	for _, pod := range []*v1.Pod{newPod("web", "trap 'exit 0' TERM; while true; do sleep 0.1; done"), newPod("flaky", "sleep 1; exit 3")} {
+		if err := n.Apply(pod); err != nil {
+			return err
+		}
+	}
+	running, end := context.WithCancel(context.Background())
+	defer end()
+	ended, shown := make(chan error, 1), make(chan struct{})
+	go func() { ended <- n.Run(running) }()
+	go func() {
+		defer close(shown)
+		for state := range n.Watch(running) {
+			fmt.Fprintln(out, state.Pod.Name, state.Summary())
+		}
+	}()
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	fmt.Fprintln(out, "draining")
+	drain, cancel := context.WithTimeout(running, 10*time.Second)
+	defer cancel()
+	if err := n.Drain(drain); err != nil {
+		return err
+	}
+	end()
+	<-shown
+	return <-ended
+}
+
+// newPod is a pod of one shell script.
+func newPod(name, script string) *v1.Pod {
+	grace := int64(5)
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		Spec: v1.PodSpec{
+			TerminationGracePeriodSeconds: &grace,
+			Containers:                    []v1.Container{{Name: "main", Image: "none", Command: []string{"sh", "-c", script}}},
+		},
+	}
+}

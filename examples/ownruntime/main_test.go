@@ -1,0 +1,58 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/podkeel/podkeel/runtime/runtimetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestConformance: the runtime keeps all promises of package runtime but those about what a process
+// of the machine does not have.
+func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time of real processes")
+	}
+	for _, c := range runtimetest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			said := filepath.Join(t.TempDir(), "ready")
+			script := func(trap string) []string {
+				return []string{"sh", "-c", trap + ": >" + said + "; while true; do sleep 1; done"}
+			}
+			c.Run(t, runtimetest.Harness{
+				Runtime: newProcesses(), NoImages: true,
+				Forever: script("trap 'exit 143' TERM; "), IgnoreTerm: script("trap '' TERM; "),
+				Ready: func(context.Context, string) (bool, error) {
+					_, err := os.Stat(said)
+					return err == nil, nil
+				},
+			})
+		})
+	}
+}
+
+// TestRun: the example shows what it says, and leaves no process behind.
+func TestRun(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("needs a shell")
+	}
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), &out, 3*time.Second))
+	for _, want := range []string{"web 1/1 Running\n", "flaky 1/1 Running, 1 restart\n", "draining\n", "web 0/1 Terminated\n"} {
+		assert.Contains(t, out.String(), want)
+	}
+}
