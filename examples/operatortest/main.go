@@ -1,0 +1,124 @@
+// Command operatortest shows how an operator is tested against simulated nodes: real nodes with
+// runtimes in memory, at an API server in memory.
+//
+//	go run ./examples/operatortest
+//	go test ./examples/operatortest
+//
+// The operator keeps some pods running, spread over nodes, and replaces those that have failed. The
+// program shows it for five seconds. Its test is what the example is about: a day of the operator in
+// virtual time, within a testing/synctest bubble, takes seconds.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	server := apiservertest.New(apiservertest.Config{})
+	operator := &operator{pods: server.Admin(), nodes: []string{"a", "b"}, replicas: 3, every: time.Second, script: "run=2s exit=1", out: os.Stdout}
+	if err := run(ctx, server, operator); err != nil {
+		fmt.Fprintln(os.Stderr, "operatortest:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the operator and its nodes until ctx ends.
+func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	for _, name := range o.nodes {
+		n, err := cluster.New(cluster.Config{Server: server.Client(name), Node: node.Config{Name: name}})
+		if err != nil {
+			return err
+		}
+		group.Go(func() { _ = n.Run(ctx) }) // The operator sees what it misses.
+	}
+	tick := time.NewTicker(o.every)
+	defer tick.Stop()
+	for {
+		if err := o.reconcile(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// podStore is the part of a Kubernetes client that the operator uses.
+type podStore interface {
+	Pods(node string) []*v1.Pod
+	CreatePod(pod *v1.Pod) (*v1.Pod, error)
+	DeletePod(namespace, name string, graceSeconds int64) error
+}
+
+// operator keeps replicas of a pod on nodes.
+type operator struct {
+	pods     podStore
+	nodes    []string
+	replicas int
+	script   string        // of the container, as package memory has it
+	every    time.Duration // between two passes
+	out      io.Writer
+	made     int
+}
+
+// reconcile deletes what has ended, and makes what is missing on the node that has the fewest.
+func (o *operator) reconcile() error {
+	total, on := 0, map[string]int{}
+	for _, name := range o.nodes {
+		for _, pod := range o.pods.Pods(name) {
+			if pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded {
+				fmt.Fprintln(o.out, pod.Name, "has ended on", name)
+				_ = o.pods.DeletePod(pod.Namespace, pod.Name, -1) // The next pass tries again.
+				continue
+			}
+			total++
+			on[name]++
+		}
+	}
+	for ; total < o.replicas; total++ {
+		least := o.nodes[0]
+		for _, name := range o.nodes {
+			if on[name] < on[least] {
+				least = name
+			}
+		}
+		on[least]++
+		if err := o.create(least); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *operator) create(on string) error {
+	o.made++
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("replica-", o.made), Namespace: "default", Annotations: map[string]string{memory.AnnotationPrefix + "main": o.script}},
+		Spec:       v1.PodSpec{NodeName: on, RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "replica:1"}}},
+	}
+	fmt.Fprintln(o.out, pod.Name, "is made on", on)
+	_, err := o.pods.CreatePod(pod)
+	return err
+}
