@@ -2,7 +2,6 @@
 // runtimes in memory, at an API server in memory.
 //
 //	go run ./examples/operatortest
-//	go test ./examples/operatortest
 //
 // The operator keeps some pods running, spread over nodes, and replaces those that have failed. The
 // program shows it for five seconds. Its test is what the example is about: a day of the operator in
@@ -15,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +33,8 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	server := apiservertest.New(apiservertest.Config{})
-	operator := &operator{pods: server.Admin(), nodes: []string{"a", "b"}, replicas: 3, every: time.Second, script: "run=2s exit=1", out: os.Stdout}
-	if err := run(ctx, server, operator); err != nil {
+	o := &operator{pods: server.Admin(), nodes: []string{"a", "b"}, replicas: 3, every: time.Second, script: "run=2s exit=1", out: os.Stdout}
+	if err := run(ctx, server, o); err != nil {
 		fmt.Fprintln(os.Stderr, "operatortest:", err)
 		os.Exit(1)
 	}
@@ -98,12 +98,7 @@ func (o *operator) reconcile() error {
 		}
 	}
 	for ; total < o.replicas; total++ {
-		least := o.nodes[0]
-		for _, name := range o.nodes {
-			if on[name] < on[least] {
-				least = name
-			}
-		}
+		least := slices.MinFunc(o.nodes, func(a, b string) int { return on[a] - on[b] })
 		on[least]++
 		if err := o.create(least); err != nil {
 			return err
