@@ -41,32 +41,32 @@ func running(server *apiservertest.Server, node string) (n int) {
 	return n
 }
 
-// TestOperator_Spreads: three replicas run, two on one node and one on the other.
+// TestOperator_Spreads, in a bubble: three replicas run, two on one node and one on the other.
 func TestOperator_Spreads(t *testing.T) {
 	simulated(t, &operator{replicas: 3, script: "run=forever"}, func(server *apiservertest.Server) {
-		time.Sleep(10 * time.Second) // In a bubble.
+		time.Sleep(10 * time.Second)
 		assert.Equal(t, []int{2, 1}, []int{running(server, "a"), running(server, "b")})
 	})
 }
 
-// TestOperator_ADay: what fails every ten minutes is replaced, for a day, and there are never more.
+// TestOperator_ADay, in a bubble: what fails every ten minutes is replaced, for a day, and there are never more.
 func TestOperator_ADay(t *testing.T) {
 	o := &operator{replicas: 3, script: "run=10m exit=1", every: 30 * time.Second}
 	simulated(t, o, func(server *apiservertest.Server) {
 		for range 24 {
-			time.Sleep(time.Hour) // In a bubble.
+			time.Sleep(time.Hour)
 			assert.LessOrEqual(t, len(server.Admin().Pods("a"))+len(server.Admin().Pods("b")), 2*3)
 		}
 		assert.InDelta(t, 3*24*6, o.made, 3*24, "one of each in ten minutes and half a minute")
 	})
 }
 
-// TestOperator_LostAnswers: an API server whose answers get lost makes no pod run twice.
+// TestOperator_LostAnswers, in a bubble: an API server whose answers get lost makes no pod run twice.
 func TestOperator_LostAnswers(t *testing.T) {
 	o := &operator{replicas: 2, script: "run=forever"}
 	simulated(t, o, func(server *apiservertest.Server) {
 		server.Inject(apiservertest.Fault{Verb: "patch", Resource: "pods/status", Times: 3, Lost: true})
-		time.Sleep(time.Minute) // In a bubble.
+		time.Sleep(time.Minute)
 		assert.Equal(t, []int{1, 1}, []int{running(server, "a"), running(server, "b")})
 		assert.Equal(t, 2, o.made)
 	})
