@@ -63,8 +63,8 @@ type Hooks struct {
 	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
 	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
-	// Syncing: SyncPod of an incarnation of the pod is called next, by this goroutine. The
-	// pod is only read.
+	// Syncing: SyncPod or SyncTerminatingPod of an incarnation of the pod is to be called next, by
+	// this goroutine, which then waits for a fresh status, perhaps for long. The pod is only read.
 	Syncing func(pod *v1.Pod, incarnation uint64)
 	// Synced: a call of the syncer has returned.
 	Synced func(s Synced)

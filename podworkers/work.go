@@ -115,6 +115,9 @@ type outcome struct {
 // sync waits for a fresh status, then for a slot, then calls the syncer.
 func (w *Workers) sync(j *job) outcome {
 	j.step.Store(uint32(AwaitingStatus))
+	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
+		w.config.Hooks.Syncing(j.pod, j.Incarnation)
+	}
 	status, err := w.observe(j)
 	j.status = status
 	if err == nil {
@@ -210,9 +213,6 @@ func (w *Workers) call(j *job, status *runtime.PodStatus) (terminal bool, err er
 	}()
 	switch j.Kind {
 	case lifecycle.SyncPod:
-		if w.config.Hooks.Syncing != nil {
-			w.config.Hooks.Syncing(j.pod, j.Incarnation)
-		}
 		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirror, status)
 	case lifecycle.SyncTerminatingPod:
 		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, seconds(j.Grace), j.statusFunc)

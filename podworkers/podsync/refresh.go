@@ -36,12 +36,14 @@ type refresher struct {
 		table refresh.Table
 		pods  map[types.UID]*v1.Pod // as they were set up last
 		runs  map[types.UID]*refreshing
+		until time.Time // when RefreshVolumes looks again by itself; zero: never
 	}
 }
 
 // refreshing is one refresh that is under way.
 type refreshing struct {
-	pod       *v1.Pod
+	uid       types.UID
+	pod       *v1.Pod            // as it was set up; nil: it was not, by this agent
 	cancel    context.CancelFunc // nil: it has not begun
 	cancelled bool
 }
@@ -53,12 +55,17 @@ func newRefresher(cfg *Config, t executor.Executor) *refresher {
 }
 
 // VolumesChanged says that something may have changed of which the files of a pod's volumes
-// are made: an object, a token, or the pod's own metadata. RefreshVolumes brings them up to
-// date, unless a sync does so within a second. It never blocks and may be called from anywhere.
+// are made: an object, a token, or the pod's own metadata; or that the pod is desired from now on,
+// and may have files of an earlier agent. RefreshVolumes brings them up to date, unless a sync does
+// so within a second. It never blocks and may be called from anywhere.
 func (s *Syncer) VolumesChanged(uid types.UID) {
 	r := s.refresher
+	if pod, ok := r.desired(uid); !r.does() || ok && len(pod.Spec.Volumes) == 0 {
+		return
+	}
+	now := r.executor.Now()
 	r.mu.Lock()
-	news := r.mu.table.Changed(uid, r.executor.Now())
+	news := r.mu.table.Changed(uid, now) && (r.mu.until.IsZero() || r.mu.until.After(now.Add(refresh.Grace)))
 	r.mu.Unlock()
 	if news {
 		r.wake.Signal()
@@ -98,11 +105,12 @@ func (r *refresher) due() (due []*refreshing, next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, uid := range r.mu.table.Begin(r.executor.Now()) {
-		one := &refreshing{pod: r.mu.pods[uid]}
+		one := &refreshing{uid: uid, pod: r.mu.pods[uid]}
 		r.mu.runs[uid] = one
 		due = append(due, one)
 	}
-	return due, r.mu.table.Next()
+	r.mu.until = r.mu.table.Next()
+	return due, r.mu.until
 }
 
 // refresh refreshes the files of one pod. What they tell of the pod itself is as it is
@@ -113,21 +121,37 @@ func (r *refresher) refresh(ctx context.Context, one *refreshing) {
 	if !r.start(one, cancel) {
 		return
 	}
-	pod := *one.pod
-	if now, ok := r.desired(pod.UID); ok && now.Name == pod.Name && now.Namespace == pod.Namespace {
-		pod.ObjectMeta = now.ObjectMeta
-	}
-	err := r.volumes.(VolumeRefresher).Refresh(ctx, &pod)
-	if err != nil && !cut(ctx, err) {
-		r.log.Warn("the files of a pod's volumes were not brought up to date beside its sync", "pod", podmanager.FullName(&pod), "uid", pod.UID, "err", err)
+	var err error
+	if pod := r.told(one); pod != nil {
+		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
+		if err != nil && !cut(ctx, err) {
+			r.log.Warn("the files of a pod's volumes were not brought up to date beside its sync", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.runs[pod.UID] == one {
-		delete(r.mu.runs, pod.UID)
-		r.mu.table.End(pod.UID, err == nil, r.executor.Now())
+	if r.mu.runs[one.uid] == one {
+		delete(r.mu.runs, one.uid)
+		r.mu.table.End(one.uid, err == nil, r.executor.Now())
 		r.wake.Signal()
 	}
+}
+
+// told is the pod as its files are to tell of it; nil: it was not set up by this agent, and is
+// desired no longer.
+func (r *refresher) told(one *refreshing) *v1.Pod {
+	now, ok := r.desired(one.uid)
+	switch {
+	case one.pod == nil && !ok:
+		return nil
+	case one.pod == nil:
+		return now
+	case !ok || now.Name != one.pod.Name || now.Namespace != one.pod.Namespace:
+		return one.pod
+	}
+	pod := *one.pod
+	pod.ObjectMeta = now.ObjectMeta
+	return &pod
 }
 
 // start notes how a refresh is cancelled, unless it was before it began.
@@ -146,7 +170,7 @@ func (r *refresher) setUp(pod *v1.Pod, call func() error) error {
 	}
 	r.mu.Lock()
 	r.mu.pods[pod.UID] = pod
-	r.stop(pod.UID, r.mu.table.SetUp(pod.UID))
+	r.stop(pod.UID, r.mu.table.SetUp(pod.UID, r.executor.Now()))
 	err := call()
 	r.mu.Lock()
 	news := r.mu.table.IsUp(pod.UID, err == nil)

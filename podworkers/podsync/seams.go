@@ -74,12 +74,13 @@ type Volumes interface {
 // the pod is under way, which may hang for minutes.
 type VolumeRefresher interface {
 	// Refresh writes anew the files that SetUp has made and that are not what they should be.
-	// It makes no volume, and leaves nothing behind for a pod that was torn down. It is
-	// called after a change, once at a time for a pod and concurrently with all other
-	// methods. It does not begin while SetUp or TearDown of the pod is under way; when
-	// one begins meanwhile its context is cancelled, but the Syncer does not wait for it:
-	// what it has read may not replace what that SetUp has written. An error has it
-	// repeated.
+	// It makes no volume, and leaves nothing behind for a pod that was torn down or not set
+	// up; files that a SetUp of an earlier agent has made count. It is called after a
+	// change, once at a time for a pod and concurrently with all other methods. It does not
+	// begin while TearDown of the pod is under way, nor within seconds of the begin of a
+	// SetUp that is; when one begins meanwhile its context is cancelled, but the Syncer does
+	// not wait for it. What either of SetUp and Refresh has read may not replace what the
+	// other one has read later. An error has it repeated.
 	Refresh(ctx context.Context, pod *v1.Pod) error
 }
 

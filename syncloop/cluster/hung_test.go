@@ -107,6 +107,63 @@ func TestCluster_VC8_FilesFollowBesideAHungWorker(t *testing.T) {
 	}
 }
 
+// TestCluster_VC8_FilesFollowAfterARestart: so do the files of a pod that runs already when the agent
+// begins, before it is synced for the first time: an observation, or a SetUp, hangs. What has changed
+// while there was no agent follows too.
+func TestCluster_VC8_FilesFollowAfterARestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		hang   []faulty.Rule
+		slow   bool
+		ending bool
+	}{
+		"an observation":                  {[]faulty.Rule{{Verb: faulty.PodStatus}}, false, false},
+		"an observation of one that ends": {[]faulty.Rule{{Verb: faulty.PodStatus}}, false, true},
+		"a stop":                          {[]faulty.Rule{{Verb: faulty.StopContainer}}, false, true},
+		"a SetUp":                         {nil, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := simulate(t, 1)
+			h.disk()
+			h.resync = time.Hour
+			h.configMap("conf", "0")
+			web := h.bind("web", mount("conf", ""), told)
+			h.start()
+			h.until(func() bool { return h.read(web, "c/k") == "0" && len(h.running()) > 0 })
+			h.crash()
+			h.configMap("conf", "1")
+			if c.ending {
+				h.delete("web", new(int64(600)))
+			}
+			h.hang(c.hang...)
+			if made := h.volumes; c.slow {
+				h.volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
+					made, files, err := made(n)
+					return stuck{made.(*volumes.Dir), executor.Over(n.Clock)}, files, err
+				}
+			}
+			h.start()
+			require.Less(t, h.until(func() bool { return h.read(web, "c/k") == "1" }), 10*time.Second)
+			for i := range 5 {
+				h.after(time.Duration(h.Float64() * float64(20*time.Second)))
+				value := fmt.Sprint(i + 2)
+				h.configMap("conf", value)
+				require.Less(t, h.until(func() bool { return h.read(web, "c/k") == value }), 10*time.Second)
+				require.NoError(t, h.server.Admin().EditPod("default", "web", func(p *v1.Pod) { p.Labels["v"] = value }))
+				require.Less(t, h.until(func() bool { return h.read(web, "d/v") == value }), 10*time.Second)
+			}
+			require.Contains(t, h.running(), "web/c attempt 0")
+		})
+	}
+}
+
+// stuck are volumes whose SetUp does not return.
+type stuck struct {
+	*volumes.Dir
+	executor executor.Executor
+}
+
+func (s stuck) SetUp(ctx context.Context, _ *v1.Pod) error { return s.executor.Sleep(ctx, time.Hour) }
+
 // TestCluster_VC23_TokenOfAPodThatEndsSlowly: it has a token that is valid until its end.
 func TestCluster_VC23_TokenOfAPodThatEndsSlowly(t *testing.T) {
 	h := simulate(t, 1)

@@ -61,8 +61,8 @@ type FeatureReporter interface {
 // for their pod is under way, which may hang. Without these methods they follow with the syncs.
 type VolumeRefresher interface {
 	// VolumesChanged is called when something has changed of which files of the pod may be
-	// made: with each RequestSync, and when a source has changed the pod. It must not
-	// block, and is called concurrently.
+	// made: with each RequestSync, and when a source has changed the pod or delivers it for the
+	// first time. It must not block, and is called concurrently.
 	VolumesChanged(uid types.UID)
 	// RefreshVolumes runs as long as the node does. It is called once and ends with ctx.
 	RefreshVolumes(ctx context.Context) error
@@ -78,6 +78,12 @@ var (
 type told struct {
 	*podmanager.Store
 	changed func(types.UID)
+}
+
+// AddPod implements syncloop.Manager. The pod may run already, with files of an earlier agent.
+func (m told) AddPod(pod *v1.Pod) {
+	m.Store.AddPod(pod)
+	m.changed(pod.UID)
 }
 
 // UpdatePod implements syncloop.Manager.

@@ -60,6 +60,9 @@ func (o *order) forget(uid types.UID) {
 // under that of the UID, which SetUp writes and TearDown renames under: so the files are in the
 // directory that the pod has, or nowhere.
 func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
+	if made, err := d.made(pod); !made {
+		return err
+	}
 	read := d.order.read()
 	objects, err := find.Objects(ctx, d.cfg.Objects, pod.Namespace, volume.Needs(pod))
 	if err == nil {
@@ -72,6 +75,26 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 		return fmt.Errorf("volumes: %w", err)
 	}
 	return nil
+}
+
+// made reports whether a SetUp has made files of the pod, perhaps one of an earlier agent: objects
+// are read only for these.
+func (d *Dir) made(pod *v1.Pod) (bool, error) {
+	volumes, err := d.look(pod.UID, volumesDir)
+	if err != nil {
+		return false, unless(err, fs.ErrNotExist)
+	}
+	defer volumes.Close()
+	for i := range pod.Spec.Volumes {
+		name := pod.Spec.Volumes[i].Name
+		if volume.Element(name) != nil {
+			continue
+		}
+		if _, err := volumes.Lstat(name + "/" + dataLink); err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // rewrite writes the files of those volumes that have some. Of a pod without a directory there

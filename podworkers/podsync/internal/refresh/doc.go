@@ -6,7 +6,9 @@
 //	              └────────────┴──────────────┘ SetUp
 //
 // A change makes a pod due after Grace: until then a sync may do it. A SetUp or a refresh that
-// began after the change, and has succeeded, covers it. A refresh begins only while the volumes
-// of the pod are Standing, and one at a time for a pod. One that is under way when a SetUp or a
-// TearDown begins is to be cancelled; nothing waits for it.
+// began after the change, and has succeeded, covers it. A refresh begins while the volumes of the
+// pod are Standing, or beside a SetUp that has been under way for SetUpGrace, and one at a time for
+// a pod. One that is under way when a SetUp or a TearDown begins is to be cancelled; nothing waits
+// for it. A pod that was not set up yet may have files of an earlier agent: it is Standing from its
+// first change on, and dropped when that is covered.
 package refresh

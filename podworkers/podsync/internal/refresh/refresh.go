@@ -10,6 +10,8 @@ import (
 const (
 	// Grace is how long a sync has to bring a change to the files.
 	Grace = time.Second
+	// SetUpGrace is how long a SetUp has to bring it there before a refresh begins beside it.
+	SetUpGrace = 5 * time.Second
 	// firstPause follows a refresh that has failed, doubled each time, lastPause at most.
 	firstPause = 2 * time.Second
 	lastPause  = time.Minute
@@ -40,26 +42,35 @@ type Table struct {
 // pod is what is known of one.
 type pod struct {
 	state    State
-	changed  uint64 // how many changes there were
-	covered  uint64 // how many of them the files show
-	settled  uint64 // how many there were when the SetUp under way began
-	began    uint64 // how many there were when the refresh under way began
-	running  bool   // a refresh is under way
+	changed  uint64    // how many changes there were
+	covered  uint64    // how many of them the files show
+	settled  uint64    // how many there were when the SetUp under way began
+	began    uint64    // how many there were when the refresh under way began
+	running  bool      // a refresh is under way
+	adopted  bool      // it was not set up since the Table began; what there is of it is older
+	since    time.Time // when the SetUp under way began
 	failures int
 	due      time.Time // zero: never
 }
 
-// SetUp notes that a SetUp begins. running: the refresh under way is to be cancelled.
-func (t *Table) SetUp(uid types.UID) (running bool) {
+// pod is what is known of one, and of one that is new.
+func (t *Table) pod(uid types.UID) *pod {
+	p := t.pods[uid]
+	if p != nil {
+		return p
+	}
 	if t.pods == nil {
 		t.pods, t.due = map[types.UID]*pod{}, map[types.UID]*pod{}
 	}
-	p := t.pods[uid]
-	if p == nil {
-		p = &pod{}
-		t.pods[uid] = p
-	}
-	p.state, p.settled = SettingUp, p.changed
+	p = &pod{}
+	t.pods[uid] = p
+	return p
+}
+
+// SetUp notes that a SetUp begins. running: the refresh under way is to be cancelled.
+func (t *Table) SetUp(uid types.UID, now time.Time) (running bool) {
+	p := t.pod(uid)
+	p.state, p.settled, p.since, p.adopted = SettingUp, p.changed, now, false
 	return p.running
 }
 
@@ -71,15 +82,12 @@ func (t *Table) IsUp(uid types.UID, ok bool) (news bool) {
 	}
 	p.state = Standing
 	t.cover(uid, p.settled, ok)
-	return !p.due.IsZero()
+	return !p.at().IsZero()
 }
 
 // TearDown notes that a TearDown begins. running: the refresh under way is to be cancelled.
 func (t *Table) TearDown(uid types.UID) (running bool) {
-	p := t.pods[uid]
-	if p == nil {
-		return false
-	}
+	p := t.pod(uid)
 	p.state = TearingDown
 	return p.running
 }
@@ -93,18 +101,21 @@ func (t *Table) TornDown(uid types.UID) {
 	delete(t.due, uid)
 }
 
-// Changed notes that what the files of a pod are made of has changed. news: Next may be
-// sooner.
+// Changed notes that what the files of a pod are made of has changed, or is known for the first
+// time. Of a pod that was not set up there may be older files. news: Next may be sooner.
 func (t *Table) Changed(uid types.UID, now time.Time) (news bool) {
-	p := t.pods[uid]
-	if p == nil || p.state == TearingDown {
+	known := t.pods[uid] != nil
+	p := t.pod(uid)
+	if p.state == TearingDown {
 		return false
 	}
+	p.adopted = p.adopted || !known
 	p.changed++
 	p.failures = 0
 	t.due[uid] = p
 	if at := now.Add(Grace); p.due.IsZero() || at.Before(p.due) {
-		p.due, news = at, p.may()
+		p.due = at
+		news = !p.at().IsZero()
 	}
 	return news
 }
@@ -113,7 +124,7 @@ func (t *Table) Changed(uid types.UID, now time.Time) (news bool) {
 // has begun. No more than MaxRefreshes are under way: others follow as these end.
 func (t *Table) Begin(now time.Time) (due []types.UID) {
 	for uid, p := range t.due {
-		if p.may() && !now.Before(p.due) {
+		if at := p.at(); !at.IsZero() && !now.Before(at) {
 			due = append(due, uid)
 		}
 	}
@@ -152,15 +163,23 @@ func (t *Table) Next() (next time.Time) {
 		return next
 	}
 	for _, p := range t.due {
-		if p.may() && (next.IsZero() || p.due.Before(next)) {
-			next = p.due
+		if at := p.at(); next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
 		}
 	}
 	return next
 }
 
-// may reports whether a refresh may begin when it is due.
-func (p *pod) may() bool { return p.state == Standing && !p.running }
+// at is when a refresh may begin; zero: not by itself.
+func (p *pod) at() time.Time {
+	switch hangs := p.since.Add(SetUpGrace); {
+	case p.running || p.state == TearingDown:
+		return time.Time{}
+	case p.state == SettingUp && !p.due.IsZero() && p.due.Before(hangs):
+		return hangs
+	}
+	return p.due
+}
 
 // cover notes that the files show so many changes.
 func (t *Table) cover(uid types.UID, changes uint64, ok bool) {
@@ -171,5 +190,8 @@ func (t *Table) cover(uid types.UID, changes uint64, ok bool) {
 	if p.covered == p.changed {
 		p.due, p.failures = time.Time{}, 0
 		delete(t.due, uid)
+		if p.adopted {
+			delete(t.pods, uid)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 					now = now.Add(passed)
 					said = fmt.Sprint("refresh ", table.Begin(now))
 				case "set-up":
-					said = fmt.Sprint("cancel ", table.SetUp(uid))
+					said = fmt.Sprint("cancel ", table.SetUp(uid, now))
 				case "is-up", "fails":
 					table.IsUp(uid, verb == "is-up")
 				case "tear-down":
@@ -69,7 +69,7 @@ func TestMaxRefreshes(t *testing.T) {
 	now := time.Unix(0, 0)
 	uid := func(i int) types.UID { return types.UID(fmt.Sprintf("%02d", i)) }
 	for i := range refresh.MaxRefreshes + 3 {
-		table.SetUp(uid(i))
+		table.SetUp(uid(i), now)
 		assert.False(t, table.IsUp(uid(i), true))
 		assert.True(t, table.Changed(uid(i), now))
 		assert.False(t, table.Changed(uid(i), now), "it is due by then already")

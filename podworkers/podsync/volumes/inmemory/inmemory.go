@@ -36,6 +36,7 @@ type Volumes struct {
 	cfg Config
 	mu  struct {
 		sync.Mutex
+		up   map[types.UID]bool // SetUp has succeeded
 		logs map[types.UID]map[attempt]terminationMessage
 	}
 }
@@ -60,6 +61,7 @@ var (
 func New(cfg Config) *Volumes {
 	cfg.Root = cmp.Or(cfg.Root, "/inmemory")
 	v := &Volumes{cfg: cfg}
+	v.mu.up = make(map[types.UID]bool)
 	v.mu.logs = make(map[types.UID]map[attempt]terminationMessage)
 	return v
 }
@@ -76,6 +78,17 @@ func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 // SetUp implements podsync.Volumes: it finds out whether the files of the
 // volumes could be written.
 func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+	if err := v.write(ctx, pod); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mu.up[pod.UID] = true
+	return nil
+}
+
+// write finds out whether the files of the volumes could be written.
+func (v *Volumes) write(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.Objects(ctx, v.cfg.Objects, pod.Namespace, volume.Needs(pod))
 	if err == nil {
 		err = find.Tokens(ctx, v.cfg.Tokens, pod, volume.Tokens(pod), &objects)
@@ -94,8 +107,17 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	return ctx.Err()
 }
 
-// Refresh implements podsync.VolumeRefresher: it finds out whether the files could be written.
-func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error { return v.SetUp(ctx, pod) }
+// Refresh implements podsync.VolumeRefresher: it finds out whether the files could be written, of a
+// pod that was set up.
+func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error {
+	v.mu.Lock()
+	up := v.mu.up[pod.UID]
+	v.mu.Unlock()
+	if !up {
+		return nil
+	}
+	return v.write(ctx, pod)
+}
 
 // Mounts implements podsync.Volumes.
 func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
@@ -123,6 +145,7 @@ func (v *Volumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expa
 func (v *Volumes) TearDown(_ context.Context, uid types.UID) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	delete(v.mu.up, uid)
 	delete(v.mu.logs, uid)
 	return nil
 }
