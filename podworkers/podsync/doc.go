@@ -54,9 +54,10 @@
 // A call for a pod may hang for minutes: in the runtime, in a hook, in a pull, or because the
 // pod ends slowly. RefreshVolumes brings files of volumes up to date meanwhile. The pure package
 // internal/refresh decides when: after a change that no sync has brought to the files within a
-// second, and not while the volumes are set up or torn down. Its lock guards that decision, and
-// is held during no call. What a SetUp, a TearDown and a refresh do at once on disk the Volumes
-// keep apart (VolumeRefresher).
+// second, and neither in the first seconds of a SetUp nor while the volumes are torn down. The
+// files of a pod that runs already when the agent begins follow before its first sync. A lock
+// guards that decision, and is held during no call. What a SetUp, a TearDown and a refresh do at
+// once on disk the Volumes keep apart (VolumeRefresher).
 //
 // # Lost replies
 //
