@@ -8,13 +8,13 @@ import (
 	"slices"
 
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/runtime/memory/internal/console"
 )
 
 // Attach implements runtime.Attacher. A container with an input whose command reads, as cat, a
-// shell or one that SetCommand was given, does so while a client is attached with input, for
-// each of them apart; what it prints is in its log, too. The container ends with the command.
-// To any other container nothing gets through.
+// shell or one that SetCommand was given, does so while clients are attached with input: the
+// command begins with the first of them and ends with the last. What they send is one input, and
+// each of them gets all that it prints, which is in its log, too. The container ends with the
+// command. To any other container nothing gets through.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	_, err := verb(ctx, r, "Attach", req, func(r *Runtime, ctx context.Context, req runtime.AttachRequest) (nothing, error) {
 		return nothing{}, r.attach(ctx, req, streams)
@@ -37,32 +37,13 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	case err != nil:
 		return err
 	case main != nil:
-		return r.converse(ctx, c, console.Config{TTY: req.TTY, Client: streams, StaysOpen: !c.req.StdinOnce}, main)
+		return r.converse(ctx, c, req.TTY, streams, main)
 	}
 	out := streams.Stdout
 	if out == nil {
 		out = io.Discard
 	}
 	return r.readLog(ctx, runtime.ReadLogRequest{ContainerID: req.ContainerID, Follow: true, Tail: fromNow}, out)
-}
-
-// converse runs the command of a container for a client.
-func (r *Runtime) converse(ctx context.Context, c *container, config console.Config, main Command) error {
-	code, err := r.runIn(ctx, c, config, func(ctx context.Context, p *Process) int32 {
-		p.Stdout, p.Stderr = &logged{Writer: p.Stdout, p: p}, &logged{Writer: p.Stderr, p: p}
-		return main(ctx, p)
-	})
-	if err != nil {
-		return fmt.Errorf("memory: attached to container %s: %w", c.id, err)
-	}
-	now := r.m.lock()
-	defer r.m.unlock()
-	if !c.gone && c.state(now) == runtime.StateRunning {
-		c.endAt(now, code)
-		r.m.planLocked(c, now)
-		r.m.changedLocked(c.pod, c, now)
-	}
-	return nil
 }
 
 // mainLocked is what a container does when it has done what is plain, if it reads: nil if not.

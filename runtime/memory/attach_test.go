@@ -1,6 +1,10 @@
 package memory_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -54,4 +58,116 @@ func TestPortForward(t *testing.T) {
 		_, err := here.Read(got)
 		require.ErrorIs(t, err, io.EOF, "it is closed")
 	}
+}
+
+// attached is a client that types.
+type attached struct {
+	keys   *io.PipeWriter
+	screen strings.Builder
+	leave  context.CancelFunc
+	ended  chan error
+}
+
+// attach connects a client.
+func attach(t *testing.T, r *memory.Runtime, id string, tty bool) *attached {
+	in, keys := io.Pipe()
+	ctx, leave := context.WithCancel(t.Context())
+	a := &attached{keys: keys, leave: leave, ended: make(chan error, 1)}
+	go func() {
+		a.ended <- r.Attach(ctx, runtime.AttachRequest{ContainerID: id, TTY: tty}, runtime.Streams{Stdin: in, Stdout: &a.screen})
+		_ = in.Close()
+	}()
+	synctest.Wait()
+	return a
+}
+
+func (a *attached) types(t *testing.T, text string) {
+	_, err := io.WriteString(a.keys, text)
+	require.NoError(t, err)
+	synctest.Wait()
+}
+
+// Many clients talk to one process: what each types is read once, and all see what it prints. It ends
+// with the last of them.
+func TestAttach_ManyClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		begun, ended := 0, 0
+		r.SetCommand(memory.For{}, "count", func(ctx context.Context, p *memory.Process) int32 {
+			begun++
+			defer func() { ended++ }()
+			fmt.Fprintln(p.Stdout, "ready")
+			lines := bufio.NewScanner(p.Stdin)
+			for n := 1; lines.Scan(); n++ {
+				fmt.Fprintln(p.Stdout, n, lines.Text())
+			}
+			return 0
+		})
+		ref, id := attachable(t, r, "a", false, "count")
+		time.Sleep(time.Second)
+		one, two := attach(t, r, id, false), attach(t, r, id, false)
+		one.types(t, "from one\n")
+		two.types(t, "from two\n")
+		assert.Equal(t, "ready\n1 from one\n2 from two\n", one.screen.String())
+		assert.Equal(t, "1 from one\n2 from two\n", two.screen.String())
+		one.leave()
+		require.ErrorIs(t, <-one.ended, context.Canceled)
+		three := attach(t, r, id, false)
+		two.types(t, "again\n")
+		assert.Equal(t, "3 again\n", three.screen.String())
+		assert.Equal(t, "ready\n1 from one\n2 from two\n", one.screen.String())
+		assert.Equal(t, []int{1, 0}, []int{begun, ended})
+		two.leave()
+		three.leave()
+		require.ErrorIs(t, <-two.ended, context.Canceled)
+		require.ErrorIs(t, <-three.ended, context.Canceled)
+		assert.Equal(t, []int{1, 1}, []int{begun, ended})
+		assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+		four := attach(t, r, id, false)
+		four.types(t, "anew\n")
+		assert.Equal(t, "ready\n1 anew\n", four.screen.String())
+		require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
+		require.NoError(t, <-four.ended)
+		require.Zero(t, r.Waiters())
+	})
+}
+
+// A client that takes nothing any more leaves the others alone. Ctrl-C of one on a terminal, or the end of
+// an input that is open once, ends the process for all, and a panic of it is the error of each.
+func TestAttach_ManyClientsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		_, id := attachable(t, r, "a", false, "cat")
+		time.Sleep(time.Second)
+		one := attach(t, r, id, true)
+		gone := errors.New("nobody listens")
+		deaf := make(chan error, 1)
+		go func() {
+			in, _ := io.Pipe()
+			defer in.Close()
+			deaf <- r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id, TTY: true}, runtime.Streams{Stdin: in, Stdout: brokenPipe{gone}})
+		}()
+		synctest.Wait()
+		one.types(t, "x\r")
+		require.ErrorIs(t, <-deaf, gone)
+		assert.Equal(t, "x\r\nx\r\n", one.screen.String())
+		two := attach(t, r, id, true)
+		two.types(t, "\x03")
+		require.NoError(t, <-one.ended)
+		require.NoError(t, <-two.ended)
+
+		ref, id := attachable(t, r, "once", true, "cat")
+		time.Sleep(time.Second)
+		one, two = attach(t, r, id, false), attach(t, r, id, false)
+		require.NoError(t, two.keys.Close())
+		require.NoError(t, <-one.ended)
+		require.NoError(t, <-two.ended)
+		assert.Equal(t, runtime.StateExited, status(t, r, ref, id).State)
+
+		r.SetCommand(memory.For{}, "bug", func(context.Context, *memory.Process) int32 { panic("a bug") })
+		_, id = attachable(t, r, "bug", true, "bug")
+		time.Sleep(time.Second)
+		require.ErrorContains(t, <-attach(t, r, id, false).ended, "a bug")
+		require.Zero(t, r.Waiters())
+	})
 }

@@ -31,9 +31,10 @@ type container struct {
 	next    time.Time
 	index   int // in the heap, if next is not zero
 	waiters []executor.Event
-	lines   []Line      // of its log; nil: nobody has asked
-	logged  int         // bytes of lines beside those of its run
-	files   *files.Tree // nil: no process has run in it
+	lines   []Line        // of its log; nil: nobody has asked
+	logged  int           // bytes of lines beside those of its run
+	files   *files.Tree   // nil: no process has run in it
+	talk    *conversation // nil: no client with input is attached
 }
 
 // ending is how a container ends, has ended or would end if nobody interferes.

@@ -116,12 +116,22 @@ func (m *machine) filesOf(c *container) *files.Tree {
 // runIn runs a process in a container that runs, connected with a client, and returns its
 // exit code.
 func (r *Runtime) runIn(ctx context.Context, c *container, config console.Config, run Command) (int32, error) {
+	inner, con := console.Open(ctx, r.connected(c, config))
+	defer con.Close()
+	return r.runOn(ctx, inner, c, config.TTY, con, run)
+}
+
+// connected completes the configuration of a console for a process in a container.
+func (r *Runtime) connected(c *container, config console.Config) console.Config {
 	config.Executor = r.executor
 	config.Ended = func(ctx context.Context) error { return r.await(ctx, c, runtime.StateRunning) }
-	inner, con := console.Open(ctx, config)
-	defer con.Close()
+	return config
+}
+
+// runOn is runIn with a console that was opened, and its context.
+func (r *Runtime) runOn(ctx, inner context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
 	code := run(inner, &Process{
-		Pod: c.req.Pod, Container: c.req.Name, Env: slices.Clone(c.req.Env), TTY: config.TTY,
+		Pod: c.req.Pod, Container: c.req.Name, Env: slices.Clone(c.req.Env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
 		r: r, c: c, files: r.m.filesOf(c), console: con,
 	})

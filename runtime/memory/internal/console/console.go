@@ -17,10 +17,14 @@ type Console struct {
 	// Stdout and Stderr are never nil. They are one if there is a terminal.
 	Stdout, Stderr io.Writer
 
-	executor executor.Executor
-	others   *executor.Group
-	cancel   context.CancelFunc
-	sizes    *sizes
+	executor       executor.Executor
+	others         *executor.Group
+	cancel         context.CancelFunc
+	sizes          *sizes
+	input          *input
+	clients        clients
+	ended          executor.Latch // what Start has begun has
+	tty, staysOpen bool
 
 	mu struct {
 		sync.Mutex
@@ -37,6 +41,8 @@ type Config struct {
 	TTY bool
 	// Client has the other ends of the streams.
 	Client runtime.Streams
+	// Many has clients come by Join, in place of Client.
+	Many bool
 	// StaysOpen has the process wait for more when the client's input ends.
 	StaysOpen bool
 	// Ended returns nil when the process has to end for reasons of its own, or the error of
@@ -48,26 +54,24 @@ type Config struct {
 // when Ended returns, with Ctrl-C on a terminal, and with Close.
 func Open(ctx context.Context, config Config) (context.Context, *Console) {
 	ctx, cancel := executor.WithCancel(ctx)
-	c := &Console{executor: config.Executor, others: executor.NewGroup(config.Executor), cancel: cancel, sizes: newSizes(config.Executor)}
+	c := &Console{
+		executor: config.Executor, others: executor.NewGroup(config.Executor), cancel: cancel, sizes: newSizes(config.Executor),
+		ended: config.Executor.NewLatch(), tty: config.TTY, staysOpen: config.StaysOpen,
+	}
 	c.mu.foreground = c.interrupt
+	c.input = newInput(config.Executor, c, config.TTY)
 	c.others.Go(func() {
 		if config.Ended(ctx) == nil {
 			cancel()
 		}
 	})
-	if config.TTY && config.Client.Resized != nil {
-		c.others.Go(func() { c.sizes.follow(ctx, config.Client.Resized) })
+	if config.Many {
+		config.Client = runtime.Streams{Stdout: toAll{&c.clients, false}, Stderr: toAll{&c.clients, true}}
 	} else {
-		c.sizes.end()
+		c.serve(ctx, config.Client)
 	}
+	c.Stdin = &reader{ctx, c.input}
 	c.Stdout, c.Stderr = &output{ctx, c, config.Client.Stdout}, &output{ctx, c, config.Client.Stderr}
-	in := newInput(config.Executor, c, config.TTY)
-	if config.Client.Stdin == nil {
-		in.put(nil, io.EOF)
-	} else {
-		config.Executor.Go(func() { in.fill(ctx, config.Client.Stdin, config.StaysOpen) })
-	}
-	c.Stdin = &reader{ctx, in}
 	if config.TTY {
 		t := &terminal{in: c.Stdin, out: c.Stdout}
 		c.Stdin, c.Stdout, c.Stderr = t, t, t
@@ -75,12 +79,41 @@ func Open(ctx context.Context, config Config) (context.Context, *Console) {
 	return ctx, c
 }
 
+// serve connects the only client.
+func (c *Console) serve(ctx context.Context, client runtime.Streams) {
+	if c.tty && client.Resized != nil {
+		c.sizes.begin()
+		c.others.Go(func() { c.sizes.follow(ctx, client.Resized) })
+	}
+	if client.Stdin == nil {
+		c.input.put(nil, io.EOF)
+	} else {
+		c.executor.Go(func() { c.input.fill(ctx, client.Stdin, c.staysOpen) })
+	}
+}
+
+// Start runs a process beside its clients, and then does what Close does.
+func (c *Console) Start(process func()) {
+	c.executor.Go(func() {
+		defer c.ended.Open()
+		defer c.Close()
+		process()
+	})
+}
+
+// Stop ends the context, and waits until what Start has begun has ended, whether ctx ends or not.
+func (c *Console) Stop(ctx context.Context) {
+	c.cancel()
+	_ = c.ended.Wait(executor.Detach(ctx))
+}
+
 // End ends the context.
 func (c *Console) End() { c.cancel() }
 
-// Close ends the context, and awaits what Open has started.
+// Close ends the context, has clients leave, and awaits what Open has started.
 func (c *Console) Close() {
 	c.cancel()
+	c.clients.end()
 	c.others.Wait()
 }
 

@@ -1,6 +1,7 @@
-// Package console connects a simulated process with the streams of a client: a Read of its
-// input ends with its context, and a terminal echoes and edits lines as Linux does.
+// Package console connects a simulated process with the streams of a client, or of many that come
+// and go: a Read of its input ends with its context, and a terminal echoes and edits lines as Linux
+// does.
 //
 // A Console starts goroutines by the executor of its caller. Close ends and awaits all but
-// the one that reads the client's input, which ends when that Read returns.
+// those that read the input of a client, each of which ends when that Read returns.
 package console

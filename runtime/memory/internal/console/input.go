@@ -17,7 +17,7 @@ const (
 	keyInterrupt = 0x03
 )
 
-// input holds what a client has sent until the process reads it. Without a terminal the
+// input holds what clients have sent until the process reads it. Without a terminal a
 // client is read from when all of it is taken, else always, so that Ctrl-C is seen.
 type input struct {
 	c           *Console
@@ -54,6 +54,7 @@ func (in *input) fill(ctx context.Context, from io.Reader, staysOpen bool) {
 				return
 			}
 		}
+		in.taken.Signal() // For another client.
 	}
 }
 
@@ -67,7 +68,9 @@ func (in *input) put(p []byte, err error) {
 	if in.tty && len(in.mu.held) > mostTyped {
 		in.mu.held = in.mu.held[:mostTyped]
 	}
-	in.mu.err = err
+	if err != nil {
+		in.mu.err = err
+	}
 	in.mu.Unlock()
 	in.more.Signal()
 }

@@ -15,11 +15,18 @@ type sizes struct {
 		sync.Mutex
 		size  runtime.TerminalSize
 		fresh bool // nobody has waited for this one
-		over  bool // no other one will come
+		from  int  // from so many clients others may come
 	}
 }
 
 func newSizes(x executor.Executor) *sizes { return &sizes{changed: x.NewEvent()} }
+
+// begin is called before follow.
+func (s *sizes) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.from++
+}
 
 // follow notes sizes as they come.
 func (s *sizes) follow(ctx context.Context, next func(context.Context) (runtime.TerminalSize, bool)) {
@@ -38,7 +45,7 @@ func (s *sizes) follow(ctx context.Context, next func(context.Context) (runtime.
 
 func (s *sizes) end() {
 	s.mu.Lock()
-	s.mu.over = true
+	s.mu.from--
 	s.mu.Unlock()
 	s.changed.Signal()
 }
@@ -47,7 +54,7 @@ func (s *sizes) end() {
 func (s *sizes) wait(ctx context.Context, fresh bool) (runtime.TerminalSize, bool) {
 	for {
 		s.mu.Lock()
-		size, ok, over := s.mu.size, s.mu.fresh || !fresh && s.mu.size != runtime.TerminalSize{}, s.mu.over
+		size, ok, over := s.mu.size, s.mu.fresh || !fresh && s.mu.size != runtime.TerminalSize{}, s.mu.from == 0
 		s.mu.fresh = s.mu.fresh && !fresh
 		s.mu.Unlock()
 		if ok || over || s.changed.Wait(ctx) != nil {
