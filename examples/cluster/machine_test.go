@@ -14,8 +14,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podmanager/apiserver/apiservertest"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -32,8 +34,15 @@ func TestConfig_System(t *testing.T) {
 	assert.NotEmpty(t, config.Info.KernelVersion)
 	assert.Equal(t, "Debian", command.ValueOf("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
 	assert.Empty(t, command.ValueOf("A=1\n", "PRETTY_NAME="))
-	assert.Equal(t, command.Capacity(), config.Node.Capacity)
+	assert.Equal(t, capacity(o.root), config.Node.Capacity)
 	assert.Positive(t, config.Node.Capacity.Memory().Value())
+	dir := t.TempDir()
+	size, ok := diskOf(filepath.Join(dir, "none", "yet"))
+	whole, _, known := osfile.Capacity(dir)
+	assert.Equal(t, known, ok)
+	assert.Equal(t, int64(whole), size)
+	disk := capacity(dir)[v1.ResourceEphemeralStorage]
+	assert.Equal(t, size, disk.Value())
 }
 
 // route is the answer of a router.

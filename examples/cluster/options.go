@@ -125,7 +125,7 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	c := &config.Node
 	*c = node.Config{
 		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}),
-		Capacity: command.Capacity(), MaxPods: o.maxPods, DNS: o.dns,
+		Capacity: capacity(o.root), MaxPods: o.maxPods, DNS: o.dns,
 	}
 	if o.manifests != "" {
 		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log})

@@ -60,7 +60,10 @@ func newRefresher(cfg *Config, t executor.Executor) *refresher {
 // so within a second. It never blocks and may be called from anywhere.
 func (s *Syncer) VolumesChanged(uid types.UID) {
 	r := s.refresher
-	if pod, ok := r.desired(uid); !r.does() || ok && len(pod.Spec.Volumes) == 0 {
+	if !r.does() {
+		return
+	}
+	if pod, ok := r.desired(uid); ok && len(pod.Spec.Volumes) == 0 {
 		return
 	}
 	now := r.executor.Now()
