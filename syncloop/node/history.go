@@ -298,11 +298,10 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 	n.limits.Note(uid)
 	n.historyStore.agrees(uid)
 	pod, wanted := n.manager.GetPodByUID(uid)
+	n.recordStatus(uid)
 	if !wanted {
-		n.recordStatus(uid, n.historyStore.pod(uid), true)
 		return // How it ends is told by its worker.
 	}
-	n.recordStatus(uid, pod, n.workers.View(uid).IsPodTerminationRequested())
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
 		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
@@ -345,6 +344,6 @@ func (n *Node) enters(uid types.UID, phase lifecycle.Phase) {
 	n.historyStore.add(uid, explain.Entry{At: n.executor.Now(), What: "phase", Text: phase.String()})
 	n.record(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
 	if phase == lifecycle.Terminating {
-		n.recordStatus(uid, n.historyStore.pod(uid), true)
+		n.recordStatus(uid)
 	}
 }

@@ -46,6 +46,9 @@ func (n *Node) recordAction(r podsync.Result) {
 
 // recordProbe records one check of a probe.
 func (n *Node) recordProbe(a prober.Attempt) {
+	if n.config.Timeline == nil {
+		return
+	}
 	rec := timeline.Record{Kind: timeline.KindProbe, Container: a.Container, Name: strings.ToLower(a.Kind.String()), Took: a.Took}
 	if a.Result == prober.Failed {
 		rec.Err = a.Message
@@ -58,11 +61,19 @@ func (n *Node) recordProbe(a prober.Attempt) {
 	n.record(a.UID, rec)
 }
 
-// recordStatus records a status of a pod, which may be no longer desired.
-func (n *Node) recordStatus(uid types.UID, pod *v1.Pod, terminating bool) {
-	if n.config.Timeline == nil || pod == nil {
+// recordStatus records the newest status of a pod, which may be no longer desired.
+func (n *Node) recordStatus(uid types.UID) {
+	if n.config.Timeline == nil {
 		return
 	}
+	pod, wanted := n.manager.GetPodByUID(uid)
+	if !wanted {
+		pod = n.historyStore.pod(uid)
+	}
+	if pod == nil {
+		return
+	}
+	terminating := !wanted || n.workers.View(uid).IsPodTerminationRequested()
 	var looks *timeline.Status
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		shown := v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec, Status: *status}

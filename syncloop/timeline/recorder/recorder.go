@@ -107,42 +107,53 @@ func (r *Recorder) Note(at time.Time, text string) {
 // Named is the drawing of the pod of a name, up to now. Of several of one name it is the one that
 // is not gone, or else the last. False: none is kept.
 func (r *Recorder) Named(namespace, name string, now time.Time) (timeline.Timeline, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var found *pod
-	for _, p := range r.mu.pods {
-		if p.name == namespace+"/"+name && (found == nil || p.after(found)) {
-			found = p
-		}
-	}
-	if found == nil {
+	kept := r.copies(func(p *pod) bool { return p.name == namespace+"/"+name })
+	if len(kept) == 0 {
 		return timeline.Timeline{}, false
 	}
-	return found.draw(now), true
+	slices.SortFunc(kept, func(a, b copied) int {
+		switch {
+		case a.gone == b.gone:
+			return b.last.Compare(a.last)
+		case a.gone:
+			return 1
+		}
+		return -1
+	})
+	return kept[0].draw(now), true
 }
 
-// after reports whether a pod goes before another one of its name.
-func (p *pod) after(other *pod) bool {
-	if p.gone != other.gone {
-		return other.gone
+// copied is a pod as it was at one moment.
+type copied struct {
+	last    time.Time
+	gone    bool
+	records []timeline.Record
+	dropped int
+}
+
+// copies are of the pods that are asked for. They are drawn with no lock held: the node waits for the
+// lock.
+func (r *Recorder) copies(of func(*pod) bool) (kept []copied) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.mu.pods {
+		if of(p) {
+			kept = append(kept, copied{p.last, p.gone, p.log.Records(), p.log.Dropped()})
+		}
 	}
-	return p.last.After(other.last)
+	return kept
 }
 
-func (p *pod) draw(now time.Time) timeline.Timeline {
-	return timeline.Build(p.log.Records(), timeline.Options{Now: now, Dropped: p.log.Dropped()})
+func (c *copied) draw(now time.Time) timeline.Timeline {
+	return timeline.Build(c.records, timeline.Options{Now: now, Dropped: c.dropped})
 }
 
 // All are the drawings of all pods that are kept and have had a status, in the order of their
 // names, and of one name in the order of time.
 func (r *Recorder) All(now time.Time) []timeline.Timeline {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var all []timeline.Timeline
-	for _, p := range r.mu.pods {
-		if p.name != "" {
-			all = append(all, p.draw(now))
-		}
+	for _, c := range r.copies(func(p *pod) bool { return p.name != "" }) {
+		all = append(all, c.draw(now))
 	}
 	slices.SortFunc(all, func(a, b timeline.Timeline) int {
 		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.From.Compare(b.From), a.To.Compare(b.To))
