@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,12 +46,24 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// output takes lines of several goroutines, as standard output does.
+type output struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Builder.Write(p)
+}
+
 // TestRun: the example shows what it says, and leaves no process behind.
 func TestRun(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs a shell")
 	}
-	var out strings.Builder
+	var out output
 	require.NoError(t, run(t.Context(), &out, 3*time.Second))
 	for _, want := range []string{"web 1/1 Running\n", "flaky 1/1 Running, 1 restart\n", "draining\n", "web 0/1 Terminated\n"} {
 		assert.Contains(t, out.String(), want)
