@@ -85,7 +85,15 @@ func lacks(sign string, a, b asked) (all []string) {
 func differences(t *testing.T) (all []string) {
 	files, err := filepath.Glob(filepath.Join("testdata", "audit", "*.txt"))
 	require.NoError(t, err)
-	require.Len(t, files, 1+len(stories)+len(nodeStories), "a story has a transcript, and a transcript a story")
+	told := []string{"node-registers"}
+	for _, s := range slices.Concat(stories, nodeStories) {
+		told = append(told, s.name)
+	}
+	var kept []string
+	for _, file := range files {
+		kept = append(kept, strings.TrimSuffix(filepath.Base(file), ".txt"))
+	}
+	require.ElementsMatch(t, told, kept, "a story has a transcript, and a transcript a story")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

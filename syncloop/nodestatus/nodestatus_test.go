@@ -112,13 +112,14 @@ func TestDue_ND24(t *testing.T) {
 	assert.True(t, nodestatus.Due(&sent, &v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}}, now, 0), "others have written")
 }
 
-// TestReconcile_ND6_KB30: labels that were ours and are no more go, those of others stay.
-func TestReconcile_ND6_KB30(t *testing.T) {
+// TestReconcile_ND6_ND7_KB30: labels that were ours and are no more go, those of others stay.
+func TestReconcile_ND6_ND7_KB30(t *testing.T) {
 	spec := nodestatus.Spec{Name: "n1", OS: "linux", Arch: "arm64", Labels: map[string]string{"zone": "a", v1.LabelHostname: "other"}, Taints: []v1.Taint{{Key: "k"}}}
 	existing := nodestatus.Node(spec, v1.NodeStatus{})
 	assert.Equal(t, map[string]string{
 		"zone": "a", v1.LabelHostname: "other", v1.LabelOSStable: "linux", v1.LabelArchStable: "arm64", "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm64",
 	}, existing.Labels)
+	assert.Equal(t, spec.Taints, existing.Spec.Taints)
 	patch, err := nodestatus.Reconcile(existing, nodestatus.Node(spec, v1.NodeStatus{}))
 	require.NoError(t, err)
 	assert.Nil(t, patch)

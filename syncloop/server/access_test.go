@@ -16,8 +16,8 @@ func TestNew_Requires(t *testing.T) {
 	require.EqualError(t, err, "server: Config.NodeName, Pods, Healthy, Finder, Authenticator and Authorizer are all needed")
 }
 
-// AU-1, AU-4, AU-5, AU-8, AU-9: who is not known gets 401 and who may not 403, on every path
-// but that of the health; each path needs its verb on its subresource.
+// AU-1, AU-4, AU-5, AU-6, AU-7, AU-8, AU-9: who is not known gets 401 and who may not 403, on every
+// path but that of the health; each path needs its verb on its subresource.
 func TestAccess(t *testing.T) {
 	h := serve(t).start()
 	paths := []string{
@@ -71,6 +71,19 @@ func TestAccess(t *testing.T) {
 		assert.Equal(t, 403, code, path)
 	}
 	assert.Empty(t, h.seen())
+}
+
+// HS-21: a UID in the path is that of the pod, or there is none.
+func TestAccess_UID(t *testing.T) {
+	h := serve(t).start()
+	for _, path := range []string{"/exec/default/web/u2/c?command=ls&output=1", "/attach/default/web/u2/c?output=1", "/portForward/default/web/u2"} {
+		code, text := h.ask("POST", path)
+		assert.Equal(t, "404 pod web is not on this node", sprint(code, text), path)
+	}
+	for _, path := range []string{"/exec/default/web/u1/c?command=ls&output=1", "/attach/default/web/u1/c?output=1", "/portForward/default/web/u1"} {
+		code, _ := h.ask("POST", path)
+		assert.NotEqual(t, 404, code, path)
+	}
 }
 
 // The health is for everyone, and its reasons are not.

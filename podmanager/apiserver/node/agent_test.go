@@ -282,8 +282,8 @@ func TestAgent_ND9_DeletedAndReplaced(t *testing.T) {
 	assert.Equal(t, "n1", h.server.Admin().Node("n1").Labels[v1.LabelHostname])
 }
 
-// TestAgent_OtherHolder: a second node of this name is noticed.
-func TestAgent_OtherHolder(t *testing.T) {
+// TestAgent_ND33_OtherHolder: a second node of this name is noticed: the lease is read again after a conflict.
+func TestAgent_ND33_OtherHolder(t *testing.T) {
 	h := simulate(t)
 	h.start()
 	h.after(time.Second)
