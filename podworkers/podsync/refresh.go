@@ -121,11 +121,10 @@ func (r *refresher) due() (due []*refreshing, next time.Time) {
 func (r *refresher) refresh(ctx context.Context, one *refreshing) {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(refreshTimeout))
 	defer cancel()
-	if !r.start(one, cancel) {
-		return
-	}
 	var err error
-	if pod := r.told(one); pod != nil {
+	if pod := r.told(one); !r.start(one, cancel) {
+		err = context.Canceled
+	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
 		if err != nil && !cut(ctx, err) {
 			r.log.Warn("the files of a pod's volumes were not brought up to date beside its sync", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)

@@ -59,3 +59,26 @@ func TestRefreshVolumes_Bound(t *testing.T) {
 		assert.NoError(t, <-ended)
 	})
 }
+
+// TestRefreshVolumes_CancelledBeforeItBegins: a refresh that a SetUp has cancelled before its goroutine
+// ran has ended all the same: the next change of the pod is brought to the files.
+func TestRefreshVolumes_CancelledBeforeItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		volumes := &hanging{began: make(chan types.UID, 1), end: make(chan struct{})}
+		close(volumes.end)
+		cfg := &Config{Volumes: volumes, Log: slog.New(slog.DiscardHandler), Desired: func(types.UID) (*v1.Pod, bool) { return nil, false }}
+		s := &Syncer{refresher: newRefresher(cfg, executor.Over(clock.RealClock{}))}
+		pod := &v1.Pod{}
+		pod.UID = "a"
+		for range 2 {
+			require.NoError(t, s.refresher.setUp(pod, func() error { return nil }))
+			s.VolumesChanged(pod.UID)
+			time.Sleep(refresh.Grace) // In the bubble's time.
+			due, _ := s.refresher.due()
+			require.Len(t, due, 1)
+			require.NoError(t, s.refresher.setUp(pod, func() error { return nil }))
+			s.refresher.refresh(t.Context(), due[0])
+			assert.Empty(t, volumes.began)
+		}
+	})
+}
