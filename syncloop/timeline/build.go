@@ -90,21 +90,26 @@ func (b *builder) add(r *Record) {
 	case KindProbe:
 		b.container(r.Container, Regular).probed(r)
 	case KindEvent:
-		class := Plain
-		if r.Warning {
-			class = Warning
-		}
-		b.events.put(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: details(r.Text, "")})
+		b.announced(r)
 	case KindNote:
-		b.worker.end(r.At) // No worker outlives its agent.
 		b.finished = false
+		b.worker.end(r.At) // No worker outlives its agent.
 		b.t.Marks = append(b.t.Marks, Mark{r.At, r.Text})
 	case KindGone:
 		b.finished = false
-		b.worker.end(r.At)
-		b.sandbox.end(r.At)
-		b.status.end(r.At)
+		for _, lane := range []*Lane{&b.worker, &b.sandbox, &b.status} {
+			lane.end(r.At)
+		}
 	}
+}
+
+// announced draws an event.
+func (b *builder) announced(r *Record) {
+	class := Plain
+	if r.Warning {
+		class = Warning
+	}
+	b.events.put(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: details(r.Text, "")})
 }
 
 // works begins the first phase of a worker, of which no record tells.
