@@ -164,6 +164,7 @@ func (h *Handlers) reject(pod *v1.Pod, result PodAdmitResult) {
 		Message:  "Pod was rejected: " + result.Message,
 	})
 	h.config.Log.Info("a pod was rejected", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", result.Reason, "message", result.Message)
+	h.config.Rejected(pod, result.Reason, result.Message)
 }
 
 // refuse latches that a pod does not start, and why.

@@ -15,6 +15,7 @@ func (c *HandlersConfig) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, Told: c.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
+	c.Rejected = contain.Hook3(g, "Rejected", c.Rejected)
 	c.Discard = contain.Hook1(g, "Discard", c.Discard)
 	fromAPIServer := c.FromAPIServer
 	c.FromAPIServer = func(pod *v1.Pod) bool {

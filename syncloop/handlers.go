@@ -55,6 +55,9 @@ type HandlersConfig struct {
 	// that finds some. It must not block, and what removes something asks again right
 	// before; gc.Pods.Discard does both. nil keeps everything.
 	Discard func(pods []types.UID)
+	// Rejected is called on the loop after each rejection of a pod, with the reason and the
+	// message. It must not block. nil: it is not called.
+	Rejected func(pod *v1.Pod, reason, message string)
 	// Recorder receives events; nil drops them.
 	Recorder runtime.EventRecorder
 	// Clock is the time; nil is the real one.

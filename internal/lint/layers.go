@@ -226,6 +226,7 @@ func Podkeel() Codebase {
 			{"syncloop/server", Edge, Layer5b},
 			{"syncloop/cluster", Shell, Layer5c},
 			{"syncloop/localapi", Edge, Layer5c},
+			{"syncloop/metrics", Edge, Layer5c},
 			{"syncloop/nodetest", Kit, Layer5c},
 
 			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.

@@ -60,6 +60,7 @@ var tiers = map[string]Tier{
 	"syncloop/gc/logfiles":                Experimental,
 	"syncloop/localapi":                   Experimental,
 	"syncloop/server":                     Experimental,
+	"syncloop/metrics":                    Experimental,
 	"syncloop/node":                       Beta,
 	"syncloop/node/explain":               Experimental,
 	"syncloop/nodetest":                   Beta,

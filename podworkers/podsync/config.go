@@ -154,9 +154,21 @@ type Hooks struct {
 	// Held is called for each container that is to be started again and is not
 	// yet, since it is in its crash loop.
 	Held func(Hold)
+	// ImagePulled is called after each pull of an image for a container that has succeeded.
+	ImagePulled func(ImagePull)
 	// Panicked is called after each panic that was contained: of the runtime, a hook,
 	// or whatever else in Config others have written. call names the call.
 	Panicked func(call string, err error)
+}
+
+// ImagePull is an image that was pulled for a container.
+type ImagePull struct {
+	UID       types.UID
+	Container string
+	Image     string
+	SizeBytes uint64        // zero: not known
+	Took      time.Duration // of the pull itself
+	Waited    time.Duration // from the wish for it to its end, with the time for others to end
 }
 
 // Hold is a container that must wait.

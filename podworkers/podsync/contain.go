@@ -29,6 +29,7 @@ func (c *Config) contain(g *contain.Guard) {
 	}
 	c.Changed = contain.Hook1(g, "Changed", c.Changed)
 	c.Hooks.Did = contain.Hook1(g, "Hooks.Did", c.Hooks.Did)
+	c.Hooks.ImagePulled = contain.Hook1(g, "Hooks.ImagePulled", c.Hooks.ImagePulled)
 	c.Hooks.Held = contain.Hook1(g, "Hooks.Held", c.Hooks.Held)
 	if read := c.DNS.ReadHost; read != nil {
 		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.Value(g, "DNS.ReadHost", read) }

@@ -182,6 +182,7 @@ func (s *Syncer) resolve(ctx context.Context, v *syncPass, c *v1.Container, name
 	}
 	s.tell(v, c.Name, eventPulled, "Successfully pulled image %q in %s (%s including waiting).%s", name,
 		pulled.Took.Truncate(time.Millisecond), pulled.Waited.Truncate(time.Millisecond), size)
+	s.cfg.Hooks.ImagePulled(ImagePull{v.pod.UID, c.Name, name, seen.size, pulled.Took, pulled.Waited})
 	image := resolvedImage{Image: request.Image{Ref: pulled.Ref, User: seen.User}, name: name, size: seen.size, release: lease.Release}
 	switch {
 	case cut(ctx, err):

@@ -18,6 +18,15 @@ func (f *failure) Error() string        { return f.reason.Error() + ": " + f.err
 func (f *failure) Unwrap() error        { return f.err }
 func (f *failure) Is(target error) bool { return target == error(f.reason) }
 
+// As makes errors.As find the reason.
+func (f *failure) As(target any) bool {
+	reason, ok := target.(*reasons.Reason)
+	if ok {
+		*reason = f.reason
+	}
+	return ok
+}
+
 // because gives an error its reason. A nil error stays nil.
 func because(reason reasons.Reason, err error) error {
 	if err == nil {

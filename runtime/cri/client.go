@@ -111,7 +111,7 @@ func (r *Runtime) greet(ctx context.Context) error {
 	if known != 0 && known == r.dials.Load() {
 		return nil
 	}
-	v, err := within(ctx, r, r.cfg.Deadlines.Read, r.runtime.Version, &cri.VersionRequest{})
+	v, err := within(ctx, r, "Version", r.cfg.Deadlines.Read, r.runtime.Version, &cri.VersionRequest{})
 	if err != nil {
 		return r.failed(ctx, "Version", err)
 	}
@@ -119,7 +119,7 @@ func (r *Runtime) greet(ctx context.Context) error {
 		return fmt.Errorf("cri: %w: %s %s speaks CRI %q, not v1", runtime.ErrUnsupported, v.GetRuntimeName(), v.GetRuntimeVersion(), api)
 	}
 	dials := r.dials.Load()
-	s, err := within(ctx, r, r.cfg.Deadlines.Read, r.runtime.Status, &cri.StatusRequest{})
+	s, err := within(ctx, r, "Status", r.cfg.Deadlines.Read, r.runtime.Status, &cri.StatusRequest{})
 	if err != nil {
 		return r.failed(ctx, "Status", err)
 	}
@@ -158,7 +158,7 @@ func call[Q, R any](ctx context.Context, r *Runtime, verb string, limit time.Dur
 	if err := r.greet(ctx); err != nil {
 		return none, err
 	}
-	res, err := within(ctx, r, limit, f, req)
+	res, err := within(ctx, r, verb, limit, f, req)
 	if err != nil {
 		return none, r.failed(ctx, verb, err)
 	}
@@ -170,8 +170,12 @@ func read[Q, R any](ctx context.Context, r *Runtime, verb string, f method[Q, R]
 	return call(ctx, r, verb, r.cfg.Deadlines.Read, f, req)
 }
 
-func within[Q, R any](ctx context.Context, r *Runtime, limit time.Duration, f method[Q, R], req Q) (R, error) {
-	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(limit))
+// within makes a call within a time, and tells of it.
+func within[Q, R any](ctx context.Context, r *Runtime, verb string, limit time.Duration, f method[Q, R], req Q) (R, error) {
+	began := r.executor.Now()
+	ctx, cancel := r.executor.WithDeadline(ctx, began.Add(limit))
 	defer cancel()
-	return f(ctx, req)
+	res, err := f(ctx, req)
+	r.cfg.Hooks.Called(verb, r.executor.Now().Sub(began), err)
+	return res, err
 }

@@ -71,6 +71,9 @@ type Hooks struct {
 	// Connected is called when a runtime has answered the first call of a
 	// connection.
 	Connected func(name, version string)
+	// Called is called after each call of CRI, concurrently too, with its name there, such
+	// as RunPodSandbox. Calls that stream are not told of.
+	Called func(verb string, took time.Duration, err error)
 }
 
 // Skipped is a record that cannot be attributed to a pod.
@@ -106,6 +109,7 @@ func (c *Config) complete() error {
 	contain.Unset(&c.DialContext, new(net.Dialer).DialContext)
 	contain.Unset(&c.Hooks.Skipped, func(Skipped) {})
 	contain.Unset(&c.Hooks.Connected, func(string, string) {})
+	contain.Unset(&c.Hooks.Called, func(string, time.Duration, error) {})
 	return done.Err()
 }
 

@@ -64,6 +64,9 @@ type Config struct {
 	// Features are the declared features: what this program implements of what schedulers
 	// and API servers ask for. Nil: none.
 	Features []string
+	// AgentHooks are called, after what the node does itself, with what becomes of the node's
+	// object and lease.
+	AgentHooks agent.Hooks
 }
 
 // Node is a node that is joined to an API server. Make one with New.
@@ -207,12 +210,29 @@ func (c *Node) buildAgent() (err error) {
 		},
 		Facts: c.measure.facts, Server: c.config.Server, Recorder: n.Recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
-		Hooks: agent.Hooks{Asked: c.contact.Report, Changed: func(*v1.Node) {
-			c.node.Recheck()
-			c.mirrors.Recheck()
-		}},
+		Hooks: c.agentHooks(),
 	})
 	return err
+}
+
+// agentHooks are the node's own, each with the one of the Config after it.
+func (c *Node) agentHooks() agent.Hooks {
+	h := c.config.AgentHooks
+	asked, changed := h.Asked, h.Changed
+	h.Asked = func(err error) {
+		c.contact.Report(err)
+		if asked != nil {
+			asked(err)
+		}
+	}
+	h.Changed = func(node *v1.Node) {
+		c.node.Recheck()
+		c.mirrors.Recheck()
+		if changed != nil {
+			changed(node)
+		}
+	}
+	return h
 }
 
 // buildNode makes the node, with the API server as its source and its sink.

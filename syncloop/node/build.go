@@ -47,14 +47,14 @@ func (n *Node) buildDesired() (err error) {
 		sources[hostSource] = n.host
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
-		Hooks: source.Hooks{Panicked: n.guard.Note},
+		Hooks: n.config.PartHooks.sources(n),
 	})
 	if err != nil {
 		return err
 	}
 	n.manager = podmanager.New()
 	n.status = status.New(status.Config{Clock: n.config.Clock, Translator: n.manager, Log: n.config.Log,
-		Hooks: status.Hooks{Accepted: n.accepted, Unchanged: n.historyStore.agrees, Refused: n.refused, Panicked: n.guard.Note},
+		Hooks: n.config.PartHooks.statuses(n),
 	})
 	return n.buildSender()
 }
@@ -66,7 +66,7 @@ func (n *Node) buildObserved() (err error) {
 		Clock:        n.config.Clock,
 		RelistPeriod: n.config.Relist,
 		Log:          n.config.Log,
-		Hooks:        pleg.Hooks{Relisted: n.relisted, Inspected: n.inspected, Panicked: n.guard.Note},
+		Hooks:        n.config.PartHooks.pleg(n),
 	})
 	return err
 }
@@ -80,7 +80,7 @@ func (n *Node) buildWork() (err error) {
 		Images:   n.config.Runtime,
 		MaxPulls: n.config.MaxPulls, MaxPullsPerRegistry: n.config.MaxPullsPerRegistry,
 		Clock: n.config.Clock, Log: n.config.Log,
-		Hooks: images.Hooks{Pulled: func(images.Pull) { n.unused.Changed() }, Panicked: n.guard.Note},
+		Hooks: n.config.PartHooks.images(n),
 	})
 	if err != nil {
 		return err
@@ -161,6 +161,7 @@ func (n *Node) buildLoop() (err error) {
 
 		FromAPIServer: n.fromAPIServer,
 		Discard:       n.leftover.Discard,
+		Rejected:      n.config.PartHooks.Rejected,
 		Recorder:      n.config.Recorder,
 		Clock:         n.config.Clock,
 		Log:           n.config.Log,
@@ -190,7 +191,7 @@ func (n *Node) buildLoop() (err error) {
 		HousekeepingPeriod: n.config.Housekeeping,
 		Clock:              n.config.Clock,
 		Log:                n.config.Log,
-		Hooks:              syncloop.Hooks{Cleanup: n.cleaned},
+		Hooks:              n.config.PartHooks.loop(n),
 	})
 	return err
 }
@@ -210,6 +211,7 @@ func (c *Config) contain() *contain.Guard {
 	if c.Timeline != nil {
 		c.Timeline = contain.Hook2(g, "Timeline", c.Timeline)
 	}
+	c.PartHooks.contain(g)
 	c.Hooks.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Phase)
 	c.Hooks.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Syncing)
 	c.Hooks.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Synced)
@@ -278,7 +280,7 @@ func (n *Node) buildSender() (err error) {
 		CouldRun: n.couldRun,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
-		Hooks:    status.SenderHooks{Panicked: n.guard.Note},
+		Hooks:    n.config.PartHooks.sender(n),
 	})
 	return err
 }

@@ -209,6 +209,8 @@ type Config struct {
 	// to the same thing itself. Panicked is called for each contained panic of
 	// whatever is in this Config: see the package comment.
 	Hooks podworkers.Hooks
+	// PartHooks are those of the other parts, called likewise: package metrics has some.
+	PartHooks PartHooks
 }
 
 // TerminalStatuses keep how pods have ended, and know it when a node is restarted.

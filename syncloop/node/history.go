@@ -303,6 +303,7 @@ func (n *Node) accepted(uid types.UID, _ uint64) {
 		return // How it ends is told by its worker.
 	}
 	n.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
+		n.config.PartHooks.Status(pod, status)
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
 		n.historyStore.looks(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), n.executor.Now())
 	})

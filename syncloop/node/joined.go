@@ -6,10 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // Desired is what the sources want of the node, mirror pods among them. It is only read.
 func (n *Node) Desired() *podmanager.Store { return n.manager }
+
+// Observed is what the runtime has shown last of all its pods. It is only read, and never
+// changes.
+func (n *Node) Observed() []runtime.Pod { return n.pleg.Pods() }
 
 // SourcesComplete reports whether every source of static pods has delivered all its pods.
 // It never blocks.

@@ -457,6 +457,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 				f.at("Hooks.Panicked", "")
 			},
 		},
+		PartHooks: node.PartHooks{Status: func(pod *v1.Pod, _ *v1.PodStatus) { f.at("PartHooks.Status", string(pod.UID)) }},
 	}
 	switch f.call {
 	case "Check.Check":
@@ -591,6 +592,7 @@ var panickings = []panicking{
 	{call: "Log.Handle", name: "Log.Handler", ready: 10, gone: 10},
 	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
+	{call: "PartHooks.Status", ready: 10, gone: 10},
 	{call: "Recorder.Event", ready: 10, gone: 10},
 	{call: "RuntimeClass", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
 	{call: "Services.Services", ready: 9, gone: 10},
@@ -632,15 +634,16 @@ var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"Claims.Source": within, "Tokens.Token": within, "View.Refresh": within,
-	"Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
+	"PartHooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
 }
 
 const (
-	clocks = "a clock is what the rest is built on: in a simulation it is the simulation"
-	asked  = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
-	unused = "a node does not call it; package contain has a test of what contains it"
-	within = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
-	syncer = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
+	clocks    = "a clock is what the rest is built on: in a simulation it is the simulation"
+	rejecting = "no pod of this test is rejected; package syncloop contains the call and tests that"
+	asked     = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
+	unused    = "a node does not call it; package contain has a test of what contains it"
+	within    = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
+	syncer    = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
 )
 
 func TestPanic_OfAnythingInConfig(t *testing.T) {

@@ -22,7 +22,7 @@ func (n *Node) buildProbes() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        prober.Hooks{Probed: n.checked, Panicked: n.guard.Note},
+		Hooks:        n.config.PartHooks.prober(n),
 	})
 	return err
 }

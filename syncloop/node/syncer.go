@@ -136,7 +136,7 @@ func (n *Node) reference() podsync.Config {
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
 		Recorder: n.config.Recorder,
-		Hooks:    podsync.Hooks{Did: n.did, Held: n.holds, Panicked: n.guard.Note},
+		Hooks:    n.config.PartHooks.syncer(n),
 	}
 	if n.logs != nil {
 		config.Logs = n.logs

@@ -25,5 +25,8 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	if n.Jitter == nil {
 		n.Jitter = func() float64 { return 0 }
 	}
+	if c.Configure != nil {
+		c.Configure(&n)
+	}
 	return n
 }

@@ -47,6 +47,9 @@ type Config struct {
 	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
 	// are the harness's; a nil Jitter is none at all.
 	Node node.Config
+	// Configure, if set, changes the whole configuration of every node right before it is
+	// made, with the parts of the harness in it; package metrics adds its hooks so.
+	Configure func(*node.Config)
 }
 
 // Harness is a node with a runtime, in a simulation or in goroutines, driven by a

@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/podsync/reasons"
+)
+
+// actions are the metrics of what syncs do.
+type actions struct {
+	pods, podErrors             prometheus.Counter
+	containers, containerErrors *prometheus.CounterVec
+	duration                    *prometheus.HistogramVec
+	errors                      *prometheus.CounterVec
+	holds                       prometheus.Counter
+	pulls                       *prometheus.CounterVec
+}
+
+func newActions(f *factory) actions {
+	return actions{
+		pods:            f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
+		podErrors:       f.counter("kubelet_started_pods_errors_total", "Attempts to start a sandbox of a pod that failed."),
+		containers:      f.counters("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
+		containerErrors: f.counters("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
+		duration:        f.histograms("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container from its image on.", callBuckets, "action"),
+		errors:          f.counters("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
+		holds:           f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
+		pulls:           f.counters("podkeel_image_pulls_total", "Pulls of images.", "result"),
+	}
+}
+
+// did follows each action of a sync.
+func (m *Metrics) did(r podsync.Result) {
+	a := &m.actions
+	observe(a.duration.WithLabelValues(string(r.Action)), r.Took)
+	if r.Err != nil {
+		a.errors.WithLabelValues(string(r.Action)).Inc()
+	}
+	switch r.Action {
+	case podsync.CreatePodSandbox:
+		a.pods.Inc()
+		if r.Err != nil {
+			a.podErrors.Inc()
+		}
+	case podsync.StartContainer:
+		m.startedContainer(r)
+	}
+}
+
+func (m *Metrics) startedContainer(r podsync.Result) {
+	kind := typeContainer
+	m.pods.change(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
+	m.actions.containers.WithLabelValues(kind).Inc()
+	if r.Err != nil {
+		code := otherReason
+		if reason, ok := contain.AsType[reasons.Reason](r.Err); ok {
+			code = string(reason)
+		}
+		m.actions.containerErrors.WithLabelValues(kind, code).Inc()
+	}
+}
+
+func (a *actions) held(podsync.Hold) { a.holds.Inc() }
+
+func (a *actions) pulled(p images.Pull) { a.pulls.WithLabelValues(result(p.Err)).Inc() }
+
+// result is the value of the label of that name.
+func result(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "success"
+}

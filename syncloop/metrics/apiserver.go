@@ -1,0 +1,38 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	agent "github.com/podkeel/podkeel/podmanager/apiserver/node"
+)
+
+// apiServer are the metrics of a node that is joined to a cluster.
+type apiServer struct {
+	requests *prometheus.CounterVec
+	changes  prometheus.Counter
+	replaced prometheus.Counter
+	holders  prometheus.Counter
+}
+
+func newAPIServer(f *factory) apiServer {
+	return apiServer{
+		requests: f.counters("podkeel_node_requests_total", "Requests for the node's object and lease at the API server.", "result"),
+		changes:  f.counter("podkeel_node_object_changes_total", "Changes of the node's object at the API server."),
+		replaced: f.counter("podkeel_node_object_replacements_total", "Times that another object had the node's name."),
+		holders:  f.counter("podkeel_node_lease_conflicts_total", "Times that the node's lease was renewed by another holder."),
+	}
+}
+
+// AgentHooks are the hooks of the agent that keeps the node's object and lease: those of a
+// cluster.Config.
+func (m *Metrics) AgentHooks() agent.Hooks {
+	s := &m.server
+	return agent.Hooks{
+		Changed:     func(*v1.Node) { s.changes.Inc() },
+		Replaced:    func(_, _ types.UID) { s.replaced.Inc() },
+		OtherHolder: func(string) { s.holders.Inc() },
+		Asked:       func(err error) { s.requests.WithLabelValues(result(err)).Inc() },
+	}
+}

@@ -1,0 +1,79 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/runtime/faulty"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// calls are the metrics of the calls of a runtime.
+type calls struct {
+	total, errors *prometheus.CounterVec
+	duration      *prometheus.HistogramVec
+	faults        *prometheus.CounterVec
+	connections   prometheus.Counter
+	skipped       *prometheus.CounterVec
+}
+
+func newCalls(f *factory) calls {
+	return calls{
+		total:       f.counters("kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"),
+		errors:      f.counters("kubelet_runtime_operations_errors_total", "Calls of the runtime that failed.", "operation_type"),
+		duration:    f.histograms("kubelet_runtime_operations_duration_seconds", "Duration of calls of the runtime.", callBuckets, "operation_type"),
+		faults:      f.counters("podkeel_injected_faults_total", "Faults that were injected into calls of the runtime, by verb.", "verb"),
+		connections: f.counter("podkeel_runtime_connections_total", "Connections on which a runtime has answered."),
+		skipped:     f.counters("podkeel_runtime_skipped_records_total", "Records of the runtime that cannot be attributed to a pod.", "kind"),
+	}
+}
+
+// operationTypes are the kubelet's words for the verbs of CRI and of package runtime.
+var operationTypes = map[string]string{
+	"Version": "version", "Status": "status", "RuntimeStatus": "status", "RuntimeConfig": "runtime_config",
+	"CreateContainer": "create_container", "StartContainer": "start_container", "StopContainer": "stop_container",
+	"RemoveContainer": "remove_container", "ListContainers": "list_containers", "ContainerStatus": "container_status",
+	"UpdateContainerResources": "update_container", "UpdateContainer": "update_container", "ReopenContainerLog": "reopen_container_log",
+	"ExecSync": "exec_sync", "Exec": "exec", "Attach": "attach", "PortForward": "port_forward",
+	"RunPodSandbox": "run_podsandbox", "RunSandbox": "run_podsandbox", "StopPodSandbox": "stop_podsandbox", "StopSandbox": "stop_podsandbox",
+	"RemovePodSandbox": "remove_podsandbox", "RemoveSandbox": "remove_podsandbox", "PodSandboxStatus": "podsandbox_status",
+	"ListPodSandbox": "list_podsandbox", "ContainerStats": "container_stats", "ListContainerStats": "list_container_stats",
+	"PodSandboxStats": "podsandbox_stats", "ListPodSandboxStats": "list_podsandbox_stats", "PodStats": "podsandbox_stats",
+	"ListImages": "list_images", "ImageStatus": "image_status", "PullImage": "pull_image", "RemoveImage": "remove_image",
+	"ImageFsInfo": "image_fs_info", "ImageFilesystem": "image_fs_info", "GetContainerEvents": "get_container_events", "Events": "get_container_events",
+	"ListPods": "list_podsandbox", "PodStatus": "podsandbox_status",
+}
+
+// otherOperation is every verb without a word of the kubelet.
+const otherOperation = "other"
+
+// RuntimeCall follows a call of the runtime; use it as the hook Called of package cri.
+func (m *Metrics) RuntimeCall(verb string, took time.Duration, err error) {
+	op, ok := operationTypes[verb]
+	if !ok {
+		op = otherOperation
+	}
+	m.calls.total.WithLabelValues(op).Inc()
+	observe(m.calls.duration.WithLabelValues(op), took)
+	if err != nil {
+		m.calls.errors.WithLabelValues(op).Inc()
+	}
+}
+
+// RuntimeConnected follows each connection; use it as the hook Connected of package cri.
+func (m *Metrics) RuntimeConnected(_, _ string) { m.calls.connections.Inc() }
+
+// RecordSkipped follows each record that belongs to no pod; call it in the hook Skipped of package cri
+// with the Kind of the record.
+func (m *Metrics) RecordSkipped(kind string) { m.calls.skipped.WithLabelValues(kind).Inc() }
+
+// MemoryHooks are the hooks of a runtime in memory.
+func (m *Metrics) MemoryHooks() memory.Hooks {
+	return memory.Hooks{Call: func(c memory.Call) { m.RuntimeCall(c.Verb, c.Ended.Sub(c.Began), c.Err) }}
+}
+
+// FaultyHooks are the hooks of injected faults.
+func (m *Metrics) FaultyHooks() faulty.Hooks {
+	return faulty.Hooks{Hit: func(h faulty.Hit) { m.calls.faults.WithLabelValues(h.Verb).Inc() }}
+}

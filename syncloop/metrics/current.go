@@ -1,0 +1,87 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// current are the metrics that are made when they are asked for.
+type current struct {
+	node atomic.Pointer[node.Node] // nil: there is none yet
+
+	desired, mirrors, pods, containers, healthy, ready *prometheus.Desc
+}
+
+func (c *current) init(f *factory) {
+	c.desired = f.desc("kubelet_desired_pods", "Pods that the node is to run, by whether they are static.", "static")
+	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
+	c.pods = f.desc("kubelet_running_pods", "Pods with a sandbox that is ready.")
+	c.containers = f.desc("kubelet_running_containers", "Containers of which the runtime has a record, by state.", "container_state")
+	c.healthy = f.desc("podkeel_node_healthy", "Whether the node is healthy.")
+	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have been heard, and the first housekeeping is over.")
+}
+
+func (c *current) describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready} {
+		ch <- d
+	}
+}
+
+func (c *current) collect(ch chan<- prometheus.Metric) {
+	n := c.node.Load()
+	if n == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, value int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	desired, mirrors, _ := n.Desired().GetPodsAndMirrorPods()
+	static := 0
+	for _, pod := range desired {
+		static += one(podmanager.IsStaticPod(pod))
+	}
+	gauge(c.desired, len(desired)-static, "")
+	gauge(c.desired, static, "true")
+	gauge(c.mirrors, len(mirrors))
+	pods, states := running(n.Observed())
+	gauge(c.pods, pods)
+	for state, name := range stateNames {
+		gauge(c.containers, states[state], name)
+	}
+	gauge(c.healthy, one(n.Healthy() == nil))
+	gauge(c.ready, one(n.Waiting() == nil))
+}
+
+// stateNames are the words of CRI for the states of containers.
+var stateNames = map[runtime.State]string{
+	runtime.StateCreated: "created", runtime.StateRunning: "running", runtime.StateExited: "exited", runtime.StateUnknown: "unknown",
+}
+
+// running counts the pods that have a sandbox which is ready, and the containers of all.
+func running(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
+	states = make(map[runtime.State]int, len(stateNames))
+	for _, p := range observed {
+		for _, s := range p.Sandboxes {
+			if s.Ready {
+				pods++
+				break
+			}
+		}
+		for _, c := range p.Containers {
+			states[c.State]++
+		}
+	}
+	return pods, states
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

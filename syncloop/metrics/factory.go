@@ -1,0 +1,48 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// factory makes the metrics of one node and keeps them in order.
+type factory struct {
+	labels prometheus.Labels
+	made   []prometheus.Collector
+}
+
+func made[C prometheus.Collector](f *factory, c C) C {
+	f.made = append(f.made, c)
+	return c
+}
+
+func (f *factory) opts(name, help string) prometheus.Opts {
+	return prometheus.Opts{Name: name, Help: help, ConstLabels: f.labels}
+}
+
+func (f *factory) counter(name, help string) prometheus.Counter {
+	return made(f, prometheus.NewCounter(prometheus.CounterOpts(f.opts(name, help))))
+}
+
+func (f *factory) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return made(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
+}
+
+func (f *factory) gauge(name, help string) prometheus.Gauge {
+	return made(f, prometheus.NewGauge(prometheus.GaugeOpts(f.opts(name, help))))
+}
+
+func (f *factory) histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: f.labels, Buckets: buckets}
+}
+
+func (f *factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return made(f, prometheus.NewHistogram(f.histogramOpts(name, help, buckets)))
+}
+
+func (f *factory) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return made(f, prometheus.NewHistogramVec(f.histogramOpts(name, help, buckets), labels))
+}
+
+func (f *factory) desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, f.labels)
+}

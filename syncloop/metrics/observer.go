@@ -1,0 +1,67 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/pleg"
+)
+
+// observer are the metrics of what observes the runtime.
+type observer struct {
+	relist, interval, inspect prometheus.Observer
+	relistErrors, podErrors   prometheus.Counter
+	lastSeen                  prometheus.Gauge
+	streams                   prometheus.Counter
+	last                      *lastRelist
+}
+
+type lastRelist struct {
+	sync.Mutex
+	began time.Time
+}
+
+func newObserver(f *factory) observer {
+	return observer{
+		relist:       f.histogram("kubelet_pleg_relist_duration_seconds", "Duration of a listing of all pods of the runtime.", prometheus.DefBuckets),
+		interval:     f.histogram("kubelet_pleg_relist_interval_seconds", "Time between the beginnings of two listings.", prometheus.DefBuckets),
+		inspect:      f.histogram("kubelet_pleg_pod_relist_duration_seconds", "Duration of an inspection of one pod.", prometheus.DefBuckets),
+		relistErrors: f.counter("podkeel_pleg_relist_errors_total", "Listings of all pods of the runtime that failed."),
+		podErrors:    f.counter("podkeel_pleg_pod_relist_errors_total", "Inspections of one pod that failed."),
+		lastSeen:     f.gauge("kubelet_pleg_last_seen_seconds", "Unix time of the last listing that succeeded."),
+		streams:      f.counter("podkeel_pleg_event_streams_ended_total", "Streams of events of the runtime that have ended."),
+		last:         &lastRelist{},
+	}
+}
+
+func (m *Metrics) relisted(r pleg.Relisting) {
+	o, now := &m.observer, m.clock.Now()
+	observe(o.relist, r.Took)
+	began := now.Add(-r.Took)
+	if last := o.last.next(began); !last.IsZero() {
+		observe(o.interval, began.Sub(last))
+	}
+	if r.Err != nil {
+		o.relistErrors.Inc()
+		return
+	}
+	o.lastSeen.Set(float64(now.UnixMilli()) / 1000)
+}
+
+func (l *lastRelist) next(began time.Time) (last time.Time) {
+	l.Lock()
+	defer l.Unlock()
+	last, l.began = l.began, began
+	return last
+}
+
+func (o *observer) inspected(i pleg.Inspection) {
+	observe(o.inspect, i.Took)
+	if i.Err != nil {
+		o.podErrors.Inc()
+	}
+}
+
+func (o *observer) streamEnded(error, time.Duration) { o.streams.Inc() }

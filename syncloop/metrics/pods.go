@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+)
+
+// pods is what is remembered of each pod from its first status until the workers have forgotten
+// it.
+type pods struct {
+	known sync.Map // of *pod by types.UID
+}
+
+// pod is what is remembered of one pod.
+type pod struct {
+	mu      sync.Mutex
+	pod     *v1.Pod
+	running bool                 // all its containers were running once
+	seen    bool                 // and the API server has been told
+	pulls   []span               // of images, until then
+	ended   map[string]string    // container IDs that have been counted, by container
+	probes  map[probeKey]*probed // those with metrics
+}
+
+// span is from one time to another.
+type span struct{ from, to time.Time }
+
+// enter remembers a pod and reports whether it is new. Of a pod that is known the new content is
+// remembered.
+func (p *pods) enter(of *v1.Pod) (known *pod, first bool) {
+	found, loaded := p.known.Load(of.UID)
+	if !loaded {
+		found, loaded = p.known.LoadOrStore(of.UID, &pod{})
+	}
+	one := found.(*pod)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.pod = of
+	return one, !loaded
+}
+
+// change calls f, which must not block, with a pod that is known.
+func (p *pods) change(uid types.UID, f func(*pod)) {
+	if one, ok := p.known.Load(uid); ok {
+		one.(*pod).change(f)
+	}
+}
+
+func (p *pod) change(f func(*pod)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p)
+}
+
+// forgotten follows each pod of which the workers know nothing any more.
+func (m *Metrics) forgotten(uid types.UID) {
+	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
+		one.(*pod).change(m.probes.forget)
+	}
+}
+
+// firstSeen is when the node first saw a pod; false: nobody has noted it.
+func firstSeen(pod *v1.Pod) (time.Time, bool) {
+	seen, err := time.Parse(time.RFC3339Nano, pod.Annotations[podmanager.ConfigFirstSeenAnnotation])
+	return seen, err == nil
+}
+
+// The values of the label container_type.
+const (
+	typeContainer = "container"
+	typeInit      = "init_container"
+	typeEphemeral = "ephemeral_container"
+)
+
+// containerType is the kind of a container of a pod.
+func containerType(pod *v1.Pod, name string) string {
+	named := func(c v1.Container) bool { return c.Name == name }
+	switch {
+	case slices.ContainsFunc(pod.Spec.Containers, named):
+		return typeContainer
+	case slices.ContainsFunc(pod.Spec.InitContainers, named):
+		return typeInit
+	}
+	return typeEphemeral
+}

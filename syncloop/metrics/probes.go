@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
+)
+
+// probes are the metrics of probes. They have the labels of the kubelet's, so that each pod has
+// some of its own, until it is forgotten.
+type probes struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// probeKey is a probe of a pod.
+type probeKey struct {
+	container string
+	kind      verdict.Kind
+}
+
+// probed are the metrics of one probe.
+type probed struct {
+	results  [prober.Failed + 1]prometheus.Counter // nil: there was no such result
+	duration prometheus.Observer
+	total    [len(resultNames)][]string
+	labels   []string
+}
+
+var resultNames = [prober.Failed + 1]string{0: "unknown", prober.Passed: "successful", prober.Warned: "successful", prober.Failed: "failed"}
+
+func newProbes(f *factory) probes {
+	return probes{
+		total:    f.counters("prober_probe_total", "Attempts of probes, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid"),
+		duration: f.histograms("prober_probe_duration_seconds", "Duration of attempts of probes that did not fail.", prometheus.DefBuckets, "probe_type", "container", "pod", "namespace"),
+	}
+}
+
+// probed follows each attempt. One without an answer is an error of the check and not counted,
+// as in the kubelet.
+func (m *Metrics) probed(a prober.Attempt) {
+	if int(a.Result) >= len(resultNames) || a.Err != nil {
+		return
+	}
+	m.pods.change(a.UID, func(one *pod) {
+		p := m.probes.of(one, probeKey{a.Container, a.Kind})
+		if p.results[a.Result] == nil {
+			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)
+		}
+		p.results[a.Result].Inc()
+		if a.Result == prober.Failed {
+			return
+		}
+		if p.duration == nil {
+			p.duration = m.probes.duration.WithLabelValues(p.labels...)
+		}
+		observe(p.duration, a.Took)
+	})
+}
+
+// of finds the metrics of a probe, or makes them.
+func (p *probes) of(one *pod, key probeKey) *probed {
+	if found := one.probes[key]; found != nil {
+		return found
+	}
+	made := &probed{labels: []string{key.kind.String(), key.container, one.pod.Name, one.pod.Namespace}}
+	for result, name := range resultNames {
+		made.total[result] = []string{key.kind.String(), name, key.container, one.pod.Name, one.pod.Namespace, string(one.pod.UID)}
+	}
+	if one.probes == nil {
+		one.probes = make(map[probeKey]*probed)
+	}
+	one.probes[key] = made
+	return made
+}
+
+// forget drops the metrics of the probes of a pod.
+func (p *probes) forget(gone *pod) {
+	for _, one := range gone.probes {
+		p.duration.DeleteLabelValues(one.labels...)
+		for _, labels := range one.total {
+			p.total.DeleteLabelValues(labels...)
+		}
+	}
+}

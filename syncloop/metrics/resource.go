@@ -1,0 +1,119 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// StatsReader tells what a node and its pods use: a node.Node.
+type StatsReader interface {
+	// NodeStats is called once for each scrape, concurrently, with a deadline of a minute. An
+	// error leaves out all but resource_scrape_error.
+	NodeStats(ctx context.Context) (node.NodeStats, error)
+}
+
+// resources are the metrics of /metrics/resource. They have the time of the measurement, and are
+// left out where that or the value is not known.
+type resources struct {
+	reader StatsReader
+	descs  map[string]*prometheus.Desc
+}
+
+const resourceTimeout = time.Minute
+
+// NewResources makes the collector of the kubelet's resource endpoint: usage of a node, its pods
+// and containers. Only the Node of a Config counts. It asks the node at each scrape.
+func NewResources(config Config, reader StatsReader) prometheus.Collector {
+	f := &factory{}
+	if config.Node != "" {
+		f.labels = prometheus.Labels{"node": config.Node}
+	}
+	r := &resources{reader: reader, descs: make(map[string]*prometheus.Desc)}
+	pod, container := []string{"pod", "namespace"}, []string{"container", "pod", "namespace"}
+	for _, d := range []struct {
+		name, help string
+		labels     []string
+	}{
+		{"node_cpu_usage_seconds_total", "Processor time that the node has used.", nil},
+		{"node_memory_working_set_bytes", "Working set of the node.", nil},
+		{"pod_cpu_usage_seconds_total", "Processor time that the pod has used.", pod},
+		{"pod_memory_working_set_bytes", "Working set of the pod.", pod},
+		{"container_cpu_usage_seconds_total", "Processor time that the container has used.", container},
+		{"container_memory_working_set_bytes", "Working set of the container.", container},
+		{"container_start_time_seconds", "Unix time of the start of the container.", container},
+		{"container_swap_usage_bytes", "Swap space that the container uses.", container},
+		{"container_swap_limit_bytes", "Swap space that the container may use.", container},
+		{"resource_scrape_error", "1 if the usage could not be read, 0 otherwise.", nil},
+	} {
+		r.descs[d.name] = f.desc(d.name, d.help, d.labels...)
+	}
+	return r
+}
+
+// Describe implements prometheus.Collector.
+func (r *resources) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range r.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *resources) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), resourceTimeout)
+	defer cancel()
+	s := scrape{r.descs, ch}
+	stats, err := r.reader.NodeStats(ctx)
+	if s.send("resource_scrape_error", prometheus.GaugeValue, float64(one(err != nil)), time.Time{}); err != nil {
+		return
+	}
+	s.usage("node", stats.CPU, stats.Memory)
+	for _, p := range stats.Pods {
+		s.usage("pod", p.CPU, p.Memory, p.Name, p.Namespace)
+		for _, c := range p.Containers {
+			s.container(c, c.Name, p.Name, p.Namespace)
+		}
+	}
+}
+
+// scrape sends the metrics of one scrape.
+type scrape struct {
+	descs map[string]*prometheus.Desc
+	ch    chan<- prometheus.Metric
+}
+
+// usage sends what a node, a pod or a container uses.
+func (s scrape) usage(of string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
+	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
+		s.send(of+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
+	}
+	if memory != nil && memory.WorkingSetBytes != nil {
+		s.send(of+"_memory_working_set_bytes", prometheus.GaugeValue, float64(*memory.WorkingSetBytes), memory.At, labels...)
+	}
+}
+
+func (s scrape) container(c runtime.ContainerStats, labels ...string) {
+	s.usage("container", c.CPU, c.Memory, labels...)
+	if !c.StartedAt.IsZero() {
+		s.send("container_start_time_seconds", prometheus.GaugeValue, float64(c.StartedAt.UnixNano())/float64(time.Second), time.Time{}, labels...)
+	}
+	if w := c.Swap; w != nil && w.UsageBytes != nil {
+		s.send("container_swap_usage_bytes", prometheus.GaugeValue, float64(*w.UsageBytes), w.At, labels...)
+		if w.AvailableBytes != nil {
+			s.send("container_swap_limit_bytes", prometheus.GaugeValue, float64(*w.AvailableBytes+*w.UsageBytes), w.At, labels...)
+		}
+	}
+}
+
+// send sends one value, with the time of its measurement if there is one.
+func (s scrape) send(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
+	metric := prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)
+	if !at.IsZero() {
+		metric = prometheus.NewMetricWithTimestamp(at, metric)
+	}
+	s.ch <- metric
+}

@@ -1,0 +1,94 @@
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+)
+
+// workers are the metrics of syncs, a prometheus.Collector.
+type workers struct {
+	stripes                         stripes
+	duration, errors, start, phases *prometheus.Desc
+}
+
+// operation is a value of the label operation_type.
+type operation uint8
+
+const (
+	opSync operation = iota
+	opUpdate
+	opCreate
+	opKill
+	opTerminated
+	operations
+)
+
+var operationNames = [operations]string{"sync", "update", "create", "kill", "terminated"}
+
+// operationOf is the kubelet's word for a call of a PodSyncer.
+func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
+	switch {
+	case kind == lifecycle.SyncTerminatedPod:
+		return opTerminated
+	case kind != lifecycle.SyncPod, update == podworkers.SyncPodKill:
+		return opKill
+	case update == podworkers.SyncPodCreate:
+		return opCreate
+	case update == podworkers.SyncPodUpdate:
+		return opUpdate
+	}
+	return opSync
+}
+
+func (w *workers) init(f *factory) {
+	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, whether it succeeded or not, by what it was for.", "operation_type")
+	w.errors = f.desc("podkeel_pod_worker_errors_total", "Syncs of pods that failed, by what they were for.", "operation_type")
+	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from when a pod was handed to its worker to the begin of its first sync.")
+	w.phases = f.desc("podkeel_pod_worker_phases_total", "Phases after the first that pods have entered.", "phase")
+	f.made = append(f.made, w)
+}
+
+// Describe implements prometheus.Collector.
+func (w *workers) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{w.duration, w.errors, w.start, w.phases} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (w *workers) Collect(ch chan<- prometheus.Metric) {
+	for op, name := range operationNames {
+		ch <- w.stripes.histogram(w.duration, func(s *stripe) *durations { return &s.durations[op] }, name)
+		ch <- w.stripes.counter(w.errors, func(s *stripe) *atomic.Uint64 { return &s.errors[op] }, name)
+	}
+	ch <- w.stripes.histogram(w.start, func(s *stripe) *durations { return &s.start })
+	for phase := lifecycle.Terminating; phase <= lifecycle.Finished; phase++ {
+		ch <- w.stripes.counter(w.phases, func(s *stripe) *atomic.Uint64 { return &s.phases[phase] }, phase.String())
+	}
+}
+
+func (w *workers) phase(uid types.UID, _ uint64, phase lifecycle.Phase) {
+	if phase <= lifecycle.Finished {
+		w.stripes.of(uid).phases[phase].Add(1)
+	}
+}
+
+func (w *workers) synced(s podworkers.Synced) {
+	op, stripe := operationOf(s.Kind, s.Type), w.stripes.of(s.UID)
+	stripe.durations[op].observe(s.Took)
+	if op == opCreate && s.Latency >= s.Took { // Otherwise nobody has said when it was handed over.
+		stripe.start.observe(s.Latency - s.Took)
+	}
+	if s.Err != nil {
+		stripe.errors[op].Add(1)
+	}
+}
+
+// observe observes a duration. Clocks that differ make none less than zero.
+func observe(o prometheus.Observer, d time.Duration) { o.Observe(max(0, d).Seconds()) }

@@ -1,0 +1,103 @@
+package node
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// PartHooks are the hooks of the parts of a node beside the workers. Each is called after the
+// node has seen to the same thing itself, and may be nil. Of a panic Config.Hooks.Panicked
+// is told, and no hook of that name here.
+type PartHooks struct {
+	Sources  source.Hooks
+	Statuses status.Hooks
+	Sender   status.SenderHooks
+	PLEG     pleg.Hooks
+	Prober   prober.Hooks
+	Syncer   podsync.Hooks
+	Images   images.Hooks
+	Loop     syncloop.Hooks
+	// Status is called for each status that was accepted of a desired pod. Both are only
+	// read, and may be kept. It is called concurrently, and for one pod in order.
+	Status func(pod *v1.Pod, status *v1.PodStatus)
+	// Rejected is called for each pod that admission has rejected, on the loop.
+	Rejected func(pod *v1.Pod, reason, message string)
+}
+
+// contain wraps those that no part does.
+func (h *PartHooks) contain(g *contain.Guard) {
+	h.Status = contain.Hook2(g, "PartHooks.Status", h.Status)
+}
+
+// then calls one hook after another; a nil one is none.
+func then[A any](first, second func(A)) func(A) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(a A) { first(a); second(a) }
+}
+
+// then2 is then of two arguments.
+func then2[A, B any](first, second func(A, B)) func(A, B) {
+	if second == nil {
+		return first
+	}
+	return func(a A, b B) { first(a, b); second(a, b) }
+}
+
+func (h PartHooks) sources(n *Node) source.Hooks {
+	h.Sources.Panicked = n.guard.Note
+	return h.Sources
+}
+
+func (h PartHooks) statuses(n *Node) status.Hooks {
+	return status.Hooks{
+		Accepted:  then2(n.accepted, h.Statuses.Accepted),
+		Unchanged: then(func(uid types.UID) { n.historyStore.agrees(uid) }, h.Statuses.Unchanged),
+		Refused:   then2(n.refused, h.Statuses.Refused),
+		Panicked:  n.guard.Note,
+	}
+}
+
+func (h PartHooks) sender(n *Node) status.SenderHooks {
+	h.Sender.Panicked = n.guard.Note
+	return h.Sender
+}
+
+func (h PartHooks) pleg(n *Node) pleg.Hooks {
+	return pleg.Hooks{
+		Relisted: then(n.relisted, h.PLEG.Relisted), Inspected: then(n.inspected, h.PLEG.Inspected),
+		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.Note,
+	}
+}
+
+func (h PartHooks) prober(n *Node) prober.Hooks {
+	return prober.Hooks{Probed: then(n.checked, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.Note}
+}
+
+func (h PartHooks) syncer(n *Node) podsync.Hooks {
+	return podsync.Hooks{
+		Did: then(n.did, h.Syncer.Did), Held: then(n.holds, h.Syncer.Held),
+		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.Note,
+	}
+}
+
+func (h PartHooks) images(n *Node) images.Hooks {
+	return images.Hooks{Pulled: then(func(images.Pull) { n.unused.Changed() }, h.Images.Pulled), Panicked: n.guard.Note}
+}
+
+func (h PartHooks) loop(n *Node) syncloop.Hooks {
+	return syncloop.Hooks{Cleanup: then2(n.cleaned, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
+}
