@@ -16,6 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
@@ -85,7 +86,10 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		}
 	}
 	a.log = o.logger(stderr)
-	config, claimed, err := o.nodeConfig(a.log)
+	if a.metrics, err = command.NewMetrics(); err != nil {
+		return nil, err
+	}
+	config, claimed, err := a.nodeConfig(a.log)
 	a.claimed = claimed
 	if err != nil {
 		return nil, err
@@ -100,9 +104,11 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		a.records, _ = recorder.New(recorder.Config{}) // It is valid.
 		config.Timeline = a.records.Record
 	}
+	a.metrics.Instrument(&config)
 	if a.node, err = node.New(config); err != nil {
 		return nil, err
 	}
+	a.metrics.Observe(a.node)
 	if err := a.apply(); err != nil {
 		return nil, err
 	}

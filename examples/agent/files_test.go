@@ -109,6 +109,13 @@ func TestDebugHandler(t *testing.T) {
 		assert.NotEmpty(t, list.Items[i].Status.Phase)
 	}
 	assert.Subset(t, names, []string{"web-n", "job-n", "init-chain-n", "crash-looper-n", "stubborn-n"})
+	for path, want := range map[string]string{
+		"/metrics": "kubelet_desired_pods{static=\"true\"} 12\n", "/metrics/resource": "resource_scrape_error 0\n", "/stats/summary": `"name":"web-n"`,
+	} {
+		code, body = get(path)
+		assert.Equal(t, http.StatusOK, code, path)
+		assert.Contains(t, body, want, path)
+	}
 	code, _ = get("/")
 	assert.Equal(t, http.StatusNotFound, code)
 

@@ -29,7 +29,7 @@ func (o *options) nodeFlags() flagSet {
 		cliFlag{name: "cri-endpoint", value: "SOCKET", meaning: "the CRI socket of the runtime (" + defaultEndpoint + ")", set: o.setEndpoint}.as("container-runtime-endpoint"),
 		{name: "node-ip", value: "IP,...", meaning: "addresses of the node (127.0.0.1; with cri the machine's)", set: o.setNodeIPs},
 		cliFlag{name: "node-name", value: "NAME", meaning: "static pods are called <name>-<node> (host name, lower case)", set: o.setNodeName}.as("hostname-override"),
-		{name: "listen", value: "ADDR", meaning: "debug handler: /pods, /explain, /timeline ... (127.0.0.1:10348); empty for none", set: o.setListen},
+		{name: "listen", value: "ADDR", meaning: "debug handler: /pods, /timeline, /metrics ... (127.0.0.1:10348); empty for none", set: o.setListen},
 		{name: "address", value: "IP", meaning: "the address of --listen", set: o.setAddress},
 		{name: "port", value: "N", meaning: "the port of --listen", set: o.setPort},
 		{name: "exec", meaning: "allow agent exec from this machine (false)", set: boolean(&o.exec)},

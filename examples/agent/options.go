@@ -12,12 +12,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
 // options are the command line.
 type options struct {
+	metrics      *command.Metrics
 	pods         []*v1.Pod // of the command run, instead of manifests; nil without it
 	manifests    string    // empty: the embedded examples
 	runtime      string    // empty: cri if there is a criEndpoint

@@ -33,7 +33,7 @@ func (o *options) onCRI(c *node.Config) error {
 	if err != nil {
 		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
-	runtime, err := cri.New(cri.Config{Endpoint: o.criEndpoint, Owner: owner, Log: c.Log})
+	runtime, err := cri.New(cri.Config{Endpoint: o.criEndpoint, Owner: owner, Log: c.Log, Hooks: o.metrics.CRI()})
 	if err != nil {
 		return fmt.Errorf("--cri-endpoint %q: %w", o.criEndpoint, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/syncloop/debug"
+	"github.com/podkeel/podkeel/syncloop/stats"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
@@ -23,7 +24,8 @@ func (a *agent) bind() (err error) {
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return a.records.Named(namespace, name, time.Now())
 		},
-		Logs:  a.node,
+		Logs:    a.node,
+		Metrics: a.metrics.All, ResourceMetrics: a.metrics.Resources, Stats: stats.Handler(a.node),
 		Hosts: []string{hostOf(a.listen), a.nodeName},
 	}
 	if a.exec {

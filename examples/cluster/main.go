@@ -100,6 +100,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.metrics.Observe(n.Node())
 	serve, err := o.listen(n, log)
 	if err != nil {
 		return err

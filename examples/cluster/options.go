@@ -34,6 +34,7 @@ type options struct {
 	address, certFile, keyFile, clientCA                 string
 	port, maxPods                                        int
 	dns                                                  podsync.Resolver
+	metrics                                              *command.Metrics
 	ips, certified                                       []string // given; those of a certificate that is made
 	labels                                               map[string]string
 	taints                                               []v1.Taint
@@ -121,12 +122,21 @@ func setAddresses(list *[]string, s string) error {
 
 // config is the configuration of the node.
 func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
-	config := cluster.Config{Server: server, Port: int32(o.port), Info: command.System()}
+	counted, err := command.NewMetrics()
+	if err != nil {
+		return cluster.Config{}, err
+	}
+	o.metrics = counted
+	config := cluster.Config{
+		Server: server, Port: int32(o.port), Info: command.System(),
+		Metrics: counted.All, ResourceMetrics: counted.Resources, AgentHooks: counted.AgentHooks(),
+	}
 	c := &config.Node
 	*c = node.Config{
 		Name: o.name, HostIPs: o.ips, Labels: o.labels, Taints: o.taints, Log: log, HTTP: hookhttp.New(hookhttp.Config{}),
 		Capacity: capacity(o.root), MaxPods: o.maxPods, DNS: o.dns,
 	}
+	counted.Instrument(c)
 	if o.manifests != "" {
 		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log})
 		if err != nil {
@@ -157,7 +167,7 @@ func (o *options) onCRI(config *cluster.Config) error {
 	if err != nil {
 		return fmt.Errorf("--root-dir: %w", err)
 	}
-	if c.Runtime, err = cri.New(cri.Config{Endpoint: o.endpoint, Owner: owner, Log: c.Log}); err != nil {
+	if c.Runtime, err = cri.New(cri.Config{Endpoint: o.endpoint, Owner: owner, Log: c.Log, Hooks: o.metrics.CRI()}); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {

@@ -39,7 +39,7 @@
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
-//	    edges     syncloop/localapi  syncloop/metrics
+//	    edges     syncloop/localapi  syncloop/metrics  syncloop/stats
 //	    kits      syncloop/nodetest  examples/internal/command
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server

@@ -227,6 +227,7 @@ func Podkeel() Codebase {
 			{"syncloop/cluster", Shell, Layer5c},
 			{"syncloop/localapi", Edge, Layer5c},
 			{"syncloop/metrics", Edge, Layer5c},
+			{"syncloop/stats", Edge, Layer5c},
 			{"syncloop/nodetest", Kit, Layer5c},
 
 			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.
@@ -239,6 +240,8 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/internal/volume", "podworkers/podsync/internal/environ", "files of the downward API tell what variables do"},
 			{"podworkers/podsync/internal/request", "podworkers/podsync/internal/environ", "the variables of a container are a part of what the runtime is asked for"},
 			{"podworkers/podsync", "podworkers", "it implements the workers' PodSyncer"},
+			{"examples/internal/command", "syncloop/metrics", "the programs count alike"},
+			{"syncloop/cluster", "syncloop/stats", "a joined node serves its summary without being asked"},
 			{"internal/e2e/figures", "internal/e2e", "it measures on what the tests are run on"},
 		},
 		Base: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},

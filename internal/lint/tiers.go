@@ -61,6 +61,7 @@ var tiers = map[string]Tier{
 	"syncloop/localapi":                   Experimental,
 	"syncloop/server":                     Experimental,
 	"syncloop/metrics":                    Experimental,
+	"syncloop/stats":                      Experimental,
 	"syncloop/node":                       Beta,
 	"syncloop/node/explain":               Experimental,
 	"syncloop/nodetest":                   Beta,

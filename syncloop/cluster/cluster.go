@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -64,6 +65,9 @@ type Config struct {
 	// Features are the declared features: what this program implements of what schedulers
 	// and API servers ask for. Nil: none.
 	Features []string
+	// Metrics answers /metrics of the Handler, and ResourceMetrics /metrics/resource: package
+	// metrics has both. What is nil is answered with 501.
+	Metrics, ResourceMetrics http.Handler
 	// AgentHooks are called, after what the node does itself, with what becomes of the node's
 	// object and lease.
 	AgentHooks agent.Hooks

@@ -6,6 +6,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/apiserver/review"
 	"github.com/podkeel/podkeel/syncloop/server"
+	"github.com/podkeel/podkeel/syncloop/stats"
 )
 
 // Handler returns the node's API, to be served with TLS on Config.Port: see package server.
@@ -23,6 +24,8 @@ func (c *Node) Handler(clientCAs func() *x509.CertPool) (http.Handler, error) {
 	n := c.node
 	return server.New(server.Config{
 		NodeName: c.config.Node.Name, Pods: n.Pods, Healthy: n.Healthy, Finder: n,
-		Logs: n, Exec: n, Attach: n, PortForward: n, Authenticator: reviewer, Authorizer: reviewer,
+		Logs: n, Exec: n, Attach: n, PortForward: n,
+		Metrics: c.config.Metrics, ResourceMetrics: c.config.ResourceMetrics, Stats: stats.Handler(n),
+		Authenticator: reviewer, Authorizer: reviewer,
 	})
 }

@@ -12,6 +12,8 @@
 //	/logs/NAMESPACE/POD[/CONTAINER]?follow&tail=N&since=10m&previous
 //	           a container's log, as it comes; since is a duration or a time. It needs
 //	           Config.Logs; 501 where the runtime keeps no logs
+//	/metrics, /metrics/resource, /stats/summary
+//	           metrics and usage, as far as Config has handlers for them
 //	POST /exec/NAMESPACE/POD[/CONTAINER]?command=ls&command=-l
 //	           runs a command without input and sends its output as it comes; the exit
 //	           code is in the trailer Podkeel-Exit-Code. It needs Config.Exec

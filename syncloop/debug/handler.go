@@ -34,6 +34,9 @@ type Config struct {
 	// Otherwise every process on this machine that can reach the handler can run
 	// anything in the containers.
 	Exec CommandRunner
+	// Metrics answers /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary:
+	// packages metrics and stats have some. Nil: there is no such path.
+	Metrics, ResourceMetrics, Stats http.Handler
 	// Hosts are the names, without ports, by which the handler may be asked, beside
 	// IP addresses and localhost. A request for any other Host is refused: a page in
 	// a browser can make a name of its own lead to this machine.
@@ -75,6 +78,11 @@ func routes(config Config) []route {
 	if config.Logs != nil {
 		read := readLog(config.Logs)
 		all = append(all, route{"GET /logs/{namespace}/{pod}", read}, route{"GET /logs/{namespace}/{pod}/{container}", read})
+	}
+	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics, "/stats/summary": config.Stats} {
+		if h != nil {
+			all = append(all, route{"GET " + pattern, h.ServeHTTP})
+		}
 	}
 	run := exec(config.Exec)
 	return append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})

@@ -118,3 +118,26 @@ func TestNew_NamesWhatIsMissing(t *testing.T) {
 	_, err := debug.New(debug.Config{})
 	assert.EqualError(t, err, "debug: Config.Pods, Healthy and Ready are all needed")
 }
+
+// Metrics and usage are answered by the handlers of the Config, and by nobody without them.
+func TestHandler_Figures(t *testing.T) {
+	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Healthy: func() error { return nil }, Ready: func() error { return nil }}
+	says := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+	}
+	for _, want := range []string{"", "it is served"} {
+		if want != "" {
+			config.Metrics, config.ResourceMetrics, config.Stats = says(want+" at /metrics"), says(want+" at /metrics/resource"), says(want+" at /stats/summary")
+		}
+		h, err := debug.New(config)
+		require.NoError(t, err)
+		for _, path := range []string{"/metrics", "/metrics/resource", "/stats/summary"} {
+			answer := get(t, h, "GET", path)
+			if want == "" {
+				assert.Equal(t, 404, answer.Code, path)
+				continue
+			}
+			assert.Equal(t, want+" at "+path, answer.Body.String())
+		}
+	}
+}

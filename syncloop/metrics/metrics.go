@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"cmp"
+	"context"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -100,6 +102,18 @@ func (m *Metrics) instrumentParts(p *node.PartHooks) {
 // Observe has the metrics show what a node answers when it is asked: how many pods it wants and
 // what runs. Call it once, after node.New.
 func (m *Metrics) Observe(n *node.Node) { m.current.node.Store(n) }
+
+// NodeStats is that of the node that is observed; before Observe there is none. It makes Metrics a
+// StatsReader for a program that serves before it has its node.
+func (m *Metrics) NodeStats(ctx context.Context) (node.NodeStats, error) {
+	n := m.current.node.Load()
+	if n == nil {
+		return node.NodeStats{}, errUnobserved
+	}
+	return n.NodeStats(ctx)
+}
+
+var errUnobserved = errors.New("metrics: Observe has not been called")
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {

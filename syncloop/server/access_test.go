@@ -2,6 +2,9 @@ package server_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,8 +54,12 @@ func TestAccess(t *testing.T) {
 	for i := 2; i < 8; i++ {
 		want = append(want, "alice create v1 nodes/proxy n1", "alice create v1 nodes/proxy n1")
 	}
-	for range paths[8:] {
-		want = append(want, "alice get v1 nodes/proxy n1", "alice create v1 nodes/proxy n1")
+	for _, path := range paths[8:] {
+		subresource := "proxy"
+		if name := strings.Split(path, "/")[1]; name == "metrics" || name == "stats" {
+			subresource = name
+		}
+		want = append(want, "alice get v1 nodes/"+subresource+" n1", "alice create v1 nodes/"+subresource+" n1")
 	}
 	assert.Equal(t, want, asked)
 
@@ -112,5 +119,28 @@ func TestNotServed(t *testing.T) {
 	} {
 		code, text := h.ask("GET", path)
 		assert.Equal(t, want, sprint(code, text), path)
+	}
+}
+
+// AU-5: metrics and usage have subresources of their own, and are only read.
+func TestFigures(t *testing.T) {
+	h := serve(t)
+	says := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+	}
+	h.config.Metrics, h.config.ResourceMetrics, h.config.Stats = says("metrics"), says("resources"), says("summary")
+	h.start()
+	for path, want := range map[string]string{
+		"/metrics": "200 metrics", "/metrics/resource": "200 resources", "/stats/summary": "200 summary",
+		"/metrics/cadvisor": "501 this node does not serve /metrics", "/stats/container": "501 this node does not serve /stats",
+	} {
+		h.reviewed = nil
+		code, text := h.ask("GET", path)
+		assert.Equal(t, want, sprint(code, text), path)
+		assert.Equal(t, []string{"alice get v1 nodes/" + strings.Split(path, "/")[1] + " n1"}, h.reviewed)
+		code, _ = h.askAs("", "GET", path)
+		assert.Equal(t, 401, code, path)
+		code, _ = h.ask("POST", path)
+		assert.Equal(t, 501, code, path)
 	}
 }

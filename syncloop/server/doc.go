@@ -7,8 +7,9 @@
 //	/exec/NAMESPACE/POD[/UID]/CONTAINER               a command: command (repeated), input, output, error, tty
 //	/attach/NAMESPACE/POD[/UID]/CONTAINER             the container's own process
 //	/portForward/NAMESPACE/POD[/UID]                  connections to ports of the pod
+//	/metrics  /metrics/resource  /stats/summary       as far as Config has handlers for them
 //
-// The last three stream over SPDY/3.1, with the protocols v4.channel.k8s.io and
+// Commands, attached processes and ports stream over SPDY/3.1, with the protocols v4.channel.k8s.io and
 // portforward.k8s.io, to which API servers and kubectl translate everything else as long as
 // the node does not declare a feature for WebSocket. What a kubelet serves beyond that is
 // answered with 501, an unknown path with 404, each with one sentence.
@@ -21,7 +22,8 @@
 // Only /healthz is served to everyone, without a reason for what is wrong. Any other request,
 // for an unknown path too, needs a user from the Authenticator, else it is 401, and a right of
 // that user from the Authorizer, else it is 403: the verb of the method on the resource nodes
-// with the name of the node, subresource pods or proxy for /pods and proxy for the rest.
+// with the name of the node, subresource pods or proxy for /pods, metrics or stats for all below
+// /metrics or /stats, and proxy for the rest.
 // Commands, attaching and port-forwarding always need the verb create, whatever the method,
 // so that the right to get nodes/proxy does not run commands.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -33,6 +34,9 @@ type Config struct {
 	Exec        runtime.ExecStreamer
 	Attach      runtime.Attacher
 	PortForward runtime.PortForwarder
+	// Metrics answers /metrics, ResourceMetrics /metrics/resource, and Stats /stats/summary:
+	// packages metrics and stats have some. What is nil is answered with 501.
+	Metrics, ResourceMetrics, Stats http.Handler
 	// Authenticator and Authorizer decide who may ask what.
 	Authenticator Authenticator
 	Authorizer    Authorizer
@@ -87,7 +91,7 @@ type route struct {
 const proxy = "proxy"
 
 // notServed are the paths of a kubelet that this handler has not.
-var notServed = []string{"run", "runningpods", "stats", "metrics", "logs", "checkpoint", "configz", "flagz", "statusz", "debug"}
+var notServed = []string{"run", "runningpods", "logs", "checkpoint", "configz", "flagz", "statusz", "debug"}
 
 // routes are all routes but that of the health.
 func (s *server) routes() []route {
@@ -100,11 +104,9 @@ func (s *server) routes() []route {
 		}},
 	}
 	for _, name := range notServed {
-		refuse := func(w http.ResponseWriter, _ *http.Request) {
-			respond.Text(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
-		}
-		all = append(all, route{"/" + name, any, "", refuse}, route{"/" + name + "/", any, "", refuse})
+		all = append(all, route{"/" + name, any, "", unserved(name)}, route{"/" + name + "/", any, "", unserved(name)})
 	}
+	all = append(all, s.figures()...)
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"exec/{namespace}/{pod}/{container}": s.exec, "exec/{namespace}/{pod}/{uid}/{container}": s.exec,
 		"attach/{namespace}/{pod}/{container}": s.attach, "attach/{namespace}/{pod}/{uid}/{container}": s.attach,
@@ -113,6 +115,27 @@ func (s *server) routes() []route {
 		all = append(all, route{"GET /" + pattern, any, "create", handle}, route{"POST /" + pattern, any, "create", handle})
 	}
 	return all
+}
+
+// figures are the routes of metrics and usage, each with a subresource of its own.
+func (s *server) figures() (all []route) {
+	for _, name := range []string{"metrics", "stats"} {
+		all = append(all, route{"/" + name, []string{name}, "", unserved(name)}, route{"/" + name + "/", []string{name}, "", unserved(name)})
+	}
+	for pattern, h := range map[string]http.Handler{"metrics": s.Metrics, "metrics/resource": s.ResourceMetrics, "stats/summary": s.Stats} {
+		if h != nil {
+			name, _, _ := strings.Cut(pattern, "/")
+			all = append(all, route{"GET /" + pattern, []string{name}, "", h.ServeHTTP})
+		}
+	}
+	return all
+}
+
+// unserved refuses what the node has not.
+func unserved(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		respond.Text(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
+	}
 }
 
 // healthz says whether the node is healthy, and not why: everyone may ask.

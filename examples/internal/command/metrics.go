@@ -1,0 +1,36 @@
+package command
+
+import (
+	"net/http"
+
+	"github.com/podkeel/podkeel/runtime/cri"
+	"github.com/podkeel/podkeel/syncloop/metrics"
+)
+
+// Metrics are the metrics of the node of a program, and what serves them.
+type Metrics struct {
+	*metrics.Metrics
+	All, Resources http.Handler
+}
+
+// NewMetrics makes the metrics of the only node of a program.
+func NewMetrics() (*Metrics, error) {
+	m := &Metrics{Metrics: metrics.New(metrics.Config{})}
+	var err error
+	if m.All, err = metrics.Handler(m.Metrics); err != nil {
+		return nil, err
+	}
+	m.Resources, err = metrics.ResourceHandler(metrics.NewResources(metrics.Config{}, m.Metrics))
+	return m, err
+}
+
+// CRI are the hooks of a runtime that speaks CRI; nil Metrics have none.
+func (m *Metrics) CRI() cri.Hooks {
+	if m == nil {
+		return cri.Hooks{}
+	}
+	return cri.Hooks{
+		Called: m.RuntimeCall, Connected: m.RuntimeConnected,
+		Skipped: func(s cri.Skipped) { m.RecordSkipped(s.Kind) },
+	}
+}

@@ -1,0 +1,48 @@
+package stats
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// Reader tells what a node and its pods use: a node.Node.
+type Reader interface {
+	// NodeStats is called once for each request, concurrently, and ends with its context.
+	NodeStats(ctx context.Context) (node.NodeStats, error)
+}
+
+// mostRequests is how many requests are answered at once.
+const mostRequests = 8
+
+// Handler answers every GET with the summary.
+func Handler(reader Reader) http.Handler {
+	gate := &respond.Gate{Most: mostRequests}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			respond.Text(w, http.StatusMethodNotAllowed, "the summary can only be read\n")
+			return
+		}
+		only := false
+		if text := r.URL.Query().Get("only_cpu_and_memory"); text != "" {
+			var err error
+			if only, err = strconv.ParseBool(text); err != nil {
+				respond.Text(w, http.StatusBadRequest, "only_cpu_and_memory is neither true nor false\n")
+				return
+			}
+		}
+		if !gate.Enter(w) {
+			return
+		}
+		defer gate.Leave()
+		all, err := reader.NodeStats(r.Context())
+		if err != nil {
+			respond.Error(w, err)
+			return
+		}
+		respond.JSON(w, Of(all, only))
+	})
+}
