@@ -25,7 +25,9 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	}
 	for _, pod := range pods {
 		h.places.undecided[pod.UID] = true
+		h.places.admissionQueue.Touch(pod.UID)
 	}
+	defer h.updateUsage()
 	defer clear(h.places.undecided)
 	h.look(h.config.Runtime.Pods())
 	h.heed()

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"iter"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,7 +14,8 @@ import (
 )
 
 // PodAdmitHandler decides whether a pod may run on this node. It is called on
-// the loop, by one goroutine, and must not block.
+// the loop, and, in trials, by any goroutine that calls Handlers.Fits, so possibly by
+// several at once. It must not block.
 type PodAdmitHandler interface {
 	// Admit is asked about every pod that a source has begun to want, unless a
 	// handler before it in the chain has refused. If it panics the pod waits, and the
@@ -23,7 +25,7 @@ type PodAdmitHandler interface {
 	// If the chain refuses a pod while others are ending, it is asked what it would
 	// say without those: that question is a trial. If it admits the pod then, the pod
 	// waits, and the chain is asked again, any number of times, whenever something
-	// has changed. So Admit must answer from its attributes alone, and keep nothing
+	// has changed. Fits asks trials only, each handler whatever the others say. So Admit must answer from its attributes alone, and keep nothing
 	// from one question to the next; what it does beside answering it does not do in
 	// a trial.
 	Admit(attrs PodAdmitAttributes) PodAdmitResult
@@ -58,8 +60,8 @@ type PodAdmitAttributes struct {
 	// those that are ending: their containers have not stopped. It is valid during
 	// the call.
 	OtherPods []*v1.Pod
-	// Trial: the question is what the answer would be without the pods that are
-	// ending.
+	// Trial: nothing is decided by the answer. The question is what it would be, without
+	// the pods that are ending, say.
 	Trial bool
 
 	sums sums // of OtherPods; nil: they have to be added up
@@ -97,7 +99,7 @@ func usageOf(pod *v1.Pod) admission.Item {
 }
 
 // sums are those of pods that stay, and of pods that are ending.
-type sums []*admission.Sums
+type sums []admission.Taken
 
 func (s sums) count() (n int) {
 	for _, sum := range s {
@@ -152,28 +154,37 @@ type PodAdmitResult struct {
 	// tells once, and the chain is asked about it again after each Recheck. Without a Reason
 	// there is no event. A handler that says so goes after all that may reject the pod.
 	Pending bool
+	// Reasons are all reasons of the refusal, for Handlers.Fits; Reason and Message are those
+	// of the first. Nil: they are the only one. Refused makes such a result.
+	Reasons []Reason
 }
 
 // admitted is the answer of a handler with no objection.
 var admitted = PodAdmitResult{Admit: true}
 
-// ask asks the chain in its order; the first refusal wins (AD-3). A handler that
-// panics has admitted nothing, and is the error.
-func (h *Handlers) ask(attrs PodAdmitAttributes) (result PodAdmitResult, err error) {
-	for _, handler := range h.config.Admit {
-		switch handler.(type) {
-		case bySums, PodAdmitAloneFunc:
-		default:
-			if attrs.OtherPods == nil {
+// ask asks the chain in its order, and yields what is not an admission: a refusal, or the
+// panic of a handler. A caller that wants the first refusal only asks no handler after it
+// (AD-3).
+func (h *Handlers) ask(attrs PodAdmitAttributes) iter.Seq2[PodAdmitResult, error] {
+	return func(yield func(PodAdmitResult, error) bool) {
+		for _, handler := range h.config.Admit {
+			if attrs.OtherPods == nil && listsPods(handler) {
 				attrs.OtherPods = attrs.sums.pods()
 			}
-		}
-		if err := h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) }); err != nil {
-			return PodAdmitResult{}, err
-		}
-		if !result.Admit {
-			return result, nil
+			var result PodAdmitResult
+			err := h.guard.Do("PodAdmitHandler.Admit", func() { result = handler.Admit(attrs) })
+			if (err != nil || !result.Admit) && !yield(result, err) {
+				return
+			}
 		}
 	}
-	return admitted, nil
+}
+
+// listsPods reports whether a handler looks at each of the other pods.
+func listsPods(handler PodAdmitHandler) bool {
+	switch handler.(type) {
+	case bySums, PodAdmitAloneFunc:
+		return false
+	}
+	return true
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
@@ -16,40 +18,51 @@ import (
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {
 	node := place{podspec.Node{Name: name, Labels: maps.Clone(nodeLabels)}}
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		spec := &attrs.Pod.Spec
-		if key, wrong := node.lacks(spec.NodeSelector); wrong {
-			return elsewhere(fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], node.says(key)))
-		}
-		if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-			return admitted
-		}
-		ok, err := node.Matches(spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms)
-		switch {
-		case ok:
-			return admitted
-		case err != nil:
-			return elsewhere("the required node affinity cannot be understood: " + strings.ReplaceAll(err.Error(), "\n", "; "))
-		}
-		return elsewhere("no term of the required node affinity means this node")
+		return Refused(append(node.unselected(&attrs.Pod.Spec), node.repelled(&attrs.Pod.Spec)...)...)
 	})
 }
 
-func elsewhere(message string) PodAdmitResult {
-	return PodAdmitResult{Reason: "NodeAffinity", Message: message}
+// unselected are the labels of the node selector that the node does not have.
+func (p place) unselected(spec *v1.PodSpec) (reasons []Reason) {
+	for _, key := range p.lacks(spec.NodeSelector) {
+		r := elsewhere("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], p.says(key)))
+		r.Label = key
+		reasons = append(reasons, r)
+	}
+	return reasons
+}
+
+// repelled is why the required node affinity does not select the node.
+func (p place) repelled(spec *v1.PodSpec) []Reason {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	const field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+	ok, err := p.Matches(spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms)
+	switch {
+	case ok:
+		return nil
+	case err != nil:
+		return []Reason{elsewhere(field, "the required node affinity cannot be understood: "+strings.ReplaceAll(err.Error(), "\n", "; "))}
+	}
+	return []Reason{elsewhere(field, "no term of the required node affinity means this node")}
+}
+
+func elsewhere(field, message string) Reason {
+	return Reason{Kind: KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
 }
 
 // place is a node as selectors see it.
 type place struct{ podspec.Node }
 
-// lacks finds the first label, in order of keys, that a selector wants and the
-// node has not.
-func (p place) lacks(selector map[string]string) (key string, wrong bool) {
+// lacks finds the labels, in order of keys, that a selector wants and the node has not.
+func (p place) lacks(selector map[string]string) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if have, ok := p.Labels[key]; !ok || have != selector[key] {
-			return key, true
+			keys = append(keys, key)
 		}
 	}
-	return "", false
+	return keys
 }
 
 // says is what the node has for a label, for people.

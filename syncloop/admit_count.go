@@ -1,6 +1,11 @@
 package syncloop
 
-import "fmt"
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
 
 // DefaultMaxPods is how many pods a node takes, as for the kubelet.
 const DefaultMaxPods = 110
@@ -16,9 +21,11 @@ func AdmitPodCount(max int) PodAdmitHandler {
 		if n < max {
 			return admitted
 		}
-		return PodAdmitResult{
-			Reason:  "OutOfpods",
-			Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
-		}
+		return Refused(Reason{
+			Kind: KindPodCount, Reason: "OutOfpods", Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
+			Resource: v1.ResourcePods, Requested: number(1), Used: number(n), Capacity: number(max),
+		})
 	})
 }
+
+func number(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }

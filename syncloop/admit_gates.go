@@ -11,10 +11,10 @@ import (
 func AdmitGates() PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if gates := attrs.Pod.Spec.SchedulingGates; len(gates) > 0 {
-			return PodAdmitResult{
-				Reason:  v1.PodReasonSchedulingGated,
+			return Refused(Reason{
+				Kind: KindSchedulingGate, Reason: v1.PodReasonSchedulingGated, Field: "spec.schedulingGates",
 				Message: "the pod must not be started before its scheduling gates are removed: " + gateNames(gates),
-			}
+			})
 		}
 		return admitted
 	})

@@ -3,6 +3,8 @@ package syncloop
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
@@ -16,10 +18,10 @@ func AdmitNames() PodAdmitHandler {
 		static := podmanager.IsStaticPod(attrs.Pod)
 		for _, other := range others.named(attrs.Pod.Namespace, attrs.Pod.Name) {
 			if other.Static != static {
-				return PodAdmitResult{
-					Reason:  reasonName,
+				return Refused(Reason{
+					Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: other.Namespace, Name: other.Name},
 					Message: fmt.Sprintf("the name %s/%s is taken by a pod of %s", other.Namespace, other.Name, sourceOf(other)),
-				}
+				})
 			}
 		}
 		return admitted

@@ -7,10 +7,10 @@ import "fmt"
 func AdmitNodeName(name string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		if assigned := attrs.Pod.Spec.NodeName; assigned != "" && assigned != name {
-			return PodAdmitResult{
-				Reason:  "NodeName",
+			return Refused(Reason{
+				Kind: KindNodeName, Reason: "NodeName", Field: "spec.nodeName",
 				Message: fmt.Sprintf("spec.nodeName is %q, and this node is %q", assigned, name),
-			}
+			})
 		}
 		return admitted
 	})

@@ -11,18 +11,19 @@ import (
 func AdmitOS(os string) PodAdmitHandler {
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
 		pod := attrs.Pod
+		var reasons []Reason
 		if label, ok := pod.Labels[v1.LabelOSStable]; ok && label != os {
-			return PodAdmitResult{
-				Reason:  "PodOSSelectorNodeLabelDoesNotMatch",
+			reasons = append(reasons, Reason{
+				Kind: KindOS, Reason: "PodOSSelectorNodeLabelDoesNotMatch", Field: "metadata.labels[" + v1.LabelOSStable + "]",
 				Message: fmt.Sprintf("the pod's label %s says %q, and the node's operating system is %s", v1.LabelOSStable, label, os),
-			}
+			})
 		}
 		if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != os {
-			return PodAdmitResult{
-				Reason:  "PodOSNotSupported",
+			reasons = append(reasons, Reason{
+				Kind: KindOS, Reason: "PodOSNotSupported", Field: "spec.os.name",
 				Message: fmt.Sprintf("the pod's spec.os is %q, and the node's operating system is %s", pod.Spec.OS.Name, os),
-			}
+			})
 		}
-		return admitted
+		return Refused(reasons...)
 	})
 }

@@ -20,28 +20,30 @@ func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	order := slices.SortedFunc(maps.Keys(allocatable), byImportance)
 	return bySums(func(attrs PodAdmitAttributes, others sums) PodAdmitResult {
 		wanted := podspec.ClaimOf(attrs.Pod).Requests
+		var reasons []Reason
 		for _, name := range order {
 			want, ok := wanted[name]
 			if !ok || want.Sign() <= 0 {
 				continue
 			}
-			if r := fit(name, want, others.requested(name), allocatable[name]); !r.Admit {
-				return r
+			if used := others.requested(name); exceeds(want, used, allocatable[name]) {
+				reasons = append(reasons, outOf(name, want, used, allocatable[name]))
 			}
 		}
-		return admitted
+		return Refused(reasons...)
 	})
 }
 
-// fit compares one resource.
-func fit(name v1.ResourceName, want, used, capacity resource.Quantity) PodAdmitResult {
+// exceeds: there is not so much left of a resource.
+func exceeds(want, used, capacity resource.Quantity) bool {
 	sum := used.DeepCopy()
 	sum.Add(want)
-	if sum.Cmp(capacity) <= 0 {
-		return admitted
-	}
-	return PodAdmitResult{
-		Reason: "OutOf" + string(name),
+	return sum.Cmp(capacity) > 0
+}
+
+func outOf(name v1.ResourceName, want, used, capacity resource.Quantity) Reason {
+	return Reason{
+		Kind: KindResource, Reason: "OutOf" + string(name), Resource: name, Requested: want, Used: used, Capacity: capacity,
 		Message: fmt.Sprintf("the node has not enough %s: requested %s, used %s, capacity %s",
 			name, want.String(), used.String(), capacity.String()),
 	}

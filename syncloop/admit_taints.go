@@ -20,16 +20,24 @@ func AdmitTaints(taints []v1.Taint) PodAdmitHandler {
 		if podmanager.IsStaticPod(attrs.Pod) {
 			return admitted
 		}
-		for i := range taints {
-			if t := &taints[i]; t.Effect == v1.TaintEffectNoExecute && !tolerated(attrs.Pod, t) {
-				return PodAdmitResult{
-					Reason:  "TaintToleration",
-					Message: fmt.Sprintf("the pod does not tolerate the node's taint %s", t.ToString()),
-				}
-			}
-		}
-		return admitted
+		return Refused(UntoleratedTaints(attrs.Pod, taints, v1.TaintEffectNoExecute)...)
 	})
+}
+
+// UntoleratedTaints are the reasons because of which the taints with this effect keep a pod
+// from a node: one for each that it does not tolerate, in their order.
+func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (reasons []Reason) {
+	for i := range taints {
+		t := &taints[i]
+		if t.Effect != effect || tolerated(pod, t) {
+			continue
+		}
+		reasons = append(reasons, Reason{
+			Kind: KindTaint, Reason: "TaintToleration", Taint: *t,
+			Message: fmt.Sprintf("the pod does not tolerate the node's taint %s", t.ToString()),
+		})
+	}
+	return reasons
 }
 
 func tolerated(pod *v1.Pod, taint *v1.Taint) bool {

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -57,7 +58,8 @@ func (h *Handlers) running() map[types.UID]bool {
 }
 
 // inOrder puts what ran before first, then the oldest (SL-15): whoever has a
-// place keeps it.
+// place keeps it. Where pods wait for room those of the highest priority are before the
+// oldest.
 func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		if x, y := h.ranBefore(a, running), h.ranBefore(b, running); x != y {
@@ -66,7 +68,7 @@ func (h *Handlers) inOrder(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod
 			}
 			return 1
 		}
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		return cmp.Or(cmp.Compare(h.rank(b), h.rank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 }
 
@@ -133,7 +135,7 @@ func (h *Handlers) endOutOfLine(pods []runtime.Pod, generation uint64) {
 }
 
 // shutdown is the refusal of a node that is Closed.
-var shutdown = PodAdmitResult{Reason: "NodeShutdown", Message: "the node takes no new pods"}
+var shutdown = Refused(Reason{Kind: KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
 // closed: the node takes no pod any more. One that runs all the same, because it
 // ran before, gets a worker that ends it, with its own grace; any other is

@@ -23,6 +23,7 @@ const orphanTermination = 1
 // orphan. It decides on what is known now and performs no IO: what runs
 // was gathered by the PLEG, and what must go is handed to Discard.
 func (h *Handlers) HandlePodCleanups(context.Context) error {
+	defer h.updateUsage()
 	h.repeat()
 	h.hear()
 	generation := h.config.Workers.Generation()
@@ -49,6 +50,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		h.discard(running)
 	}
 	h.placeAll(pods)
+	h.unassumeKnown()
 	h.askAgain()
 	if h.places.admissionQueue.Due() || !h.OrphanGraceOver() { // Its end is a time for the loop to wake at.
 		h.wake()

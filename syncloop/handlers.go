@@ -36,8 +36,11 @@ type HandlersConfig struct {
 	// FromAPIServer says whether a pod is an API server's, which has another one made
 	// elsewhere if this one is rejected. Such a pod waits for others to end for their
 	// grace and 30 s more; any other waits for as long as it takes. It is called on
-	// the loop and must not block. nil: no pod is.
+	// the loop, and by Fits, and must not block. nil: no pod is.
 	FromAPIServer func(pod *v1.Pod) bool
+	// WhenFull says what becomes of a pod that does not fit beside the pods that the node
+	// has. Zero is Reject.
+	WhenFull WhenFull
 	// OrphanGrace is how long a pod is left alone that an agent before this one has
 	// started and that no source names, from the moment when its source is complete
 	// for the first time; so long nothing that such an agent has left is discarded
@@ -49,7 +52,7 @@ type HandlersConfig struct {
 	// want the pod, and must not block. nil: nothing is known.
 	Ended func(pod *v1.Pod) (v1.PodStatus, bool)
 	// Closed says that the node takes no pods any more: whatever has no worker
-	// gets none, but to be ended. nil is never.
+	// gets none, but to be ended. It is called on the loop, and by Fits. nil is never.
 	Closed func() bool
 	// Discard is called with the pods of which nothing is needed any more, at each housekeeping
 	// that finds some. It must not block, and what removes something asks again right
@@ -155,6 +158,7 @@ type Handlers struct {
 	// waiting are the pods that wait, and deferred is what is to be told of that.
 	waiting  map[types.UID]*waiter
 	deferred deferred
+	usage    usage
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -168,6 +172,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter),
 	}
 	h.places = newPlaces(func() { h.wake() })
+	h.places.admissionQueue.WaitWhenFull = config.WhenFull == Wait
 	h.leftovers.graces, h.leftovers.alone = admission.NewGraces(config.OrphanGrace), make(map[types.UID]time.Time)
 	return h, nil
 }

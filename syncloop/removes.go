@@ -13,6 +13,7 @@ import (
 // that a source has stated, unlike an absence that was concluded, so it
 // needs no other source to be ready.
 func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
+	defer h.updateUsage()
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
 		delete(h.again, pod.UID)

@@ -13,6 +13,7 @@ import (
 // admission. A rejected pod, and one that waits, has no worker to update, until it
 // is deleted: then it gets one, which finds nothing to stop and lets it go.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
+	defer h.updateUsage()
 	h.each(h.store(pods), func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateByMirror(pod)

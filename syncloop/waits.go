@@ -1,9 +1,9 @@
 package syncloop
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +41,8 @@ type WaitingHandler interface {
 
 // Deferral says that a pod waits before it can be admitted.
 type Deferral struct {
-	// Reason is ReasonAdmissionDeferred, or what the node cannot do.
+	// Reason is ReasonAdmissionDeferred, v1.PodReasonUnschedulable for a pod that waits until
+	// the node has room, or what the node cannot do.
 	Reason string
 	// Message is a sentence for people: which resource is short, and which pods have to end.
 	Message string
@@ -152,18 +153,17 @@ type waiter struct {
 	// is that life's.
 	published bool
 	message   string
-	pending   string // the reason, if the node cannot run it
+	reason    string // why it waits; ReasonAdmissionDeferred, say
+	short     string // of what there is not enough, if it waits until the node has room
 	panics    int    // of handlers, since they have answered last
 }
-
-func (w *waiter) reason() string { return cmp.Or(w.pending, ReasonAdmissionDeferred) }
 
 // admit decides whether a pod starts now. A refused pod stays in the manager and
 // gets no worker (SL-19); neither does one that waits, until its time has come. The
 // error is a panic of a handler.
 func (h *Handlers) admit(pod *v1.Pod) (bool, error) {
 	var fault error
-	d := h.places.admissionQueue.Admit(usageOf(pod), !h.config.FromAPIServer(pod), h.config.Clock.Now(),
+	d := h.places.admissionQueue.Admit(usageOf(pod), h.patient(pod), h.config.Clock.Now(),
 		func(_ types.UID, beside admission.Beside) admission.Answer {
 			answer, err := h.question(pod, beside)
 			if err != nil {
@@ -199,19 +199,29 @@ func (h *Handlers) review(uid types.UID, beside admission.Beside) admission.Answ
 }
 
 // panicked is the refusal of a handler that has panicked too often.
-var panicked = PodAdmitResult{Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"}
+var panicked = Refused(Reason{Kind: KindHandler, Reason: "UnexpectedAdmissionError", Message: "what decides on the pod failed; the node's log has the details"})
 
 // question puts a pod before the chain.
 func (h *Handlers) question(pod *v1.Pod, beside admission.Beside) (admission.Answer, error) {
-	attrs := PodAdmitAttributes{Pod: pod, Trial: beside.Ending == nil, sums: sums{beside.Staying}}
-	if !attrs.Trial && beside.Ending.Len() > 0 {
-		attrs.sums = append(attrs.sums, beside.Ending)
-		if r := nameInUse(pod, beside.Ending); !r.Admit {
-			return answerOf(r), nil
+	for refusal, err := range h.refusals(pod, beside, beside.Ending == nil) {
+		return answerOf(refusal), err // The first one decides.
+	}
+	return admission.Answer{Admit: true}, nil
+}
+
+// refusals puts a pod before the chain, and yields each refusal, or the panic of a handler.
+func (h *Handlers) refusals(pod *v1.Pod, beside admission.Beside, trial bool) iter.Seq2[PodAdmitResult, error] {
+	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, sums: sums{beside.Staying}}
+	if beside.Ending == nil || beside.Ending.Len() == 0 {
+		return h.ask(attrs)
+	}
+	attrs.sums = append(attrs.sums, beside.Ending)
+	inUse := nameInUse(pod, beside.Ending)
+	return func(yield func(PodAdmitResult, error) bool) {
+		if inUse.Admit || yield(inUse, nil) {
+			h.ask(attrs)(yield)
 		}
 	}
-	result, err := h.ask(attrs)
-	return answerOf(result), err
 }
 
 func answerOf(r PodAdmitResult) admission.Answer {
@@ -220,16 +230,16 @@ func answerOf(r PodAdmitResult) admission.Answer {
 
 // nameInUse: a static pod does not start while a pod has its full name that the
 // workers' line of that name does not have. They see to all others.
-func nameInUse(pod *v1.Pod, ending *admission.Sums) PodAdmitResult {
+func nameInUse(pod *v1.Pod, ending admission.Taken) PodAdmitResult {
 	if !podmanager.IsStaticPod(pod) {
 		return admitted
 	}
 	for _, other := range ending.Named(pod.Namespace, pod.Name) {
 		if other.RuntimeOnly && other.UID != pod.UID {
-			return PodAdmitResult{
-				Reason:  reasonName,
+			return Refused(Reason{
+				Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 				Message: fmt.Sprintf("the name %s/%s is taken by a pod that was started before this agent", pod.Namespace, pod.Name),
-			}
+			})
 		}
 	}
 	return admitted
@@ -243,23 +253,46 @@ func (h *Handlers) wait(pod *v1.Pod, d admission.Decision) {
 		w = &waiter{pod: pod}
 		h.waiting[pod.UID] = w
 	}
-	before := w.pending
-	w.message, w.pending = h.sentence(d), ""
-	if d.Answer.Pending {
-		w.pending = d.Answer.Reason
+	before := *w
+	w.message, w.reason, w.short = h.sentence(d), waitingReason(d.Answer), ""
+	if d.Answer.Full {
+		w.short = d.Answer.Reason
 	}
-	h.deferred.set(pod.UID, Deferral{Reason: w.reason(), Message: w.message, Until: d.Until})
+	h.deferred.set(pod.UID, Deferral{Reason: w.reason, Message: w.message, Until: d.Until})
+	if d.Answer.Full && w.published && before.reason == w.reason && before.short == w.short {
+		return // Only the numbers are new, as after each end of a pod. Deferred has them.
+	}
 	switch {
-	case d.Answer.Pending:
-		if w.pending != before {
-			h.config.Recorder.Event(pod, v1.EventTypeWarning, w.pending, w.message)
-			h.config.Log.Info("a pod waits for what the node cannot do", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", w.pending, "message", w.message)
+	case d.Answer.Full || d.Answer.Pending:
+		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
+			h.tellWaits(w, d.Answer)
 		}
 	case first:
 		h.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
 		h.config.Log.Info("a pod waits for others to end", "pod", podmanager.FullName(pod), "uid", pod.UID, "message", w.message)
 	}
 	h.publish(w)
+}
+
+// waitingReason is the reason of a pod that waits.
+func waitingReason(answer admission.Answer) string {
+	switch {
+	case answer.Full:
+		return v1.PodReasonUnschedulable
+	case answer.Pending && answer.Reason != "":
+		return answer.Reason
+	}
+	return ReasonAdmissionDeferred
+}
+
+// tellWaits says that a pod waits for more than the end of pods that are ending.
+func (h *Handlers) tellWaits(w *waiter, answer admission.Answer) {
+	event, message := w.reason, "a pod waits for what the node cannot do"
+	if answer.Full {
+		event, message = reasonFailedScheduling, "a pod waits until the node has room"
+	}
+	h.config.Recorder.Event(w.pod, v1.EventTypeWarning, event, w.message)
+	h.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
 // publish stores the status of a pod that waits, unless a previous incarnation of its UID
@@ -274,7 +307,7 @@ func (h *Handlers) publish(w *waiter) {
 	}
 	w.published = true
 	publish(w.pod, v1.PodStatus{
-		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason(), Message: w.message,
+		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
 	})
 }
@@ -284,6 +317,9 @@ const maxNamed = 3
 
 // sentence says for what a pod waits.
 func (h *Handlers) sentence(d admission.Decision) string {
+	if d.Answer.Full {
+		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
+	}
 	if len(d.For) == 0 {
 		return d.Answer.Message
 	}
@@ -327,6 +363,7 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.clean = wake, clean }
 
 // HandleWaiting implements WaitingHandler.
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
+	defer h.updateUsage()
 	h.heed()
 	graceOver, timed := h.seeToLeftovers()
 	if h.config.Closed() {

@@ -14,6 +14,8 @@ type Item struct {
 	Pod             *v1.Pod
 	UID             types.UID
 	Namespace, Name string
+	// Priority is that of the pod's spec; 0 if it has none.
+	Priority int32
 	// Static: the pod is a static one.
 	Static bool
 	// Source is the name of the source that the pod came from; it may be empty.
@@ -24,5 +26,13 @@ type Item struct {
 
 // ItemOf is what a pod takes by its spec. Where it comes from is the caller's to add.
 func ItemOf(pod *v1.Pod) Item {
-	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: podspec.ClaimOf(pod)}
+	return Item{Pod: pod, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Claim: podspec.ClaimOf(pod), Priority: Priority(pod)}
+}
+
+// Priority is that of the pod's spec; 0 if it has none.
+func Priority(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
 }

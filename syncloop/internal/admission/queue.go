@@ -1,10 +1,16 @@
 package admission
 
 import (
+	"cmp"
 	"slices"
+	"sort"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Margin is how much longer than the grace of the others a pod waits that does not
@@ -20,15 +26,26 @@ type Answer struct {
 	// Pending: the node cannot run the pod yet. It waits until an answer admits it, for as
 	// long as that takes.
 	Pending bool
+	// Full: the pod waits because of pods that need not end. Judge sets it.
+	Full bool
 }
 
 // Beside is what a pod would have beside it. Neither has anything of its own UID.
 type Beside struct {
 	// Staying are the pods that stay, and those that wait before it.
-	Staying *Sums
+	Staying Taken
 	// Ending are the pods that are ending; nil: the question is what admission
 	// would say without any.
-	Ending *Sums
+	Ending Taken
+}
+
+// Taken is what several pods take together: Sums, or an Extract of some.
+type Taken interface {
+	Len() int
+	Requested(name v1.ResourceName) resource.Quantity
+	Holder(port podspec.HostPort) (Item, bool)
+	Named(namespace, name string) []Item
+	Pods() []*v1.Pod
 }
 
 // Ask puts a pod before admission. It changes nothing.
@@ -62,12 +79,19 @@ type Decision struct {
 // Queue is what the pods of a node take, and who waits for some of it. The zero
 // value has no pods.
 type Queue struct {
+	// WaitWhenFull: a patient pod waits also for pods that need not end, and pods wait in
+	// order of their priority, those of one priority in order of arrival. It is set before
+	// the first pod comes.
+	WaitWhenFull bool
+
 	staying Sums // those that wait included
 	ending  Sums
 	// until is when the pods that are ending should have ended.
 	until   map[types.UID]time.Time
-	waiting []*waiter // in order of arrival
+	waiting []*waiter // in the order in which they are asked about
 	waits   map[types.UID]*waiter
+	// touched are the pods that have changed since the last Update of a Usage.
+	touched map[types.UID]uint8
 	// changed: an answer may be another than at the last Review.
 	changed bool
 }
@@ -89,11 +113,44 @@ func (l *Queue) Ending() *Sums { return &l.ending }
 // takes. One that waits goes on waiting, with what it takes now.
 func (l *Queue) Stay(item Item) {
 	if w := l.waits[item.UID]; w != nil {
-		w.item = item
+		before := w.item
+		if w.item = item; l.rank(before) != l.rank(item) {
+			l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
+			l.enter(w)
+		}
 	}
 	l.changed = true
 	l.staying.Put(item)
+	l.touch(item.UID, inStaying)
 }
+
+// Touch has the next Update of a Usage look at a pod that has been decided on otherwise.
+func (l *Queue) Touch(uid types.UID) { l.touch(uid, inStaying) }
+
+// Touched reports whether an Update of a Usage has something to do.
+func (l *Queue) Touched() bool { return len(l.touched) > 0 }
+
+func (l *Queue) touch(uid types.UID, part uint8) {
+	if l.touched == nil {
+		l.touched = make(map[types.UID]uint8)
+	}
+	l.touched[uid] |= part
+}
+
+// rank is the place of a pod among those that wait: the highest is first.
+func (l *Queue) rank(item Item) int32 { return Rank(item.Priority, l.WaitWhenFull) }
+
+// Rank is the place of a pod of this priority among those that wait, by the WaitWhenFull of
+// their Queue: the highest is first.
+func Rank(priority int32, waitWhenFull bool) int32 {
+	if !waitWhenFull {
+		return 0
+	}
+	return priority
+}
+
+// compareRanks orders ranks, the highest first.
+func compareRanks(a, b int32) int { return cmp.Compare(b, a) }
 
 // Leave forgets that a pod stays, or waits.
 func (l *Queue) Leave(uid types.UID) {
@@ -101,6 +158,7 @@ func (l *Queue) Leave(uid types.UID) {
 		return
 	}
 	l.changed = true
+	l.touch(uid, inStaying)
 	if l.waits[uid] != nil {
 		delete(l.waits, uid)
 		l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool { return w.UID == uid })
@@ -116,6 +174,7 @@ func (l *Queue) End(item Item, until time.Time) {
 	l.until[item.UID] = until
 	l.changed = true
 	l.ending.Put(item)
+	l.touch(item.UID, inEnding)
 }
 
 // Ended forgets a pod that was ending: nothing of it runs any more, or it stays
@@ -124,11 +183,12 @@ func (l *Queue) Ended(uid types.UID) {
 	if _, found := l.ending.Remove(uid); found {
 		delete(l.until, uid)
 		l.changed = true
+		l.touch(uid, inEnding)
 	}
 }
 
-// WaitingUIDs returns those of the pods that wait, in order of arrival. The list is
-// the caller's.
+// WaitingUIDs returns those of the pods that wait, in the order in which they are asked
+// about. The list is the caller's.
 func (l *Queue) WaitingUIDs() []types.UID {
 	uids := make([]types.UID, len(l.waiting))
 	for i, w := range l.waiting {
@@ -151,12 +211,26 @@ func (l *Queue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
 func (l *Queue) Admit(item Item, patient bool, now time.Time, ask Ask) Decision {
 	l.Leave(item.UID)
 	w := &waiter{item: item, patient: patient, Decision: Decision{UID: item.UID}}
+	after := l.waiting[l.place(w):]
+	for _, other := range after {
+		l.staying.Remove(other.UID)
+	}
 	l.decide(w, now, ask)
+	for _, other := range after {
+		l.staying.Put(other.item)
+		l.changed = true // Less is left for it, by which its answer may differ.
+	}
 	if w.Verdict == Waits {
 		l.enter(w)
 		l.limit(w, now)
 	}
+	l.touch(item.UID, inStaying)
 	return w.Decision
+}
+
+// place is the one that a pod would have among those that wait.
+func (l *Queue) place(w *waiter) int {
+	return sort.Search(len(l.waiting), func(i int) bool { return compareRanks(l.rank(w.item), l.rank(l.waiting[i].item)) < 0 })
 }
 
 // limit says until when a pod waits at most: one that is not patient for as long as the
@@ -213,6 +287,8 @@ func (l *Queue) review(now time.Time, ask Ask) (decisions []Decision) {
 		}
 		if w.Verdict == Waits {
 			l.enter(w)
+		} else {
+			l.touch(w.UID, inStaying)
 		}
 		if w.Verdict != Waits || w.Answer != before.Answer || !slices.Equal(w.For, before.For) {
 			decisions = append(decisions, w.Decision)
@@ -225,7 +301,7 @@ func (l *Queue) enter(w *waiter) {
 	if l.waits == nil {
 		l.waits = make(map[types.UID]*waiter)
 	}
-	l.waiting = append(l.waiting, w)
+	l.waiting = slices.Insert(l.waiting, l.place(w), w)
 	l.waits[w.UID] = w
 }
 
@@ -238,24 +314,11 @@ func (l *Queue) decide(w *waiter, now time.Time, ask Ask) {
 			l.ending.Put(own)
 		}
 	}()
-	answer := ask(w.UID, Beside{Staying: &l.staying, Ending: &l.ending})
-	w.Verdict, w.Answer = Admitted, Answer{}
-	if !answer.Admit {
-		w.Verdict, w.Answer = Waits, answer
-		if answer.Unknown || answer.Pending {
-			w.For = nil
-		} else if l.ending.Len() == 0 {
-			w.Verdict = Refused
-		} else if without := ask(w.UID, Beside{Staying: &l.staying}); !without.Admit {
-			w.Answer, w.For = without, nil
-			if !without.Pending {
-				w.Verdict = Refused
-			}
-		}
-	}
-	if w.Verdict != Waits {
+	w.Verdict, w.Answer, _ = Judge(Beside{Staying: &l.staying, Ending: &l.ending}, l.WaitWhenFull && w.patient,
+		func(_ Question, beside Beside) Answer { return ask(w.UID, beside) })
+	if w.Verdict != Waits || w.Answer.Unknown || w.Answer.Pending || w.Answer.Full {
 		w.For = nil
-	} else if !w.Answer.Unknown && !w.Answer.Pending && !l.stillBlocked(w) {
+	} else if !l.stillBlocked(w) {
 		w.For = l.blockers(w.UID, now, ask)
 	}
 	if w.Verdict != Refused {

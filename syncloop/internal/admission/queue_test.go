@@ -149,7 +149,7 @@ func (s *story) pod(words []string) (item admission.Item, in time.Duration, limi
 // ask is admission by cpu and by host ports.
 func (s *story) ask(uid types.UID, beside admission.Beside) admission.Answer {
 	item := s.items[uid]
-	for _, sums := range []*admission.Sums{beside.Staying, beside.Ending} {
+	for _, sums := range []admission.Taken{beside.Staying, beside.Ending} {
 		if sums == nil {
 			continue
 		}

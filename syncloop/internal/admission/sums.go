@@ -40,34 +40,41 @@ type nameKey struct{ namespace, name string }
 // Put adds an item. It takes the place of the item of its UID, also in the order
 // of arrival.
 func (s *Sums) Put(item Item) {
+	e := &entry{Item: item, at: s.arrived + 1}
+	if old := s.items[item.UID]; old != nil {
+		e.at = old.at
+		s.Remove(item.UID)
+	}
+	s.put(e)
+}
+
+// put adds an entry, whose UID is not there, at its place in the order of arrival. It is
+// not changed any more: several Sums may share it.
+func (s *Sums) put(e *entry) {
 	if s.items == nil {
 		s.items = make(map[types.UID]*entry)
 		s.requested = make(map[v1.ResourceName]resource.Quantity)
 		s.ports = make(map[portKey][]*entry)
 		s.names = make(map[nameKey][]*entry)
 	}
-	e := &entry{Item: item}
-	if old := s.items[item.UID]; old != nil {
-		e.at = old.at
-		s.Remove(item.UID)
-	} else {
-		s.arrived++
-		e.at = s.arrived
+	s.items[e.UID] = e
+	switch {
+	case e.at <= s.arrived:
+		s.list = nil
+	case s.list != nil:
+		s.list = append(s.list, e.Pod) // Nobody who has a part of it sees more.
 	}
-	s.items[item.UID] = e
-	if s.list != nil { // The item is new: Remove drops the list.
-		s.list = append(s.list, item.Pod) // Nobody who has a part of it sees more.
-	}
-	for name, q := range item.Requests {
+	s.arrived = max(s.arrived, e.at)
+	for name, q := range e.Requests {
 		have := s.requested[name] // Of a list of its own: the addition is in place.
 		have.Add(q)
 		s.requested[name] = have
 	}
-	for _, port := range item.Ports {
+	for _, port := range e.Ports {
 		k := portKey{port.Protocol, port.Port}
 		s.ports[k] = insert(s.ports[k], e)
 	}
-	k := nameKey{item.Namespace, item.Name}
+	k := nameKey{e.Namespace, e.Name}
 	s.names[k] = insert(s.names[k], e)
 }
 
@@ -145,10 +152,13 @@ func (s *Sums) Requested(name v1.ResourceName) resource.Quantity {
 
 // Holder finds the item that arrived first of those whose host ports conflict
 // with this one.
-func (s *Sums) Holder(port podspec.HostPort) (Item, bool) {
+func (s *Sums) Holder(port podspec.HostPort) (Item, bool) { return s.holder(port, "") }
+
+// holder is Holder without the item of a UID.
+func (s *Sums) holder(port podspec.HostPort, but types.UID) (Item, bool) {
 	for _, e := range s.ports[portKey{port.Protocol, port.Port}] {
 		for _, held := range e.Ports {
-			if held.Conflicts(port) {
+			if e.UID != but && held.Conflicts(port) {
 				return e.Item, true
 			}
 		}

@@ -1,0 +1,154 @@
+package syncloop
+
+import (
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
+)
+
+// usage is what the pods of the node take, for questions from any goroutine. The loop
+// brings it up to date after each of its calls.
+type usage struct {
+	mu struct {
+		sync.Mutex
+		admission.Usage
+	}
+}
+
+// Fits reports whether the pod would be admitted if it came now. It returns nil, or a
+// *FitError with every reason. The same handlers decide that decide on the loop, in trials;
+// see PodAdmitHandler. Pods that Assume was told of count as what would have become of them.
+// The pod has the annotation podmanager.ConfigSourceAnnotation that its source would give
+// it, and is not changed; if a pod of its UID is there, that one does not count. Fits does
+// not wait for the loop, may be called from anywhere, and takes time that does not depend on
+// how many pods there are, as long as every handler is one of this package or a
+// PodAdmitAloneFunc.
+func (h *Handlers) Fits(pod *v1.Pod) error {
+	if !mustAdmit(pod) {
+		return nil
+	}
+	h.judgeAssumed()
+	verdict, reasons := h.judge(pod)
+	if verdict == admission.Admitted {
+		return nil
+	}
+	return &FitError{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, Reasons: reasons, Waits: verdict == admission.Waits}
+}
+
+// Allocated is what the pods request together that were admitted and have not ended, by
+// resource, their number as "pods" included. Pods that Assume was told of count if they
+// would have been admitted; pods that wait do not. The list is the caller's. It may be
+// called from anywhere, and takes time that does not depend on how many pods there are.
+func (h *Handlers) Allocated() v1.ResourceList {
+	h.judgeAssumed()
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	return h.usage.mu.Allocated()
+}
+
+// Assume says that a new pod has been handed to a source and that the loop will decide on
+// it: until then Fits and Allocated count it. It is called before the source has the pod. It
+// does nothing for a pod that the loop knows. It never blocks and may be called from
+// anywhere. The pod is only read.
+func (h *Handlers) Assume(pod *v1.Pod) {
+	if _, known := h.config.Manager.GetPodByUID(pod.UID); known || !mustAdmit(pod) {
+		return
+	}
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	h.usage.mu.Assume(pod)
+}
+
+// Unassume takes an Assume back: the source does not have the pods any more. It is called
+// after that. It does nothing for pods that the loop has decided on. It never blocks and may
+// be called from anywhere.
+func (h *Handlers) Unassume(uids ...types.UID) {
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	for _, uid := range uids {
+		h.usage.mu.Forget(uid)
+	}
+}
+
+// Assumed lists the pods that Assume was told of and that the loop has not decided on.
+func (h *Handlers) Assumed() []types.UID {
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	return h.usage.mu.Assumed()
+}
+
+// judgeAssumed finds out what would have become of each assumed pod, in their order. No
+// lock is held while handlers are asked, so two goroutines may judge the same pod, with the
+// same result.
+func (h *Handlers) judgeAssumed() {
+	for {
+		h.usage.mu.Lock()
+		pod := h.usage.mu.Unjudged()
+		h.usage.mu.Unlock()
+		if pod == nil {
+			return
+		}
+		verdict, _ := h.judge(pod)
+		h.usage.mu.Lock()
+		h.usage.mu.Judged(usageOf(pod), h.rank(pod), verdict)
+		h.usage.mu.Unlock()
+	}
+}
+
+// judge finds the verdict on a pod that would come now, and all reasons why it is no
+// admission.
+func (h *Handlers) judge(pod *v1.Pod) (admission.Verdict, []Reason) {
+	if h.config.Closed() {
+		return admission.Refused, shutdown.Reasons
+	}
+	item, list := usageOf(pod), slices.ContainsFunc(h.config.Admit, listsPods)
+	h.usage.mu.Lock()
+	beside := h.usage.mu.Beside(item, h.rank(pod), list)
+	h.usage.mu.Unlock()
+	var reasons [admission.Questions][]Reason
+	verdict, _, question := admission.Judge(beside, h.waitsWhenFull(pod), func(q admission.Question, beside admission.Beside) admission.Answer {
+		answer, all := h.every(pod, beside)
+		reasons[q] = all
+		return answer
+	})
+	return verdict, reasons[question]
+}
+
+// every is the first answer of the chain, and all reasons of all handlers. A handler that
+// panics has refused.
+func (h *Handlers) every(pod *v1.Pod, beside admission.Beside) (admission.Answer, []Reason) {
+	answer, all := admission.Answer{Admit: true}, []Reason(nil)
+	for refusal, err := range h.refusals(pod, beside, true) {
+		if err != nil {
+			refusal = panicked
+		}
+		if answer.Admit {
+			answer = answerOf(refusal)
+		}
+		all = append(all, refusal.reasons()...)
+	}
+	return answer, all
+}
+
+// updateUsage brings the usage up to date with what the loop has decided.
+func (h *Handlers) updateUsage() {
+	if q := &h.places.admissionQueue; q.Touched() {
+		h.usage.mu.Lock()
+		defer h.usage.mu.Unlock()
+		h.usage.mu.Update(q)
+	}
+}
+
+// unassumeKnown forgets that pods are assumed that the loop knows by now: whatever became
+// of them is decided.
+func (h *Handlers) unassumeKnown() {
+	for _, uid := range h.Assumed() {
+		if _, known := h.config.Manager.GetPodByUID(uid); known {
+			h.places.admissionQueue.Touch(uid)
+		}
+	}
+}

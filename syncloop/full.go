@@ -1,0 +1,45 @@
+package syncloop
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
+)
+
+// WhenFull says what becomes of a new pod that does not fit beside the pods that the node
+// has, and that are not about to end.
+type WhenFull uint8
+
+// The ways.
+const (
+	// Reject: the pod is rejected, as the kubelet does.
+	Reject WhenFull = iota
+	// Wait: a pod that is not an API server's waits, if it would fit on the empty node. It is
+	// Pending with reason Unschedulable, and is admitted as soon as it fits. Pods that wait
+	// are admitted in the order of spec.priority, the highest first, those of one priority in
+	// the order of arrival; this order holds for pods that wait for terminating pods too.
+	//
+	// The order is strict: what a pod that waits needs is reserved, and a pod after it is
+	// admitted only if it fits beside that reservation, however small it is and however long
+	// the first one waits. So a large pod may leave a part of the node unused, but it is never
+	// overtaken on what it needs. Pods of a low priority wait for as long as others of a
+	// higher one keep coming. No pod is preempted.
+	Wait
+)
+
+// reasonFailedScheduling is the scheduler's reason of an event about a pod that is placed on
+// no node.
+const reasonFailedScheduling = "FailedScheduling"
+
+// patient: the pod waits for as long as it takes.
+func (h *Handlers) patient(pod *v1.Pod) bool { return !h.config.FromAPIServer(pod) }
+
+// waitsWhenFull: the pod waits also for pods that need not end.
+func (h *Handlers) waitsWhenFull(pod *v1.Pod) bool {
+	return h.config.WhenFull == Wait && h.patient(pod)
+}
+
+// rank is the place of the pod among those that wait: the highest is first.
+func (h *Handlers) rank(pod *v1.Pod) int32 {
+	return admission.Rank(admission.Priority(pod), h.config.WhenFull == Wait)
+}

@@ -1,0 +1,186 @@
+package admission
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Usage is a copy of what the pods of a Queue take, for questions that are asked while the
+// Queue decides. It also has pods that have been handed over and that the Queue has not
+// decided on: they are assumed to become what they would have become when they came. The
+// zero value has no pods. No method takes time in proportion to their number.
+type Usage struct {
+	staying, ending Sums
+	// waiting are the pods that wait, the highest rank first.
+	waiting []*level
+	waits   map[types.UID]*level
+	// assumed are the pods that the Queue has not decided on; those that have not been
+	// judged are in the order of unjudged, which may have more.
+	assumed  map[types.UID]*assumption
+	unjudged []types.UID
+}
+
+// level are the pods of one rank that wait.
+type level struct {
+	rank int32
+	Sums
+}
+
+type assumption struct {
+	pod    *v1.Pod
+	judged bool
+}
+
+// The parts of a Queue that a pod may have changed in.
+const (
+	inStaying uint8 = 1 << iota
+	inEnding
+)
+
+// Update copies what has changed in the Queue since the last Update.
+func (u *Usage) Update(q *Queue) {
+	for uid, parts := range q.touched {
+		if parts&inStaying != 0 {
+			u.Forget(uid)
+			u.leave(uid)
+			if e := q.staying.items[uid]; e != nil {
+				u.at(q.waits[uid] != nil, q.rank(e.Item)).put(e)
+			}
+			if q.waits[uid] != nil {
+				u.wait(uid, q.rank(q.waits[uid].item))
+			}
+		}
+		if parts&inEnding != 0 {
+			u.ending.Remove(uid)
+			if e := q.ending.items[uid]; e != nil {
+				u.ending.put(e)
+			}
+		}
+	}
+	clear(q.touched)
+}
+
+// at is where a pod of this rank is counted.
+func (u *Usage) at(waits bool, rank int32) *Sums {
+	if !waits {
+		return &u.staying
+	}
+	i, found := slices.BinarySearchFunc(u.waiting, rank, func(l *level, rank int32) int { return compareRanks(l.rank, rank) })
+	if !found {
+		u.waiting = slices.Insert(u.waiting, i, &level{rank: rank})
+	}
+	return &u.waiting[i].Sums
+}
+
+// wait notes where a pod that waits is counted.
+func (u *Usage) wait(uid types.UID, rank int32) {
+	if u.waits == nil {
+		u.waits = make(map[types.UID]*level)
+	}
+	for _, l := range u.waiting {
+		if l.rank == rank {
+			u.waits[uid] = l
+		}
+	}
+}
+
+// leave takes a pod out that stays, or waits.
+func (u *Usage) leave(uid types.UID) {
+	l := u.waits[uid]
+	if l == nil {
+		u.staying.Remove(uid)
+		return
+	}
+	delete(u.waits, uid)
+	if l.Remove(uid); l.Len() == 0 {
+		u.waiting = slices.DeleteFunc(u.waiting, func(other *level) bool { return other == l })
+	}
+}
+
+// Assume notes a pod that has been handed over, unless the Usage has its UID.
+func (u *Usage) Assume(pod *v1.Pod) {
+	_, stays := u.staying.Get(pod.UID)
+	if stays || u.waits[pod.UID] != nil || u.assumed[pod.UID] != nil {
+		return
+	}
+	if u.assumed == nil {
+		u.assumed = make(map[types.UID]*assumption)
+	}
+	if len(u.unjudged) > 2*len(u.assumed) {
+		u.unjudged = slices.DeleteFunc(u.unjudged, func(uid types.UID) bool { return u.assumed[uid] == nil || u.assumed[uid].judged })
+	}
+	u.assumed[pod.UID] = &assumption{pod: pod}
+	u.unjudged = append(u.unjudged, pod.UID)
+}
+
+// Forget drops a pod that is only assumed.
+func (u *Usage) Forget(uid types.UID) {
+	if a := u.assumed[uid]; a != nil {
+		delete(u.assumed, uid)
+		if a.judged {
+			u.leave(uid)
+		}
+	}
+}
+
+// Assumed lists the pods that are only assumed. The list is the caller's.
+func (u *Usage) Assumed() []types.UID { return slices.Collect(maps.Keys(u.assumed)) }
+
+// Unjudged is the first of the assumed pods on which there is no verdict; nil: there is none.
+func (u *Usage) Unjudged() *v1.Pod {
+	for len(u.unjudged) > 0 {
+		if a := u.assumed[u.unjudged[0]]; a != nil && !a.judged {
+			return a.pod
+		}
+		u.unjudged = u.unjudged[1:]
+	}
+	u.unjudged = nil
+	return nil
+}
+
+// Judged counts an assumed pod by the verdict on it.
+func (u *Usage) Judged(item Item, rank int32, verdict Verdict) {
+	a := u.assumed[item.UID]
+	if a == nil || a.judged || a.pod != item.Pod {
+		return // It has been decided on, or judged, meanwhile.
+	}
+	a.judged = true
+	if verdict == Refused {
+		return
+	}
+	sums := u.at(verdict == Waits, rank)
+	sums.put(&entry{Item: item, at: max(sums.arrived+1, afterAll)})
+	if verdict == Waits {
+		u.wait(item.UID, rank)
+	}
+}
+
+// afterAll is later than the arrival of any pod in a Queue.
+const afterAll = 1 << 62
+
+// Beside is what a pod would have beside it if it came now. list: each of the pods may be
+// looked at, which takes time in proportion to their number.
+func (u *Usage) Beside(item Item, rank int32, list bool) Beside {
+	before := []*Sums{&u.staying}
+	for _, l := range u.waiting {
+		if compareRanks(l.rank, rank) <= 0 {
+			before = append(before, &l.Sums)
+		}
+	}
+	// A pod does not wait for its own previous incarnation.
+	return Beside{Staying: extract(item, list, before...), Ending: extract(item, list, &u.ending)}
+}
+
+// Allocated is what the pods request together that were admitted, or are assumed to be, and
+// have not ended.
+func (u *Usage) Allocated() v1.ResourceList {
+	x := extract(Item{}, false, &u.staying, &u.ending)
+	list := make(v1.ResourceList, len(x.requested))
+	for _, a := range x.requested {
+		list[a.name] = a.Quantity
+	}
+	return list
+}
