@@ -154,8 +154,8 @@ type PodAdmitResult struct {
 	// tells once, and the chain is asked about it again after each Recheck. Without a Reason
 	// there is no event. A handler that says so goes after all that may reject the pod.
 	Pending bool
-	// Reasons are all reasons of the refusal, for Handlers.Fits; Reason and Message are those
-	// of the first. Nil: they are the only one. Refused makes such a result.
+	// Reasons are all reasons of the refusal, one by one, for Handlers.Fits. Nil: Reason and
+	// Message are the only one. Refused makes such a result.
 	Reasons []Reason
 }
 

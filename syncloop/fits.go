@@ -52,15 +52,15 @@ func (h *Handlers) Allocated() v1.ResourceList {
 
 // Assume says that a new pod has been handed to a source and that the loop will decide on
 // it: until then Fits and Allocated count it. It is called before the source has the pod. It
-// does nothing for a pod that the loop knows. It never blocks and may be called from
-// anywhere. The pod is only read.
-func (h *Handlers) Assume(pod *v1.Pod) {
+// does nothing for a pod that the loop knows, and reports whether the pod is new. It never
+// blocks and may be called from anywhere. The pod is only read.
+func (h *Handlers) Assume(pod *v1.Pod) (added bool) {
 	if _, known := h.config.Manager.GetPodByUID(pod.UID); known || !mustAdmit(pod) {
-		return
+		return false
 	}
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
-	h.usage.mu.Assume(pod)
+	return h.usage.mu.Assume(pod)
 }
 
 // Unassume takes an Assume back: the source does not have the pods any more. It is called

@@ -303,6 +303,7 @@ func (v view) Node() (info node.NodeInfo) {
 		if v.follows {
 			info.HostIPs = nodestatus.HostIPs(known.Status.Addresses)
 		}
+		info.Unschedulable = known.Spec.Unschedulable
 	}
 	return info
 }

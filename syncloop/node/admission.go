@@ -83,13 +83,23 @@ func admitFeatures(features podsync.Features, events runtime.EventRecorder) sync
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features)
 		if len(rejected) > 0 {
-			return syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(rejected)}
+			return unsupported(rejected)
 		}
 		if len(ignored) > 0 && events != nil && !attrs.Trial {
 			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+sentence(ignored))
 		}
 		return syncloop.PodAdmitResult{Admit: true}
 	})
+}
+
+func unsupported(problems []podsync.Problem) syncloop.PodAdmitResult {
+	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + sentence(problems)}
+	for _, p := range problems {
+		result.Reasons = append(result.Reasons, syncloop.Reason{
+			Kind: syncloop.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + sentence([]podsync.Problem{p}), Field: p.Field,
+		})
+	}
+	return result
 }
 
 func sentence(problems []podsync.Problem) string {

@@ -23,11 +23,12 @@ func admitValid(all bool) syncloop.PodAdmitHandler {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && !all {
 			return syncloop.PodAdmitResult{Admit: true} // Set has looked.
 		}
-		if err := validate(completed(attrs.Pod)); err != nil {
-			faults := strings.ReplaceAll(err.Error(), "\n", "; ")
-			return syncloop.PodAdmitResult{Reason: reasonInvalid, Message: "the pod cannot be run as it is: " + faults}
+		faults := validation.Validate(completed(attrs.Pod))
+		if len(faults) == 0 {
+			return syncloop.PodAdmitResult{Admit: true}
 		}
-		return syncloop.PodAdmitResult{Admit: true}
+		all := strings.ReplaceAll(invalidPod(faults).Error(), "\n", "; ")
+		return syncloop.PodAdmitResult{Reason: reasonInvalid, Message: "the pod cannot be run as it is: " + all, Reasons: invalidReasons(faults)}
 	})
 }
 

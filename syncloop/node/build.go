@@ -156,7 +156,8 @@ func (n *Node) buildLoop() (err error) {
 		Runtime:     n.pleg,
 		Sources:     n.sources,
 		Admit:       n.admission(),
-		Closed:      n.draining.Opened,
+		Closed:      n.draining.Load,
+		WhenFull:    n.config.WhenFull,
 		OrphanGrace: n.config.OrphanGrace,
 
 		FromAPIServer: n.fromAPIServer,

@@ -155,6 +155,11 @@ type Config struct {
 	// gates, operating system, pod count, resources, node affinity, node name, host
 	// ports, taints, fields that the syncer can not honour.
 	Admit []syncloop.PodAdmitHandler
+	// WhenFull says what becomes of a pod that does not fit beside the pods that the node
+	// has. Zero is syncloop.Reject: it is rejected. With syncloop.Wait a pod that is not an
+	// API server's waits until it fits, and pods that wait are admitted in the order of their
+	// priority.
+	WhenFull syncloop.WhenFull
 	// Evictable is asked by Evict whether a pod may be; nil spares static pods
 	// and those of a system-critical priority. It is called by any goroutine. A
 	// panic counts as no.

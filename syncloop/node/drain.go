@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/syncloop"
@@ -16,7 +16,7 @@ import (
 
 // Drain ends all pods of the node, each within its grace, and returns when
 // none runs any more, those that were dropped before included. New pods are
-// refused from then on. The pods have Failed then, unless they had ended before, with
+// refused from then on, until Undrain. The pods have Failed then, unless they had ended before, with
 // reason Terminated and the condition DisruptionTarget. It needs a running node, and
 // leaves it running: end Run's context afterwards. Before Run it fails with
 // ErrNotRunning and changes nothing. If ctx ends first the error names the
@@ -50,7 +50,8 @@ func (n *Node) shut(ctx context.Context) error {
 	if !ran {
 		return ErrNotRunning
 	}
-	n.draining.Open()
+	n.drained.Store(true)
+	n.draining.Store(true)
 	if err := n.loop.Flush(ctx); err != nil && !errors.Is(err, syncloop.ErrStopped) {
 		return err
 	}
@@ -90,12 +91,12 @@ func (n *Node) terminalStatuses(graceSeconds *int64) (all []ending) {
 // by the next agent.
 type unlessDrained struct {
 	podsync.TerminalStatuses
-	draining executor.Latch // open: Drain has begun
+	drained *atomic.Bool // Drain was called once
 }
 
 // Save implements podsync.TerminalStatuses.
 func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	if status.Reason == syncloop.ReasonTerminated && e.draining.Opened() {
+	if status.Reason == syncloop.ReasonTerminated && e.drained.Load() {
 		return nil
 	}
 	return e.TerminalStatuses.Save(pod, status)

@@ -54,7 +54,7 @@ func (n *Node) situation() explain.Node {
 	n.mu.Lock()
 	ran := n.mu.ran
 	n.mu.Unlock()
-	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.Opened()}
+	s := explain.Node{Stopped: !ran || n.done.Opened(), Draining: n.draining.Load()}
 	for _, name := range n.sources.Names() {
 		if !n.sources.Complete(name) {
 			s.Unheard = append(s.Unheard, name)

@@ -29,7 +29,12 @@ func (n *Node) Apply(pod *v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	return n.host.Apply(pod)
+	added := n.assume(pod)
+	if err := n.host.Apply(pod); err != nil {
+		n.handlers.Unassume(added...)
+		return err
+	}
+	return nil
 }
 
 // Replace makes exactly these pods desired, in place of all that were applied before. It
@@ -48,7 +53,13 @@ func (n *Node) Replace(pods []*v1.Pod) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return n.host.Replace(prepared)
+	added := n.assume(prepared...)
+	if err := n.host.Replace(prepared); err != nil {
+		n.handlers.Unassume(added...)
+		return err
+	}
+	n.unassumeOthers(prepared)
+	return nil
 }
 
 // prepare is a copy of a pod with its defaults, if it can be run at all.
@@ -98,7 +109,10 @@ func (e invalidPod) Unwrap() []error {
 // Delete removes the pod of this UID from the desired pods: it is ended with its grace, and
 // then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
 // may be called before Run and from anywhere.
-func (n *Node) Delete(uid types.UID) { n.host.Delete(uid) }
+func (n *Node) Delete(uid types.UID) {
+	n.host.Delete(uid)
+	n.handlers.Unassume(uid)
+}
 
 // SetComplete says, on a node with Config.AwaitHost, that everything that is
 // wanted has been applied by now: what runs beside it may be ended. Later calls

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,7 +35,9 @@ type Node struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	host     *source.Handle
-	draining executor.Latch // open: Drain has begun
+	draining atomic.Bool // the node takes no pods
+	drained  atomic.Bool // Drain was called once
+	cordoned atomic.Bool
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
 	feed         *feed // what List and WatchFrom show
@@ -95,7 +98,7 @@ func New(config Config) (*Node, error) {
 		config.inMemory()
 	}
 	guard := config.contain()
-	n := &Node{config: config, guard: guard, executor: t, draining: t.NewLatch(), historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
+	n := &Node{config: config, guard: guard, executor: t, historyStore: newHistoryStore(), feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	if config.Timeline != nil {
 		n.config.Recorder = announced{n, config.Recorder}
 	}

@@ -142,7 +142,7 @@ func (n *Node) reference() podsync.Config {
 		config.Logs = n.logs
 	}
 	if n.statuses != nil {
-		config.TerminalStatuses = unlessDrained{n.statuses, n.draining}
+		config.TerminalStatuses = unlessDrained{n.statuses, &n.drained}
 	}
 	return config
 }

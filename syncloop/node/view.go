@@ -18,7 +18,8 @@ var ErrJoined = errors.New("node: the pods come from an API server")
 // View is how an API server sees the node: other programs change its labels and taints.
 type View interface {
 	// Node returns what is known of the node. It is called on the loop, at each admission
-	// of a pod, and must not block. What it returns is only read.
+	// of a pod, and by any goroutine that calls Fits or Allocatable, and must not block. What
+	// it returns is only read.
 	Node() NodeInfo
 	// Refresh asks for a read of the node that begins after the call. Node.Recheck is
 	// called when that has ended. It is called on the loop, possibly again before that,
@@ -32,6 +33,8 @@ type NodeInfo struct {
 	Labels map[string]string
 	// Taints of the node; see Config.Taints.
 	Taints []v1.Taint
+	// Unschedulable is spec.unschedulable of the node: it is cordoned. Only Fits looks at it.
+	Unschedulable bool
 	// Allocatable is what pods may have together; nil is what Config says.
 	Allocatable v1.ResourceList
 	// HostIPs are the node's addresses, primary first; none is what Config says. Each sync of a
@@ -72,11 +75,7 @@ func (n *Node) fromAPIServer(pod *v1.Pod) bool {
 // viewed is an admission handler for the node as it is seen at the moment.
 func (n *Node) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		info := n.config.View.Node()
-		if info.Allocatable == nil {
-			info.Allocatable = n.config.allocatable()
-		}
-		return handler(info).Admit(attrs)
+		return handler(n.info()).Admit(attrs)
 	})
 }
 

@@ -100,12 +100,15 @@ func (u *Usage) leave(uid types.UID) {
 	}
 }
 
-// Assume notes a pod that has been handed over, unless the Usage has its UID.
-func (u *Usage) Assume(pod *v1.Pod) {
+// Assume notes a pod that has been handed over, in place of an assumed one of its UID. It
+// does nothing if the Queue has decided on the UID. It reports whether the pod is new.
+func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	_, stays := u.staying.Get(pod.UID)
-	if stays || u.waits[pod.UID] != nil || u.assumed[pod.UID] != nil {
-		return
+	known := u.assumed[pod.UID] != nil
+	if !known && (stays || u.waits[pod.UID] != nil) {
+		return false
 	}
+	u.Forget(pod.UID)
 	if u.assumed == nil {
 		u.assumed = make(map[types.UID]*assumption)
 	}
@@ -114,6 +117,7 @@ func (u *Usage) Assume(pod *v1.Pod) {
 	}
 	u.assumed[pod.UID] = &assumption{pod: pod}
 	u.unjudged = append(u.unjudged, pod.UID)
+	return !known
 }
 
 // Forget drops a pod that is only assumed.

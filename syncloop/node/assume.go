@@ -1,0 +1,57 @@
+package node
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager"
+)
+
+// A scheduler that asks Fits right after Apply must find what it has just placed, though
+// the loop has not seen it yet. So Apply tells the handlers before it tells the source.
+
+// assume has Fits and Allocated count pods that are about to be handed to the source, and
+// returns the UIDs of those that are new. The pods are prepared.
+func (n *Node) assume(pods ...*v1.Pod) (added []types.UID) {
+	for _, pod := range pods {
+		if pod == nil || pod.UID == "" {
+			continue // The source does not take it.
+		}
+		if _, known := n.manager.GetPodByUID(pod.UID); known {
+			continue // It is decided on.
+		}
+		if n.handlers.Assume(fromHost(pod)) {
+			added = append(added, pod.UID)
+		}
+	}
+	return added
+}
+
+// fromHost is the pod with the annotation that its source gives it.
+func fromHost(pod *v1.Pod) *v1.Pod {
+	annotated := *pod // What is shared is only read.
+	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
+	annotated.Annotations = maps.Clone(pod.Annotations)
+	if annotated.Annotations == nil {
+		annotated.Annotations = make(map[string]string, 1)
+	}
+	annotated.Annotations[podmanager.ConfigSourceAnnotation] = hostSource
+	return &annotated
+}
+
+// unassumeOthers forgets all assumed pods but these.
+func (n *Node) unassumeOthers(pods []*v1.Pod) {
+	gone := n.handlers.Assumed()
+	if len(gone) == 0 {
+		return
+	}
+	stay := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		stay[pod.UID] = true
+	}
+	n.handlers.Unassume(slices.DeleteFunc(gone, func(uid types.UID) bool { return stay[uid] })...)
+}
