@@ -41,6 +41,10 @@
 // tells that the workers know something new; without it pods wait for the next
 // housekeeping.
 //
+// With HandlersConfig.WhenFull a pod that does not fit beside pods that need not end waits
+// too, and all that wait do so in order of priority. Fits asks the same chain from any
+// goroutine, and returns every reason. Both are experimental.
+//
 // A rejection stays until the source removes the pod or adds it anew. A rejected pod has no
 // worker and takes no room. If it runs, from before the agent was started, it is terminated
 // like an orphan. A deletion timestamp gives it a worker that finds nothing to stop.

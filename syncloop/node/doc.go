@@ -4,7 +4,8 @@
 // podworkers and syncloop directly, as the Example of package syncloop shows.
 //
 // The host program hands pods over with Apply and Delete, follows them with Watch, and
-// stops the node with Drain. Ready, Done, Err and Healthy report how the node is. Explain
+// stops the node with Drain. Fits, Allocatable and Allocated tell a scheduler what fits, and
+// why not; Cordon keeps it away (these and Config.WhenFull are experimental). Ready, Done, Err and Healthy report how the node is. Explain
 // tells in one sentence why a pod is as it is, with what it waits for, its next sync and
 // its last events.
 //
@@ -48,11 +49,13 @@
 // reason AdmissionDeferred. If the pods come from an API server (Config.FromAPIServer) it
 // is rejected after the grace period of the others and 30 s more.
 //
+// A pod for which the node has no room is rejected, or waits, as Config.WhenFull says.
+//
 // Evict terminates a pod with the shortest grace period that was requested, and with a
 // reason. Static and critical pods are not evicted unless Config.Evictable or the eviction
 // says otherwise.
 //
-// Drain rejects new pods with reason NodeShutdown and terminates all others at the same
+// Drain rejects new pods with reason NodeShutdown, until Undrain, and terminates all others at the same
 // time; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
 // a moment after its context ends. If the runtime ignores the end of a context, Run's error
 // names what is left behind: by pod, probe or part.

@@ -5,22 +5,27 @@
 //	Item          what one pod takes of the node: resources, host ports and a name
 //	Sums          what several pods take together, kept while pods come and go, so that no
 //	              question takes time in proportion to their number
-//	Queue         which pods stay, which are ending, and which wait, in order of arrival
+//	Queue         which pods stay, which are ending, and which wait, in which order
+//	Judge         the verdict on one pod, by up to three questions
+//	Usage         a copy of what the pods take, for questions beside the Queue's own
 //	Terminations  which pods have to end and may still run, and by when
 //	Graces        how long the pods of an earlier agent are left alone
 //
 // # The queue
 //
-// A pod that arrives is asked about twice:
+// A pod that arrives is asked about up to three times:
 //
 //	beside all three                            admitted: it starts
-//	beside those that stay and those that wait  admitted: it waits; rejected: it is rejected
+//	beside those that stay and those that wait  admitted: it waits; rejected: see below
+//	alone, if pods wait when the node is full   admitted: it waits; rejected: it is rejected
 //
-// So a pod waits only if the pods that are ending are the reason. A pod that waits counts
-// like one that stays: what it needs is reserved, and a later pod, however small, does
-// not get in its way. When something has changed, Review asks about the waiting pods
-// again, in their order. A pod may have a limit of time: it is rejected when the pods that
-// it waits for should have ended, and Margin has passed since then.
+// So a pod waits only if other pods are the reason. A pod that waits counts like one that
+// stays: what it needs is reserved, and a later pod, however small, does not get in its
+// way. Where pods wait when the node is full their order is that of priority, and a pod
+// that arrives counts only those that wait before it. When something has changed, Review
+// asks about the waiting pods again, in their order. A pod may have a limit of time: it is
+// rejected when the pods that it waits for should have ended, and Margin has passed since
+// then.
 //
 // # Graces
 //

@@ -41,10 +41,15 @@ type Beside struct {
 
 // Taken is what several pods take together: Sums, or an Extract of some.
 type Taken interface {
+	// Len is how many pods there are.
 	Len() int
+	// Requested is what all of them request of a resource.
 	Requested(name v1.ResourceName) resource.Quantity
+	// Holder finds one whose host ports conflict with this one.
 	Holder(port podspec.HostPort) (Item, bool)
+	// Named lists those of a name.
 	Named(namespace, name string) []Item
+	// Pods lists all. The list is shared, and only read.
 	Pods() []*v1.Pod
 }
 

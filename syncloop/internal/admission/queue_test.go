@@ -20,24 +20,28 @@ import (
 // line:
 //
 //	cpu N                                       what the node has
-//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [limited]   in: when it should have ended
+//	full                                        pods wait when it is full
+//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [prio=N] [limited]   in: when it should have ended
 //	gone POD                                    what was ending has ended
 //	leave POD                                   it stays, or waits, no longer
 //	after D                                     time passes
+//	recheck                                     the node has changed
 //
-// After each of the last three the queue is asked what is new.
+// After each of the last four the queue is asked what is new.
 func TestQueue(t *testing.T) {
-	datadriven.RunTest(t, "testdata/waiting.txt", func(t *testing.T, d *datadriven.TestData) string {
-		s := &story{t: t}
-		var b strings.Builder
-		for line := range strings.Lines(d.Input) {
-			fmt.Fprintln(&b, strings.TrimSpace(line))
-			for _, told := range s.command(strings.Fields(line)) {
-				fmt.Fprintln(&b, "  "+told)
+	for _, file := range []string{"testdata/waiting.txt", "testdata/full.txt"} {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			s := &story{t: t}
+			var b strings.Builder
+			for line := range strings.Lines(d.Input) {
+				fmt.Fprintln(&b, strings.TrimSpace(line))
+				for _, told := range s.command(strings.Fields(line)) {
+					fmt.Fprintln(&b, "  "+told)
+				}
 			}
-		}
-		return b.String()
-	})
+			return b.String()
+		})
+	}
 }
 
 // began is when every story begins.
@@ -59,6 +63,9 @@ func (s *story) command(words []string) []string {
 	case "cpu":
 		s.cpu = resource.MustParse(words[1])
 		return nil
+	case "full":
+		s.admissionQueue.WaitWhenFull = true
+		return nil
 	case "stay":
 		item, _, _ := s.pod(words[1:])
 		s.admissionQueue.Stay(item)
@@ -74,6 +81,8 @@ func (s *story) command(words []string) []string {
 		s.admissionQueue.Ended(types.UID(words[1]))
 	case "leave":
 		s.admissionQueue.Leave(types.UID(words[1]))
+	case "recheck":
+		s.admissionQueue.Recheck()
 	case "after":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -105,6 +114,9 @@ func (s *story) tell(d admission.Decision) string {
 	if d.Verdict == admission.Waits && !d.Until.IsZero() {
 		text += " until " + d.Until.Sub(began).String()
 	}
+	if d.Answer.Full {
+		text += " until there is room"
+	}
 	if d.Answer.Reason != "" {
 		text += ": " + d.Answer.Reason
 	}
@@ -133,6 +145,12 @@ func (s *story) pod(words []string) (item admission.Item, in time.Duration, limi
 				s.t.Fatal(err)
 			}
 			in = d
+		case "prio":
+			n, err := strconv.ParseInt(value, 10, 32)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			item.Priority = int32(n)
 		case "limited":
 			limited = true
 		default:

@@ -1,0 +1,61 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// A scheduler in a few lines: of the nodes that a pod fits on, the one with the most free
+// cpu gets it. Nothing has to run: what was applied counts at once.
+func ExampleNode_Fits() {
+	var nodes []*node.Node
+	for i, cpu := range []string{"2", "3", "1"} {
+		n, err := node.New(node.Config{Name: fmt.Sprint("n", i), Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}})
+		if err != nil {
+			panic(err)
+		}
+		nodes = append(nodes, n)
+	}
+	nodes[2].Cordon()
+	free := func(n *node.Node) int64 {
+		all, used := n.Allocatable(), n.Allocated()
+		return all.Cpu().MilliValue() - used.Cpu().MilliValue()
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		pod := job(name, "true")
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")}
+		var best *node.Node
+		var last error
+		for _, n := range nodes {
+			if err := n.Fits(pod); err != nil {
+				last = err
+			} else if best == nil || free(n) > free(best) {
+				best = n
+			}
+		}
+		if best == nil {
+			var fit *syncloop.FitError
+			if errors.As(last, &fit) {
+				fmt.Printf("%s: on no node; %s lacks:", name, fit.Node)
+				for _, r := range fit.Reasons {
+					fmt.Print(" ", r.Kind, " ", r.Resource)
+				}
+				fmt.Println()
+			}
+			continue
+		}
+		_ = best.Apply(pod)
+		fmt.Printf("%s: placed, %d millicores are left there\n", name, free(best))
+	}
+	// Output:
+	// a: placed, 1500 millicores are left there
+	// b: placed, 500 millicores are left there
+	// c: placed, 0 millicores are left there
+	// d: on no node; n2 lacks: Cordoned  Resource cpu
+}
