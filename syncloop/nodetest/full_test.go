@@ -1,0 +1,167 @@
+package nodetest_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// crowd is a node with too many pods for its four cpus, which wait, and what is known of
+// them by the test alone.
+type crowd struct {
+	t *testing.T
+	*rand.Rand
+	*nodetest.Simulation
+	seed    uint64
+	pods    []*v1.Pod // desired, in order of arrival
+	waiting map[types.UID]bool
+	begun   map[types.UID]bool
+	came    int
+}
+
+const cpus = 4
+
+// TestFull_Order: with pods of random sizes, priorities and lengths of life, over crashes of
+// the agent, there is never more in use than the node has, the first of the waiting pods
+// waits only while it does not fit, and no pod is admitted before one that precedes it.
+// In the end each of them has run.
+func TestFull_Order(t *testing.T) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		c := &crowd{t: t, Rand: rand.New(rand.NewPCG(seed, 0)), seed: seed, begun: map[types.UID]bool{}}
+		c.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
+			Capacity: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}, WhenFull: syncloop.Wait,
+		}})
+		for range 40 {
+			c.act()
+			c.steps(time.Duration(c.IntN(4000)) * time.Millisecond)
+		}
+		for range 200 {
+			if c.waitingNow(); len(c.waiting) == 0 {
+				break
+			}
+			c.Run(5 * time.Second)
+		}
+		require.Empty(t, c.waiting, "seed %d: a wake is lost", seed)
+		c.Stop()
+	}
+}
+
+// act does something to the node.
+func (c *crowd) act() {
+	switch n := c.IntN(10); {
+	case n < 6:
+		for range 1 + c.IntN(3) {
+			c.apply()
+		}
+	case n < 8 && len(c.pods) > 0:
+		gone := c.IntN(len(c.pods))
+		c.Delete(c.pods[gone].UID)
+		delete(c.waiting, c.pods[gone].UID)
+		c.pods = slices.Delete(c.pods, gone, gone+1)
+	case n == 8:
+		c.Crash()
+		c.Start()
+		c.waiting = nil
+		c.waitingNow()
+	}
+}
+
+// apply has a pod come that runs for some seconds.
+func (c *crowd) apply() {
+	p := pod(fmt.Sprint("p", c.came), []string{"serve"})
+	c.came++
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	p.Spec.TerminationGracePeriodSeconds = new(int64(1 + c.IntN(8)))
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0": fmt.Sprintf("run=%ds exit=0 ignore-term", 1+c.IntN(12))}
+	p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(int64(1+c.IntN(cpus)), resource.DecimalSI)}
+	p.Spec.Priority = new(int32([]int{-1, 0, 0, 0, 1}[c.IntN(5)]))
+	c.pods = append(c.pods, p)
+	c.Apply(p)
+}
+
+// steps lets time pass, and checks all that must hold after each step.
+func (c *crowd) steps(d time.Duration) {
+	for end := c.Now().Add(d); c.Now().Before(end); {
+		c.StepUntil(end)
+		c.check()
+	}
+	c.Run(0)
+	c.check()
+	if first := c.first(); first != nil && c.Node().Waiting() == nil {
+		used := c.Node().Allocated()
+		require.Greater(c.t, used.Cpu().Value()+cpuOf(first), int64(cpus), "seed %d at %s: %s is the first to wait, and fits", c.seed, c.Now(), first.Name)
+	}
+}
+
+// check compares who waits with who waited before.
+func (c *crowd) check() {
+	before := c.waiting
+	begun := c.waitingNow()
+	running := int64(0)
+	for _, seen := range c.Machine().Look() {
+		if i := slices.IndexFunc(c.pods, func(p *v1.Pod) bool { return p.UID == seen.UID }); i >= 0 && seen.MayRun() {
+			running += cpuOf(c.pods[i])
+		}
+	}
+	require.LessOrEqual(c.t, running, int64(cpus), "seed %d at %s: too many run", c.seed, c.Now())
+	for i, p := range c.pods {
+		if !begun[p.UID] || c.begun[p.UID] {
+			continue
+		}
+		c.begun[p.UID] = true
+		for j, q := range c.pods {
+			if c.waiting[q.UID] && before[q.UID] && (*q.Spec.Priority > *p.Spec.Priority || *q.Spec.Priority == *p.Spec.Priority && j < i) {
+				require.Fail(c.t, "overtaken", "seed %d at %s: %s waits, and %s has begun", c.seed, c.Now(), q.Name, p.Name)
+			}
+		}
+	}
+}
+
+// waitingNow finds who waits now, and returns who was admitted and does something.
+func (c *crowd) waitingNow() (begun map[types.UID]bool) {
+	c.waiting, begun = map[types.UID]bool{}, map[types.UID]bool{}
+	for _, p := range c.Node().Pods() {
+		require.NotEqual(c.t, v1.PodFailed, p.Status.Phase, "seed %d: %s: %s", c.seed, p.Name, p.Status.Message)
+		switch waits := p.Status.Reason == v1.PodReasonUnschedulable || p.Status.Reason == syncloop.ReasonAdmissionDeferred; {
+		case waits && p.DeletionTimestamp == nil:
+			c.waiting[p.UID] = true
+		case !waits:
+			begun[p.UID] = p.Status.Phase != v1.PodPending || len(p.Status.ContainerStatuses) > 0
+		}
+	}
+	return begun
+}
+
+// first is the pod that has to be admitted before all others.
+func (c *crowd) first() *v1.Pod {
+	var waiting []*v1.Pod
+	for _, p := range c.pods {
+		if c.waiting[p.UID] {
+			waiting = append(waiting, p)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	return slices.MinFunc(waiting, func(a, b *v1.Pod) int { return cmp.Compare(*b.Spec.Priority, *a.Spec.Priority) })
+}
+
+func cpuOf(p *v1.Pod) int64 {
+	return p.Spec.Containers[0].Resources.Requests.Cpu().Value()
+}
