@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/metrics"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
@@ -22,6 +23,7 @@ type box struct {
 	out     io.Writer
 	node    *node.Node
 	records *recorder.Recorder
+	metrics *metrics.Metrics
 	events  *localapi.Events // nil without a Kubernetes API
 	ctx     context.Context
 	end     context.CancelFunc
@@ -67,8 +69,12 @@ func (b *box) serve(what, address string, config debug.ServerConfig) (net.Addr, 
 
 // serveDebug serves what a person at the box asks.
 func (b *box) serveDebug(address string) error {
+	counted, err := metrics.Handler(b.metrics)
+	if err != nil {
+		return err
+	}
 	handler, err := debug.New(debug.Config{
-		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Logs: b.node,
+		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Logs: b.node, Metrics: counted,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return b.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return b.records.Named(namespace, name, time.Now())
@@ -77,13 +83,6 @@ func (b *box) serveDebug(address string) error {
 	if err == nil {
 		_, err = b.serve("the debug handler", address, debug.ServerConfig{Handler: handler})
 	}
-	return err
-}
-
-// recordEvents has kubectl see the events of the node.
-func (b *box) recordEvents(config *node.Config) (err error) {
-	b.events, err = localapi.NewEvents(name, nil)
-	config.Recorder = b.events
 	return err
 }
 

@@ -3,8 +3,8 @@
 //
 //	go run ./examples/edgebox [--manifests DIR] [--listen 127.0.0.1:0] [--write-kubeconfig FILE]
 //
-// Pods come and go with the files of the directory. /healthz, /pods, /explain, /logs and /timeline are
-// served on the address of --listen. With --write-kubeconfig kubectl sees the pods too. Without a
+// Pods come and go with the files of the directory. /healthz, /pods, /explain, /logs, /timeline and
+// /metrics are served on the address of --listen. With --write-kubeconfig kubectl sees the pods too. Without a
 // directory the program runs two pods of its own. It runs until it is interrupted, and stops its pods
 // then. Containers run in memory: a real box sets node.Config.Runtime to package runtime/cri, as
 // examples/agent does, which has many more flags.
@@ -25,6 +25,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/metrics"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
@@ -58,7 +60,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	b := &box{out: out}
+	b := &box{out: out, metrics: metrics.New(metrics.Config{})}
 	if b.records, err = recorder.New(recorder.Config{}); err != nil {
 		return err
 	}
@@ -68,9 +70,11 @@ func run(ctx context.Context, out io.Writer, o options) error {
 			return err
 		}
 	}
+	b.metrics.Instrument(&config)
 	if b.node, err = node.New(config); err != nil {
 		return err
 	}
+	b.metrics.Observe(b.node)
 	b.ctx, b.end = context.WithCancel(context.Background())
 	defer b.end()
 	if err := errors.Join(b.serveDebug(o.listen), b.serveKubectl(o.kubeconfig)); err != nil {
@@ -104,4 +108,11 @@ func (b *box) show() error {
 		fmt.Fprintln(b.out, state.Pod.Name, state.Summary())
 	}
 	return nil
+}
+
+// recordEvents has kubectl see the events of the node.
+func (b *box) recordEvents(config *node.Config) (err error) {
+	b.events, err = localapi.NewEvents(name, nil)
+	config.Recorder = b.events
+	return err
 }

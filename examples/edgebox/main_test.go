@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		"/healthz":                     "ok",
 		"/explain/default/web-edge-1":  "default/web-edge-1 is Running",
 		"/timeline/default/web-edge-1": "<!DOCTYPE html>",
+		"/metrics":                     "# HELP ",
 	} {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		answer, err := client.Get("http://" + address + path)
