@@ -153,3 +153,16 @@ func life(b *testing.B, w *podworkers.Workers, pods []*v1.Pod, synced, finished 
 		b.Fatal("not forgotten:", len(known))
 	}
 }
+
+// What every sync calls allocates nothing.
+func TestWorkerHooks_AllocateNothing(t *testing.T) {
+	hooks := metrics.New(metrics.Config{}).WorkerHooks()
+	sync := podworkers.Synced{UID: "uid", Kind: lifecycle.SyncPod, Type: podworkers.SyncPodUpdate, Took: 1, Err: context.Canceled}
+	allocated := testing.AllocsPerRun(100, func() {
+		hooks.Synced(sync)
+		hooks.Phase("uid", 1, lifecycle.Terminating)
+	})
+	if allocated != 0 {
+		t.Errorf("%v allocations", allocated)
+	}
+}

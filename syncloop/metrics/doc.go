@@ -28,6 +28,6 @@
 //
 // # Cost
 //
-// Hooks take no lock and allocate nothing while a pod is in its steady state. A program without
-// this package has hooks that are nil, and pays nothing.
+// What every sync calls takes no lock and allocates nothing. A program without this package has no
+// such hooks, and pays nothing.
 package metrics

@@ -31,11 +31,15 @@ type pod struct {
 // span is from one time to another.
 type span struct{ from, to time.Time }
 
-// enter remembers a pod and reports whether it is new. Of a pod that is known the new content is
-// remembered.
-func (p *pods) enter(of *v1.Pod) (known *pod, first bool) {
+// enter remembers a pod with its newest content, and reports whether it is new. A pod that has not
+// started, or had ended before it came, is not remembered and nil: it may have no worker, which
+// would forget it.
+func (p *pods) enter(of *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
 	found, loaded := p.known.Load(of.UID)
 	if !loaded {
+		if st.StartTime == nil || st.Phase == v1.PodFailed || st.Phase == v1.PodSucceeded {
+			return nil, false
+		}
 		found, loaded = p.known.LoadOrStore(of.UID, &pod{})
 	}
 	one := found.(*pod)

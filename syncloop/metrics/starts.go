@@ -44,8 +44,11 @@ func (m *Metrics) imagePulled(p podsync.ImagePull) {
 // status follows each status that was accepted.
 func (m *Metrics) status(of *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
-	known, first := m.pods.enter(of)
-	if first && st.Phase != v1.PodFailed { // Admission may have rejected it.
+	known, first := m.pods.enter(of, st)
+	if known == nil {
+		return
+	}
+	if first {
 		m.starts.containers.Observe(float64(len(of.Spec.Containers)))
 	}
 	known.change(func(one *pod) {

@@ -137,6 +137,7 @@ func TestStory_SM13(t *testing.T) {
 	s.Delete("uid-gone")
 	s.Run(time.Minute)
 	golden(t, "story.prom", exposition(t, s.metrics))
+	assert.Equal(t, []string{"uid-broken", "uid-crashing", "uid-late", "uid-unloved", "uid-web"}, metrics.Remembered(s.metrics), "not what was rejected, or has gone")
 	assert.Equal(t, "1/1 Running restarts=0", s.Status("late"))
 	s.Stop()
 	assert.NotContains(t, exposition(t, s.metrics), `pod="gone"`, "the series of a pod go with it")

@@ -1,0 +1,17 @@
+package metrics
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Remembered are the UIDs of the pods of which something is remembered.
+func Remembered(m *Metrics) (uids []string) {
+	m.pods.known.Range(func(uid, _ any) bool {
+		uids = append(uids, string(uid.(types.UID)))
+		return true
+	})
+	slices.Sort(uids)
+	return uids
+}
