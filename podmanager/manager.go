@@ -85,7 +85,8 @@ func (op PodOperation) String() string {
 	return "PodOperation(" + strconv.Itoa(int(op)) + ")"
 }
 
-// PodUpdate is one change for the consumer. The pods are the receiver's own.
+// PodUpdate is one change for the consumer. The pods are read only: they share what they are
+// made of with the source, and with other readers.
 type PodUpdate struct {
 	// Pods are in the order of the source.
 	Pods []*v1.Pod

@@ -148,9 +148,16 @@ type Claim struct {
 	Ports []HostPort `json:"hostPorts,omitempty"`
 }
 
-// ClaimOf is what a pod takes by its spec.
+// onePlace are the requests of all pods that request nothing, which share it.
+var onePlace = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
+
+// ClaimOf is what a pod takes by its spec. It is only read.
 func ClaimOf(pod *v1.Pod) Claim {
 	c := Claim{Requests: Requests(pod), Ports: HostPorts(pod)}
+	if len(c.Requests) == 0 {
+		c.Requests = onePlace
+		return c
+	}
 	c.place()
 	return c
 }

@@ -25,8 +25,8 @@ type started struct {
 
 // starts are those of the containers of a pod.
 type starts struct {
-	last  map[string]started // by container
-	looks uint64             // how often the pod was looked at
+	last  map[string]*started // by container; nil if there are none
+	looks uint64              // how often the pod was looked at
 	// postStartPending are containers, by ID, that were started and whose PostStart
 	// hook is not known to have been a success.
 	postStartPending map[string]bool
@@ -35,9 +35,17 @@ type starts struct {
 // noteStart remembers that the runtime is asked for a start.
 func (v *syncPass) noteStart(c *v1.Container, id string, attempt uint32, now time.Time) {
 	if v.incarnation.starts.last == nil {
-		v.incarnation.starts.last = make(map[string]started)
+		v.incarnation.starts.last = make(map[string]*started)
 	}
-	v.incarnation.starts.last[c.Name] = started{id: id, attempt: attempt, at: now, look: v.incarnation.starts.looks, resources: *c.Resources.DeepCopy()}
+	v.incarnation.starts.last[c.Name] = &started{id: id, attempt: attempt, at: now, look: v.incarnation.starts.looks, resources: *c.Resources.DeepCopy()}
+}
+
+// forget drops the start of a container. A pod that is as it is told to be keeps no map: most
+// pods of a node are.
+func (s *starts) forget(container string) {
+	if delete(s.last, container); len(s.last) == 0 {
+		s.last = nil
+	}
 }
 
 // forgetStart drops the start of a container, if that is the last one: it has not
@@ -47,7 +55,7 @@ func (s *Syncer) forgetStart(v *syncPass, id string) {
 	defer s.mu.Unlock()
 	for name, begun := range v.incarnation.starts.last {
 		if begun.id == id {
-			delete(v.incarnation.starts.last, name)
+			v.incarnation.starts.forget(name)
 		}
 	}
 }
@@ -88,7 +96,7 @@ func (s *Syncer) forgetTold(v *syncPass) {
 	if stored, ok := s.stored(v); ok {
 		s.eachUntold(v, &stored, func(c *v1.ContainerStatus, begun *started) {
 			if s.tells(c, begun) {
-				delete(v.incarnation.starts.last, c.Name)
+				v.incarnation.starts.forget(c.Name)
 			}
 		})
 	}
@@ -105,7 +113,7 @@ func (s *Syncer) eachUntold(v *syncPass, status *v1.PodStatus, do func(*v1.Conta
 	} {
 		for i := range list {
 			if begun, ok := v.incarnation.starts.last[list[i].Name]; ok && begun.look < v.incarnation.starts.looks {
-				do(&list[i], &begun)
+				do(&list[i], begun)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ const (
 )
 
 // Changes are what a consumer gets, in the order of delivery.
-// The pods are deep copies and the receiver's own.
+// The pods are shared with the source, annotations apart, and only read.
 type Changes struct {
 	// First: this is the source's first snapshot, so that Add is delivered
 	// even when empty.
@@ -84,15 +85,15 @@ func local(key string) bool {
 	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
 }
 
-// deliver makes the stamped deep copy that the consumer gets (CF-7, CF-8).
+// deliver makes the stamped copy that the consumer gets (CF-7, CF-8). It shares all but the
+// annotations with the source's, which is never changed.
 func (e entry) deliver(source string) *v1.Pod {
-	pod := e.pod.DeepCopy()
-	if pod.Annotations == nil {
-		pod.Annotations = make(map[string]string, 2)
-	}
+	pod := *e.pod
+	pod.Annotations = make(map[string]string, len(e.pod.Annotations)+2)
+	maps.Copy(pod.Annotations, e.pod.Annotations)
 	pod.Annotations[SourceAnnotation] = source
 	pod.Annotations[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
-	return pod
+	return &pod
 }
 
 // newlyRejected leaves out what was rejected before for the same reason.

@@ -263,20 +263,20 @@ func print(c merge.Changes) string {
 	return out.String()
 }
 
-// TestDiff_CF8_DeepCopies: what the consumer does to its copy reaches neither
-// the source's object nor the next delivery.
-func TestDiff_CF8_DeepCopies(t *testing.T) {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a", Labels: map[string]string{"l": "1"}}}
+// TestDiff_CF8_Copies: what is delivered is a copy with annotations of its own, so that the
+// source's object stays as it is; everything else is shared.
+func TestDiff_CF8_Copies(t *testing.T) {
+	pod := parsePods(t, "uid=a name=a label=1 k=v")[0]
+	before := pod.DeepCopy()
 	var s both
 	s.replace([]*v1.Pod{pod})
 	got := s.take(t).Add[0]
-	got.Labels["l"] = "spoilt"
-
-	assert.Equal(t, "1", pod.Labels["l"])
-	assert.Empty(t, pod.Annotations, "the stamp is on the copy only")
+	assert.Equal(t, before, pod, "the stamp is on the copy only")
+	assert.Len(t, got.Annotations, 3)
+	assert.Same(t, &pod.Spec.Containers[0], &got.Spec.Containers[0])
 	s.replace(nil)
-	removed := s.take(t).Remove[0]
-	assert.Equal(t, "1", removed.Labels["l"])
+	assert.Equal(t, got, s.take(t).Remove[0])
+	assert.Equal(t, before, pod)
 }
 
 // A pod with a quantity that would take all memory to compare is rejected, and compared with

@@ -1,0 +1,133 @@
+//go:build unix
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"math"
+	goruntime "runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/executor"
+)
+
+// BenchmarkFleet is many nodes in one process, each with its runtime in memory, and one life
+// of all their pods. It reports how long it takes until all pods run and until all are gone,
+// the memory that an idle node takes without pods, and an idle pod with its v1.Pod, and the
+// processor time of an idle second. The exponent is that of the time until all run over the
+// number of pods, beside the size before. The largest takes a minute; -short leaves it out.
+func BenchmarkFleet(b *testing.B) {
+	sizes := []struct{ nodes, pods int }{{10, 1000}, {100, 10_000}, {1000, 100_000}}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	var pods, seconds float64
+	for _, size := range sizes {
+		b.Run(fmt.Sprintf("nodes=%d/pods=%d", size.nodes, size.pods), func(b *testing.B) {
+			for b.Loop() {
+				took := liveOf(b, size.nodes, size.pods)
+				if pods > 0 {
+					b.ReportMetric(math.Log(took/seconds)/math.Log(float64(size.pods)/pods), "exponent")
+				}
+				pods, seconds = float64(size.pods), took
+			}
+		})
+	}
+}
+
+// liveOf is one life of a fleet. It returns how many seconds it took until all pods ran.
+func liveOf(b *testing.B, nodes, pods int) float64 {
+	empty := memoryInUse()
+	f := newFleet(b, nodes, pods/nodes)
+	idle := memoryInUse()
+	b.ReportMetric((idle-empty)/float64(nodes), "B/node")
+
+	begun := time.Now()
+	f.each(func(n *Node, pod *v1.Pod) { require.NoError(b, n.Apply(pod)) })
+	f.until(func(n *Node, pod *v1.Pod) bool { return n.runs(pod) })
+	running := time.Since(begun).Seconds()
+	b.ReportMetric(running, "s/running")
+	b.ReportMetric((memoryInUse()-idle)/float64(pods), "B/pod")
+	b.ReportMetric(100*idleLoad(5*time.Second), "%core/idle")
+
+	begun = time.Now()
+	f.each(func(n *Node, pod *v1.Pod) { n.Delete(pod.UID) })
+	f.until(func(n *Node, pod *v1.Pod) bool { return !n.known(pod.UID) })
+	b.ReportMetric(time.Since(begun).Seconds(), "s/stopped")
+	f.end()
+	return running
+}
+
+// fleet are nodes that run, and the pods of each of them.
+type fleet struct {
+	nodes []*Node
+	pods  []*v1.Pod
+	end   func()
+}
+
+func newFleet(b *testing.B, nodes, podsPerNode int) *fleet {
+	ctx, cancel := context.WithCancel(b.Context())
+	var over sync.WaitGroup
+	f := &fleet{pods: benchPods(podsPerNode)}
+	f.end = func() { cancel(); over.Wait() }
+	for i := range nodes {
+		n, err := New(Config{Name: fmt.Sprint("node-", i), MaxPods: podsPerNode})
+		require.NoError(b, err)
+		f.nodes = append(f.nodes, n)
+		over.Go(func() { require.NoError(b, n.Run(ctx)) })
+	}
+	for _, n := range f.nodes {
+		<-n.Ready()
+	}
+	return f
+}
+
+func (f *fleet) each(do func(*Node, *v1.Pod)) {
+	for _, n := range f.nodes {
+		for _, pod := range f.pods {
+			do(n, pod)
+		}
+	}
+}
+
+func (f *fleet) until(done func(*Node, *v1.Pod) bool) {
+	f.each(func(n *Node, pod *v1.Pod) {
+		for !done(n, pod) {
+			_ = executor.Over(nil).Sleep(context.Background(), time.Millisecond)
+		}
+	})
+}
+
+func (n *Node) runs(pod *v1.Pod) (is bool) {
+	n.status.ReadPodStatus(pod.UID, func(s *v1.PodStatus) { is = s.Phase == v1.PodRunning })
+	return is
+}
+
+// memoryInUse is what the heap and the stacks hold after a collection.
+func memoryInUse() float64 {
+	goruntime.GC()
+	goruntime.GC() // What the first has only made ready.
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// idleLoad is the part of one processor that the process takes.
+func idleLoad(d time.Duration) float64 {
+	before := processorTime()
+	_ = executor.Over(nil).Sleep(context.Background(), d)
+	return (processorTime() - before).Seconds() / d.Seconds()
+}
+
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
