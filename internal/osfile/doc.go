@@ -8,7 +8,7 @@
 // device or a socket in its place is a KindError, at once. It is not opened, as that
 // could block for ever or have an effect on the device.
 //
-//   - OpenDir, OpenSub: a directory to work in. OpenList, OpenListWithin: one to list.
+//   - OpenDir, OpenSub, OpenDirWithin: a directory to work in. OpenList, OpenListWithin: one to list.
 //   - OpenFile: a file in a directory, for reading or writing, never through a link.
 //   - OpenPath, OpenPathNoFollow, OpenWithin: a file for reading.
 //

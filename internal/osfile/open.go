@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -61,6 +62,28 @@ func OpenSub(parent *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		_ = dir.Close() // It was only read.
 		return nil, err
+	}
+	return dir, nil
+}
+
+// OpenDirWithin opens the directory at a path in another. No link is followed, at whichever
+// element of the path: what leads through one is ErrNotDirectory. Anything else than a
+// directory is ErrNotDirectory; it is not opened, and nothing is waited for.
+func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
+	dir, err := parent.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if name == "." {
+			continue
+		}
+		next, err := OpenSub(dir, name)
+		_ = dir.Close() // It was only read.
+		if err != nil {
+			return nil, err
+		}
+		dir = next
 	}
 	return dir, nil
 }

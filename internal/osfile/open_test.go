@@ -90,3 +90,31 @@ func TestOpen_Regular(t *testing.T) {
 	_, err := osfile.OpenListWithin(dir, "out")
 	assert.ErrorContains(t, err, "escapes")
 }
+
+// A directory within another is opened through directories alone.
+func TestOpenDirWithin(t *testing.T) {
+	at := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(at, "a", "b"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(at, "a", "f"), nil, 0o600))
+	dir := open(t, at)
+	for _, path := range []string{".", "a", "a/b"} {
+		sub, err := osfile.OpenDirWithin(dir, path)
+		require.NoError(t, err)
+		opened, err := sub.Stat(".")
+		require.NoError(t, err)
+		wanted, err := os.Stat(filepath.Join(at, path))
+		require.NoError(t, err)
+		assert.True(t, os.SameFile(wanted, opened), path)
+		require.NoError(t, sub.Close())
+	}
+	_, err := osfile.OpenDirWithin(dir, "a/f")
+	assert.ErrorIs(t, err, osfile.ErrNotDirectory)
+	_, err = osfile.OpenDirWithin(dir, "a/gone/b")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = osfile.OpenDirWithin(dir, "a/../a")
+	assert.ErrorIs(t, err, fs.ErrInvalid)
+	if err := os.Symlink("a", filepath.Join(at, "link")); err == nil {
+		_, err = osfile.OpenDirWithin(dir, "link/b")
+		assert.ErrorIs(t, err, osfile.ErrNotDirectory)
+	}
+}

@@ -54,7 +54,8 @@
 // containers start, unless it may only be read or its directory has that group already: the
 // directory comes last, so it has the group only when all in it has. This is the kubelet's
 // fsGroupChangePolicy OnRootMismatch, whichever the pod asks for; the setuid bit of files is
-// not kept.
+// not kept. What is mounted in the volume stays as it is, and a path of more than 4096 bytes,
+// which no program can use, is an error.
 //
 // A volume in memory, a subPath of an emptyDir or hostPath, and an fsGroup that the agent
 // does not belong to need root, the first two also Linux. Each is a clear error otherwise.
