@@ -96,7 +96,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := c.StartServer(ctx); err != nil {
 		return err
 	}
-	if err := c.prepare(ctx); err != nil {
+	if err := c.Prepare(ctx); err != nil {
 		return err
 	}
 	return c.startOthers()
@@ -242,8 +242,9 @@ func (c *Cluster) ready(ctx context.Context) error {
 	})
 }
 
-// prepare makes what controllers would: the account of pods, and the certificate for them.
-func (c *Cluster) prepare(ctx context.Context) error {
+// Prepare makes what controllers would: the account of pods, and the certificate for them. Start
+// has done that; it is done again when etcd has lost it.
+func (c *Cluster) Prepare(ctx context.Context) error {
 	admin, err := c.Admin()
 	if err != nil {
 		return err

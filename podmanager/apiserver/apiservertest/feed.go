@@ -202,6 +202,10 @@ func (t *stream[T]) take() (out apiserver.Event[T], until time.Time, err error) 
 			}
 			return out, w.due, nil
 		}
+		if t.s.mu.version < w.after { // It began at a version of another history.
+			w.bookmark = w.due
+			return out, w.due, nil
+		}
 		w.queue = append(w.queue, event{kind: apiserver.Bookmark, version: t.s.mu.version})
 	}
 	e := w.queue[0]

@@ -2,6 +2,7 @@ package apiservertest
 
 import (
 	"cmp"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -109,6 +110,22 @@ func (s *Server) Recover() {
 	s.Thaw()
 	s.Compact()
 	s.Up()
+}
+
+// Backup remembers the state. What it returns restores it, as an administrator does from a
+// backup of etcd: the history is lost, all versions go back, and later ones are given again.
+// Streams end in order.
+func (s *Server) Backup() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objects, version := maps.Clone(s.mu.objects), s.mu.version
+	return func() {
+		s.Break(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.objects, s.mu.version = maps.Clone(objects), version
+		s.mu.lost, s.mu.history = version, nil
+	}
 }
 
 // Compact loses the history: a watch from a version before the newest is refused as

@@ -98,15 +98,17 @@ type Agent struct {
 
 	mu struct {
 		sync.Mutex
-		node   *v1.Node  // as the server has shown it last; nil: there is none
-		readAt time.Time // when the last read of it began
-		ours   types.UID // of the object that this agent has registered; empty: none yet
-		since  time.Time // when that was
-		other  types.UID // of the object that Hooks.Replaced was called for last
-		sent   *v1.NodeStatus
-		sentAt time.Time
-		later  time.Duration // by how much the next report without a change is put off
-		lease  *coordinationv1.Lease
+		node    *v1.Node  // as the server has shown it last; nil: there is none
+		readAt  time.Time // when the last read of it began
+		wrote   bool      // that is the answer to our own write, which was not shown yet
+		wroteAt time.Time // when it came
+		ours    types.UID // of the object that this agent has registered; empty: none yet
+		since   time.Time // when that was
+		other   types.UID // of the object that Hooks.Replaced was called for last
+		sent    *v1.NodeStatus
+		sentAt  time.Time
+		later   time.Duration // by how much the next report without a change is put off
+		lease   *coordinationv1.Lease
 	}
 }
 
@@ -181,9 +183,15 @@ func (a *Agent) pause(ctx context.Context, w *waker, d time.Duration) error {
 	return err
 }
 
-// is notes the node as the server has shown it now. An older state than the one that is
-// known is dropped.
-func (a *Agent) is(node *v1.Node, readAt time.Time) {
+// is notes the node as the server has shown it now, by a read that began at a time, or by a
+// watch.
+func (a *Agent) is(node *v1.Node, readAt time.Time) { a.take(node, readAt, false) }
+
+// take notes a state of the node that was shown, or the answer to our own write. What is older
+// than such an answer was on its way before it, and is dropped, unless it was read later: then
+// the server's data were restored from a backup. So they were if it is older than what was shown
+// before.
+func (a *Agent) take(node *v1.Node, readAt time.Time, wrote bool) {
 	a.mu.Lock()
 	before := a.mu.node
 	if readAt.After(a.mu.readAt) {
@@ -191,9 +199,13 @@ func (a *Agent) is(node *v1.Node, readAt time.Time) {
 	}
 	known := before != nil && before.UID == node.UID
 	if known && older(node.ResourceVersion, before.ResourceVersion) {
-		a.mu.Unlock()
-		return
+		if wrote || a.mu.wrote && !readAt.After(a.mu.wroteAt) {
+			a.mu.Unlock()
+			return
+		}
+		a.mu.sent = nil // What it has of the status is not known.
 	}
+	a.mu.wrote, a.mu.wroteAt = wrote, a.executor.Now()
 	a.mu.node = node
 	a.mu.Unlock()
 	a.seen.Open()

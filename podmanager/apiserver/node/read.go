@@ -46,8 +46,13 @@ func (a *Agent) reading(ctx context.Context) {
 	}
 }
 
-// shortWatch is how long a watch lives at least that ends in order.
-const shortWatch = time.Second
+const (
+	// shortWatch is how long a watch lives at least that ends in order.
+	shortWatch = time.Second
+	// silentWatch is how long one lives at least that should have shown something: a server
+	// sends a bookmark each minute.
+	silentWatch = 2 * time.Minute
+)
 
 // errGone is what a list without the node means.
 var errGone = errors.New("node: the node is not at the server")
@@ -99,7 +104,9 @@ func (a *Agent) follow(ctx context.Context, from string) error {
 	return err
 }
 
-// events takes what a watch shows.
+// events takes what a watch shows. Where it shows nothing for minutes the node is read again:
+// the version from which it began may be one that the data of the server, restored from a
+// backup, have not reached.
 func (a *Agent) events(ctx context.Context, from string) error {
 	const life = 5 * time.Minute
 	stream, err := a.cfg.Server.NodeFeed().Watch(ctx, apiserver.WatchOptions{ResourceVersion: from, Timeout: life})
@@ -110,8 +117,12 @@ func (a *Agent) events(ctx context.Context, from string) error {
 		return err
 	}
 	defer stream.Close()
-	for {
+	begun := a.executor.Now()
+	for silent := true; ; silent = false {
 		event, err := stream.Next(ctx)
+		if silent && errors.Is(err, io.EOF) && a.executor.Now().Sub(begun) >= silentWatch {
+			return errRefresh
+		}
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (a *Agent) send(ctx context.Context, server *v1.NodeStatus, status v1.NodeS
 
 // sent notes what the server has acknowledged.
 func (a *Agent) sent(node *v1.Node, status v1.NodeStatus) {
-	a.is(node, time.Time{})
+	a.take(node, time.Time{}, true)
 	random := a.cfg.Jitter()
 	a.mu.Lock()
 	defer a.mu.Unlock()

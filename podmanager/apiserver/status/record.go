@@ -17,6 +17,7 @@ import (
 type record struct {
 	local   types.UID     // the pod that runs
 	server  *v1.Pod       // as acknowledged or shown last
+	ahead   bool          // it was acknowledged, and not shown yet
 	want    *v1.PodStatus // as sent last, or being sent
 	residue []byte        // what the server did not take over of that
 	unsure  bool          // an answer was lost
@@ -30,13 +31,33 @@ func (r *record) status() *v1.PodStatus {
 	return &r.server.Status
 }
 
-// newer reports whether a state of the pod is newer than the one that is known.
-func (r *record) newer(pod *v1.Pod) bool {
+// compare orders a state of the pod and the one that is known: negative is older.
+func (r *record) compare(pod *v1.Pod) int {
 	if r.server == nil {
-		return true
+		return 1
 	}
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, r.server.ResourceVersion)
-	return err != nil || order > 0
+	if err != nil {
+		return 1
+	}
+	return order
+}
+
+// show takes a state of the pod that the server shows, and reports whether it is news. One that
+// is older than our own last write was on its way before that. Any other takes the place of what
+// was shown before it, though its version may be lower: that of a server whose data were
+// restored.
+func (r *record) show(pod *v1.Pod) bool {
+	order := r.compare(pod)
+	if r.ahead && order < 0 {
+		return false
+	}
+	r.ahead = false
+	if order == 0 {
+		return false
+	}
+	r.server = pod
+	return true
 }
 
 // Observe takes each state of a pod that the server shows, and
@@ -55,10 +76,9 @@ func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) 
 	defer s.mu.Unlock()
 	_, known := s.mu.records[pod.UID]
 	r := s.recordLocked(pod.UID)
-	if !r.newer(pod) {
+	if !r.show(pod) {
 		return nil, nil
 	}
-	r.server = pod
 	if podmanager.IsMirrorPod(pod) {
 		name := podmanager.FullName(pod)
 		if s.mu.mirrors[name] = pod; !known {
@@ -127,8 +147,8 @@ func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
 		return
 	}
 	r.unsure = false
-	if r.newer(pod) {
-		r.server = pod
+	if r.compare(pod) > 0 {
+		r.server, r.ahead = pod, true
 	}
 	if r.want != nil {
 		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.want)

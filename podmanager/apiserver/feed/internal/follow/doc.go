@@ -7,12 +7,17 @@
 //     than the last one seen, and the newest if it does not have that.
 //   - The collection changes as a whole when a complete state has come, and by single events
 //     after that. Nothing is concluded from an error, nor from a state that is not complete.
-//   - An object of the same version keeps its pointer.
+//   - An object of the same version keeps its pointer, unless the version of the state is lower
+//     than one seen before: the server's data were restored from a backup then, and the state
+//     is the truth all the same.
 //   - A stream that ends goes on from the last version at once. One that ends within a second
 //     with no event is a failure.
 //   - A lost history is no failure: the state is read again at once. It is one if there was
 //     no progress since the last time.
-//   - After a failure the same request is made again, after a pause that doubles from 0.8 to
+//   - A server that could not be reached is asked for the whole state when it answers, and so is
+//     one whose stream has shown nothing for two minutes, not even a bookmark: a watch from a
+//     version that restored data have not reached is silent.
+//   - After another failure the same request is made again, after a pause that doubles from 0.8 to
 //     15 seconds and is drawn from one to two times that. If the server could not be reached
 //     the pause ends when it answers anyone.
 package follow

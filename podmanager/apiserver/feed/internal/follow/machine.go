@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
@@ -20,6 +21,9 @@ const (
 	// something is none either, but only so many of them in a row.
 	shortStream  = time.Second
 	shortStreams = 3
+	// silentStream is how long a stream lives at least that should have shown something: a
+	// server sends a bookmark each minute.
+	silentStream = 2 * time.Minute
 )
 
 // Do is what the owner of a Machine does next.
@@ -185,6 +189,9 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 		m.progress()
 	}
 	m.refused(err, !m.initial && (lived || m.events > 0 && m.short <= shortStreams))
+	if m.do == Watch && !m.initial && m.events == 0 && now.Sub(m.began) >= silentStream {
+		m.relist()
+	}
 }
 
 // Closed says that the owner has closed the stream, if there is one: the next goes on from there.
@@ -214,6 +221,10 @@ func (m *Machine[T]) refused(err error, well bool) {
 		m.fail(err, m.do)
 	default:
 		m.fail(err, Watch)
+		if m.away { // What answers next may have other data.
+			m.relist()
+			m.next, m.do = m.do, Wait
+		}
 	}
 }
 
@@ -251,9 +262,13 @@ func (m *Machine[T]) seen(version string) {
 	}
 }
 
-// complete puts a complete state in the place of the collection.
+// complete puts a complete state in the place of the collection, whatever its version is. One
+// that is older than the last is of another history, in which the same versions were, or will
+// be, given to other states.
 func (m *Machine[T]) complete(fresh *table[T], version string, now time.Time) bool {
-	changed := fresh.adopt(m.objects) || m.synced.IsZero()
+	order, err := resourceversion.CompareResourceVersion(version, m.version)
+	restored := err == nil && order < 0
+	changed := restored || fresh.adopt(m.objects) || m.synced.IsZero()
 	m.objects = fresh
 	m.seen(version)
 	if m.synced.IsZero() {
