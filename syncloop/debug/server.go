@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,10 +41,11 @@ const (
 type ServerConfig struct {
 	// Handler answers, as that of [New] does.
 	Handler http.Handler
-	// MaxConnections bounds how many connections are open at once. Further ones
-	// wait in the queue of the system until another is closed. 0 is 256, or an
-	// eighth of the files that the process may have open if that is less: so the
-	// program can always open files of its own.
+	// MaxConnections bounds how many connections are open at once. For a further one
+	// another is closed over which nothing is being answered, of clients that the
+	// Handler has not accepted before others; where there is none it waits until one
+	// is closed. 0 is 256, or an eighth of the files that the process may have open if
+	// that is less: so the program can always open files of its own.
 	MaxConnections int
 	// MaxHeaderBytes bounds the header of a request. 0 is 16 KiB.
 	MaxHeaderBytes int
@@ -150,6 +149,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		open.closeAll()    // Close leaves alone those that a handler has taken over.
 	}()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.http.ConnContext = inConnection
 	s.http.Handler = s.answer(s.http.Handler)
 	l = open
 	if s.tls != nil {
@@ -167,85 +167,8 @@ func (s *Server) answer(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.serving.begin() {
 			defer s.serving.Done()
+			defer answering(r.Context())()
 			handler.ServeHTTP(w, r)
 		}
 	})
-}
-
-// limited is a listener with a bound on the connections that are open at once.
-// Whoever comes when there is no room waits in the queue of the system.
-type limited struct {
-	net.Listener
-	room   chan struct{} // has an element for each open connection
-	closed chan struct{}
-	once   sync.Once
-	mu     struct {
-		sync.Mutex
-		open  map[*counted]bool
-		ended bool
-	}
-}
-
-func newLimited(l net.Listener, most int) *limited {
-	limited := &limited{Listener: l, room: make(chan struct{}, most), closed: make(chan struct{})}
-	limited.mu.open = map[*counted]bool{}
-	return limited
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.room <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.room
-		return nil, err
-	}
-	open := &counted{Conn: c}
-	open.leave = sync.OnceFunc(func() {
-		l.mu.Lock()
-		delete(l.mu.open, open)
-		l.mu.Unlock()
-		<-l.room
-	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.ended {
-		<-l.room
-		return nil, errors.Join(net.ErrClosed, c.Close())
-	}
-	l.mu.open[open] = true
-	return open, nil
-}
-
-// closeAll closes all connections, and lets none in any more.
-func (l *limited) closeAll() {
-	l.mu.Lock()
-	l.mu.ended = true
-	open := slices.Collect(maps.Keys(l.mu.open))
-	l.mu.Unlock()
-	for _, c := range open {
-		_ = c.Close()
-	}
-}
-
-// Close implements net.Listener.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// counted is a connection of a limited listener.
-type counted struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
 }

@@ -143,24 +143,6 @@ func make1000Pods() (pods []*v1.Pod) {
 	return pods
 }
 
-// TestServer_ConnectionLimit: so many are open at once, and each one more waits
-// until another is closed.
-func TestServer_ConnectionLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, err := debug.New(everything())
-		require.NoError(t, err)
-		l := served(t, debug.ServerConfig{Handler: h, MaxConnections: 3})
-		began := time.Now()
-		for range 3 {
-			l.dial()
-		}
-		c := l.dial()
-		assert.GreaterOrEqual(t, time.Since(began), 5*time.Second, "the silent ones had their time")
-		_, answer := lasts(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		assert.Equal(t, "HTTP/1.1 200 OK", answer)
-	})
-}
-
 // TestServer_StreamsLiveLong: a log that says nothing for hours, and a command that
 // runs for hours, are not cut by any of the bounds, and end with their client.
 func TestServer_StreamsLiveLong(t *testing.T) {

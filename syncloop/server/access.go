@@ -38,10 +38,13 @@ const accessTimeout = 30 * time.Second
 // guard has a route answer only those who may ask it.
 func (s *server) guard(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		peer := respond.PeerOf(r.Context())
+		peer.Unknown()
 		ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
 		code, why := s.access(ctx, of, r)
 		cancel()
 		if code == http.StatusOK {
+			peer.Accepted()
 			of.handle(w, r)
 			return
 		}

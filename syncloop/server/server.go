@@ -139,7 +139,8 @@ func unserved(name string) http.HandlerFunc {
 }
 
 // healthz says whether the node is healthy, and not why: everyone may ask.
-func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
+func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
+	respond.PeerOf(r.Context()).Unknown()
 	if s.Healthy() != nil {
 		respond.Text(w, http.StatusInternalServerError, "the node is not healthy\n")
 		return
