@@ -54,7 +54,8 @@
 //	<dir>/.trash/<owner>~<random>     discarded, to be removed
 //
 // Trash lists what was discarded and is still there, that of former processes too.
-// The directory .trash is there only while it has entries.
+// The directory .trash is there only while it has entries. On a full file system there may be
+// no room to make it: then Discard fails with an error for which IsFull is true.
 //
 // All functions may be called concurrently, also for the same names.
 package osfile

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -55,6 +56,11 @@ func Discard(dir *os.Root, name, owner string) error {
 		}
 	}
 	return err
+}
+
+// IsFull reports whether an error says that a file system has no room, or none for this user.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // Trash lists what was discarded from a directory and is still there, in order, at

@@ -49,7 +49,7 @@ func TestOwnerFile_AtOnce(t *testing.T) {
 
 // A file that is no owner's is never replaced: whoever wrote it has pods.
 func TestOwnerFile_Broken(t *testing.T) {
-	for _, text := range []string{"", "two words", "x/y", "0123456789012345678901234567890123456789012345678901234567890123456789"} {
+	for _, text := range []string{"", "two words", "x/y", "ABCDEFGHIJKLM", "0123456789012345678901234567890123456789012345678901234567890123456789"} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "owner"), []byte(text), 0o600))
 		_, err := cri.OwnerFile(dir)

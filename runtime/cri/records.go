@@ -220,7 +220,11 @@ func readOwner(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cri: %w", err)
 	}
-	owner := strings.TrimSpace(string(text))
+	owner, whole := strings.CutSuffix(string(text), "\n")
+	if owner = strings.TrimSpace(owner); !whole && validOwner(owner) {
+		// Half of it would be another owner, who has none of the pods that run.
+		return "", fmt.Errorf("cri: %s is cut short, or was written by hand without a new line at its end: %q", path, owner)
+	}
 	if !validOwner(owner) {
 		return "", fmt.Errorf("cri: %s is not the file of an owner: %q", path, owner)
 	}

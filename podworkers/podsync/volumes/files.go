@@ -220,7 +220,7 @@ func owned(pods *os.Root, pod *v1.Pod) (dir *os.Root, discarded bool, err error)
 	if dir, err = subdir(pods, name); err != nil {
 		return nil, false, err
 	}
-	said, err := ownerOf(dir)
+	said, err := ownerOf(dir, owner)
 	if err == nil && said != "" && said != owner {
 		dir.Close()
 		if err := discard(pods, name); err != nil {
@@ -241,8 +241,10 @@ func owned(pods *os.Root, pod *v1.Pod) (dir *os.Root, discarded bool, err error)
 	return dir, discarded, nil
 }
 
-// ownerOf is the pod that a directory was made for; empty if it does not say.
-func ownerOf(dir *os.Root) (string, error) {
+// ownerOf is the pod that a directory was made for; empty if it does not say. What is cut short
+// says nothing if it may be of the owner that is expected: the data of a pod that runs are not
+// put aside for that.
+func ownerOf(dir *os.Root, expected string) (string, error) {
 	const longest = 1024 // Of both names together there are 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,7 +255,11 @@ func ownerOf(dir *os.Root) (string, error) {
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, longest))
-	return string(text), err
+	said, whole := strings.CutSuffix(string(text), "\n")
+	if !whole && said != expected && strings.HasPrefix(expected, said) {
+		return "", err
+	}
+	return said, err
 }
 
 // setOwner notes whose a directory is, whole or not at all. After a power cut the file
@@ -266,7 +272,7 @@ func setOwner(dir *os.Root, owner string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(owner)
+	_, err = f.WriteString(owner + "\n")
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}

@@ -106,7 +106,8 @@ func (d *Dir) rewrite(ctx context.Context, pod *v1.Pod, read uint64, objects env
 		return unless(err, fs.ErrNotExist)
 	}
 	defer dir.Close()
-	if owner, err := ownerOf(dir); err != nil || owner != pod.Namespace+"/"+pod.Name {
+	owner := pod.Namespace + "/" + pod.Name
+	if said, err := ownerOf(dir, owner); err != nil || said != owner {
 		return err
 	}
 	s := setUp{d: d, pod: pod, read: read, objects: objects, dir: dir}

@@ -46,7 +46,7 @@ func (d *Dir) remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	mayGo, err := d.putAside(pods, uid, gone)
+	mayGo, err := d.putAside(ctx, pods, uid, gone)
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
@@ -69,13 +69,21 @@ func (d *Dir) emptyOf(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// putAside has the directory of a pod out of the way, if it may go.
-func (d *Dir) putAside(pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+// putAside has the directory of a pod out of the way, if it may go. A disk that has no room for
+// a name elsewhere is full of what is to be removed here: then that is done in place, with the
+// lock.
+func (d *Dir) putAside(ctx context.Context, pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !gone(uid) {
 		return false, nil
 	}
-	if err := discard(pods, string(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = discard(pods, string(uid))
+	if osfile.IsFull(err) {
+		if err = unmountAt(pods, string(uid)); err == nil {
+			err = osfile.RemoveAll(ctx, pods, string(uid))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	d.order.forget(uid)

@@ -471,7 +471,7 @@ func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 	require.NoError(t, again.SetUp(context.Background(), other))
 	assert.NoFileExists(t, w.path("volumes/v/old"))
 	assert.DirExists(t, w.path("volumes/v"))
-	assert.Equal(t, "ns/other", w.read("owner"))
+	assert.Equal(t, "ns/other\n", w.read("owner"))
 	entries, err := os.ReadDir(filepath.Join(w.root, "pods"))
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "the former tree has been removed")
@@ -496,6 +496,6 @@ func TestSetUp_OwnerUnknown(t *testing.T) {
 		require.NoError(t, os.WriteFile(w.path(".owner"), nil, 0o600)) // It was cut short.
 		w.setUp()
 		assert.FileExists(t, w.path("volumes/v/mine"))
-		assert.Equal(t, "ns/p", w.read("owner"))
+		assert.Equal(t, "ns/p\n", w.read("owner"))
 	}
 }

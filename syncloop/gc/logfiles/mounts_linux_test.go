@@ -1,6 +1,7 @@
 package logfiles_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -45,4 +46,26 @@ func TestRemove_StopsAtMount(t *testing.T) {
 	require.NoError(t, syscall.Unmount(trees[0], 0))
 	require.NoError(t, d.Remove(t.Context(), "u1", all))
 	assert.Equal(t, []string{"host/precious"}, tree(t, top))
+}
+
+// A disk that is full of logs has room again when a pod is removed: that needs no room itself.
+func TestRemove_FullDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	d, top := logs(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(top, "logs"), 0o755))
+	if err := syscall.Mount("tmpfs", filepath.Join(top, "logs"), "tmpfs", 0, "nr_inodes=16"); err != nil {
+		t.Skip("nothing can be mounted here: ", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(filepath.Join(top, "logs"), syscall.MNT_DETACH) })
+	dir := filepath.Join(top, "logs/ns_web_u1/c")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	var err error
+	for i := 0; err == nil; i++ {
+		err = os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".log")), nil, 0o600)
+	}
+	require.True(t, osfile.IsFull(err), "%v", err)
+	require.NoError(t, d.Remove(t.Context(), "u1", all))
+	assert.NoDirExists(t, filepath.Dir(dir))
 }

@@ -113,6 +113,9 @@ func (d *Dir) putAside(ctx context.Context, root *os.Root, uid types.UID, gone f
 		if err == nil {
 			err = osfile.Discard(root, name, string(uid))
 		}
+		if osfile.IsFull(err) { // Perhaps of what is to be removed here.
+			err = osfile.RemoveAll(ctx, root, name)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
