@@ -130,9 +130,9 @@ func (l *limited) Close() error {
 type worth int
 
 const (
-	unknown worth = iota // the handler has not accepted its client
-	idle                 // it has, and nothing is being answered
-	useful               // something is being answered
+	unaccepted worth = iota // the handler has not accepted its client
+	idle                    // it has, and nothing is being answered
+	useful                  // something is being answered
 )
 
 // counted is a connection of a limited listener, by whose lock worth is guarded.
@@ -150,7 +150,7 @@ func (c *counted) Close() error {
 }
 
 // Unknown implements respond.Peer.
-func (c *counted) Unknown() { c.change(func() { c.worth = unknown }) }
+func (c *counted) Unknown() { c.change(func() { c.worth = unaccepted }) }
 
 // Accepted implements respond.Peer.
 func (c *counted) Accepted() { c.change(func() { c.worth = useful }) }
