@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -41,7 +40,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := &counted{Conn: c, of: l, host: hostOfPeer(c)}
+	open := &counted{Conn: c, of: l}
 	for {
 		entered, victim, news := l.enter(open)
 		if entered {
@@ -59,14 +58,6 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOfPeer is from where a connection comes.
-func hostOfPeer(c net.Conn) string {
-	if from := c.RemoteAddr(); from != nil {
-		return hostOf(from.String())
-	}
-	return ""
-}
-
 // enter counts a connection if there is room. If not it returns the one that is to be closed
 // for it, or what is closed when there may be room.
 func (l *limited) enter(c *counted) (entered bool, victim *counted, news <-chan struct{}) {
@@ -82,30 +73,16 @@ func (l *limited) enter(c *counted) (entered bool, victim *counted, news <-chan 
 	return false, l.victimLocked(), l.mu.news
 }
 
-// victimLocked is one of the connections that are worth least, of the host that has most of
-// these. Which one is left to chance: who opens many cannot have those of others closed. Nil:
-// over each something is being answered.
-func (l *limited) victimLocked() *counted {
-	least, byHost := useful, map[string][]*counted{}
+// victimLocked is one of the connections that are worth least. Which one is left to chance, that
+// of the order of a map: who opens many cannot have those of others closed. Nil: over each
+// something is being answered.
+func (l *limited) victimLocked() (victim *counted) {
 	for c := range l.mu.open {
-		if c.worth < least {
-			least = c.worth
-			clear(byHost)
-		}
-		if c.worth == least {
-			byHost[c.host] = append(byHost[c.host], c)
+		if c.worth < useful && (victim == nil || c.worth < victim.worth) {
+			victim = c
 		}
 	}
-	if least == useful {
-		return nil
-	}
-	var most []*counted
-	for _, of := range byHost {
-		if len(of) > len(most) {
-			most = of
-		}
-	}
-	return most[rand.IntN(len(most))]
+	return victim
 }
 
 // closeAll closes all connections, and lets none in any more.
@@ -139,7 +116,6 @@ const (
 type counted struct {
 	net.Conn
 	of    *limited
-	host  string
 	worth worth
 }
 
@@ -169,19 +145,13 @@ func inConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	if c, ok := c.(*counted); ok {
-		ctx = respond.WithPeer(ctx, c)
-	}
-	return ctx
+	return respond.WithPeer(ctx, c.(*counted)) // The listener has no others.
 }
 
 // answering notes that a request of a connection is being answered, until over is called. A
 // handler that asks for credentials says what it thinks of the client; any other accepts all.
 func answering(ctx context.Context) (over func()) {
-	c, ok := respond.PeerOf(ctx).(*counted)
-	if !ok {
-		return func() {}
-	}
+	c := respond.PeerOf(ctx).(*counted) // By inConnection.
 	c.Accepted()
 	return func() { c.change(func() { c.worth = min(c.worth, idle) }) }
 }
