@@ -15,7 +15,7 @@ import (
 var packages = []string{
 	"check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
 	"manifest", "memory", "mirror", "node", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "poduid", "podworkers", "prober", "registry", "runtime", "tokens", "claims",
-	"respond", "review", "server",
+	"respond", "review", "server", "metrics",
 	"source", "status", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }
 
