@@ -148,6 +148,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/images/internal/registry", Pure, Layer1c},
 			{"syncloop/gc/policy", Pure, Layer1c},
 			{"podmanager/source/internal/merge", Pure, Layer1c},
+			{"podmanager/source/manifest/internal/poll", Pure, Layer1c},
 			{"podmanager/status/reconcile", Pure, Layer1c},
 			{"podmanager/validation", Pure, Layer1c},
 			{"podmanager/status/internal/outbox", Pure, Layer1c},

@@ -1,5 +1,5 @@
 // Package manifest turns files into static pods: a directory of manifests, or a single
-// file, becomes a source for the Mux of package source. Files hold YAML or JSON, any number
+// file, or a URL, becomes a source for the Mux of package source. Files hold YAML or JSON, any number
 // of documents, each a Pod, a PodList or a List of pods. Defaults and the checks of a pod are
 // those of package validation.
 //
@@ -35,6 +35,17 @@
 // those of all files 256 MiB ([Config.MaxMemory]). A directory has at most 10,000 names
 // ([Config.MaxFiles]). A read takes at most five seconds ([Config.ReadTimeout]), and eight
 // run at once. What exceeds a bound is an error.
+//
+// # A server
+//
+// A [URLSource] is a manifest that a server has. An answer with status 200 is read as a file is;
+// an empty one, an error page or a bad document keeps the last good answer, and so does every
+// other status, a timeout, or a body beyond the bounds after decompression. A list without pods
+// says that there are none. A server that has never answered is a source that was not heard.
+// With [URLConfig.StateDir] the last good answer outlives the process. Pods have no toleration
+// for NoExecute, and the URL, not the node, is in their UID, as in the kubelet. Experimental.
+//
+// # Scans
 //
 // Scans come after changes: a few milliseconds after a single one, a tenth of a second
 // after several, one a second while they go on, and once in a period. Files are hashed at

@@ -3,6 +3,8 @@ package manifest_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing/fstest"
 
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
@@ -46,4 +48,29 @@ func ExampleDecode() {
 	// job IfNotPresent <nil>
 	// line 4: spec.restartPolicy: "Sometimes": expected one of Always, OnFailure, Never
 	// line 4: spec.containers: missing: expected at least one container
+}
+
+// A manifest that a server has. As a source of a node it is registered under the name "http";
+// with a StateDir its pods outlive a restart without the server.
+func ExampleNewURL() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("token:", r.Header.Get("X-Token"))
+		fmt.Fprintln(w, "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: nginx}]}}")
+	}))
+	defer server.Close()
+	s, err := manifest.NewURL(manifest.URLConfig{
+		URL: server.URL + "/pods.yaml", Header: http.Header{"X-Token": {"t"}}, NodeName: "edge-1",
+	})
+	if err != nil {
+		panic(err)
+	}
+	snapshot, err := s.Poll(context.Background())
+	for _, pod := range snapshot.Pods {
+		fmt.Println(pod.Namespace, pod.Name)
+	}
+	fmt.Println(snapshot.Incomplete, err)
+	// Output:
+	// token: t
+	// default web-edge-1
+	// false <nil>
 }

@@ -9,7 +9,7 @@ import (
 
 // Load is how the source reads a file: Decode, and then some.
 func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
-	pods, _, err := load(data, node, path, validation.Available{ConfigMaps: objects, Secrets: objects})
+	pods, _, err := load(data, origin{node: node, path: path}, validation.Available{ConfigMaps: objects, Secrets: objects})
 	return pods, err
 }
 

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 // file is what is known of one manifest file.
 type file struct {
 	path string
+	url  bool // path is one
+	// shown is the path in reports; empty if that is path.
+	shown string
 	// pods and good are of the last good version: its pods, and what it was
 	// like. Both stay while later versions are bad.
 	pods []*v1.Pod
@@ -49,7 +53,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 		return nil
 	}
 	f.known, f.need = version, 0
-	pods, memory, err := load(data, c.NodeName, f.path, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
+	pods, memory, err := load(data, origin{c.NodeName, f.path, f.url}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && memory > room {
 		f.need = memory
 		err = Faults{{Reason: fmt.Sprintf("with the other files of the directory, it needs more than %d MiB of memory", c.MaxMemory>>20)}}
@@ -87,7 +91,7 @@ func (f *file) problem(key string, err error) *Problem {
 		return nil
 	}
 	f.told = key
-	p := &Problem{Path: f.path, Kept: f.broken && len(f.pods) > 0, Err: err}
+	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.broken && len(f.pods) > 0, Err: err}
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {
 		p.Line, p.Pod = faults[0].Line, faults[0].Pod

@@ -32,11 +32,17 @@ var (
 	// ErrNoWatch: changes are not announced by the system, so they are found
 	// by the poll only.
 	ErrNoWatch = errors.New("manifest: cannot be watched")
+	// ErrFetch: the server has not answered with a manifest, so nothing was learned and
+	// everything stays as it was.
+	ErrFetch = errors.New("manifest: cannot be fetched")
+	// ErrKeep: the last good answer of a server could not be saved, or what was saved
+	// could not be read. A restart without the server may end pods.
+	ErrKeep = errors.New("manifest: cannot be kept over a restart")
 )
 
 // Problem is a fault to report, once for each file and content.
 type Problem struct {
-	// Path is the file, or the directory.
+	// Path is the file, or the directory, or the URL without its secrets.
 	Path string
 	// Line is where the first fault is; 0 if that cannot be said.
 	Line int

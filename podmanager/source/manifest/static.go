@@ -16,9 +16,16 @@ import (
 // maxName is the longest name of a pod: it is a file name, and a DNS name.
 const maxName = 253
 
-// load reads a manifest file as the static pods of a node, and says what they take
-// in memory. path is part of their identity; have is what they may refer to.
-func load(data []byte, node, path string, have validation.Available) ([]*v1.Pod, int64, error) {
+// origin is where a manifest comes from, which is a part of the identity of its pods.
+type origin struct {
+	node string
+	path string // of the file, or the URL
+	url  bool
+}
+
+// load reads a manifest as the static pods of a node, and says what they take in memory.
+// have is what they may refer to.
+func load(data []byte, from origin, have validation.Available) ([]*v1.Pod, int64, error) {
 	docs, memory, faults, err := decode(data)
 	if err != nil {
 		return nil, memory, err
@@ -31,7 +38,7 @@ func load(data []byte, node, path string, have validation.Available) ([]*v1.Pod,
 		}
 		validation.Default(d.pod)
 		errs := append(d.validate(), validation.References(d.pod, have)...)
-		if full := len(d.pod.Name) + 1 + len(node); full > maxName && len(d.pod.Name) <= maxName {
+		if full := len(d.pod.Name) + 1 + len(from.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}
 		faults = faults.and(d.located(append(errs, distinct.check(d)...)))
@@ -41,37 +48,43 @@ func load(data []byte, node, path string, have validation.Available) ([]*v1.Pod,
 		return nil, memory, faults.inOrder()
 	}
 	for _, d := range docs {
-		identify(d, node, path)
+		identify(d, from)
 	}
 	return pods, memory, nil
 }
 
 // identify makes a pod of a manifest the static pod of a node (CF-10 to CF-12).
-func identify(d written, node, path string) {
+func identify(d written, from origin) {
 	pod := d.pod
 	if pod.UID == "" {
-		pod.UID = staticUID(d.raw.AppendJSON(nil), node, path)
+		pod.UID = staticUID(d.raw.AppendJSON(nil), from)
 	}
-	pod.Name += "-" + node
-	pod.Spec.NodeName = node
+	pod.Name += "-" + from.node
+	pod.Spec.NodeName = from.node
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[podmanager.ConfigHashAnnotation] = string(pod.UID)
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{
-		Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute,
-	})
+	if !from.url {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{
+			Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute,
+		})
+	}
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// staticUID is 128 bits of a hash of the document in canonical form, the node, and the
-// file. No Go type is part of it, so a new version of a library restarts
+// staticUID is 128 bits of a hash of the document in canonical form and the URL, or the node
+// and the file. No Go type is part of it, so a new version of a library restarts
 // nothing (kubernetes/kubernetes#67537).
-func staticUID(canonical []byte, node, path string) types.UID {
+func staticUID(canonical []byte, from origin) types.UID {
 	h := sha256.New()
 	h.Write(canonical)
-	h.Write([]byte("host:" + node))
-	h.Write([]byte("file:" + path))
+	if from.url {
+		h.Write([]byte("url:" + from.path))
+	} else {
+		h.Write([]byte("host:" + from.node))
+		h.Write([]byte("file:" + from.path))
+	}
 	return types.UID(hex.EncodeToString(h.Sum(nil)[:16]))
 }
 

@@ -1,0 +1,78 @@
+package poll_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+
+	"github.com/podkeel/podkeel/podmanager/source/manifest/internal/poll"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestStories replays testdata. Commands:
+//
+//	resume etag=                           one who has a document
+//	answer [status=] [etag=] [retry=] [err=]   what an answer means, and when the next request is due
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var s poll.State
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var a poll.Answer
+			var failure, retry string
+			d.MaybeScanArgs(t, "etag", &a.ETag)
+			if d.Cmd == "resume" {
+				s = poll.Resume(a.ETag)
+				return ""
+			}
+			d.MaybeScanArgs(t, "status", &a.Status)
+			d.MaybeScanArgs(t, "err", &failure)
+			d.MaybeScanArgs(t, "retry", &retry)
+			if failure != "" {
+				a.Err = errors.New(failure)
+			}
+			a.RetryAfter = poll.RetryAfter(strings.ReplaceAll(retry, "_", " "), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+			a.ETag = strings.ReplaceAll(a.ETag, `\n`, "\n")
+			asked := s.ETag()
+			meaning, err := s.Take(a)
+			out := []string{"unknown", "unchanged", "changed"}[meaning]
+			if err != nil {
+				out += ": " + err.Error()
+			}
+			if asked != "" {
+				out = "asked with " + asked + "; " + out
+			}
+			const period = 20 * time.Second
+			return fmt.Sprintf("%s; next in %v to %v\n", out, s.Delay(period, 0), s.Delay(period, 1))
+		})
+	})
+}
+
+// TestDelay_Long: any number of failures is a delay within the period.
+func TestDelay_Long(t *testing.T) {
+	var s poll.State
+	for range 1000 {
+		_, _ = s.Take(poll.Answer{Status: 500})
+		assert.LessOrEqual(t, s.Delay(time.Minute, 0.5), time.Minute)
+		assert.LessOrEqual(t, s.Delay(time.Millisecond, 0.5), time.Millisecond)
+	}
+	assert.True(t, s.Failed())
+	assert.Equal(t, time.Minute, s.Delay(time.Minute, 0.5))
+}
+
+// TestRetryAfter: seconds, or a date; anything else says nothing.
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0, "99999999999999999999": 0,
+		"Thu, 01 Jan 2026 00:01:00 GMT": time.Minute, "Wed, 31 Dec 2025 00:01:00 GMT": 0,
+	} {
+		assert.Equal(t, want, poll.RetryAfter(header, now), header)
+	}
+}

@@ -1,0 +1,130 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+)
+
+const (
+	// keptName is the file in a state directory, and newName the one that is being written.
+	keptName, newName = "manifest-url.json", ".manifest-url.json"
+	// maxKept bounds that file: a body as text, and what is around it.
+	maxKept = MaxFileSize/3*4 + 1<<16
+	// keptVersion is that of its form.
+	keptVersion = 1
+)
+
+// errDamaged is a file that is not as it was written.
+var errDamaged = errors.New("the file " + keptName + " is damaged")
+
+// kept is the last good answer of a server.
+type kept struct {
+	Version int    `json:"version"`
+	URL     string `json:"url"` // a hash: it may have secrets
+	ETag    string `json:"etag,omitempty"`
+	Sum     string `json:"sum"` // of the body
+	Body    []byte `json:"body"`
+}
+
+// keeper keeps the last good answer of a URL in a directory.
+type keeper struct{ dir, url string }
+
+func hexSum(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}
+
+// load returns what was saved; a nil body if nothing was, or that of another URL.
+func (k keeper) load() (etag string, body []byte, err error) {
+	if k.dir == "" {
+		return "", nil, nil
+	}
+	root, err := osfile.OpenDir(k.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = root.Close() }()
+	f, err := osfile.OpenFile(root, keptName, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxKept+1))
+	if err != nil {
+		return "", nil, err
+	}
+	return k.parse(text)
+}
+
+// parse reads the file.
+func (k keeper) parse(text []byte) (etag string, body []byte, err error) {
+	var was kept
+	switch err := json.Unmarshal(text, &was); {
+	case len(text) > maxKept, err != nil, was.Version != keptVersion, hexSum(was.Body) != was.Sum:
+		return "", nil, errDamaged
+	case was.URL != hexSum([]byte(k.url)):
+		return "", nil, nil
+	}
+	return was.ETag, append([]byte{}, was.Body...), nil
+}
+
+// save puts an answer in the place of the last one. After a power failure there is the one or
+// the other.
+func (k keeper) save(etag string, body []byte) error {
+	if k.dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(kept{keptVersion, hexSum([]byte(k.url)), etag, hexSum(body), body})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(k.dir, 0o750); err != nil {
+		return err
+	}
+	root, err := osfile.OpenDir(k.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	if err := replace(root, text); err != nil {
+		_ = root.Remove(newName)
+		return fmt.Errorf("saving %s: %w", keptName, err)
+	}
+	return nil
+}
+
+// replace writes the file beside its place and renames it.
+func replace(root *os.Root, text []byte) error {
+	_ = root.Remove(newName) // Of a write that was cut short.
+	f, err := root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := root.Rename(newName, keptName); err != nil {
+		return err
+	}
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // Not every system can; without it a power cut may lose the file.
+	return dir.Close()
+}

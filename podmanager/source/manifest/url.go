@@ -1,0 +1,232 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/source/manifest/internal/poll"
+)
+
+// URLConfig says where the manifest is and whose pods it has. Experimental.
+type URLConfig struct {
+	// URL is an http or https address. It is part of the identity of the pods. Reports and
+	// the log have it without its user and its query.
+	URL string
+	// Header is sent with each request, but not to another host, scheme or port to which
+	// the server redirects.
+	Header http.Header
+	// NodeName, Objects: as in Config.
+	NodeName string
+	Objects  bool
+	// Period is how often the server is asked, give or take a tenth. 0 is 20 seconds, as in
+	// the kubelet; the least is a second. After a failure the server is asked again
+	// after a second, which is doubled up to the period, or when it says.
+	Period time.Duration
+	// Timeout bounds one request, with all redirects and the body. 0 is 10 seconds.
+	Timeout time.Duration
+	// StateDir is a directory in which the last good answer is kept for the next process, as
+	// the file manifest-url.json; it is made if it is missing. The file has what the
+	// manifest has: only its owner can read it. Empty: nothing is kept, and a node that
+	// is restarted knows no pods until the server answers.
+	StateDir string
+	// Transport makes the requests, one at a time; it must end with their context. nil is
+	// one of net/http with the proxies of the environment.
+	Transport http.RoundTripper
+	// Clock is the time. nil is the real one. Jitter gives numbers in [0,1) that spread
+	// requests; nil is random.
+	Clock  clock.Clock
+	Jitter func() float64
+	// Log and Report: as in Config.
+	Log    *slog.Logger
+	Report func(Problem)
+}
+
+// URLSource is a manifest that a server has, as a source of static pods: a Pod, a PodList or
+// any number of documents, in YAML or JSON. Poll asks once; Run keeps asking. Neither may be
+// called concurrently with itself or the other. Experimental.
+type URLSource struct {
+	cfg      URLConfig
+	executor executor.Executor
+	files    Config // with which the answer is read as a file is
+	fetch    fetcher
+	keep     keeper
+
+	state   poll.State
+	file    file
+	resumed bool // the state directory has been read
+	unsaved bool // the last good answer could not be kept
+	told    map[string]string
+}
+
+// NewURL makes a URLSource. It makes no request, touches no file and starts nothing. An error
+// is ErrConfig and names every fault.
+func NewURL(cfg URLConfig) (*URLSource, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &URLSource{
+		cfg:      cfg,
+		executor: executor.Over(cfg.Clock),
+		files:    Config{NodeName: cfg.NodeName, Objects: cfg.Objects, MaxMemory: maxMemory},
+		fetch:    newFetcher(&cfg),
+		keep:     keeper{dir: cfg.StateDir, url: cfg.URL},
+		told:     map[string]string{},
+	}
+	s.file = file{path: cfg.URL, url: true, shown: shownURL(cfg.URL)}
+	return s, nil
+}
+
+// Poll asks the server once and returns all desired pods. It is the single step of Run. An
+// error is ErrFetch, with the snapshot of the last answer, which still holds (or an empty one
+// that says nothing, if there has been none), or the context's. The first call reads the
+// answer that an earlier process has kept.
+func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
+	s.resume()
+	deadline, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
+	answer, body := s.fetch.get(deadline, s.state.ETag())
+	cancel()
+	if ctx.Err() != nil {
+		return s.snapshot(), ctx.Err()
+	}
+	meaning, err := s.state.Take(answer)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrFetch, err)
+		s.tellOnce("fetch", err)
+		return s.snapshot(), err
+	}
+	delete(s.told, "fetch")
+	if meaning == poll.Changed {
+		s.take(body)
+	}
+	return s.snapshot(), nil
+}
+
+// take takes in a body.
+func (s *URLSource) take(body []byte) {
+	before := s.file.good
+	if p := s.file.look(body, &s.files, maxMemory); p != nil {
+		s.tell(*p)
+	}
+	if s.file.broken || s.file.good == before && !s.unsaved {
+		return
+	}
+	err := s.keep.save(s.state.ETag(), body)
+	if s.unsaved = err != nil; s.unsaved {
+		s.state = poll.Resume("") // So that the body comes again, and can be saved then.
+		s.tellOnce("keep", fmt.Errorf("%w: %w", ErrKeep, err))
+		return
+	}
+	delete(s.told, "keep")
+}
+
+// resume takes in, once, what an earlier process has kept.
+func (s *URLSource) resume() {
+	if s.resumed {
+		return
+	}
+	s.resumed = true
+	etag, body, err := s.keep.load()
+	if err == nil && body != nil {
+		if p := s.file.look(body, &s.files, maxMemory); p != nil && !errors.Is(p.Err, ErrEmpty) {
+			s.file = file{path: s.file.path, url: true, shown: s.file.shown} // Another version of this package has read it.
+			err = p.Err
+		}
+	}
+	if err != nil {
+		s.tellOnce("keep", fmt.Errorf("%w: %w", ErrKeep, err))
+		return
+	}
+	s.state = poll.Resume(etag)
+}
+
+// known reports whether there has been an answer with a manifest, good or bad.
+func (s *URLSource) known() bool { return s.file.known != sum{} }
+
+// snapshot is what the last answer has.
+func (s *URLSource) snapshot() source.Snapshot {
+	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.blind()}
+}
+
+// Run implements source.Source: it hands over what an earlier process has kept, asks the
+// server, hands over a snapshot if it differs from the last, and waits. It returns nil when
+// ctx ends. Trouble is reported and never returned. Until there is a first answer nothing is
+// handed over, so a server that never answered is a source that has not been heard.
+func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
+	var last *source.Snapshot
+	hand := func(now source.Snapshot) {
+		if s.known() && (last == nil || !same(*last, now)) {
+			last = &now
+			sink.Set(now)
+		}
+	}
+	s.resume()
+	hand(s.snapshot())
+	for ctx.Err() == nil {
+		snapshot, err := s.Poll(ctx)
+		if err == nil {
+			hand(snapshot)
+		}
+		if s.executor.Sleep(ctx, s.state.Delay(s.cfg.Period, s.cfg.Jitter())) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// tellOnce reports trouble unless the last one about the same was the same.
+func (s *URLSource) tellOnce(about string, err error) {
+	if text := err.Error(); s.told[about] != text {
+		s.told[about] = text
+		s.tell(Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err})
+	}
+}
+
+func (s *URLSource) tell(p Problem) {
+	s.cfg.Log.Warn("Trouble with a manifest", p.attributes()...)
+	s.cfg.Report(p)
+}
+
+// complete fills in the defaults and names every fault.
+func (c *URLConfig) complete() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+		}
+	}
+	c.NodeName = strings.ToLower(c.NodeName)
+	fault(len(k8svalidation.IsDNS1123Subdomain(c.NodeName)) > 0, "NodeName %s: expected a DNS name in lower case", plain.Quote(c.NodeName))
+	address, err := url.Parse(c.URL)
+	fault(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
+	c.Period, c.Timeout = cmp.Or(c.Period, 20*time.Second), cmp.Or(c.Timeout, 10*time.Second)
+	fault(c.Period < time.Second, "Period is less than a second")
+	fault(c.Timeout < 0, "Timeout is negative")
+	for name, values := range c.Header {
+		for _, value := range values {
+			fault(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), "Header %s is no header", plain.Quote(name))
+		}
+	}
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	if c.Report == nil {
+		c.Report = func(Problem) {}
+	}
+	return errors.Join(faults...)
+}
