@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -17,9 +16,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
-	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/source"
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
@@ -55,6 +51,8 @@ type agent struct {
 	records  *recorder.Recorder // of what the debug handler draws; nil without --listen
 	claimed  io.Closer          // the state directory; nil without one
 	batch    *batch             // the pods of the command run; nil without it
+	files    *swap              // the manifests of the machine, and of a server; nil without --config
+	web      *swap
 	// interrupted: a signal was the reason to end.
 	interrupted bool
 	kubernetes  kubernetes
@@ -118,15 +116,6 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	return a, a.bindAPI(&config)
 }
 
-// sources are where the pods come from, by name.
-func (a *agent) sources() (map[string]source.Source, error) {
-	if a.pods != nil {
-		return nil, nil
-	}
-	files, err := manifest.New(a.manifestConfig())
-	return map[string]source.Source{podmanager.FileSource: files}, err
-}
-
 // apply gives the node the pods of the command run.
 func (a *agent) apply() error {
 	if a.pods == nil {
@@ -147,15 +136,6 @@ func (a *agent) release() {
 	}
 }
 
-func (a *agent) manifestConfig() manifest.Config {
-	c := manifest.Config{Path: a.manifests, NodeName: a.nodeName, Objects: a.hasObjects(), Period: a.filePeriod, Report: reporter(a.log)}
-	if a.embedded() {
-		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
-		c.Path = "."
-	}
-	return c
-}
-
 // run runs the node until a signal comes, its time is over, or it fails.
 func (a *agent) run(signals <-chan os.Signal) error {
 	defer a.release()
@@ -164,6 +144,8 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	defer a.serve()()
 	defer a.serveAPI()()
 	a.log.Info("the agent runs", "node", a.nodeName, "manifests", a.described(), "listen", a.address())
+	a.warn(a.warnings)
+	defer a.listenForReloads(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
 	go func() { defer close(shown); a.watch(ctx) }()
@@ -353,6 +335,10 @@ func (a *agent) described() string {
 		return "of the command line"
 	case a.embedded():
 		return "embedded examples"
+	case a.manifests == "" && a.manifestURL == "":
+		return "none"
+	case a.manifests == "":
+		return "of a server"
 	}
 	return a.manifests
 }

@@ -25,6 +25,10 @@ func (o *options) nodeFlags() flagSet {
 	return flagSet{
 		cliFlag{name: "manifests", value: "PATH", meaning: "directory or file of pod manifests (embedded examples)", set: o.setManifests}.as("pod-manifest-path"),
 		cliFlag{name: "manifest-period", value: "DURATION", meaning: "how often the manifests are read again, changed or not (20s)", set: positive(&o.filePeriod)}.as("file-check-frequency"),
+		{name: "manifest-url", value: "URL", meaning: "server of more pod manifests (none)", set: o.setURL},
+		{name: "manifest-url-header", value: "NAME:VALUE,...", meaning: "headers of requests to it; those of several flags add up", set: o.setURLHeader},
+		cliFlag{name: "manifest-url-period", value: "DURATION", meaning: "how often it is asked (20s)", set: o.setURLPeriod}.as("http-check-frequency"),
+		{name: "config", value: "FILE", meaning: "KubeletConfiguration, which flags override; read again at SIGHUP (none)", set: o.setConfig},
 		{name: "runtime", value: "memory|cri", meaning: "what runs the containers (memory; cri with a --cri-endpoint)", set: oneOf("memory cri", func(s string) { o.runtime = s })},
 		cliFlag{name: "cri-endpoint", value: "SOCKET", meaning: "the CRI socket of the runtime (" + defaultEndpoint + ")", set: o.setEndpoint}.as("container-runtime-endpoint"),
 		{name: "node-ip", value: "IP,...", meaning: "addresses of the node (127.0.0.1; with cri the machine's)", set: o.setNodeIPs},
@@ -34,6 +38,7 @@ func (o *options) nodeFlags() flagSet {
 		{name: "port", value: "N", meaning: "the port of --listen", set: o.setPort},
 		{name: "exec", meaning: "allow agent exec from this machine (false)", set: boolean(&o.exec)},
 		cliFlag{name: "state-dir", value: "DIR", meaning: "directory for volumes, logs and terminal statuses (none; with cri " + defaultStateDir + ")", set: o.setStateDir}.as("root-dir"),
+		{name: "log-dir", value: "DIR", meaning: "directory of containers' logs, for this node alone (logs in --state-dir)", set: o.setLogDir},
 		{name: "objects", value: "DIR", meaning: "directory of ConfigMaps and Secrets, see below (none; the examples have their own)", set: o.setObjects},
 		{name: "capacity", value: "NAME=N,...", meaning: "what pods may request, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", set: o.setCapacity},
 		{name: "max-pods", value: "N", meaning: "how many pods may be active at once (110)", set: o.setMaxPods},
@@ -119,6 +124,7 @@ func (o *options) setTaints(s string) error {
 // wrong, or is errHelp.
 func parse(args []string) (options, error) {
 	o := defaults()
+	o.args = args
 	words, err := o.read(o.cliFlags(), args)
 	if errors.Is(err, errHelp) {
 		return o, err
@@ -134,18 +140,36 @@ func (o *options) read(flags flagSet, args []string) (words []string, err error)
 		return nil, err
 	}
 	var faults []error
+	if path := lastValue(items, "config"); path != "" {
+		faults = append(faults, o.readConfig(flags, path))
+	}
+	if lastValue(items, "manifest-url-header") != "" {
+		o.urlHeader = nil // Those of flags add up, but not with those of the file.
+		delete(o.said, "manifest-url-header")
+	}
 	for i := range items {
 		switch one := &items[i]; {
 		case one.fault != nil:
 			faults = append(faults, one.fault)
 		case one.flag != nil:
 			faults = append(faults, one.apply())
+			o.said[one.flag.name] = said{o.said[one.flag.name].value + "\x00" + one.value, one.given}
 		default:
 			words = append(words, one.word)
 		}
 	}
 	o.infer()
 	return words, errors.Join(faults...)
+}
+
+// lastValue is the value with which a flag was given last; empty if it was not given.
+func lastValue(items []item, name string) (value string) {
+	for i := range items {
+		if items[i].flag != nil && items[i].flag.name == name {
+			value = items[i].value
+		}
+	}
+	return value
 }
 
 // infer fills in what follows from what was said.

@@ -69,7 +69,9 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 func (o *options) hasObjects() bool { return o.objects != "" || o.embedded() }
 
 // embedded: the pods are those of the examples.
-func (o *options) embedded() bool { return o.manifests == "" && o.pods == nil }
+func (o *options) embedded() bool {
+	return o.manifests == "" && o.manifestURL == "" && o.config == "" && o.pods == nil
+}
 
 // objectsOf has the ConfigMaps and Secrets; nil is none.
 func (o *options) objectsOf() (podsync.Objects, error) {
@@ -145,6 +147,12 @@ func (o *options) contradictions() (faults []error) {
 	}
 	if o.runtime == "cri" && o.embedded() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
+	}
+	if o.logDir != "" && o.runtime != "cri" {
+		faults = append(faults, errors.New("--log-dir has no effect without --runtime cri"))
+	}
+	if len(o.urlHeader) > 0 && o.manifestURL == "" {
+		faults = append(faults, errors.New("--manifest-url-header has no effect without --manifest-url"))
 	}
 	if o.resolver != nil && o.runtime != "cri" {
 		faults = append(faults, errors.New("--resolv-conf has no effect without --runtime cri"))

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +43,14 @@ type options struct {
 	maxPods      int // zero: that of capacity, or the node's own
 	taints       []v1.Taint
 	filePeriod   time.Duration // zero: the source's own
+	manifestURL  string        // empty: none
+	urlHeader    http.Header
+	urlPeriod    time.Duration // zero: the source's own
+	logDir       string        // empty: in the state directory
+	config       string        // file with a KubeletConfiguration; empty: none
+	warnings     []string      // of that file
+	args         []string      // the command line
+	said         map[string]said
 	labels       map[string]string
 	dns          podsync.Resolver
 	resolver     *string // file of the host's resolver configuration; nil: not said
@@ -57,6 +67,7 @@ type options struct {
 
 func defaults() options {
 	return options{
+		said:         map[string]said{},
 		nodeName:     hostName(),
 		listen:       defaultListen,
 		resync:       time.Minute,
@@ -104,6 +115,14 @@ func countOf(n *int) func(string) error {
 
 func (o *options) setListen(s string) error {
 	o.listen = s
+	return nil
+}
+
+// setLogDir wants a path of its own for the logs.
+func (o *options) setLogDir(path string) error {
+	if o.logDir = path; !filepath.IsAbs(path) {
+		return errors.New("expected an absolute path")
+	}
 	return nil
 }
 

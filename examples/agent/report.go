@@ -33,7 +33,9 @@ func consequence(p manifest.Problem) string {
 		return "changes are found a little later"
 	case errors.Is(p.Err, manifest.ErrDuplicate):
 		return "the other pod of this name runs"
-	case errors.Is(p.Err, manifest.ErrListing):
+	case errors.Is(p.Err, manifest.ErrKeep):
+		return "a restart without the server may end its pods"
+	case errors.Is(p.Err, manifest.ErrListing), errors.Is(p.Err, manifest.ErrFetch):
 		return "everything stays as it was"
 	case errors.Is(p.Err, manifest.ErrNotFile):
 		return "it is skipped"

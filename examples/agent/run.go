@@ -38,7 +38,7 @@ func runUsage() string {
 
 // runFlags are those flags of the agent that make sense for pods that are not a directory's.
 func (o *options) runFlags() flagSet {
-	others := []string{"manifests", "manifest-period", "on-exit", "orphan-grace"}
+	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "config", "on-exit", "orphan-grace"}
 	return slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
 }
 

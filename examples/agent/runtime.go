@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (o *options) onCRI(c *node.Config) error {
 	if err != nil {
 		name = "containerd"
 	}
-	c.Runtime, c.RuntimeName, c.LogRoot = runtime, name, filepath.Join(dir, "logs")
+	c.Runtime, c.RuntimeName, c.LogRoot = runtime, name, cmp.Or(o.logDir, filepath.Join(dir, "logs"))
 	if c.DNS.ReadHost, err = o.hostResolver(); err != nil {
 		return err
 	}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// kubeletFile is a configuration file with these lines below its kind.
+func kubeletFile(t *testing.T, lines string) string {
+	path := filepath.Join(t.TempDir(), "kubelet.yaml")
+	rewrite(t, path, lines)
+	return path
+}
+
+func rewrite(t *testing.T, path, lines string) {
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+lines), 0o600))
+}
+
+// TestConfig_EveryField: each supported field is what the flag would be.
+func TestConfig_EveryField(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "resolv"), nil, 0o600))
+	o, err := parse([]string{"--config", kubeletFile(t, `
+staticPodPath: `+dir+`
+staticPodURL: https://example.com/pods
+staticPodURLHeader: {X-A: ["a,b", c], X-B: [d]}
+syncFrequency: 2m
+fileCheckFrequency: 5s
+httpCheckFrequency: 6s
+address: 127.0.0.3
+port: 10299
+maxPods: 9
+registerNode: false
+registerWithTaints: [{key: k, value: v, effect: NoSchedule}, {key: x, effect: NoExecute}]
+containerRuntimeEndpoint: unix:///run/x.sock
+podLogsDir: /var/log/x
+containerLogMaxSize: 1Mi
+containerLogMaxFiles: 4
+imageMinimumGCAge: 3m
+imageMaximumGCAge: 0s
+imageGCHighThresholdPercent: 70
+imageGCLowThresholdPercent: 60
+serializeImagePulls: false
+maxParallelImagePulls: 3
+clusterDNS: [192.0.2.53, "2001:db8::53"]
+clusterDomain: cluster.local
+resolvConf: `+dir+`/resolv
+crashLoopBackOff: {maxContainerRestartPeriod: 30s}
+`)})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	assert.Equal(t, []any{dir, "https://example.com/pods", http.Header{"X-A": {"a,b", "c"}, "X-B": {"d"}}}, []any{o.manifests, o.manifestURL, o.urlHeader})
+	assert.Equal(t, []time.Duration{2 * time.Minute, 5 * time.Second, 6 * time.Second, 3 * time.Minute, 0, 30 * time.Second},
+		[]time.Duration{o.resync, o.filePeriod, o.urlPeriod, o.imageGC.MinAge, o.imageGC.MaxAge, o.maxRestart})
+	assert.Equal(t, []any{"127.0.0.3:10299", 9, "cri", "unix:///run/x.sock", "/var/log/x"}, []any{o.listen, o.maxPods, o.runtime, o.criEndpoint, o.logDir})
+	assert.Equal(t, []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}, {Key: "x", Effect: v1.TaintEffectNoExecute}}, o.taints)
+	assert.Equal(t, []any{int64(1 << 20), 4, 70, 60, 3}, []any{o.logMaxBytes, o.logMaxFiles, o.imageGC.HighThresholdPercent, o.imageGC.LowThresholdPercent, o.maxPulls})
+	assert.Equal(t, []any{[]string{"192.0.2.53", "2001:db8::53"}, "cluster.local", dir + "/resolv"}, []any{o.dns.ClusterDNS, o.dns.ClusterDomain, *o.resolver})
+
+	// Every field of the struct is in the file above, and every flag is one.
+	known := map[string]bool{}
+	for _, f := range new(kubeletConfig).asFlags() {
+		known[f.field] = true
+		if f.flag != "" {
+			assert.NotNil(t, o.cliFlags().find(f.flag), f.flag)
+		}
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[kubeletConfig]()) {
+		name := f.Tag.Get("json")
+		assert.True(t, known[name] || name == "apiVersion" || name == "kind" || name == "registerNode" || len(f.Index) > 1, name)
+		assert.NotContains(t, strings.Fields(otherFields), name)
+	}
+}
+
+// TestConfig_FlagsWin: over the file, wherever they stand; headers too.
+func TestConfig_FlagsWin(t *testing.T) {
+	file := kubeletFile(t, "maxPods: 9\nport: 1234\nsyncFrequency: 2m\nstaticPodURL: http://a/\nstaticPodURLHeader: {A: [b]}\nregisterWithTaints: [{key: k, effect: NoSchedule}]\nserializeImagePulls: true\n")
+	o, err := parse([]string{"--max-pods", "5", "--manifest-url-header", "C:d", "--manifest-url-header", "C:e,F:g", "--taints", "x:NoSchedule", "--config", file})
+	require.NoError(t, err)
+	assert.Equal(t, []any{5, "127.0.0.1:1234", 2 * time.Minute, 1}, []any{o.maxPods, o.listen, o.resync, o.maxPulls})
+	assert.Equal(t, http.Header{"C": {"d", "e"}, "F": {"g"}}, o.urlHeader)
+	assert.Len(t, o.taints, 1)
+	o, err = parse([]string{"--config", file, "--listen", ""})
+	require.NoError(t, err)
+	assert.Empty(t, o.listen)
+	o, err = parse([]string{"--config", kubeletFile(t, "enableServer: false\n")})
+	require.NoError(t, err)
+	assert.Empty(t, o.listen)
+	assert.False(t, o.embedded(), "no examples run beside a configuration")
+}
+
+// TestConfig_Warnings: what only a kubelet does is named, a sentence each.
+func TestConfig_Warnings(t *testing.T) {
+	o, err := parse([]string{"--config", kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\n")})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"line 4: evictionHard has no effect on this agent",
+		"line 5: registryPullQPS has no effect on this agent",
+		"line 7: shutdownGracePeriod has no effect on this agent",
+		"address 0.0.0.0: this agent asks nobody for credentials, so all who reach the address can read the pods and their logs",
+		"registerNode has no effect on this agent, which joins no cluster",
+	}, o.warnings)
+}
+
+// TestConfig_Faults: an unknown field and a bad value are errors with their lines, all at once.
+func TestConfig_Faults(t *testing.T) {
+	for lines, want := range map[string]string{
+		"staticpodpath: /x\nmaxPod: 3\n": "line 3: staticpodpath: unknown field (did you mean \"staticPodPath\"?)\n" +
+			"line 4: maxPod: unknown field",
+		"maxPods: many\n":                      "line 3: maxPods: \"many\" is a string: expected a whole number",
+		"maxPods: 0\nsyncFrequency: 1 minute\n": "line 4: syncFrequency \"1 minute\": expected a duration above zero, such as 10s or 1m30s\nline 3: maxPods \"0\": expected a number from 1",
+		"staticPodPath: no/such\n":             "line 3: staticPodPath \"DIR/no/such\": no such file or directory",
+		"staticPodURL: ftp://x\n":              "line 3: staticPodURL \"ftp://x\": expected an address, as https://example.com/pods.yaml",
+		"httpCheckFrequency: 10ms\n":           "line 3: httpCheckFrequency \"10ms\": expected a duration from 1s",
+		"podLogsDir: ''\n":                     "line 3: podLogsDir \"\": expected an absolute path",
+		"maxPods: [\n":                         "line 3: not YAML: did not find expected node content",
+		"---\nkind: Pod\n":                     "expected one KubeletConfiguration",
+	} {
+		file := kubeletFile(t, lines)
+		code, stdout, stderr := called("--config", file)
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, stdout)
+		var faults []string
+		for line := range strings.SplitSeq(strings.ReplaceAll(want, "DIR", filepath.Dir(file)), "\n") {
+			faults = append(faults, "agent: --config "+file+": "+line+"\n")
+		}
+		assert.Equal(t, strings.Join(faults, ""), stderr, lines)
+	}
+	code, _, stderr := called("--config", "no/such")
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, "agent: --config \"no/such\": no such file or directory\n", stderr)
+	other := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(other, []byte("apiVersion: v1\nkind: Pod\n"), 0o600))
+	_, _, stderr = called("--config", other)
+	assert.Equal(t, "agent: --config "+other+": expected apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration\n", stderr)
+}
+
+// TestReload: SIGHUP changes what can be changed, names what needs a restart, and a bad file
+// changes nothing.
+func TestReload(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	pod := func(name string) []byte {
+		return []byte(strings.ReplaceAll(talker, "talker", name))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(one, "a.yaml"), pod("first"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(two, "a.yaml"), pod("second"), 0o600))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(pod("third")) }))
+	defer server.Close()
+	file := kubeletFile(t, "staticPodPath: "+one+"\n")
+	out, log := newLines(), newLines()
+	o, err := parse([]string{"--config", file, "--listen", "", "--node-name", "n", "--events=false"})
+	require.NoError(t, err)
+	a, err := newAgent(o, out, log)
+	require.NoError(t, err)
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() { ended <- a.run(signals) }()
+	out.until(t, "first-n", "2/2")
+
+	hangUp := func(lines string) {
+		rewrite(t, file, lines)
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(syscall.SIGHUP))
+	}
+	hangUp("staticPodPath: " + one + "\nmaxPods: x\n")
+	log.until(t, "everything stays as it was", "maxPods")
+	hangUp("staticPodPath: " + two + "\nstaticPodURL: " + server.URL + "\nmaxPods: 7\nevictionSoft: {}\n")
+	log.until(t, "evictionSoft")
+	log.until(t, "needs a restart", "maxPods")
+	log.until(t, "was read again", "changed=2", "restart=1")
+	awaited := map[string]string{"first-n": "Gone", "second-n": "2/2", "third-n": "2/2"}
+	for len(awaited) > 0 {
+		line := out.next(t)
+		for name, state := range awaited {
+			if hasAll(line, []string{name, state}) {
+				delete(awaited, name)
+			}
+		}
+	}
+	hangUp("staticPodPath: " + two + "\nmaxPods: 7\n")
+	log.until(t, "needs a restart", "maxPods")
+	log.until(t, "was read again", "changed=1", "restart=1")
+	out.until(t, "third-n", "Gone")
+	signals <- os.Interrupt
+	require.NoError(t, <-ended)
+}
+
+// TestSwap: the next source takes the place of the last one, which ends; one that fails says so.
+func TestSwap(t *testing.T) {
+	said := make(chan string, 10)
+	s := newSwap(speaker{"one"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, hearer(said)) }()
+	assert.Equal(t, "one", <-said)
+	s.set(nil)
+	assert.Equal(t, "", <-said)
+	s.set(speaker{"two"})
+	assert.Equal(t, "two", <-said)
+	cancel()
+	assert.NoError(t, <-ended)
+	assert.Empty(t, said)
+}
+
+// speaker is a source with one pod.
+type speaker struct{ name string }
+
+// Run implements source.Source.
+func (s speaker) Run(ctx context.Context, sink source.Sink) error {
+	pod := &v1.Pod{}
+	pod.Name = s.name
+	sink.Set(source.Snapshot{Pods: []*v1.Pod{pod}})
+	<-ctx.Done()
+	return nil
+}
+
+// hearer is a sink.
+type hearer chan string
+
+// Set implements source.Sink.
+func (h hearer) Set(s source.Snapshot) {
+	var names []string
+	for _, pod := range s.Pods {
+		names = append(names, pod.Name)
+	}
+	h <- strings.Join(names, " ")
+}

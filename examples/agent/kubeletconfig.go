@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/document"
+)
+
+// maxConfig is the most that a configuration file may have.
+const maxConfig = 1 << 20
+
+// kubeletConfig are the fields of a KubeletConfiguration that mean something to an agent of
+// static pods.
+type kubeletConfig struct {
+	APIVersion               string              `json:"apiVersion"`
+	Kind                     string              `json:"kind"`
+	StaticPodPath            string              `json:"staticPodPath"`
+	StaticPodURL             string              `json:"staticPodURL"`
+	StaticPodURLHeader       map[string][]string `json:"staticPodURLHeader"`
+	SyncFrequency            string              `json:"syncFrequency"`
+	FileCheckFrequency       string              `json:"fileCheckFrequency"`
+	HTTPCheckFrequency       string              `json:"httpCheckFrequency"`
+	EnableServer             *bool               `json:"enableServer"`
+	Address                  string              `json:"address"`
+	Port                     int32               `json:"port"`
+	MaxPods                  int32               `json:"maxPods"`
+	RegisterNode             bool                `json:"registerNode"`
+	RegisterWithTaints       []v1.Taint          `json:"registerWithTaints"`
+	ContainerRuntimeEndpoint string              `json:"containerRuntimeEndpoint"`
+	PodLogsDir               string              `json:"podLogsDir"`
+	ContainerLogMaxSize      string              `json:"containerLogMaxSize"`
+	ContainerLogMaxFiles     int32               `json:"containerLogMaxFiles"`
+	ImageMinimumGCAge        string              `json:"imageMinimumGCAge"`
+	ImageMaximumGCAge        string              `json:"imageMaximumGCAge"`
+	ImageGCHigh              int32               `json:"imageGCHighThresholdPercent"`
+	ImageGCLow               int32               `json:"imageGCLowThresholdPercent"`
+	SerializeImagePulls      bool                `json:"serializeImagePulls"`
+	MaxParallelImagePulls    int32               `json:"maxParallelImagePulls"`
+	ClusterDNS               []string            `json:"clusterDNS"`
+	ClusterDomain            string              `json:"clusterDomain"`
+	ResolvConf               string              `json:"resolvConf"`
+	CrashLoopBackOff         struct {
+		Max string `json:"maxContainerRestartPeriod"`
+	} `json:"crashLoopBackOff"`
+}
+
+// otherFields are those of a KubeletConfiguration that mean something to a kubelet only.
+const otherFields = `allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval contentType
+	cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
+	enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers
+	enableProfilingHandler enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
+	eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod
+	evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn featureGates hairpinMode healthzBindAddress
+	healthzPort imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
+	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups
+	localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy
+	memoryReservationPolicy memorySwap memoryThrottlingFactor mergeDefaultEvictionSettings nodeLeaseDurationSeconds
+	nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit
+	podsPerCore preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
+	registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates runOnce
+	runtimeRequestTimeout seccompDefault serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
+	shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
+	streamingConnectionIdleTimeout systemCgroups systemReserved systemReservedCgroup tlsCertFile tlsCipherSuites
+	tlsCurvePreferences tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions
+	topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod`
+
+// fieldSetting is a field of the file as the value of a flag.
+type fieldSetting struct {
+	field, flag, value string
+	line               int
+}
+
+// parsedConfig is what a configuration file says.
+type parsedConfig struct {
+	settings []fieldSetting
+	warnings []string // a sentence for each field that has no effect
+}
+
+// parseKubeletConfig reads a KubeletConfiguration, in YAML or JSON. Fields that only a kubelet
+// understands are warnings; everything else that is wrong is an error with a line for each
+// fault.
+func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
+	file, faults := document.Read(text, document.Bounds{Bytes: maxConfig, Memory: maxConfig})
+	if len(faults) > 0 {
+		return p, faults.InOrder()
+	}
+	if len(file.Documents) != 1 || file.Documents[0].Kind != document.Object {
+		return p, errors.New("expected one KubeletConfiguration")
+	}
+	doc := file.Documents[0]
+	known := &document.Value{Kind: document.Object, Line: doc.Line}
+	for _, f := range doc.Fields {
+		if slices.Contains(strings.Fields(otherFields), f.Name) {
+			p.warnings = append(p.warnings, fmt.Sprintf("line %d: %s has no effect on this agent", f.Line, f.Name))
+			continue
+		}
+		known.Fields = append(known.Fields, f)
+	}
+	var c kubeletConfig
+	if _, faults := file.Decode(known, &c); len(faults) > 0 {
+		return p, faults.InOrder()
+	}
+	if c.APIVersion != "kubelet.config.k8s.io/v1beta1" || c.Kind != "KubeletConfiguration" {
+		return p, errors.New("expected apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration")
+	}
+	p.take(known, &c)
+	return p, nil
+}
+
+// take turns the fields that are there into settings.
+func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
+	for _, f := range c.asFlags() {
+		v := doc.Get(f.field)
+		if v == nil || v.Kind == document.Null || f.flag == "" {
+			continue
+		}
+		f.line = v.Line
+		for _, field := range doc.Fields {
+			if field.Name == f.field {
+				f.line = field.Line
+			}
+		}
+		p.settings = append(p.settings, f)
+	}
+	if ip, err := netip.ParseAddr(c.Address); err == nil && !ip.IsLoopback() && (c.EnableServer == nil || *c.EnableServer) {
+		p.warnings = append(p.warnings, "address "+c.Address+": this agent asks nobody for credentials, so all who reach the address can read the pods and their logs")
+	}
+	if c.RegisterNode {
+		p.warnings = append(p.warnings, "registerNode has no effect on this agent, which joins no cluster")
+	}
+}
+
+// asFlags are the fields as values of flags, in the order in which they are set. One without a
+// flag has nothing to set.
+func (c *kubeletConfig) asFlags() []fieldSetting {
+	text := func(field, flag, value string) fieldSetting {
+		return fieldSetting{field: field, flag: flag, value: value}
+	}
+	number := func(field, flag string, n int32) fieldSetting { return text(field, flag, strconv.Itoa(int(n))) }
+	some := func(use bool, flag string) string {
+		if use {
+			return flag
+		}
+		return ""
+	}
+	return []fieldSetting{
+		text("staticPodPath", some(c.StaticPodPath != "", "manifests"), c.StaticPodPath),
+		text("staticPodURL", some(c.StaticPodURL != "", "manifest-url"), c.StaticPodURL),
+		text("staticPodURLHeader", "manifest-url-header", headerText(c.StaticPodURLHeader)),
+		text("syncFrequency", "resync", c.SyncFrequency),
+		text("fileCheckFrequency", "manifest-period", c.FileCheckFrequency),
+		text("httpCheckFrequency", "manifest-url-period", c.HTTPCheckFrequency),
+		text("address", "address", c.Address),
+		number("port", "port", c.Port),
+		text("enableServer", some(c.EnableServer != nil && !*c.EnableServer, "listen"), ""),
+		number("maxPods", "max-pods", c.MaxPods),
+		text("registerWithTaints", some(len(c.RegisterWithTaints) > 0, "taints"), taintText(c.RegisterWithTaints)),
+		text("containerRuntimeEndpoint", "cri-endpoint", c.ContainerRuntimeEndpoint),
+		text("podLogsDir", "log-dir", c.PodLogsDir),
+		text("containerLogMaxSize", "log-max-size", c.ContainerLogMaxSize),
+		number("containerLogMaxFiles", "log-max-files", c.ContainerLogMaxFiles),
+		text("imageMinimumGCAge", "image-min-age", c.ImageMinimumGCAge),
+		text("imageMaximumGCAge", some(c.ImageMaximumGCAge != "0s", "image-max-age"), c.ImageMaximumGCAge),
+		number("imageGCHighThresholdPercent", "image-gc-high", c.ImageGCHigh),
+		number("imageGCLowThresholdPercent", "image-gc-low", c.ImageGCLow),
+		number("serializeImagePulls", some(c.SerializeImagePulls, "max-parallel-pulls"), 1),
+		number("maxParallelImagePulls", "max-parallel-pulls", c.MaxParallelImagePulls),
+		text("clusterDNS", some(len(c.ClusterDNS) > 0, "cluster-dns"), strings.Join(c.ClusterDNS, ",")),
+		text("clusterDomain", some(c.ClusterDomain != "", "cluster-domain"), c.ClusterDomain),
+		text("resolvConf", "resolv-conf", c.ResolvConf),
+		text("crashLoopBackOff", some(c.CrashLoopBackOff.Max != "", "max-container-restart-period"), c.CrashLoopBackOff.Max),
+	}
+}
+
+// taintText are taints as a flag has them.
+func taintText(taints []v1.Taint) string {
+	var texts []string
+	for _, t := range taints {
+		pair := t.Key
+		if t.Value != "" {
+			pair += "=" + t.Value
+		}
+		texts = append(texts, pair+":"+string(t.Effect))
+	}
+	return strings.Join(texts, ",")
+}
+
+// headerText are headers as a flag has them, a line each: values may have commas.
+func headerText(header map[string][]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			b.WriteString(name + ":" + value + "\n")
+		}
+	}
+	return b.String()
+}
