@@ -184,15 +184,20 @@ func (l *Loop) note() {
 // Healthy fails while one step has been going on for longer than StuckAfter, and
 // for five minutes after each panic of a handler, which it names. A loop that has
 // nothing to do is healthy, however long that lasts.
-func (l *Loop) Healthy() error {
+func (l *Loop) Healthy() error { return errors.Join(l.Stuck(), l.guard.Healthy()) }
+
+// Stuck fails while one step has been going on for longer than StuckAfter. It is the part of
+// Healthy for a watchdog: nothing but another process helps then, and a panic that was
+// contained is no reason for one.
+func (l *Loop) Stuck() error {
 	now := l.executor.Now()
 	l.mu.Lock()
 	entered := l.mu.entered
 	l.mu.Unlock()
 	if !entered.IsZero() && now.Sub(entered) > l.config.StuckAfter {
-		return errors.Join(fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered)), l.guard.Healthy())
+		return fmt.Errorf("syncloop: a step has been going on for %s", now.Sub(entered))
 	}
-	return l.guard.Healthy()
+	return nil
 }
 
 // enter notes that a step begins, and for whom.

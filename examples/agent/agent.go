@@ -149,7 +149,9 @@ func (a *agent) run(signals <-chan os.Signal) error {
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
 	go func() { defer close(shown); a.watch(ctx) }()
+	stopping := a.notify(ctx)
 	err, over := a.attend(ended, signals)
+	stopping()
 	var left error
 	if !over {
 		var late <-chan time.Time // A second signal does not wait for a runtime that hangs.

@@ -164,6 +164,11 @@ func (n *Node) Healthy() error {
 	return errors.Join(n.loop.Healthy(), err, n.guard.Healthy())
 }
 
+// Stuck returns nil, or that the loop of the node does not go on, for a watchdog that starts the
+// process anew. It is a part of Healthy: a new process helps neither a runtime that does not
+// answer nor a panic that was contained.
+func (n *Node) Stuck() error { return n.loop.Stuck() }
+
 // Waiting returns nil for a ready node, or what it still waits for.
 func (n *Node) Waiting() error {
 	if n.ready.Opened() {
