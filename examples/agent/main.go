@@ -30,6 +30,9 @@
 //
 //	go run ./examples/agent run job.yaml
 //
+// A configuration file of a kubelet serves with --config; SIGHUP reads it again. Under
+// systemd the agent tells when it is ready and that it lives: see podkeel.service.
+//
 // The first SIGINT or SIGTERM ends it gently, with status 0: with --on-exit stop
 // all pods are ended first, each within its grace. A second signal kills them within
 // seconds, a third does not wait for anything. A signal that comes within 0.1 s after
