@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -32,22 +33,31 @@ func TestNotify(t *testing.T) {
 			return nil
 		}}
 		ready := make(chan struct{})
-		var stuck, sick error
+		var stuck, sick atomic.Pointer[error] // nil is well
+		told := func(p *atomic.Pointer[error]) func() error {
+			return func() error {
+				if err := p.Load(); err != nil {
+					return *err
+				}
+				return nil
+			}
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		failed := func(err error) { said = append(said, err.Error()) }
 		go func() {
 			defer close(over)
-			n.run(ctx, vitals{ready, func() error { return stuck }, func() error { return sick }}, failed)
+			n.run(ctx, vitals{ready, told(&stuck), told(&sick)}, failed)
 		}()
 		time.Sleep(35 * time.Second)
 		close(ready)
 		time.Sleep(15 * time.Second)
-		sick = errors.New("the runtime\ndoes not answer\x1b")
+		sick.Store(new(errors.New("the runtime\ndoes not answer\x1b")))
 		time.Sleep(10 * time.Second)
-		stuck = errors.New("stuck")
+		stuck.Store(new(errors.New("stuck")))
 		time.Sleep(30 * time.Second)
-		stuck, sick = nil, nil
+		stuck.Store(nil)
+		sick.Store(nil)
 		time.Sleep(10 * time.Second)
 		cancel()
 		<-over
