@@ -17,6 +17,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/localapi"
@@ -28,6 +29,7 @@ import (
 type apiOptions struct {
 	kubeconfig string // the file to write; empty: there is no API
 	listen     string
+	write      bool
 }
 
 // defaultAPIListen is a free port on loopback.
@@ -43,6 +45,7 @@ func (o *options) apiFlags() flagSet {
 			o.api.listen = s
 			return nil
 		}},
+		{name: "api-write", meaning: "let that API create, change and delete pods, kept in the state directory (false)", set: boolean(&o.api.write)},
 	}
 }
 
@@ -95,12 +98,18 @@ func (a *agent) bindAPI(config *node.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	k.api, err = localapi.New(localapi.Config{
+	served := localapi.Config{
 		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: k.events,
 		Finder: a.node, Logs: a.node, Exec: a.node, Attach: a.node, PortForward: a.node,
 		Authenticator: localapi.Token(secrets.Token), Log: a.log,
-	})
-	if err != nil {
+	}
+	if o.write {
+		served.Writer = a.node
+		if served.Saved, err = a.savedPods(); err != nil {
+			return err
+		}
+	}
+	if k.api, err = localapi.New(served); err != nil {
 		return err
 	}
 	if k.listener, err = net.Listen("tcp", o.listen); err != nil {
@@ -117,6 +126,18 @@ func (a *agent) bindAPI(config *node.Config) (err error) {
 		err = fmt.Errorf("--write-kubeconfig %q: %w", o.kubeconfig, errors.Join(err, k.listener.Close()))
 	}
 	return err
+}
+
+// savedPods keeps created pods in the state directory, if there is one.
+func (a *agent) savedPods() (localapi.Saved, error) {
+	if a.stateDir == "" {
+		return localapi.Unsaved{}, nil
+	}
+	dir, err := filepath.Abs(a.stateDir)
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, "api-pods"), Log: a.log})
 }
 
 // reachable is an address that a client on this machine can dial.

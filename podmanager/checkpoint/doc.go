@@ -8,7 +8,8 @@
 //
 // Containers keeps, in a directory of its own and in files of the same form, what has to be
 // known of running containers: their probe results, and that one was told to end for its
-// next attempt.
+// next attempt. Pods keeps, likewise, the pods that a program was given and that no other
+// place has.
 //
 // # The contract
 //

@@ -52,3 +52,24 @@ func ExampleNewContainers() {
 	// <nil>
 	// server 4f1c true true
 }
+
+// A pod that one agent was given runs under the next one, too.
+func ExampleNewPods() {
+	root, err := os.MkdirTemp("", "pods")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(root)
+	web := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}}
+
+	first, _ := checkpoint.NewPods(checkpoint.Config{Root: root})
+	fmt.Println(first.Save(web))
+
+	second, _ := checkpoint.NewPods(checkpoint.Config{Root: root})
+	for _, pod := range second.Consume() {
+		fmt.Println(pod.Namespace, pod.Name, pod.UID)
+	}
+	// Output:
+	// <nil>
+	// default web u1
+}

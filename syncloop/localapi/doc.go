@@ -18,6 +18,15 @@
 // Tables with the columns of kubectl. Answers are in JSON. Commands and ports stream over
 // SPDY, to which kubectl falls back from WebSocket.
 //
+// # Writes
+//
+// Without Config.Writer the API is read only: writes are answered with 405. With it clients
+// create, patch, update and delete pods, which the node runs as those of Apply and Saved keeps
+// over restarts. A pod is completed and checked by podmanager/validation; of one that exists
+// may change what a real server lets change. Patches are JSON, merge and strategic merge
+// patches; server-side apply is answered with 415. A pod that is deleted has a deletion
+// timestamp until it has ended; finalizers are ignored. Static pods are answered with 405.
+//
 // # Versions
 //
 // Each resource has versions of its own. They begin with the time of New, so that they grow
@@ -35,6 +44,7 @@
 // # Bounds
 //
 // At most 128 watches are open, each for at most an hour; a client that takes nothing of one
-// for half a minute loses it. A body has at most 3 MiB. There are at most 1000 events, each
+// for half a minute loses it. A body has at most 3 MiB. At most
+// 1000 created pods are kept. There are at most 1000 events, each
 // for an hour. Logs and streams have the bounds of syncloop/server.
 package localapi

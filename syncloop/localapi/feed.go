@@ -20,6 +20,8 @@ const (
 	tick = 10 * time.Second
 	// startPeriod is how often it is asked whether all sources of pods have been heard.
 	startPeriod = 50 * time.Millisecond
+	// endPeriod is how often deleted pods are looked for that the node does not know.
+	endPeriod = time.Second
 )
 
 // Run follows the node until ctx ends, and returns nil then. Before it has heard of all pods
@@ -54,11 +56,17 @@ func (a *API) describe(ctx context.Context) {
 		}
 		select {
 		case <-period.C:
+		case <-a.deleted:
+			period.Reset(endPeriod)
+			continue
 		case <-ctx.Done():
 			return
 		}
 		if a.isComplete() {
 			a.describeNode(ctx)
+			if !a.sweep() {
+				period.Reset(tick)
+			}
 		}
 	}
 }
@@ -77,9 +85,28 @@ func (a *API) shown() bool {
 	return true
 }
 
+// sweep drops deleted pods that the node does not know: they have ended before it has shown
+// them. It reports whether others are still to end.
+func (a *API) sweep() (more bool) {
+	for _, pod := range a.desired.ending() {
+		if _, known := a.config.Node.Pod(pod.UID); known {
+			more = true
+			continue
+		}
+		a.forget(pod)
+	}
+	return more
+}
+
 // show keeps what the node says of a pod.
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
+	if own := a.desired.get(state.Pod.UID); own != nil && state.Gone {
+		if own.DeletionTimestamp != nil {
+			a.forget(own)
+		}
+		return // Otherwise the node ends, and not the pod.
+	}
 	if state.Gone {
 		pods.remove(state.Pod.Namespace, state.Pod.Name, string(state.Pod.UID))
 		a.dropNamespace(state.Pod.Namespace)
@@ -100,7 +127,7 @@ func (a *API) show(state node.PodState) {
 		a.markDeleted(pod)
 	}
 	a.putNamespace(pod.Namespace)
-	pods.put(pod)
+	a.put(pod)
 }
 
 // created is when a pod without a creation time was started, or now.
@@ -114,10 +141,8 @@ func created(pod *v1.Pod, now time.Time) metav1.Time {
 // markDeleted gives a pod that the node terminates its deletion timestamp, if it is one that
 // is desired no more.
 func (a *API) markDeleted(pod *v1.Pod) {
-	for _, shown := range a.config.Node.Pods() {
-		if shown.UID == pod.UID {
-			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
-		}
+	if shown, ok := a.config.Node.Pod(pod.UID); ok {
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
 	}
 }
 

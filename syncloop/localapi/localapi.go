@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/runtime"
@@ -44,6 +45,10 @@ type Config struct {
 	Exec        runtime.ExecStreamer
 	Attach      runtime.Attacher
 	PortForward runtime.PortForwarder
+	// Writer and Saved let clients create, change and delete pods, which are those of
+	// Node.Apply: a node.Node, and a checkpoint.Pods or [Unsaved]. Nil: the API is read only.
+	Writer Writer
+	Saved  Saved
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
@@ -55,6 +60,8 @@ type Node interface {
 	Watch(ctx context.Context) iter.Seq[node.PodState]
 	// Pods returns copies of all pods with their newest status. It must not block.
 	Pods() []*v1.Pod
+	// Pod returns a copy of a pod, as long as the node knows it. It must not block.
+	Pod(uid types.UID) (*v1.Pod, bool)
 	// Waiting returns nil once all sources of pods have been heard, or what is waited for.
 	Waiting() error
 	// Healthy returns nil, or what is wrong.
@@ -73,16 +80,19 @@ type API struct {
 	panics  *contain.Guard
 	watches atomic.Int32
 	ran     atomic.Bool
+	desired desired
+	deleted chan struct{} // a pod is being deleted
 	// complete is closed when the list of pods is complete.
 	complete chan struct{}
 }
 
-// New makes an API. It starts nothing; the error names what is missing.
+// New makes an API. It starts nothing; the error names what is missing. The pods that Saved
+// has kept are given to Writer: call it before node.Node.Run.
 func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
-	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), deleted: make(chan struct{}, 1), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
 	a.started = a.now().Truncate(time.Second)
 	// Versions grow over restarts as long as there are fewer than a million changes a second.
 	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))
@@ -93,8 +103,10 @@ func New(config Config) (*API, error) {
 	if a.codec, err = newCodec(); err != nil {
 		return nil, err
 	}
-	a.streams, err = a.newStreams()
-	return a, err
+	if a.streams, err = a.newStreams(); err != nil {
+		return nil, err
+	}
+	return a, a.restore()
 }
 
 // Ready is closed when the API has all pods of the node: until then Run has not heard of all,

@@ -178,3 +178,13 @@ func pod(namespace, name string) *v1.Pod {
 	}
 	return p
 }
+
+func (h *harness) Pod(uid types.UID) (*v1.Pod, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.pods, func(p *v1.Pod) bool { return p.UID == uid })
+	if i < 0 {
+		return nil, false
+	}
+	return h.pods[i].DeepCopy(), true
+}

@@ -68,6 +68,10 @@ func (a *API) resources(first uint64) map[string]*resource {
 		r.Verbs, r.cache = readVerbs, newCache(first)
 		all[r.Name] = r
 	}
+	if a.config.Writer != nil {
+		pods.Verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+		pods.subresources = append(pods.subresources, metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}})
+	}
 	return all
 }
 

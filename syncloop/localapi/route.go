@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -90,12 +91,14 @@ func (a *API) serveCore(w http.ResponseWriter, r *http.Request, parts []string) 
 		sendError(w, errNoSuchPath())
 	case !a.isComplete():
 		sendError(w, apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard"))
-	case t.subresource != "" && t.subresource != "status":
+	case t.subresource != "" && t.subresource != "status" && t.subresource != ephemeral:
 		a.subresource(w, r, t)
-	case r.Method != http.MethodGet:
-		sendError(w, errMethod(t.resource, strings.ToLower(r.Method)))
-	default:
+	case r.Method == http.MethodGet:
 		a.read(w, r, t)
+	case t.resource.Name == "pods" && writeVerbs[r.Method] != "":
+		a.write(w, r, t)
+	default:
+		sendError(w, errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
 	}
 }
 

@@ -123,7 +123,7 @@ func TestGet(t *testing.T) {
 		assert.Equal(t, want+"\n", fmt.Sprint(code, " ", text), path)
 	}
 	code, text := h.do("POST", "/api/v1/namespaces/default/pods", "{}", nil)
-	assert.Equal(t, `405 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"post is not supported on resources of kind \"pods\"","reason":"MethodNotAllowed","details":{"kind":"pods"},"code":405}`+"\n", fmt.Sprint(code, " ", text))
+	assert.Equal(t, `405 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server is read only: create is not supported on resources of kind \"pods\"","reason":"MethodNotAllowed","details":{"kind":"pods"},"code":405}`+"\n", fmt.Sprint(code, " ", text))
 	code, text = h.do("GET", "/api/v1/pods", "", http.Header{"Accept": {"application/yaml"}})
 	assert.Equal(t, http.StatusNotAcceptable, code, text)
 }

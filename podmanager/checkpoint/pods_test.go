@@ -1,0 +1,53 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+)
+
+// TestPods: the next agent has the pods in the order of their creation, as they were saved
+// last; a damaged file is named, stays, and costs its own pod alone.
+func TestPods(t *testing.T) {
+	root := t.TempDir()
+	first, err := checkpoint.NewPods(checkpoint.Config{Root: root})
+	require.NoError(t, err)
+	kept := func(uid, image string, at int64) *v1.Pod {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-" + uid, UID: types.UID(uid), CreationTimestamp: metav1.NewTime(time.Unix(at, 0))}}
+		pod.Spec.Containers = []v1.Container{{Name: "c", Image: image}}
+		return pod
+	}
+	for _, pod := range []*v1.Pod{kept("a", "x:1", 30), kept("b", "x:1", 10), kept("c", "x:1", 20), kept("d", "x:1", 5), kept("a", "x:2", 30)} {
+		require.NoError(t, first.Save(pod))
+	}
+	require.NoError(t, first.Drop("b"))
+	require.NoError(t, first.Drop("none"))
+	require.ErrorContains(t, first.Save(kept("e", strings.Repeat("x", checkpoint.MaxSize), 1)), "it has more than 262144 bytes")
+	damaged := filepath.Join(root, "c.json")
+	require.NoError(t, os.WriteFile(damaged, []byte(`{"version":1,"uid":"c"`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "d.json"), []byte(`{"version":1,"uid":"d","namespace":"default","name":"pod-d"}`), 0o600))
+
+	var log bytes.Buffer
+	second, err := checkpoint.NewPods(checkpoint.Config{Root: root, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	pods := second.Consume()
+	require.Len(t, pods, 1)
+	assert.Equal(t, "a x:2", string(pods[0].UID)+" "+pods[0].Spec.Containers[0].Image)
+	assert.Empty(t, second.Consume(), "once")
+	assert.Contains(t, log.String(), damaged)
+	assert.FileExists(t, damaged)
+	_, err = checkpoint.NewPods(checkpoint.Config{Root: "relative"})
+	require.Error(t, err)
+}

@@ -1,0 +1,142 @@
+package localapi
+
+import (
+	"errors"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/keylock"
+)
+
+// Writer runs the pods that were created by the API: a node.Node. Its methods are called
+// concurrently and must not block.
+type Writer interface {
+	// Apply makes a pod desired, in place of an earlier one of its UID; a pod with a deletion
+	// timestamp is ended within its deletionGracePeriodSeconds.
+	Apply(pod *v1.Pod) error
+	// Delete forgets a pod.
+	Delete(uid types.UID)
+}
+
+// Saved keeps pods over restarts: a checkpoint.Pods. Its methods are called concurrently.
+type Saved interface {
+	// Consume returns what was kept by a process before this one. It is called once, by New.
+	Consume() []*v1.Pod
+	// Save returns when the pod is kept, in place of what was kept of its UID.
+	Save(pod *v1.Pod) error
+	// Drop forgets a pod.
+	Drop(uid types.UID) error
+}
+
+// mostPods is how many pods may have been created and not be gone.
+const mostPods = 1000
+
+// desired are the pods that were created by the API, without their statuses. An object in it
+// is never changed.
+type desired struct {
+	// writes are held while a pod of a name is being written.
+	writes keylock.Locks[string]
+	mu     struct {
+		sync.Mutex
+		pods map[types.UID]*v1.Pod
+	}
+}
+
+func (d *desired) get(uid types.UID) *v1.Pod {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.pods[uid]
+}
+
+// ending are those that are being deleted.
+func (d *desired) ending() (pods []*v1.Pod) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, pod := range d.mu.pods {
+		if pod.DeletionTimestamp != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// commit makes a pod the desired one of its UID, and shows it; nil is one that is gone.
+func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
+	d := &a.desired
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if pod == nil {
+		delete(d.mu.pods, uid)
+		return nil
+	}
+	d.mu.pods[uid] = pod
+	shown := kinded(pod.DeepCopy(), "Pod")
+	if before, ok := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); ok {
+		shown.Status = *before.Status.DeepCopy()
+	}
+	return a.served["pods"].put(shown).(*v1.Pod)
+}
+
+// put shows a pod with the status that the node has for it, and the rest as it is desired.
+func (a *API) put(pod *v1.Pod) {
+	d := &a.desired
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if own := d.mu.pods[pod.UID]; own != nil {
+		status := pod.Status
+		pod = kinded(own.DeepCopy(), "Pod")
+		pod.Status = status
+	}
+	a.served["pods"].put(pod)
+}
+
+// forget drops a pod that was deleted and has ended.
+func (a *API) forget(pod *v1.Pod) {
+	if err := a.config.Saved.Drop(pod.UID); err != nil {
+		a.log.Error("the file of a deleted pod is still there: the pod runs again after a restart", "pod", key(pod.Namespace, pod.Name), "err", err)
+	}
+	a.config.Writer.Delete(pod.UID)
+	a.commit(pod.UID, nil)
+	a.served["pods"].remove(pod.Namespace, pod.Name, string(pod.UID))
+	a.dropNamespace(pod.Namespace)
+}
+
+// restore gives the node the pods that were created before this process. Those that were being
+// deleted are left to the node, which ends what is not desired.
+func (a *API) restore() error {
+	a.desired.mu.pods = map[types.UID]*v1.Pod{}
+	if (a.config.Writer == nil) != (a.config.Saved == nil) {
+		return errors.New("localapi: Config.Writer and Saved go together")
+	}
+	if a.config.Writer == nil {
+		return nil
+	}
+	for _, pod := range a.config.Saved.Consume() {
+		if pod.DeletionTimestamp != nil {
+			if err := a.config.Saved.Drop(pod.UID); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := a.config.Writer.Apply(pod); err != nil {
+			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
+			continue
+		}
+		a.desired.mu.pods[pod.UID] = pod // It is shown when the node shows it, with its status.
+	}
+	return nil
+}
+
+// Unsaved is a Saved that keeps nothing: created pods end with the process.
+type Unsaved struct{}
+
+// Consume implements Saved.
+func (Unsaved) Consume() []*v1.Pod { return nil }
+
+// Save implements Saved.
+func (Unsaved) Save(*v1.Pod) error { return nil }
+
+// Drop implements Saved.
+func (Unsaved) Drop(types.UID) error { return nil }

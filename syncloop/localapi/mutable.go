@@ -1,0 +1,56 @@
+package localapi
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The rules of a real server about what of a pod may change.
+const (
+	onlyThese     = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)"
+	onlyEphemeral = "only additions to `spec.ephemeralContainers` are possible here"
+)
+
+// checkUpdate is what is wrong with a change of a pod's spec.
+func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
+	spec := field.NewPath("spec")
+	now := after.Spec.DeepCopy()
+	for lists, into := range map[*[]v1.Container][]v1.Container{&before.Spec.Containers: now.Containers, &before.Spec.InitContainers: now.InitContainers} {
+		for i := range min(len(*lists), len(into)) {
+			into[i].Image = (*lists)[i].Image
+		}
+	}
+	switch was, is := before.Spec.ActiveDeadlineSeconds, now.ActiveDeadlineSeconds; {
+	case is == nil && was != nil:
+		errs = append(errs, field.Invalid(spec.Child("activeDeadlineSeconds"), nil, "must not update from a positive integer to nil value"))
+	case was != nil && *is > *was:
+		errs = append(errs, field.Invalid(spec.Child("activeDeadlineSeconds"), *is, "must be less than or equal to previous value"))
+	}
+	now.ActiveDeadlineSeconds = before.Spec.ActiveDeadlineSeconds
+	for _, t := range before.Spec.Tolerations {
+		if !slices.ContainsFunc(now.Tolerations, func(other v1.Toleration) bool { return equality.Semantic.DeepEqual(t, other) }) {
+			errs = append(errs, field.Forbidden(spec.Child("tolerations"), "existing toleration can not be modified except its tolerationSeconds"))
+		}
+	}
+	now.Tolerations = before.Spec.Tolerations
+	if !equality.Semantic.DeepEqual(*now, before.Spec) {
+		errs = append(errs, field.Forbidden(spec, onlyThese))
+	}
+	return errs
+}
+
+// checkEphemeral is what is wrong with a change of a pod's ephemeral containers.
+func checkEphemeral(before, after *v1.Pod) (errs field.ErrorList) {
+	was, now := before.Spec.EphemeralContainers, after.Spec.DeepCopy()
+	if len(now.EphemeralContainers) < len(was) || !equality.Semantic.DeepEqual(now.EphemeralContainers[:len(was)], was) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "ephemeralContainers"), "existing ephemeral containers may not be changed or removed"))
+	}
+	now.EphemeralContainers = was
+	if !equality.Semantic.DeepEqual(*now, before.Spec) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), onlyEphemeral))
+	}
+	return errs
+}

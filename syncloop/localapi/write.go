@@ -1,0 +1,333 @@
+package localapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/validation"
+)
+
+var podKind = v1.SchemeGroupVersion.WithKind("Pod")
+
+// ephemeral is the subresource by which containers for debugging are added.
+const ephemeral = "ephemeralcontainers"
+
+// write answers a request that changes pods.
+func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
+	text, err := readBody(w, r)
+	if err == nil && a.config.Writer == nil {
+		err = apierrors.NewMethodNotSupported(t.resource.group(), writeVerbs[r.Method])
+		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
+	}
+	q := writing{API: a, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}
+	var pod *v1.Pod
+	code := http.StatusOK
+	switch {
+	case err != nil:
+	case r.Method == http.MethodPost && t.name == "":
+		pod, err = q.create()
+		code = http.StatusCreated
+	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && (t.subresource != ephemeral || r.Method == http.MethodDelete):
+		err = errMethod(t.resource, writeVerbs[r.Method])
+	case r.Method == http.MethodDelete:
+		pod, err = q.remove()
+	default:
+		pod, err = q.update(r.Method)
+	}
+	v, formErr := a.newView(t.resource, r)
+	if err == nil {
+		err = formErr
+	}
+	if err != nil {
+		sendError(w, err)
+		return
+	}
+	sendJSON(w, code, v.one(pod))
+}
+
+var writeVerbs = map[string]string{
+	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+// writing is one request that changes a pod.
+type writing struct {
+	*API
+	target
+	text  []byte
+	query map[string][]string
+	dry   bool // nothing is changed
+	media string
+}
+
+func (q *writing) strict() bool {
+	return slices.Equal(q.query["fieldValidation"], []string{"Strict"})
+}
+
+// create creates a pod.
+func (q *writing) create() (*v1.Pod, error) {
+	pod := &v1.Pod{}
+	if err := q.codec.decode(q.text, q.strict(), podKind, pod); err != nil {
+		return nil, err
+	}
+	switch {
+	case pod.Namespace != "" && pod.Namespace != q.namespace || q.namespace == "":
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	case pod.ResourceVersion != "":
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if pod.Name == "" && pod.GenerateName != "" {
+		pod.Name = pod.GenerateName[:min(len(pod.GenerateName), 58)] + rand.String(5)
+	}
+	pod.Namespace, pod.UID, pod.CreationTimestamp, pod.Generation = q.namespace, newUID(), metav1.NewTime(q.now().Truncate(time.Second)), 1
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.ManagedFields, pod.Finalizers = nil, nil, nil, nil
+	pod.Status = v1.PodStatus{}
+	if pod.Spec.NodeName == "" {
+		pod.Spec.NodeName = q.config.NodeName
+	}
+	validation.Default(pod)
+	if err := q.check(pod, nil); err != nil {
+		return nil, err
+	}
+	defer q.desired.writes.Lock(key(pod.Namespace, pod.Name))()
+	if q.resource.get(pod.Namespace, pod.Name) != nil {
+		return nil, apierrors.NewAlreadyExists(q.resource.group(), pod.Name)
+	}
+	if q.full() {
+		return nil, apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already", mostPods))
+	}
+	return q.begin(pod)
+}
+
+func (q *writing) full() bool {
+	q.desired.mu.Lock()
+	defer q.desired.mu.Unlock()
+	return len(q.desired.mu.pods) >= mostPods
+}
+
+// begin keeps a new pod, shows it and gives it to the node.
+func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
+	shown := pod.DeepCopy()
+	shown.Status.Phase = v1.PodPending
+	if q.dry {
+		return kinded(shown, "Pod"), nil
+	}
+	if err := q.config.Saved.Save(pod); err != nil {
+		return nil, err
+	}
+	q.putNamespace(pod.Namespace)
+	q.commit(pod.UID, pod)
+	q.put(shown)
+	if err := q.config.Writer.Apply(pod); err != nil {
+		q.forget(pod)
+		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
+	}
+	return q.resource.get(pod.Namespace, pod.Name).(*v1.Pod), nil
+}
+
+// check is all that is wrong with a pod, and with its change, as an error of code 422.
+func (q *writing) check(pod *v1.Pod, changes field.ErrorList) error {
+	errs := append(changes, validation.Validate(pod)...)
+	if pod.Spec.NodeName != q.config.NodeName {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "nodeName"), pod.Spec.NodeName, "expected "+q.config.NodeName+", the only node"))
+	}
+	for _, name := range []string{podmanager.ConfigSourceAnnotation, podmanager.ConfigMirrorAnnotation, podmanager.ConfigHashAnnotation, podmanager.ConfigFirstSeenAnnotation} {
+		if _, set := pod.Annotations[name]; set {
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(name), "it is for static pods"))
+		}
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(podKind.GroupKind(), pod.Name, errs)
+	}
+	return nil
+}
+
+// own is the desired pod of the name, and as it is shown. The caller holds the name's lock.
+func (q *writing) own() (desired, shown *v1.Pod, err error) {
+	o := q.resource.get(q.namespace, q.name)
+	if o == nil {
+		return nil, nil, apierrors.NewNotFound(q.resource.group(), q.name)
+	}
+	shown = o.(*v1.Pod)
+	if desired = q.desired.get(shown.UID); desired == nil {
+		refused := apierrors.NewMethodNotSupported(q.resource.group(), "write")
+		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
+		return nil, nil, refused
+	}
+	return desired, shown, nil
+}
+
+// precondition is an error of code 409 if a pod is another one than a client has seen.
+func (q *writing) precondition(shown *v1.Pod, uid types.UID, version string) error {
+	switch {
+	case uid != "" && uid != shown.UID:
+		return apierrors.NewConflict(q.resource.group(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, shown.UID))
+	case version != "" && version != shown.ResourceVersion:
+		return apierrors.NewConflict(q.resource.group(), q.name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// remove begins the deletion of a pod, or shortens its grace period.
+func (q *writing) remove() (*v1.Pod, error) {
+	var options metav1.DeleteOptions
+	if len(q.text) > 0 {
+		if err := q.codec.decode(q.text, false, v1.SchemeGroupVersion.WithKind("DeleteOptions"), &options); err != nil {
+			return nil, err
+		}
+	}
+	if grace := q.query["gracePeriodSeconds"]; len(grace) > 0 && json.Unmarshal([]byte(grace[0]), &options.GracePeriodSeconds) != nil {
+		return nil, apierrors.NewBadRequest("gracePeriodSeconds: expected a number")
+	}
+	defer q.desired.writes.Lock(key(q.namespace, q.name))()
+	pod, shown, err := q.own()
+	if err != nil {
+		return nil, err
+	}
+	if p := options.Preconditions; p != nil {
+		var uid types.UID
+		var version string
+		if p.UID != nil {
+			uid = *p.UID
+		}
+		if p.ResourceVersion != nil {
+			version = *p.ResourceVersion
+		}
+		if err := q.precondition(shown, uid, version); err != nil {
+			return nil, err
+		}
+	}
+	return q.end(pod, shown, options.GracePeriodSeconds, q.dry || len(options.DryRun) > 0)
+}
+
+// end has the node end a pod within a grace period; nil is the pod's own. A second deletion
+// can only shorten it. The pod is shown until it has ended, without a grace period too.
+func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
+	seconds := *pod.Spec.TerminationGracePeriodSeconds
+	if grace != nil {
+		seconds = max(*grace, 0)
+	}
+	if pod.DeletionGracePeriodSeconds != nil && seconds >= *pod.DeletionGracePeriodSeconds {
+		return shown, nil
+	}
+	pod = pod.DeepCopy()
+	at := metav1.NewTime(q.now().Add(time.Duration(min(seconds, 1<<31)) * time.Second).Truncate(time.Second))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &seconds
+	if dry {
+		pod.Status = shown.Status
+		return kinded(pod, "Pod"), nil
+	}
+	if err := q.config.Saved.Save(pod); err != nil {
+		return nil, err
+	}
+	after := q.commit(pod.UID, pod)
+	if err := q.config.Writer.Apply(pod); err != nil {
+		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
+	}
+	select {
+	case q.deleted <- struct{}{}:
+	default: // It is looked for already.
+	}
+	return after, nil
+}
+
+// update changes a pod by a patch, or replaces it.
+func (q *writing) update(method string) (*v1.Pod, error) {
+	defer q.desired.writes.Lock(key(q.namespace, q.name))()
+	pod, shown, err := q.own()
+	if err != nil {
+		return nil, err
+	}
+	text := q.text
+	if method == http.MethodPatch {
+		if text, err = q.patched(shown); err != nil {
+			return nil, err
+		}
+	}
+	after := &v1.Pod{}
+	if err := q.codec.decode(text, q.strict(), podKind, after); err != nil {
+		return nil, err
+	}
+	if after.Name != pod.Name || after.Namespace != "" && after.Namespace != pod.Namespace {
+		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
+	}
+	if err := q.precondition(shown, after.UID, after.ResourceVersion); err != nil {
+		return nil, err
+	}
+	return q.replace(pod, shown, after)
+}
+
+// replace checks what is different, keeps it, shows it and gives it to the node.
+func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
+	next := pod.DeepCopy()
+	next.Spec = after.Spec
+	check := checkEphemeral
+	if q.target.subresource == "" {
+		check = checkUpdate
+		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, nil, after.OwnerReferences
+	}
+	validation.Default(next)
+	if err := q.check(next, check(pod, next)); err != nil {
+		return nil, err
+	}
+	switch {
+	case equality.Semantic.DeepEqual(pod, next):
+		return shown, nil
+	case !equality.Semantic.DeepEqual(pod.Spec, next.Spec):
+		next.Generation++
+	}
+	if q.dry {
+		next.Status = shown.Status
+		return kinded(next, "Pod"), nil
+	}
+	if err := q.config.Saved.Save(next); err != nil {
+		return nil, err
+	}
+	after = q.commit(next.UID, next)
+	if err := q.config.Writer.Apply(next); err != nil {
+		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
+	}
+	return after, nil
+}
+
+// patched is the pod after the patch, as JSON.
+func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
+	before, err := json.Marshal(pod)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(q.media)
+	switch types.PatchType(media) {
+	case types.JSONPatchType:
+		text, err = jsonPatch(before, q.text)
+	case types.MergePatchType:
+		text, err = mergePatch(before, q.text)
+	case types.StrategicMergePatchType:
+		text, err = strategicpatch.StrategicMergePatch(before, q.text, v1.Pod{})
+	default:
+		return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json")
+	}
+	if err != nil {
+		return nil, refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, plain.Text(err.Error()))
+	}
+	return text, nil
+}
+
+func refusal(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+}

@@ -1,0 +1,274 @@
+package localapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// writer notes what the node is told.
+type writer struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (w *writer) Apply(pod *v1.Pod) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line := "apply " + pod.Name + " " + pod.Spec.Containers[0].Image
+	if pod.DeletionGracePeriodSeconds != nil {
+		line += fmt.Sprint(" end ", *pod.DeletionGracePeriodSeconds)
+	}
+	w.told = append(w.told, line)
+	return nil
+}
+
+func (w *writer) Delete(types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, "delete")
+}
+
+// seen is what the node was told since the last call.
+func (w *writer) seen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() { w.told = nil }()
+	return w.told
+}
+
+// writable is an API that keeps pods in a directory.
+func writable(t *testing.T, dir string) (*harness, *writer) {
+	h, w := serve(t), &writer{}
+	saved, err := checkpoint.NewPods(checkpoint.Config{Root: dir})
+	require.NoError(t, err)
+	h.config.Writer, h.config.Saved = w, saved
+	return h, w
+}
+
+const (
+	pods   = "/api/v1/namespaces/default/pods"
+	simple = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"terminationGracePeriodSeconds":7,"containers":[{"name":"c","image":"x:1"}]}}`
+)
+
+// created creates a pod and returns it.
+func (h *harness) created(body string) (pod v1.Pod) {
+	h.Helper()
+	code, text := h.do("POST", pods, body, nil)
+	require.Equal(h, http.StatusCreated, code, text)
+	require.NoError(h, json.Unmarshal([]byte(text), &pod))
+	return pod
+}
+
+// message is the code of an answer and the message of its Status.
+func (h *harness) message(method, path, body, media string) string {
+	h.Helper()
+	code, text := h.do(method, path, body, http.Header{"Content-Type": {"application/" + media}})
+	var status struct{ Message string }
+	require.NoError(h, json.Unmarshal([]byte(text), &status), text)
+	return fmt.Sprint(code, " ", status.Message)
+}
+
+// TestCreate: the answer is the whole pod as a server completes it; the node is told.
+func TestCreate(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	pod := h.created(simple)
+	assert.Equal(t, "Pod a default n1 Always Pending 1", fmt.Sprint(pod.Kind, " ", pod.Name, " ", pod.Namespace, " ", pod.Spec.NodeName, " ", pod.Spec.RestartPolicy, " ", pod.Status.Phase, " ", pod.Generation))
+	assert.Len(t, pod.UID, 36)
+	assert.False(t, pod.CreationTimestamp.IsZero())
+	assert.Equal(t, pod.ResourceVersion, into[v1.Pod](h, pods+"/a").ResourceVersion)
+	assert.Equal(t, []string{"apply a x:1"}, w.seen())
+	named := h.created(strings.Replace(simple, `"name":"a"`, `"generateName":"job-"`, 1))
+	assert.Regexp(t, "^job-[a-z0-9]{5}$", named.Name)
+	assert.Equal(t, "201 ", h.message("POST", pods+"?dryRun=All", strings.Replace(simple, `"a"`, `"dry"`, 1), "json"))
+	assert.Equal(t, `404 pods "dry" not found`, h.message("GET", pods+"/dry", "", "json"))
+	assert.Equal(t, `405 create is not supported on resources of kind "namespaces"`, h.message("POST", "/api/v1/namespaces", "{}", "json"))
+}
+
+// TestCreate_Invalid: everything that is wrong is said, with the code of a real server.
+func TestCreate_Invalid(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	w.seen()
+	for _, step := range [][3]string{
+		{`"x"`, `"x"`, `409 pods "a" already exists`},
+		{`"x:1"`, `""`, `422 Pod "a" is invalid: spec.containers[0].image: Required value`},
+		{`"spec":{`, `"spec":{"nodeName":"other",`, `422 Pod "a" is invalid: spec.nodeName: Invalid value: "other": expected n1, the only node`},
+		{`"name":"a"`, `"name":"a","namespace":"other"`, `400 the namespace of the provided object does not match the namespace sent on the request`},
+		{`"name":"a"`, `"name":"a","resourceVersion":"1"`, `400 resourceVersion should not be set on objects to be created`},
+		{`"spec":{`, `"spec":{"tpyo":1,`, `400 Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.tpyo"`},
+		{`"Pod"`, `"Node"`, `400 `},
+		{`{`, `nonsense`, `400 the body cannot be read as a Pod`},
+		{`"a"`, `"m","annotations":{"kubernetes.io/config.mirror":"x"}`, `422 Pod "m" is invalid: metadata.annotations[kubernetes.io/config.mirror]: Forbidden: it is for static pods`},
+	} {
+		got := h.message("POST", pods+"?fieldValidation=Strict", strings.Replace(simple, step[0], step[1], 1), "json")
+		assert.True(t, strings.HasPrefix(got, step[2]), "%s", got)
+	}
+	assert.Empty(t, w.seen())
+	assert.Equal(t, "413 Request entity too large: limit is 3145728", h.message("POST", pods, strings.Repeat(" ", 4<<20), "json"))
+}
+
+// TestUpdate: every kind of patch, and only what a real server lets change.
+func TestUpdate(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	w.seen()
+	patch := func(media, body string) string {
+		if got := h.message("PATCH", pods+"/a", body, media); got != "200 " {
+			return got
+		}
+		pod := into[v1.Pod](h, pods+"/a")
+		return fmt.Sprint(pod.Spec.Containers[0].Image, " ", pod.Labels, " ", pod.Generation)
+	}
+	assert.Equal(t, "x:2 map[] 2", patch("strategic-merge-patch+json", `{"spec":{"containers":[{"name":"c","image":"x:2"}]}}`))
+	assert.Equal(t, "x:2 map[k:v] 2", patch("merge-patch+json", `{"metadata":{"labels":{"k":"v"}}}`))
+	assert.Equal(t, "x:3 map[k:w] 3", patch("json-patch+json", `[{"op":"test","path":"/metadata/labels/k","value":"v"},{"op":"replace","path":"/metadata/labels/k","value":"w"},{"op":"replace","path":"/spec/containers/0/image","value":"x:3"}]`))
+	assert.Equal(t, []string{"apply a x:2", "apply a x:2", "apply a x:3"}, w.seen())
+	assert.Equal(t, "x:3 map[k:w] 3", patch("merge-patch+json", `{}`))
+	assert.Empty(t, w.seen(), "nothing has changed")
+	for _, step := range [][3]string{
+		{"merge-patch+json", `{"spec":{"hostNetwork":true}}`, "422 Pod \"a\" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`"},
+		{"merge-patch+json", `{"metadata":{"resourceVersion":"1"}}`, "409 Operation cannot be fulfilled on pods \"a\": the object has been modified"},
+		{"merge-patch+json", `{"metadata":{"name":"b"}}`, "400 the name of the object does not match"},
+		{"json-patch+json", `[{"op":"remove","path":"/none"}]`, "422 the patch cannot be applied: operation 0, remove \"/none\": there is no such path"},
+		{"apply-patch+yaml", `{}`, "415 the body of the request was in an unknown format - accepted media types include: application/json-patch+json"},
+		{"merge-patch+json", `{"metadata":{"annotations":{"kubernetes.io/config.source":"file"}}}`, "422 Pod \"a\" is invalid: metadata.annotations"},
+	} {
+		got := patch(step[0], step[1])
+		assert.True(t, strings.HasPrefix(got, step[2]), "%s", got)
+	}
+	assert.Empty(t, w.seen(), "what is refused is not done")
+	assert.Equal(t, "x:3 map[k:w] 4", patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":60,"tolerations":[{"key":"t"}]}}`))
+	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":61}}`), "must be less than or equal to previous value")
+	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":null}}`), "must not update from a positive integer to nil value")
+	assert.Contains(t, patch("merge-patch+json", `{"spec":{"tolerations":[]}}`), "existing toleration can not be modified")
+}
+
+// TestUpdate_Whole: an object is replaced only as its client has seen it, and its status is
+// the node's.
+func TestUpdate_Whole(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	status := pod("default", "a")
+	status.UID = h.created(simple).UID
+	watch := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", watch.next())
+	h.states <- node.PodState{Pod: status}
+	assert.Equal(t, "MODIFIED a", watch.next())
+	now := into[v1.Pod](h, pods+"/a")
+	assert.Equal(t, "Running x:1 map[]", fmt.Sprint(now.Status.Phase, " ", now.Spec.Containers[0].Image, " ", now.Labels), "the rest is the client's")
+	now.Status.Phase = v1.PodFailed
+	text, err := json.Marshal(now)
+	require.NoError(t, err)
+	assert.Equal(t, "200 ", h.message("PUT", pods+"/a", strings.Replace(string(text), "x:1", "x:2", 1), "json"))
+	assert.Equal(t, v1.PodRunning, into[v1.Pod](h, pods+"/a").Status.Phase)
+	assert.Contains(t, h.message("PUT", pods+"/a", string(text), "json"), "409 Operation cannot be fulfilled")
+
+	debug := `{"spec":{"ephemeralContainers":[{"name":"debug","image":"x"}]}}`
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a/ephemeralcontainers", debug, "strategic-merge-patch+json"))
+	assert.Len(t, into[v1.Pod](h, pods+"/a").Spec.EphemeralContainers, 1)
+	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"ephemeralContainers":null}}`, "merge-patch+json"), "existing ephemeral containers may not be changed or removed")
+	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"hostPID":true}}`, "merge-patch+json"), "only additions to `spec.ephemeralContainers` are possible here")
+	assert.Equal(t, `405 patch is not supported on resources of kind "pods"`, h.message("PATCH", pods+"/a/status", `{}`, "merge-patch+json"))
+}
+
+// TestDelete: a pod has a deletion timestamp until it has ended; another deletion can only
+// shorten its time.
+func TestDelete(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	running := pod("default", "a")
+	running.UID = h.created(simple).UID
+	h.mu.Lock()
+	h.pods = []*v1.Pod{running}
+	h.mu.Unlock()
+	w.seen()
+	watch := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", watch.next())
+	const options = `{"apiVersion":"v1","kind":"DeleteOptions",`
+	assert.Contains(t, h.message("DELETE", pods+"/a", options+`"preconditions":{"uid":"other"}}`, "json"), "409 Operation cannot be fulfilled on pods \"a\": Precondition failed: UID in precondition: other")
+	for _, step := range [][2]string{
+		{options + `"propagationPolicy":"Background"}`, "[apply a x:1 end 7]"},
+		{options + `"gracePeriodSeconds":60}`, "[]"},
+		{``, "[]"},
+		{options + `"gracePeriodSeconds":2}`, "[apply a x:1 end 2]"},
+	} {
+		code, text := h.do("DELETE", pods+"/a", step[0], nil)
+		require.Equal(t, http.StatusOK, code, text)
+		assert.Contains(t, text, `"deletionTimestamp":`)
+		assert.Equal(t, step[1], fmt.Sprint(w.seen()))
+	}
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, `409 pods "a" already exists`, h.message("POST", pods, simple, "json"), "the name is taken until the pod has ended")
+	h.states <- node.PodState{Pod: running, Gone: true}
+	assert.Equal(t, "DELETED a", watch.next())
+	h.created(simple)
+	assert.Equal(t, []string{"delete", "apply a x:1"}, w.seen())
+	assert.Equal(t, `404 pods "none" not found`, h.message("DELETE", pods+"/none", "", "json"))
+}
+
+// TestDelete_Unseen: a pod that the node has never shown goes, too.
+func TestDelete_Unseen(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	watch := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", watch.next())
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, "DELETED a", watch.next())
+}
+
+// TestStatic: what comes from elsewhere is not the API's to change, and without a Writer
+// nothing is.
+func TestStatic(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start(pod("default", "web-n1")).ready()
+	readOnly := serve(t).start(pod("default", "web-n1")).ready()
+	for _, method := range []string{"DELETE", "PUT", "PATCH"} {
+		assert.Equal(t, `405 pod "web-n1" is a static pod: change or remove its manifest`, h.message(method, pods+"/web-n1", "", "json"))
+		assert.Contains(t, readOnly.message(method, pods+"/web-n1", "", "json"), "405 this server is read only: ")
+	}
+}
+
+// TestRestore: the next process has what was created and changed, and not what was deleted.
+func TestRestore(t *testing.T) {
+	dir := t.TempDir()
+	h, _ := writable(t, dir)
+	h.start().ready()
+	running := pod("default", "a")
+	running.UID = h.created(simple).UID
+	gone := h.created(strings.Replace(simple, `"a"`, `"gone"`, 1))
+	h.mu.Lock()
+	h.pods = []*v1.Pod{&gone} // It is still to end when the process does.
+	h.mu.Unlock()
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/gone", "", "json"))
+	h.stop()
+	<-h.ran
+
+	next, w := writable(t, dir)
+	next.start(running).ready()
+	assert.Equal(t, []string{"apply a x:1"}, w.seen())
+	all := into[v1.PodList](next, "/api/v1/pods").Items
+	require.Len(t, all, 1)
+	assert.Equal(t, "a v "+string(running.UID)+" Running", all[0].Name+" "+all[0].Labels["k"]+" "+string(all[0].UID)+" "+string(all[0].Status.Phase))
+	_, err := localapi.New(localapi.Config{Node: h, NodeName: "n1", Finder: h, Authenticator: localapi.Token("x"), Saved: localapi.Unsaved{}})
+	require.EqualError(t, err, "localapi: Config.Writer and Saved go together")
+}
