@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -58,7 +59,6 @@ func (a *API) describe(ctx context.Context) {
 		case <-period.C:
 		case <-a.deleted:
 			period.Reset(endPeriod)
-			continue
 		case <-ctx.Done():
 			return
 		}
@@ -85,11 +85,11 @@ func (a *API) shown() bool {
 	return true
 }
 
-// sweep drops deleted pods that the node does not know: they have ended before it has shown
-// them. It reports whether others are still to end.
+// sweep drops deleted pods that have ended, and those that the node does not know: they are
+// gone before it has shown them. It reports whether others are still to end.
 func (a *API) sweep() (more bool) {
 	for _, pod := range a.desired.ending() {
-		if _, known := a.config.Node.Pod(pod.UID); known {
+		if now, known := a.config.Node.Pod(pod.UID); known && !podstatus.IsTerminal(now.Status.Phase) {
 			more = true
 			continue
 		}
@@ -101,11 +101,14 @@ func (a *API) sweep() (more bool) {
 // show keeps what the node says of a pod.
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
-	if own := a.desired.get(state.Pod.UID); own != nil && state.Gone {
-		if own.DeletionTimestamp != nil {
-			a.forget(own)
-		}
-		return // Otherwise the node ends, and not the pod.
+	own := a.desired.get(state.Pod.UID)
+	switch {
+	case own == nil:
+	case own.DeletionTimestamp != nil && (state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)):
+		a.forget(own)
+		return
+	case state.Gone:
+		return // The node ends, and not the pod.
 	}
 	if state.Gone {
 		pods.remove(state.Pod.Namespace, state.Pod.Name, string(state.Pod.UID))
