@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"net/http"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -68,6 +70,14 @@ func (c inContainer) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	return c.Runtime.ExecStream(ctx, req, streams)
 }
 
+// heap is the memory that is in use.
+func heap() uint64 {
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // A command that floods a client which has stopped reading stands still, takes no memory, and
 // ends with the client, killed in the middle.
 func TestExec_FloodsAClientThatStopped(t *testing.T) {
@@ -75,12 +85,6 @@ func TestExec_FloodsAClientThatStopped(t *testing.T) {
 	h, f := serve(t), newFlood(clients)
 	h.simulated(f)
 	h.start()
-	heap := func() uint64 {
-		var m goruntime.MemStats
-		goruntime.GC()
-		goruntime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	var stopped []*client
 	for range clients {
 		c := h.exec("/exec/default/web/c?command=flood&output=1")
@@ -109,4 +113,66 @@ func TestExec_FloodsAClientThatStopped(t *testing.T) {
 	assert.Equal(t, "alive\n", all(t, out))
 	assert.Equal(t, "Success", ended(t, status))
 	require.NoError(t, c.Close())
+}
+
+// A client that floods a process which reads nothing stands still, however long its frames are,
+// and takes little memory. The end of the process ends it.
+func TestExec_FloodedByAClient(t *testing.T) {
+	const frame = 4 << 20
+	h, f := serve(t), newFlood(1)
+	end := make(chan struct{})
+	h.process = func(ctx context.Context, _ runtime.Streams) (int32, error) {
+		close(f.begin)
+		<-end
+		return 7, nil
+	}
+	h.start()
+	c := h.exec("/exec/default/web/c?command=sleep&input=1&output=1")
+	status, in, _ := c.stream("error"), c.stream("stdin"), c.stream("stdout")
+	<-f.begin
+	data, before := make([]byte, frame), heap()
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for range 64 {
+			if _, err := in.Write(data); err != nil {
+				return
+			}
+			f.written.Add(frame)
+			f.stall.Reset(500 * time.Millisecond)
+		}
+	})
+	<-f.stalled
+	assert.Less(t, int64(heap()-before), int64(4<<20))
+	t.Logf("%d MiB sent, %d KiB of heap", f.written.Load()>>20, int64(heap()-before)>>10)
+	close(end)
+	assert.Equal(t, "ExitCode 7", ended(t, status))
+	c.wire.killed()
+	sending.Wait()
+}
+
+// A client that opens streams without an end loses the connection, and its process ends.
+func TestExec_StreamFlood(t *testing.T) {
+	const refused, waiting = 64, 2
+	h := serve(t)
+	over := make(chan struct{})
+	h.process = func(ctx context.Context, _ runtime.Streams) (int32, error) {
+		defer close(over)
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	h.start()
+	c := h.exec("/exec/default/web/c?command=sleep&output=1")
+	_, _ = c.stream("error"), c.stream("stdout")
+	for range waiting + refused {
+		_, _ = c.CreateStream(http.Header{v1.StreamType: {"stdin"}})
+	}
+	select {
+	case <-over:
+		t.Error("too early")
+	default:
+	}
+	_, err := c.CreateStream(http.Header{v1.StreamType: {"stdin"}})
+	assert.Error(t, err)
+	<-over
+	c.wire.killed()
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ const (
 	openTimeout = 30 * time.Second
 	// idleTimeout ends a connection over which no byte goes.
 	idleTimeout = 4 * time.Hour
+	// mostRefused is how many streams are refused in one connection.
+	mostRefused = 64
 	// lateness is how long a client may take to close the connection after the end.
 	lateness = time.Second
 )
@@ -32,6 +35,8 @@ type session struct {
 	raw    *hijacked
 	opened chan opened
 	end    func() // ends the connection and all streams
+	// refused counts streams that were reset at once. The library keeps them to the end.
+	refused atomic.Int32
 }
 
 // opened is a stream that a client has opened.
@@ -55,8 +60,8 @@ func upgradable(w http.ResponseWriter, r *http.Request) bool {
 
 // upgrade turns the connection of a request into a session, whose context is returned with
 // it: it ends with the request's and with the connection. Of the streams that wait for the
-// caller there are at most so many; further ones are reset. After an error the request has
-// been answered.
+// caller there are at most so many; further ones are reset, and a client that opens more and
+// more of them loses the connection. After an error the request has been answered.
 func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) (context.Context, *session, error) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		return nil, nil, err
@@ -67,6 +72,9 @@ func upgrade(w http.ResponseWriter, r *http.Request, protocol string, most int) 
 		case s.opened <- opened{stream, replied}:
 		default:
 			_ = stream.Reset() // An error here would be logged by the library.
+			if s.refused.Add(1) > mostRefused {
+				_ = s.raw.conn.Close()
+			}
 		}
 		return nil
 	})
@@ -146,10 +154,11 @@ type hijacked struct {
 // Hijack implements http.Hijacker.
 func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err == nil {
-		h.conn = &closedOnce{Conn: conn}
+	if err != nil {
+		return nil, nil, err
 	}
-	return h.conn, rw, err
+	h.conn = &closedOnce{Conn: conn}
+	return h.conn, bufio.NewReadWriter(bufio.NewReader(&frames{from: rw.Reader}), rw.Writer), nil
 }
 
 // closedOnce is a connection whose second Close is no error, on which the library would wait
