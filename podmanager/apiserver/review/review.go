@@ -52,8 +52,9 @@ type Config struct {
 	Contact *contact.Contact
 	// Clock is what time it is. Nil: the real clock.
 	Clock clock.Clock
-	// Log gets a line for each request whose client certificate is not accepted, with the
-	// reason, which its client is not told. Nil discards.
+	// Log gets a line for a request whose client certificate is not accepted, with the
+	// reason, which its client is not told, and the number of further ones within the last
+	// ten seconds: anybody may send as many as he likes. Nil discards.
 	Log *slog.Logger
 }
 
@@ -63,6 +64,7 @@ type Reviewer struct {
 	executor  executor.Executor
 	tokens    cache[[sha256.Size]byte, identity]
 	decisions cache[string, decision]
+	refused   refusals
 }
 
 // identity is what a token stands for.
@@ -145,7 +147,9 @@ func (r *Reviewer) certified(request *http.Request) (user authenticationv1.UserI
 		err = errors.New("it has no common name")
 	}
 	if err != nil {
-		r.cfg.Log.Warn("a client certificate is not accepted", "err", plain.Shorten(err.Error()))
+		if more, due := r.refused.note(r.executor.Now()); due {
+			r.cfg.Log.Warn("a client certificate is not accepted", "err", plain.Shorten(err.Error()), "more", more)
+		}
 		return user, false
 	}
 	groups := append(slices.Clone(certificate.Subject.Organization), authenticated)

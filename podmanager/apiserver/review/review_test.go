@@ -28,6 +28,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/podkeel/podkeel/podmanager/apiserver/review"
 )
 
@@ -281,7 +283,8 @@ func TestAuthenticate_Certificate(t *testing.T) {
 		}
 		return a
 	}}))
-	r, err := review.New(review.Config{Reviews: s, ClientCAs: func() *x509.CertPool { return given }, Log: log})
+	clk := clocktesting.NewFakeClock(time.Now())
+	r, err := review.New(review.Config{Reviews: s, ClientCAs: func() *x509.CertPool { return given }, Log: log, Clock: clk})
 	require.NoError(t, err)
 	client := func() *x509.Certificate {
 		return &x509.Certificate{
@@ -317,11 +320,15 @@ func TestAuthenticate_Certificate(t *testing.T) {
 	}
 	assert.Empty(t, logged.String())
 	for i, chain := range chains {
-		_, ok = ask(chain...)
-		assert.False(t, ok, i)
+		for range 1 + i { // Only the first one is told.
+			_, ok = ask(chain...)
+			assert.False(t, ok, i)
+		}
 		line := logged.String()
 		assert.Equal(t, 1, strings.Count(line, "\n"), i)
 		assert.Contains(t, line, `level=WARN msg="a client certificate is not accepted" err=`, i)
+		assert.Contains(t, line, fmt.Sprint(" more=", max(0, i-1), "\n"), i)
+		clk.Step(10 * time.Second)
 		assert.Equal(t, slices.Contains([]int{0, 1, 2}, i), strings.Contains(line, "signed by unknown authority"), line)
 		logged.Reset()
 	}

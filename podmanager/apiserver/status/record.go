@@ -155,6 +155,21 @@ func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
 	}
 }
 
+// goes reports whether the server removes a pod now, which was deleted with force. It does so in
+// two steps, and a write between them is taken for the second one: what that removes is whatever
+// has the name by then, perhaps a new pod. So nothing is written but that the pod is finished,
+// in case the server was ended between the steps.
+func (s *Sink) goes(uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	if r == nil || r.server == nil || r.server.DeletionTimestamp == nil || len(r.server.Finalizers) > 0 {
+		return false
+	}
+	grace := r.server.DeletionGracePeriodSeconds
+	return grace != nil && *grace == 0
+}
+
 // unsure notes that the state at the server is not known until the next answer.
 func (s *Sink) unsure(uid types.UID) {
 	s.mu.Lock()

@@ -85,6 +85,9 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if !ok {
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
+	if !u.Finished && s.goes(ref.UID) {
+		return fmt.Errorf("%w: the server removes the pod", status.ErrNotYet)
+	}
 	raw, err := s.difference(ref.UID)
 	if err != nil {
 		return fmt.Errorf("%w: %w", status.ErrRefused, err)

@@ -116,6 +116,38 @@ func TestSink_ST29_WhatTheServerKeeps(t *testing.T) {
 	require.Equal(t, v1.PodRunning, pods.pods["a"].Status.Phase)
 }
 
+// Of a pod that was deleted with force nothing is written but its end, unless it has finalizers:
+// the server would take a write for the removal of whatever has the name then.
+func TestSink_DeletedWithForce(t *testing.T) {
+	for name, c := range map[string]struct {
+		grace      int64
+		finalizers []string
+		patches    int
+	}{"with force": {0, nil, 1}, "in time": {30, nil, 3}, "with finalizers": {0, []string{"example.com/x"}, 3}} {
+		pods := &anyPods{pods: map[types.UID]*v1.Pod{}}
+		sink, err := apistatus.New(apistatus.Config{Pods: pods})
+		require.NoError(t, err)
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "web", Namespace: "default", ResourceVersion: "1"}}
+		send := func(message string, finished bool) error {
+			return sink.Send(t.Context(), status.Update{UID: "a", Version: 1, StatusEpoch: 1, Pod: pod, Finished: finished,
+				Status: v1.PodStatus{Phase: v1.PodRunning, Message: message}})
+		}
+		sink.Observe(pod)
+		deleted := pod.DeepCopy()
+		deleted.ResourceVersion, deleted.Finalizers = "2", c.finalizers
+		deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{}, &c.grace
+		pods.pods["a"] = deleted.DeepCopy()
+		sink.Observe(deleted)
+		for _, message := range []string{"a", "b"} {
+			if err := send(message, false); err != nil {
+				require.ErrorIs(t, err, status.ErrNotYet, name)
+			}
+		}
+		require.NoError(t, send("c", true), name)
+		require.Equal(t, c.patches, pods.patches, name)
+	}
+}
+
 // ST-29: a static pod that was changed waits for its own mirror pod. The one before it still
 // reports how it ended, to the mirror pod before, and does not take its place.
 func TestSink_ChangedStaticPodWaitsForItsMirrorPod(t *testing.T) {
