@@ -106,7 +106,7 @@ func Podkeel() Codebase {
 		Hidden:       hiddenTypes,
 		Unruled:      unruled,
 		Uncontracted: uncontracted,
-		Limits:       Limits{FileLines: 450, FunctionLines: 22, ProductionLines: 49_000, ClusterLines: 6_700},
+		Limits:       Limits{FileLines: 450, FunctionLines: 22, ProductionLines: 48_244, ClusterLines: 6_602},
 		Simulated:    []string{"runtime/memory", "runtime/faulty"},
 		Cluster:      []string{"podmanager/apiserver", "syncloop/cluster", "syncloop/nodestatus", "syncloop/server"},
 		TopLevel: []string{

@@ -32,8 +32,8 @@
 // At most 128 logs are read and 64 commands run, attached processes included; 64 clients
 // forward ports, each over at most 128 connections at once. A stream ends with its request's
 // context, with its client, with its process, or after 4 hours without a byte. Of what a client
-// sends and nobody reads 800 KiB are kept for each stream: then the client has to wait. A client that
-// takes nothing of a log for half a minute loses it. Streams that were announced have to be
+// sends, and that no process reads, 800 KiB are kept for each stream: then the client has to
+// wait. A client that takes nothing of a log for half a minute loses it. Streams that were announced have to be
 // opened within 30 seconds. Served by debug.Server, a connection whose client was not accepted
 // is the first to be closed when there are too many.
 package server

@@ -54,7 +54,7 @@ type Config struct {
 	Clock clock.Clock
 	// Log gets a line for a request whose client certificate is not accepted, with the
 	// reason, which its client is not told, and the number of further ones within the last
-	// ten seconds: anybody may send as many as he likes. Nil discards.
+	// ten seconds: a client may send any number of them. Nil discards.
 	Log *slog.Logger
 }
 
