@@ -131,6 +131,7 @@ func TestExec_FloodedByAClient(t *testing.T) {
 	status, in, _ := c.stream("error"), c.stream("stdin"), c.stream("stdout")
 	<-f.begin
 	data, before := make([]byte, frame), heap()
+	f.stall.Reset(500 * time.Millisecond) // The buffers of the system may hold less than one frame.
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		for range 64 {
