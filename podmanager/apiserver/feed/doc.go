@@ -15,6 +15,9 @@
 //     there is none; an error, a lost history or a broken stream changes nothing in it.
 //   - Objects are shared and read only. One that has not changed keeps its pointer, also when
 //     the whole state was read again.
+//   - Pods hands over all pods at first and after the state was read again. After that it
+//     hands over each change by itself, to a sink that is a source.ChangeSink, as the Mux's
+//     is: a change costs the same among 10,000 pods as among 100.
 //   - Changed is called after a change, and perhaps once for several.
 //   - Pauses after failures grow from 0.8 to 30 seconds. After an outage the first answer that
 //     any loop gets ends them; see package contact.

@@ -143,6 +143,14 @@ func (f *Follower[T]) Objects() ([]T, bool) {
 	return f.mu.machine.Objects()
 }
 
+// changes returns the changes since it was called last; false if they are not known one by one.
+// Its caller takes Objects then, also at first.
+func (f *Follower[T]) changes() ([]follow.Change[T], bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.machine.Take()
+}
+
 // Get returns an object of the collection, which is read only; false if it has none of that
 // name, or has had no complete state yet.
 func (f *Follower[T]) Get(namespace, name string) (T, bool) {

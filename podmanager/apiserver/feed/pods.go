@@ -16,6 +16,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/contact"
+	"github.com/podkeel/podkeel/podmanager/apiserver/feed/internal/follow"
 	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
@@ -62,6 +63,7 @@ type Pods struct {
 	wake     executor.Event
 	known    map[types.UID]*knownPod // belongs to Run, as does what follows
 	round    uint64                  // counts snapshots
+	told     int                     // changes since forget
 	handed   bool                    // a snapshot, by this Run
 
 	mu struct {
@@ -106,7 +108,8 @@ func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
 	return err
 }
 
-// publish hands over a snapshot after each change, or one for several.
+// publish hands over what has changed, after each change or once for several: change by
+// change, if the sink takes that and the changes are known, and otherwise as a snapshot.
 func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 	if p.cfg.Gate != nil {
 		if err := p.cfg.Gate(ctx); err != nil {
@@ -114,8 +117,12 @@ func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 		}
 	}
 	p.handed = false
+	single, _ := sink.(source.ChangeSink)
 	for {
-		if pods, ok := p.follower.Objects(); ok {
+		changes, known := p.follower.changes() // Before Objects: what comes between is told twice, and no news then.
+		if known && single != nil && p.handed {
+			p.tell(changes, single)
+		} else if pods, ok := p.follower.Objects(); ok {
 			if snapshot, news := p.snapshot(pods); news {
 				sink.Set(source.Snapshot{Pods: snapshot, Guarded: true})
 			}
@@ -126,13 +133,55 @@ func (p *Pods) publish(ctx context.Context, sink source.Sink) error {
 	}
 }
 
+// tell hands over changes, in their order.
+func (p *Pods) tell(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
+	for _, c := range changes {
+		k := p.known[c.Object.UID]
+		switch {
+		case p.elsewhere(c.Object):
+		case !c.Gone:
+			if k = p.know(c.Object); p.changed(k, c.Object) {
+				sink.Apply(k.handed)
+			}
+		case k != nil:
+			sink.Delete(c.Object.UID)
+			p.gone(c.Object.UID)
+		}
+	}
+	if p.told += len(changes); p.told >= len(p.known) { // Or each change would cost as much as there are pods.
+		p.forget()
+	}
+}
+
+// know returns what is known of a pod, of which the server has shown a state now.
+func (p *Pods) know(pod *v1.Pod) *knownPod {
+	k := p.known[pod.UID]
+	if k == nil {
+		k = &knownPod{round: p.round}
+		p.known[pod.UID] = k
+	}
+	return k
+}
+
+func (p *Pods) gone(uid types.UID) {
+	delete(p.known, uid)
+	if p.cfg.Observer != nil {
+		p.cfg.Observer.Gone(uid)
+	}
+}
+
+// elsewhere reports whether a pod is not one of this node.
+func (p *Pods) elsewhere(pod *v1.Pod) bool {
+	return p.cfg.NodeName != "" && pod.Spec.NodeName != p.cfg.NodeName
+}
+
 // snapshot puts in the place of each pod the one that was handed over, if nothing that the
 // node needs to know has changed, and reports whether there is any news. It overwrites pods.
 func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
 	news = !p.handed
 	p.handed = true
 	p.round++
-	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return p.cfg.NodeName != "" && pod.Spec.NodeName != p.cfg.NodeName })
+	pods = slices.DeleteFunc(pods, p.elsewhere)
 	there := 0 // by UID
 	for i, pod := range pods {
 		k := p.known[pod.UID]
@@ -176,10 +225,7 @@ func (p *Pods) changed(k *knownPod, pod *v1.Pod) bool {
 func (p *Pods) drop() {
 	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
 		if p.known[uid].round != p.round {
-			delete(p.known, uid)
-			if p.cfg.Observer != nil {
-				p.cfg.Observer.Gone(uid)
-			}
+			p.gone(uid)
 		}
 	}
 }
@@ -188,6 +234,7 @@ func (p *Pods) drop() {
 func (p *Pods) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.told = 0
 	maps.DeleteFunc(p.mu.wrote, func(uid types.UID, _ string) bool {
 		_, stays := p.known[uid]
 		return !stays

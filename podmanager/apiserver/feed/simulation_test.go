@@ -82,10 +82,35 @@ func (n *node) run() (stop func()) {
 func (n *node) Set(s source.Snapshot) {
 	n.log = append(n.log, "set "+show(s.Pods))
 	n.last = slices.Clone(s.Pods)
+	n.checkLast()
+}
+
+// Apply and Delete make it a source.ChangeSink.
+func (n *node) Apply(pod *v1.Pod) {
+	n.log = append(n.log, "apply "+show([]*v1.Pod{pod}))
+	i := slices.IndexFunc(n.last, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	if n.last = slices.Clone(n.last); i < 0 {
+		n.last = append(n.last, pod)
+	} else {
+		n.last[i] = pod
+	}
+	n.checkLast()
+}
+
+func (n *node) Delete(uid types.UID) {
+	n.log = append(n.log, "delete "+string(uid[34:]))
+	n.last = slices.DeleteFunc(slices.Clone(n.last), func(p *v1.Pod) bool { return p.UID == uid })
+	n.checkLast()
+}
+
+func (n *node) checkLast() {
 	if n.check != nil {
-		n.check(s.Pods)
+		n.check(n.last)
 	}
 }
+
+// snapshots is a sink that takes nothing else.
+type snapshots struct{ source.Sink }
 
 func (n *node) Observe(pod *v1.Pod) { n.log = append(n.log, "observe "+show([]*v1.Pod{pod})) }
 
@@ -119,23 +144,55 @@ func show(pods []*v1.Pod) string {
 	return strings.Join(words, " ")
 }
 
-// CF-18, CF-27, CF-29: what happens at the server is handed over as it is.
+// CF-18, CF-27, CF-29: what happens at the server is handed over as it is, one by one to a sink
+// that takes it so.
 func TestPods_CF18_CF27_CF29_Changes(t *testing.T) {
 	n := newNode(t, 1)
 	a := n.create("a")
 	stop := n.run()
 	require.Equal(t, []string{"observe a@5", "set a@5"}, n.at(time.Second))
 	n.create("b")
-	require.Equal(t, []string{"observe b@6", "set a@5 b@6"}, n.at(2*time.Second))
+	require.Equal(t, []string{"observe b@6", "apply b@6"}, n.at(2*time.Second))
 	require.NoError(t, n.server.Admin().EditPod("default", "a", func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }))
 	require.NoError(t, n.server.Admin().DeletePod("default", "a", 30))
-	require.Equal(t, []string{"observe a@7", "set a@7 b@6", "observe a@8!", "set a@8! b@6"}, n.at(3*time.Second))
+	require.Equal(t, []string{"observe a@7", "apply a@7", "observe a@8!", "apply a@8!"}, n.at(3*time.Second))
 	require.NoError(t, n.server.Admin().DeletePod("default", "a", 0))
-	require.Equal(t, []string{"gone " + string(a.UID[34:]), "set b@6"}, n.at(4*time.Second))
+	require.Equal(t, []string{"observe a@9!", "apply a@9!", "delete " + string(a.UID[34:]), "gone " + string(a.UID[34:])}, n.at(4*time.Second))
 	h := n.pods.Health()
 	require.Equal(t, start, h.Synced)
 	require.Zero(t, h.Failures)
 	stop()
+}
+
+// A pod that has come in the place of one of its name while nothing was read is another one.
+func TestPods_CF27_AnotherOfTheName(t *testing.T) {
+	n := newNode(t, 1)
+	a := n.create("a")
+	stop := n.run()
+	n.at(time.Second)
+	require.NoError(t, n.server.Admin().DeletePod("default", "a", 0))
+	b := n.create("a")
+	log := n.at(2 * time.Second)
+	require.Equal(t, []string{"delete " + string(a.UID[34:]), "gone " + string(a.UID[34:]), "observe a@8", "apply a@8"}, log[len(log)-4:])
+	require.Equal(t, []*v1.Pod{b}, n.last)
+	stop()
+}
+
+// CF-18: a sink that takes nothing else gets all pods after each change.
+func TestPods_CF18_Snapshots(t *testing.T) {
+	n := newNode(t, 1)
+	n.create("a")
+	ctx, cancel := executor.WithCancel(context.Background())
+	n.process.Go(func() { require.NoError(t, n.pods.Run(ctx, snapshots{n})) })
+	n.at(time.Second)
+	n.create("b")
+	require.Equal(t, []string{"observe b@6", "set a@5 b@6"}, n.at(2*time.Second))
+	require.NoError(t, n.server.Admin().DeletePod("default", "a", 0))
+	log := n.at(3 * time.Second)
+	require.Equal(t, "set b@6", log[len(log)-1])
+	cancel()
+	n.RunUntil(n.Now().Add(time.Second))
+	require.Zero(t, n.process.Running())
 }
 
 // CF-20: nothing is handed over before the server has shown the node once.
@@ -159,7 +216,7 @@ func TestPods_CF20_TheGate(t *testing.T) {
 	require.Equal(t, []string{"observe a@5", "set a@5"}, n.at(2*time.Minute))
 	require.NoError(t, n.server.Admin().DeleteNode("n1"))
 	n.create("b")
-	require.Equal(t, []string{"observe b@8", "set a@5 b@8"}, n.at(3*time.Minute), "the gate stays open")
+	require.Equal(t, []string{"observe b@8", "apply b@8"}, n.at(3*time.Minute), "the gate stays open")
 	_, ok := nodes.Get("", "n1")
 	require.False(t, ok)
 	cancel()
@@ -188,7 +245,7 @@ func TestPods_ST43_OwnWritesAreNoNews(t *testing.T) {
 	clear()
 	require.Equal(t, []string{"observe a@6"}, n.at(3*time.Second))
 	require.NoError(t, n.server.Admin().EditPod("default", "a", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }))
-	require.Equal(t, []string{"observe a@7", "set a@7"}, n.at(4*time.Second), "not ours")
+	require.Equal(t, []string{"observe a@7", "apply a@7"}, n.at(4*time.Second), "not ours")
 	clear = n.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
 	n.server.Break(nil)
 	n.at(4500 * time.Millisecond)
@@ -199,7 +256,7 @@ func TestPods_ST43_OwnWritesAreNoNews(t *testing.T) {
 	n.at(5 * time.Second)
 	clear()
 	n.at(6 * time.Second)
-	require.Equal(t, "a@9", show(n.last), "a condition of another writer is news, ours or not")
+	require.Equal(t, "a@8", show(n.last), "a condition of another writer is news; our write after it is not")
 	stop()
 }
 
@@ -389,7 +446,7 @@ func TestPods_AnotherRun(t *testing.T) {
 	n.server.TakeRequests()
 	stop := n.run()
 	log := n.at(10 * time.Second)
-	require.Equal(t, "set a@5 b@6", log[len(log)-1])
+	require.Equal(t, []string{"set a@5", "observe b@6", "apply b@6"}, log[2:])
 	stop()
 	var asked []string
 	for _, r := range n.server.TakeRequests() {

@@ -3,7 +3,6 @@ package follow
 import (
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,6 +73,7 @@ type Machine[T metav1.Object] struct {
 	again      bool          // the history was lost since there was progress
 	version    string
 	objects    *table[T]
+	news       news[T]   // since Take
 	fresh      *table[T] // of a stream that shows the state
 	began      time.Time // the stream
 	events     int       // of the stream, after the state
@@ -89,7 +89,7 @@ type Machine[T metav1.Object] struct {
 // New returns a Machine that knows nothing. The server is asked to end a stream after the given
 // time, or up to twice that.
 func New[T metav1.Object](stream time.Duration) *Machine[T] {
-	return &Machine[T]{do: Watch, stream: stream, initial: true, objects: newTable[T]()}
+	return &Machine[T]{do: Watch, stream: stream, initial: true, objects: newTable[T](), news: news[T]{whole: true}}
 }
 
 // Next says what to do now. random is in [0, 1).
@@ -160,23 +160,42 @@ func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
 		m.initial = false
 		return m.complete(m.fresh, e.ResourceVersion, now)
 	}
-	into := m.objects
-	if m.initial {
-		into = m.fresh
-	} else {
+	if !m.initial {
 		if m.short <= shortStreams { // Or each event would end the row of short streams.
 			m.progress()
 		}
 		m.events++
 		m.seen(e.ResourceVersion)
 	}
+	return m.apply(e) && !m.initial
+}
+
+// apply applies an event to the collection, or to the state that comes.
+func (m *Machine[T]) apply(e apiserver.Event[T]) bool {
+	into, noted := m.objects, &m.news
+	if m.initial {
+		into, noted = m.fresh, &news[T]{whole: true}
+	}
 	switch e.Type {
 	case apiserver.Added, apiserver.Modified:
-		changed = into.put(e.Object)
+		before, ok := into.get(keyOf(e.Object))
+		if !into.put(e.Object) {
+			return false
+		}
+		if ok && before.GetUID() != e.Object.GetUID() {
+			noted.note(Change[T]{Object: before, Gone: true}, into.len())
+		}
+		noted.note(Change[T]{Object: e.Object}, into.len())
+		return true
 	case apiserver.Deleted:
-		changed = into.remove(e.Object)
+		before, _ := into.get(keyOf(e.Object))
+		if !into.remove(e.Object) {
+			return false
+		}
+		noted.note(Change[T]{Object: before, Gone: true}, into.len())
+		return true
 	}
-	return changed && !m.initial
+	return false
 }
 
 // Ended says how a stream ended.
@@ -270,6 +289,9 @@ func (m *Machine[T]) complete(fresh *table[T], version string, now time.Time) bo
 	restored := err == nil && order < 0
 	changed := restored || fresh.adopt(m.objects) || m.synced.IsZero()
 	m.objects = fresh
+	if changed {
+		m.news = news[T]{whole: true}
+	}
 	m.seen(version)
 	if m.synced.IsZero() {
 		m.synced = now
@@ -279,20 +301,14 @@ func (m *Machine[T]) complete(fresh *table[T], version string, now time.Time) bo
 
 // Objects returns the collection, in a slice of the caller's; false before the first complete
 // state.
-func (m *Machine[T]) Objects() ([]T, bool) {
-	return slices.Clone(m.objects.items), !m.synced.IsZero()
-}
+func (m *Machine[T]) Objects() ([]T, bool) { return m.objects.all(), !m.synced.IsZero() }
 
 // Empty reports whether the collection has no object.
-func (m *Machine[T]) Empty() bool { return len(m.objects.items) == 0 }
+func (m *Machine[T]) Empty() bool { return m.objects.len() == 0 }
 
 // Get returns an object of the collection.
 func (m *Machine[T]) Get(namespace, name string) (T, bool) {
-	if i, ok := m.objects.index[key{namespace, name}]; ok {
-		return m.objects.items[i], true
-	}
-	var none T
-	return none, false
+	return m.objects.get(key{namespace, name})
 }
 
 // Health returns how the collection is followed.

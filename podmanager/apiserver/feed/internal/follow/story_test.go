@@ -67,6 +67,7 @@ func pods(texts []string) []*v1.Pod {
 //	ended EOF
 //	waited [answered]
 //	at 3s                  so long after the beginning
+//	take                   shows the changes since it was there last
 //
 // After each line stands what the owner does next, with the middle of all chance.
 func TestStories(t *testing.T) {
@@ -100,6 +101,9 @@ func TestStories(t *testing.T) {
 					require.NoError(t, err)
 					now = time.Time{}.Add(time.Hour + after)
 					continue
+				case "take":
+					fmt.Fprintln(&out, taken(m))
+					continue
 				case "begin":
 				default:
 					t.Fatalf("%s?", line)
@@ -109,6 +113,23 @@ func TestStories(t *testing.T) {
 			return out.String()
 		})
 	})
+}
+
+// taken shows the changes that Take returns, the last ten of them.
+func taken(m *follow.Machine[*v1.Pod]) string {
+	changes, known := m.Take()
+	if !known {
+		return "the whole has changed"
+	}
+	words := []string{fmt.Sprint(len(changes), " changes:")}
+	for _, c := range changes[max(0, len(changes)-10):] {
+		word := fmt.Sprintf("%s/%s@%s", c.Object.Name, c.Object.UID, c.Object.ResourceVersion)
+		if c.Gone {
+			word += " gone"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
 }
 
 func show(s follow.Step) string {

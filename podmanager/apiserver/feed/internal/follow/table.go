@@ -13,23 +13,52 @@ func keyOf(o metav1.Object) key { return key{o.GetNamespace(), o.GetName()} }
 
 // table has the objects of a collection, in order of arrival.
 type table[T metav1.Object] struct {
-	items []T
+	slots []slot[T]
 	index map[key]int
 }
 
+// slot is the place of an object, which is empty when that was removed: moving all later ones
+// would make each removal cost as much as there are.
+type slot[T metav1.Object] struct {
+	object T
+	taken  bool
+}
+
 func newTable[T metav1.Object]() *table[T] { return &table[T]{index: map[key]int{}} }
+
+func (t *table[T]) len() int { return len(t.index) }
+
+// all returns the objects, in a slice of the caller's.
+func (t *table[T]) all() []T {
+	items := make([]T, 0, t.len())
+	for _, s := range t.slots {
+		if s.taken {
+			items = append(items, s.object)
+		}
+	}
+	return items
+}
+
+// get returns the object of a name.
+func (t *table[T]) get(k key) (o T, ok bool) {
+	i, ok := t.index[k]
+	if ok {
+		o = t.slots[i].object
+	}
+	return o, ok
+}
 
 // put adds or replaces an object, and reports whether that changes anything.
 func (t *table[T]) put(o T) bool {
 	i, ok := t.index[keyOf(o)]
 	switch {
 	case !ok:
-		t.index[keyOf(o)] = len(t.items)
-		t.items = append(t.items, o)
-	case same(t.items[i], o):
+		t.index[keyOf(o)] = len(t.slots)
+		t.slots = append(t.slots, slot[T]{o, true})
+	case same(t.slots[i].object, o):
 		return false
 	default:
-		t.items[i] = o
+		t.slots[i].object = o
 	}
 	return true
 }
@@ -42,23 +71,31 @@ func same(a, b metav1.Object) bool {
 // remove takes out an object, unless another one has its name by now.
 func (t *table[T]) remove(o T) bool {
 	i, ok := t.index[keyOf(o)]
-	if !ok || t.items[i].GetUID() != o.GetUID() {
+	if !ok || t.slots[i].object.GetUID() != o.GetUID() {
 		return false
 	}
-	t.items = slices.Delete(t.items, i, i+1)
+	t.slots[i] = slot[T]{}
 	delete(t.index, keyOf(o))
-	for j := i; j < len(t.items); j++ {
-		t.index[keyOf(t.items[j])] = j
+	if len(t.slots) > 2*t.len() {
+		t.compact()
 	}
 	return true
 }
 
+// compact gives up the empty slots.
+func (t *table[T]) compact() {
+	t.slots = slices.DeleteFunc(t.slots, func(s slot[T]) bool { return !s.taken })
+	for i, s := range t.slots {
+		t.index[keyOf(s.object)] = i
+	}
+}
+
 // adopt keeps the pointers of what is the same in old, and reports whether anything differs.
 func (t *table[T]) adopt(old *table[T]) bool {
-	changed := len(t.items) != len(old.items)
-	for i, o := range t.items {
-		if j, ok := old.index[keyOf(o)]; ok && same(old.items[j], o) {
-			t.items[i] = old.items[j]
+	changed := t.len() != old.len()
+	for i, s := range t.slots {
+		if before, ok := old.get(keyOf(s.object)); ok && same(before, s.object) {
+			t.slots[i].object = before
 		} else {
 			changed = true
 		}
