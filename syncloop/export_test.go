@@ -47,3 +47,10 @@ func withPort(port int32) *v1.Pod {
 
 // Skeleton is what a pod looks like that a former agent has left behind.
 func Skeleton(pod *runtime.Pod) *v1.Pod { return skeleton(pod) }
+
+// Noted is how many notes the usage still looks at.
+func (h *Handlers) Noted() int {
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	return len(h.usage.mu.noted)
+}

@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -16,7 +17,39 @@ type usage struct {
 	mu struct {
 		sync.Mutex
 		admission.Usage
+		// noted are the pods of Note that the usage may not show yet, by the number of the
+		// note.
+		noted map[types.UID]uint64
+		notes uint64
 	}
+	heeded uint64 // the newest note that the loop has heeded; it is the loop's own
+}
+
+// note notes a pod of which the workers have told something new. The loop has been told
+// before.
+func (u *usage) note(uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.mu.noted == nil {
+		u.mu.noted = make(map[types.UID]uint64)
+	}
+	u.mu.notes++
+	u.mu.noted[uid] = u.mu.notes
+}
+
+// heeding says that the loop is about to heed all notes until now.
+func (u *usage) heeding() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.heeded = u.mu.notes
+}
+
+// update takes in what the loop has decided after it has heeded notes.
+func (u *usage) update(q *admission.Queue) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mu.Update(q)
+	maps.DeleteFunc(u.mu.noted, func(_ types.UID, note uint64) bool { return note <= u.heeded })
 }
 
 // Fits reports whether the pod would be admitted if it came now. It returns nil, or a
@@ -24,13 +57,14 @@ type usage struct {
 // see PodAdmitHandler. Pods that Assume was told of count as what would have become of them.
 // The pod has the annotation podmanager.ConfigSourceAnnotation that its source would give
 // it, and is not changed; if a pod of its UID is there, that one does not count. Fits does
-// not wait for the loop, may be called from anywhere, and takes time that does not depend on
-// how many pods there are, as long as every handler is one of this package or a
-// PodAdmitAloneFunc.
+// not wait for the loop, may be called from anywhere, and takes time that depends on how
+// many pods are ending, and not on how many others there are, as long as every handler is one
+// of this package or a PodAdmitAloneFunc.
 func (h *Handlers) Fits(pod *v1.Pod) error {
 	if !mustAdmit(pod) {
 		return nil
 	}
+	h.releaseEnded()
 	h.judgeAssumed()
 	verdict, reasons := h.judge(pod)
 	if verdict == admission.Admitted {
@@ -41,9 +75,11 @@ func (h *Handlers) Fits(pod *v1.Pod) error {
 
 // Allocated is what the pods request together that were admitted and have not ended, by
 // resource, their number as "pods" included. Pods that Assume was told of count if they
-// would have been admitted; pods that wait do not. The list is the caller's. It may be
-// called from anywhere, and takes time that does not depend on how many pods there are.
+// would have been admitted; pods that wait do not, nor do pods whose containers have stopped,
+// as their workers know. The list is the caller's. It may be called from anywhere, and takes
+// time that depends on how many pods are ending, and not on how many others there are.
 func (h *Handlers) Allocated() v1.ResourceList {
+	h.releaseEnded()
 	h.judgeAssumed()
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
@@ -79,6 +115,21 @@ func (h *Handlers) Assumed() []types.UID {
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
 	return h.usage.mu.Assumed()
+}
+
+// releaseEnded stops counting pods whose containers have stopped, as their workers know,
+// though the loop has not come to it: a caller that was told of the end finds the room.
+func (h *Handlers) releaseEnded() {
+	h.usage.mu.Lock()
+	suspects := h.usage.mu.Suspects(maps.Keys(h.usage.mu.noted))
+	h.usage.mu.Unlock()
+	for _, s := range suspects {
+		if view := h.config.Workers.View(s.UID); view.IsPodKnownTerminated() {
+			h.usage.mu.Lock()
+			h.usage.mu.Release(s, view.RestartRequested && !view.RestartEvicted)
+			h.usage.mu.Unlock()
+		}
+	}
 }
 
 // judgeAssumed finds out what would have become of each assumed pod, in their order. No
@@ -135,13 +186,7 @@ func (h *Handlers) every(pod *v1.Pod, beside admission.Beside) (admission.Answer
 }
 
 // updateUsage brings the usage up to date with what the loop has decided.
-func (h *Handlers) updateUsage() {
-	if q := &h.places.admissionQueue; q.Touched() {
-		h.usage.mu.Lock()
-		defer h.usage.mu.Unlock()
-		h.usage.mu.Update(q)
-	}
-}
+func (h *Handlers) updateUsage() { h.usage.update(&h.places.admissionQueue) }
 
 // unassumeKnown forgets that pods are assumed that the loop knows by now: whatever became
 // of them is decided.

@@ -47,10 +47,16 @@ func newPlaces(wake func()) places {
 // Note says that the workers know something new of a pod: it is called by
 // podworkers.Hooks.Phase and Forgotten. It never blocks and may be called from
 // anywhere. Pods that wait for the end of this one are asked about soon after.
-func (h *Handlers) Note(uid types.UID) { h.places.noted.Add(uid, struct{}{}) }
+// Fits and Allocated count a pod no more, of which the workers know that it has ended, from
+// then on.
+func (h *Handlers) Note(uid types.UID) {
+	h.places.noted.Add(uid, struct{}{})
+	h.usage.note(uid)
+}
 
 // heed brings the places of those pods up to date.
 func (h *Handlers) heed() {
+	h.usage.heeding()
 	h.places.taken = h.places.noted.TakeAll(h.places.taken[:0])
 	for _, n := range h.places.taken {
 		h.place(n.UID)

@@ -34,9 +34,11 @@ func (n *Node) Allocatable() v1.ResourceList {
 // Allocated is what the pods request together that were admitted and have not ended, by
 // resource, their number as "pods": a pod's init containers, sidecars and overhead count as
 // the scheduler counts them. Pods that Apply has taken count at once, if they fit; pods
-// that wait do not count. Allocatable less Allocated is what is left. The list is the
-// caller's. It never blocks and may be called from anywhere, before Run too; before Ready it
-// may lack pods that run from before.
+// that wait do not count. A pod counts until its containers have stopped and its worker
+// knows that; Watch and WatchFrom tell of it, and who has been told finds that the pod counts
+// no more. Allocatable less Allocated is what is left. The list is the caller's. It never
+// blocks and may be called from anywhere, before Run too; before Ready it may lack pods that
+// run from before.
 func (n *Node) Allocated() v1.ResourceList { return n.handlers.Allocated() }
 
 // Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
@@ -54,8 +56,9 @@ func (n *Node) Allocated() v1.ResourceList { return n.handlers.Allocated() }
 // scheduler of the cluster would bind.
 //
 // Fits never blocks and may be called from anywhere, before Run too; before Ready it may
-// not know of pods that run from before. Its time does not depend on how many pods the node
-// has, unless a handler of Config.Admit lists them. It returns ErrStopped when Run has ended.
+// not know of pods that run from before. Its time depends on how many pods are ending, and
+// not on how many others the node has, unless a handler of Config.Admit lists them. It
+// returns ErrStopped when Run has ended.
 func (n *Node) Fits(pod *v1.Pod) error {
 	if n.done.Opened() {
 		return ErrStopped

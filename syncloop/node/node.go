@@ -141,6 +141,9 @@ func (n *Node) fail(err error) {
 	n.mu.err = errors.Join(n.mu.err, err)
 }
 
+// Name is that of Config, as pods have it in spec.nodeName.
+func (n *Node) Name() string { return n.config.Name }
+
 // Ready is closed once every source has been heard, the runtime has been seen
 // and the first housekeeping is over.
 func (n *Node) Ready() <-chan struct{} { return n.ready.Done() }

@@ -132,9 +132,6 @@ func (l *Queue) Stay(item Item) {
 // Touch has the next Update of a Usage look at a pod that has been decided on otherwise.
 func (l *Queue) Touch(uid types.UID) { l.touch(uid, inStaying) }
 
-// Touched reports whether an Update of a Usage has something to do.
-func (l *Queue) Touched() bool { return len(l.touched) > 0 }
-
 func (l *Queue) touch(uid types.UID, part uint8) {
 	if l.touched == nil {
 		l.touched = make(map[types.UID]uint8)

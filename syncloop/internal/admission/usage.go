@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -97,6 +98,36 @@ func (u *Usage) leave(uid types.UID) {
 	delete(u.waits, uid)
 	if l.Remove(uid); l.Len() == 0 {
 		u.waiting = slices.DeleteFunc(u.waiting, func(other *level) bool { return other == l })
+	}
+}
+
+// Suspect is a pod that counts and may have ended, though the Queue does not know it yet.
+type Suspect struct {
+	UID             types.UID
+	staying, ending *entry
+}
+
+// Suspects are the pods that are ending, and the noted ones of those that stay.
+func (u *Usage) Suspects(noted iter.Seq[types.UID]) (suspects []Suspect) {
+	for uid, e := range u.ending.items {
+		suspects = append(suspects, Suspect{uid, u.staying.items[uid], e})
+	}
+	for uid := range noted {
+		if e := u.staying.items[uid]; e != nil && u.ending.items[uid] == nil {
+			suspects = append(suspects, Suspect{uid, e, nil})
+		}
+	}
+	return suspects
+}
+
+// Release counts a suspect no more: it has ended. stays: another incarnation of its UID
+// stays. What came under the UID since Suspects is not touched.
+func (u *Usage) Release(s Suspect, stays bool) {
+	if s.ending != nil && u.ending.items[s.UID] == s.ending {
+		u.ending.Remove(s.UID)
+	}
+	if s.staying != nil && !stays && u.staying.items[s.UID] == s.staying {
+		u.staying.Remove(s.UID)
 	}
 }
 

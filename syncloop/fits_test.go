@@ -1,0 +1,75 @@
+package syncloop_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// TestFits_CountsNoPodThatHasEnded: a scheduler that was told of the end of a pod finds its
+// room, though the loop has not come to it: be it before the workers' note, after it, or
+// after the loop has forgotten everything else.
+func TestFits_CountsNoPodThatHasEnded(t *testing.T) {
+	w := newHarness()
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
+	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	big.UID, next.UID = "big", "next"
+	allocated := func() int64 { used := w.handlers.Allocated(); return used.Cpu().Value() }
+	ctx := t.Context()
+
+	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{big})
+	w.workers.work("big", lifecycle.Completed) // SyncPod: it is to end.
+	assert.Error(t, w.handlers.Fits(next), "its containers may run")
+	w.workers.work("big", lifecycle.Succeeded) // SyncTerminatingPod.
+	assert.NoError(t, w.handlers.Fits(next))
+	assert.Zero(t, allocated())
+	assert.Equal(t, 1, w.handlers.Noted())
+	w.handlers.HandleWaiting(ctx)
+	assert.Zero(t, allocated())
+	assert.Zero(t, w.handlers.Noted(), "the usage has what the loop has")
+}
+
+// TestFits_CountsNoPodThatHasEnded_BeforeTheNote: the workers know it before they say so.
+func TestFits_CountsNoPodThatHasEnded_BeforeTheNote(t *testing.T) {
+	w := newHarness()
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
+	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	big.UID, next.UID = "big", "next"
+	ctx := t.Context()
+	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{big})
+	w.workers.work("big", lifecycle.Succeeded)
+	w.handlers.HandlePodRemoves(ctx, []*v1.Pod{big})
+	assert.Error(t, w.handlers.Fits(next), "it is ending")
+	work, ok := w.workers.table.StartPodSync(must(w.workers.table.Find("big")))
+	assert.True(t, ok)
+	w.workers.table.Done(work.Ref, work.Incarnation, lifecycle.Succeeded, &w.workers.out)
+	assert.NoError(t, w.handlers.Fits(next))
+}
+
+// TestFits_CountsTheNextIncarnation: what has ended is the one before it.
+func TestFits_CountsTheNextIncarnation(t *testing.T) {
+	w := newHarness()
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
+	old, again, next := requesting("big", "cpu=3"), requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	old.UID, again.UID, next.UID = "big", "big", "next"
+	ctx := t.Context()
+	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{old})
+	w.workers.work("big", lifecycle.Succeeded)
+	w.handlers.HandlePodRemoves(ctx, []*v1.Pod{old})
+	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{again})
+	w.workers.work("big", lifecycle.Succeeded)
+	assert.Error(t, w.handlers.Fits(next))
+	used := w.handlers.Allocated()
+	assert.Equal(t, int64(3), used.Cpu().Value(), "once")
+}
+
+func must[T any](v T, ok bool) T {
+	if !ok {
+		panic("there is none")
+	}
+	return v
+}
