@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager/apiserver/events"
@@ -79,7 +78,7 @@ func (s store) PatchEvent(_ context.Context, namespace, name string, patch []byt
 	if err != nil {
 		return nil, err
 	}
-	text, err := strategicpatch.StrategicMergePatch(before, patch, v1.Event{})
+	text, err := strategicPatch(before, patch, v1.Event{})
 	event := &v1.Event{}
 	if err == nil {
 		err = json.Unmarshal(text, event)

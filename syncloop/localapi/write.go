@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/plain"
@@ -317,7 +316,7 @@ func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
 	case types.MergePatchType:
 		text, err = mergePatch(before, q.text)
 	case types.StrategicMergePatchType:
-		text, err = strategicpatch.StrategicMergePatch(before, q.text, v1.Pod{})
+		text, err = strategicPatch(before, q.text, v1.Pod{})
 	default:
 		return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json")
