@@ -3,7 +3,6 @@ package debug
 import (
 	"net/http"
 
-	"github.com/podkeel/podkeel/syncloop/internal/respond"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 	"github.com/podkeel/podkeel/syncloop/timeline/page"
 )
@@ -21,11 +20,7 @@ func draw(ask func(namespace, name string) (timeline.Timeline, bool)) http.Handl
 			unknown(w, namespace, name)
 			return
 		}
-		p, err := page.Draw(namespace+"/"+name, drawing)
-		if err != nil {
-			respond.Error(w, err)
-			return
-		}
+		p := page.Draw(namespace+"/"+name, drawing)
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", p.Policy)

@@ -80,10 +80,8 @@ func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	}
 	path := filepath.Join(*timelineDir, fileName(t.Name())+".html")
 	all := timelines()
-	drawn, err := page.Draw(t.Name(), all[:min(len(all), mostDrawn)]...)
-	if err == nil {
-		err = os.MkdirAll(*timelineDir, 0o755)
-	}
+	drawn := page.Draw(t.Name(), all[:min(len(all), mostDrawn)]...)
+	err := os.MkdirAll(*timelineDir, 0o755)
 	if err == nil {
 		err = os.WriteFile(path, drawn.HTML, 0o644)
 	}

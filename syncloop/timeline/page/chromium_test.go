@@ -46,8 +46,7 @@ func shown(t *testing.T, html []byte) (b *browser, requests func() []string) {
 
 func knownPage(t *testing.T) []byte {
 	t.Helper()
-	p, err := page.Draw("TestKnown", known())
-	require.NoError(t, err)
+	p := page.Draw("TestKnown", known())
 	return p.HTML
 }
 
@@ -156,8 +155,7 @@ func TestChromium_Colours(t *testing.T) {
 		every = append(every, timeline.Bar{From: at(float64(9 * i)), To: at(float64(9*i + 8)), Class: class, Label: string(class)})
 	}
 	drawing.Lanes = append(drawing.Lanes, timeline.Lane{Name: "all", Kind: timeline.LaneStatus, Rows: 1, Bars: every})
-	p, err := page.Draw("TestColours", drawing)
-	require.NoError(t, err)
+	p := page.Draw("TestColours", drawing)
 	b, _ := shown(t, p.HTML)
 	backgrounds := map[string]string{}
 	for _, scheme := range []string{"light", "dark"} {
@@ -251,8 +249,7 @@ func TestChromium_Hostile(t *testing.T) {
 	drawing := known()
 	drawing.Pod = hostile
 	drawing.Lanes[0].Bars[0].Label, drawing.Lanes[0].Bars[0].Details = hostile, []string{hostile}
-	p, err := page.Draw(hostile, drawing)
-	require.NoError(t, err)
+	p := page.Draw(hostile, drawing)
 	b, _ := shown(t, p.HTML)
 	b.press(keyTab, keyTab, keyTab, keyTab)
 	assert.Equal(t, hostile, b.text(`document.querySelector("h2").textContent`))

@@ -1,6 +1,6 @@
 // Package page draws timelines of pods as one HTML page.
 //
-//	p, err := page.Draw("TestWeb", drawing)
+//	p := page.Draw("TestWeb", drawing)
 //	os.WriteFile("web.html", p.HTML, 0o644)
 //
 // It is experimental and pure. The page is one file: its style and its script are in it, and a

@@ -15,7 +15,7 @@ func ExampleDraw() {
 	drawing := timeline.Build([]timeline.Record{
 		{At: start, Kind: timeline.KindStatus, Status: &timeline.Status{Pod: "default/web", Phase: "Running", Summary: "1/1 Running"}},
 	}, timeline.Options{Now: start.Add(time.Minute)})
-	p, err := page.Draw("web", drawing)
-	fmt.Println(err, bytes.HasPrefix(p.HTML, []byte("<!DOCTYPE html>")), bytes.Contains(p.HTML, []byte("1/1 Running")))
-	// Output: <nil> true true
+	p := page.Draw("web", drawing)
+	fmt.Println(bytes.HasPrefix(p.HTML, []byte("<!DOCTYPE html>")), bytes.Contains(p.HTML, []byte("1/1 Running")))
+	// Output: true true
 }

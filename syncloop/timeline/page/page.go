@@ -1,22 +1,15 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // For the files of the page.
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
-
-// source is the template of the page.
-//
-//go:embed page.html
-var source string
 
 // style is the part of the style that is the same for all pages.
 //
@@ -38,25 +31,19 @@ type Page struct {
 }
 
 // Draw draws timelines on one page, one below the other, with one scale of time. The title is that
-// of the page. The error is one of the template, which no input causes.
-func Draw(title string, timelines ...timeline.Timeline) (Page, error) {
-	t, err := template.New("page").Parse(source)
-	if err != nil {
-		return Page{}, fmt.Errorf("page: %w", err)
-	}
+// of the page.
+func Draw(title string, timelines ...timeline.Timeline) Page {
 	v := newView(title, timelines)
-	var b bytes.Buffer
-	if err := t.Execute(&b, v); err != nil {
-		return Page{}, fmt.Errorf("page: %w", err)
-	}
-	return Page{b.Bytes(), v.Policy + "; frame-ancestors 'none'"}, nil
+	var m markup
+	m.page(v)
+	return Page{[]byte(m.String()), v.Policy + "; frame-ancestors 'none'"}
 }
 
-// view is what the template shows.
+// view is what the page shows.
 type view struct {
 	Title, Policy string
-	Style, Places template.CSS
-	Script        template.JS
+	Style, Places verbatim
+	Script        verbatim
 	From, To      string // times of the day
 	Ticks         []tick
 	Legend        []timeline.Class
@@ -105,13 +92,13 @@ type bar struct {
 }
 
 func newView(title string, timelines []timeline.Timeline) *view {
-	v := &view{Title: title, Style: template.CSS(style), Script: template.JS(script), Legend: legend(timelines)}
+	v := &view{Title: title, Style: verbatim(style), Script: verbatim(script), Legend: legend(timelines)}
 	v.span(timelines)
 	v.ticks()
 	for i := range timelines {
 		v.Pods = append(v.Pods, v.pod(i, &timelines[i]))
 	}
-	v.Places = template.CSS(v.places.String())
+	v.Places = verbatim(v.places.String())
 	v.Policy = fmt.Sprintf("default-src 'none'; style-src %s %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(string(v.Places)), hash(script))
 	return v
 }

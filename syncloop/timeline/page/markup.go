@@ -1,0 +1,122 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// markup is a page that is being written. A template would be shorter, but the package for
+// templates calls methods by their names: the linker then keeps all methods of all types, which
+// are 4 MB of an agent.
+type markup struct{ strings.Builder }
+
+// verbatim is a text of this package that is markup, style or script itself.
+type verbatim string
+
+// add writes a format in which all values are escaped: they may stand between tags and in
+// quoted attributes.
+func (m *markup) add(format string, values ...any) {
+	for i, value := range values {
+		if _, ok := value.(verbatim); !ok {
+			values[i] = html.EscapeString(strings.ReplaceAll(fmt.Sprint(value), "\x00", "\uFFFD"))
+		}
+	}
+	fmt.Fprintf(m, format, values...)
+}
+
+// page writes the whole page.
+func (m *markup) page(v *view) {
+	m.head(v)
+	m.WriteString("<main>")
+	for i := range v.Pods {
+		m.pod(&v.Pods[i], v.Ticks)
+	}
+	if len(v.Pods) == 0 {
+		m.WriteString("\n<p>Nothing was recorded.</p>")
+	}
+	m.WriteString("\n</main>\n")
+	m.foot(v)
+}
+
+func (m *markup) head(v *view) {
+	m.add(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%v">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>%v</title>
+<style>%v</style>
+<style>%v</style>
+</head>
+`, v.Policy, v.Title, v.Style, v.Places)
+	m.add(`<body>
+<header>
+<div>
+<h1>%v</h1>
+<p>%v to %v</p>
+</div>
+<div class="zoom" role="group" aria-label="Zoom">
+<button type="button" id="out" aria-label="Zoom out" title="Zoom out (-)">&minus;</button>
+<button type="button" id="fit" aria-label="Show everything" title="Show everything (0)">Fit</button>
+<button type="button" id="in" aria-label="Zoom in" title="Zoom in (+)">+</button>
+</div>
+</header>
+`, v.Title, v.From, v.To)
+}
+
+func (m *markup) pod(p *pod, ticks []tick) {
+	name := p.Name
+	if name == "" {
+		name = "a pod without a status"
+	}
+	m.add("\n<section aria-labelledby=\"p%v\">\n<h2 id=\"p%v\">%v", p.ID, p.ID, name)
+	if p.Dropped != 0 {
+		m.add(" <small>%v earlier records are missing</small>", p.Dropped)
+	}
+	m.WriteString(`</h2>
+<div class="chart">
+<div class="canvas">
+<div class="lane axis" aria-hidden="true"><div class="name"></div><div class="track"></div></div>`)
+	for i := range p.Lanes {
+		m.lane(&p.Lanes[i])
+	}
+	m.WriteString("\n<div class=\"grid\">")
+	for _, t := range ticks {
+		m.add("\n<div class=\"tick level%v t%v\"><span>%v</span></div>", t.Level, t.ID, t.Label)
+	}
+	for _, at := range p.Marks {
+		m.add("\n<div class=\"mark\" id=\"m%v\"><span>%v</span></div>", at.ID, at.Label)
+	}
+	m.WriteString("\n</div>\n</div>\n</div>\n</section>")
+}
+
+func (m *markup) lane(l *lane) {
+	m.add("\n<div class=\"lane %v\" id=\"l%v\" role=\"group\" aria-label=\"%v %v\">", l.Kind, l.ID, l.Kind, l.Name)
+	m.add("<div class=\"name\" title=\"%v\">%v</div><div class=\"track\">", l.Kind, l.Name)
+	for i := range l.Bars {
+		b := &l.Bars[i]
+		m.add("\n<button type=\"button\" class=\"bar %v%v%v\" id=\"b%v\" tabindex=\"-1\" ", b.Class, b.Point, b.Open, b.ID)
+		m.add("aria-label=\"%v\" title=\"%v\" data-title=\"%v\" data-span=\"%v\" data-details=\"%v\">", b.Spoken, b.Spoken, b.Title, b.Span, b.Details)
+		m.add("<span>%v</span></button>", b.Label)
+	}
+	m.WriteString("\n</div></div>")
+}
+
+func (m *markup) foot(v *view) {
+	m.WriteString("<footer>\n<ul class=\"legend\" aria-label=\"Colours\">")
+	for _, class := range v.Legend {
+		m.add("<li><span class=\"bar %v\"></span>%v</li>", class, class)
+	}
+	m.add(`</ul>
+<p>Arrow keys move between bars, + and &minus; zoom, 0 shows everything.</p>
+</footer>
+<aside id="details" role="status" aria-live="polite" hidden><strong></strong><em></em><p></p></aside>
+<script>%v</script>
+</body>
+</html>
+`, v.Script)
+}
