@@ -33,6 +33,10 @@ type change struct {
 // mostChanges is how many changes a cache remembers: a watch from before them is Expired.
 const mostChanges = 1000
 
+// mostHistory bounds what the objects of the remembered changes take, in bytes, as they are
+// encoded in protobuf. Of the last change the object is remembered in any case.
+const mostHistory = 16 << 20
+
 // cache holds the objects of one resource and its last changes. Each change has a version,
 // which is larger than all before it.
 type cache struct {
@@ -42,6 +46,7 @@ type cache struct {
 		lost    uint64 // the newest version whose change is not remembered
 		objects map[string]object
 		changes []change // in order of their versions
+		bytes   int      // of the objects of changes
 		wake    chan struct{}
 	}
 }
@@ -96,12 +101,35 @@ func (c *cache) addLocked(ch change) {
 	ch.version = c.mu.version
 	ch.object.SetResourceVersion(strconv.FormatUint(ch.version, 10))
 	if len(c.mu.changes) >= 2*mostChanges { // Copied once for many changes.
-		c.mu.lost = c.mu.changes[len(c.mu.changes)-mostChanges].version
-		c.mu.changes = slices.Clone(c.mu.changes[len(c.mu.changes)-mostChanges+1:])
+		c.forgetLocked(len(c.mu.changes) - mostChanges + 1)
 	}
 	c.mu.changes = append(c.mu.changes, ch)
+	if c.mu.bytes += sizeOf(ch.object); c.mu.bytes > mostHistory {
+		many, left := 0, c.mu.bytes
+		for ; left > mostHistory/2 && many < len(c.mu.changes)-1; many++ {
+			left -= sizeOf(c.mu.changes[many].object)
+		}
+		c.forgetLocked(many)
+	}
 	close(c.mu.wake)
 	c.mu.wake = make(chan struct{})
+}
+
+// forgetLocked forgets the oldest changes.
+func (c *cache) forgetLocked(many int) {
+	for _, ch := range c.mu.changes[:many] {
+		c.mu.lost = ch.version
+		c.mu.bytes -= sizeOf(ch.object)
+	}
+	c.mu.changes = slices.Clone(c.mu.changes[many:])
+}
+
+// sizeOf is about what an object takes, in bytes.
+func sizeOf(o object) int {
+	if sized, ok := o.(interface{ Size() int }); ok {
+		return sized.Size()
+	}
+	return 0
 }
 
 // get returns an object, or nil.

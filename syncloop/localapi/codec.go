@@ -2,6 +2,7 @@ package localapi
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -12,9 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
-
-// mostBody bounds the body of a request, in bytes, as in the API server.
-const mostBody = 3 << 20
 
 // codec reads the bodies of requests, in JSON, YAML or protobuf. The lenient one ignores
 // unknown fields.
@@ -31,8 +29,12 @@ func newCodec() (*codec, error) {
 	}, nil
 }
 
-// decode reads an object into place. What a strict reader finds wrong is an error of code 400.
+// decode reads an object into place. What a strict reader finds wrong is an error of code 400,
+// and a body beyond the bounds one of code 413.
 func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
+	if err := bounded(text, into); err != nil {
+		return err
+	}
 	decoder := c.lenient
 	if strict {
 		decoder = c.strict
@@ -55,7 +57,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", mostBody))
 	case err != nil:
 		return nil, apierrors.NewBadRequest("the body cannot be read")
 	}

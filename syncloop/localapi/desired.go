@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
 // Writer runs the pods that were created by the API: a node.Node. Its methods are called
@@ -26,7 +27,7 @@ type Saved interface {
 	Consume() []*v1.Pod
 	// Save returns when the pod is kept, in place of what was kept of its UID.
 	Save(pod *v1.Pod) error
-	// Drop forgets a pod.
+	// Drop forgets a pod, if it is kept.
 	Drop(uid types.UID) error
 }
 
@@ -120,6 +121,7 @@ func (a *API) restore() error {
 			}
 			continue
 		}
+		validation.Default(pod) // The file may be of another version, or changed by hand.
 		if err := a.config.Writer.Apply(pod); err != nil {
 			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
 			continue

@@ -50,6 +50,9 @@ func jsonPatch(text, patch []byte) ([]byte, error) {
 
 // apply returns the document after the operation. copied counts what copies have added.
 func (o *operation) apply(root any, copied *int) (any, error) {
+	if max(strings.Count(o.Path, "/"), strings.Count(o.From, "/")) > mostLevels {
+		return nil, errNoPath
+	}
 	value, err := o.value(root, copied)
 	if err != nil {
 		return nil, err

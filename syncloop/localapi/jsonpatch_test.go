@@ -39,7 +39,9 @@ func TestJSONPatch(t *testing.T) {
 func TestJSONPatch_Bounds(t *testing.T) {
 	double := strings.Repeat(`{"op":"copy","from":"","path":"/a/-"},`, 100)
 	_, err := jsonPatch([]byte(`{"a":["0123456789"]}`), []byte("["+strings.TrimSuffix(double, ",")+"]"))
-	require.ErrorContains(t, err, "it copies more than 3145728 bytes")
+	require.ErrorContains(t, err, "it copies more than 1048576 bytes")
+	_, err = jsonPatch([]byte(`{}`), []byte(`[{"op":"add","path":"`+strings.Repeat("/", 101)+`","value":1}]`))
+	require.ErrorIs(t, err, errNoPath, "copies at the end of long paths would nest what no decoder reads")
 	many := strings.Repeat(`{"op":"test","path":"/a","value":1},`, mostOperations+1)
 	_, err = jsonPatch([]byte(`{"a":1}`), []byte("["+strings.TrimSuffix(many, ",")+"]"))
 	require.ErrorContains(t, err, "more than 10000 operations")

@@ -39,14 +39,14 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 	switch {
 	case err != nil:
 	case r.Method == http.MethodPost && t.name == "":
-		pod, err = q.create()
 		code = http.StatusCreated
+		pod, err = q.contained(q.create)
 	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && (t.subresource != ephemeral || r.Method == http.MethodDelete):
 		err = errMethod(t.resource, writeVerbs[r.Method])
 	case r.Method == http.MethodDelete:
-		pod, err = q.remove()
+		pod, err = q.contained(q.remove)
 	default:
-		pod, err = q.update(r.Method)
+		pod, err = q.contained(func() (*v1.Pod, error) { return q.update(r.Method) })
 	}
 	v, formErr := a.newView(t.resource, r)
 	if err == nil {
@@ -71,6 +71,12 @@ type writing struct {
 	query map[string][]string
 	dry   bool // nothing is changed
 	media string
+}
+
+// contained answers a panic, as of a library that a patch confuses, as an internal error.
+func (q *writing) contained(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
+	defer q.panics.Recover("write", &err)
+	return write()
 }
 
 func (q *writing) strict() bool {
@@ -106,16 +112,10 @@ func (q *writing) create() (*v1.Pod, error) {
 	if q.resource.get(pod.Namespace, pod.Name) != nil {
 		return nil, apierrors.NewAlreadyExists(q.resource.group(), pod.Name)
 	}
-	if q.full() {
-		return nil, apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already", mostPods))
+	if err := q.fits(pod); err != nil {
+		return nil, err
 	}
 	return q.begin(pod)
-}
-
-func (q *writing) full() bool {
-	q.desired.mu.Lock()
-	defer q.desired.mu.Unlock()
-	return len(q.desired.mu.pods) >= mostPods
 }
 
 // begin keeps a new pod, shows it and gives it to the node.
@@ -230,8 +230,8 @@ func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, erro
 		pod.Status = shown.Status
 		return kinded(pod, "Pod"), nil
 	}
-	if err := q.config.Saved.Save(pod); err != nil {
-		return nil, err
+	if err := q.config.Saved.Save(pod); err != nil && q.config.Saved.Drop(pod.UID) != nil {
+		return nil, err // A full disk has room for no file, and lets one be removed.
 	}
 	after := q.commit(pod.UID, pod)
 	if err := q.config.Writer.Apply(pod); err != nil {
@@ -289,6 +289,9 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	case !equality.Semantic.DeepEqual(pod.Spec, next.Spec):
 		next.Generation++
 	}
+	if err := q.fits(next); err != nil {
+		return nil, err
+	}
 	if q.dry {
 		next.Status = shown.Status
 		return kinded(next, "Pod"), nil
@@ -307,6 +310,9 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
+		return nil, err
+	}
+	if err = bounded(q.text, pod); err != nil {
 		return nil, err
 	}
 	media, _, _ := mime.ParseMediaType(q.media)

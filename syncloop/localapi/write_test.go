@@ -119,7 +119,7 @@ func TestCreate_Invalid(t *testing.T) {
 		assert.True(t, strings.HasPrefix(got, step[2]), "%s", got)
 	}
 	assert.Empty(t, w.seen())
-	assert.Equal(t, "413 Request entity too large: limit is 3145728", h.message("POST", pods, strings.Repeat(" ", 4<<20), "json"))
+	assert.Equal(t, "413 Request entity too large: limit is 1048576", h.message("POST", pods, strings.Repeat(" ", 2<<20), "json"))
 }
 
 // TestUpdate: every kind of patch, and only what a real server lets change.

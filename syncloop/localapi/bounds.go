@@ -1,0 +1,172 @@
+package localapi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// What a request may bring. A value of two bytes can become a struct of a thousand, and a
+// merge of lists compares each item with each: so not only bytes are counted.
+const (
+	// mostBody bounds the body of a request, in bytes, and mostYAML one in YAML, whose
+	// values are counted after they were read.
+	mostBody = 1 << 20
+	mostYAML = 256 << 10
+	// mostValues bounds the values of a body: objects, lists, and items and fields of them.
+	mostValues = 20_000
+	// mostLevels bounds how deep they lie in each other. A pod needs under 20 levels.
+	mostLevels = 100
+	// mostPod bounds one pod as it is kept, in JSON, in bytes, and mostKept all of them.
+	// A checkpoint.Pods keeps no larger ones.
+	mostPod  = 250_000
+	mostKept = 32 << 20
+)
+
+// protobuf begins each object of that form.
+var protobuf = []byte("k8s\x00")
+
+// bounded is an error of code 413 for a body that would take too much memory or time.
+func bounded(text []byte, into k8sruntime.Object) error {
+	m := &measure{inner: map[reflect.Type]map[uint64]reflect.Type{}}
+	switch trimmed := bytes.TrimSpace(text); {
+	case bytes.HasPrefix(text, protobuf):
+		var envelope k8sruntime.Unknown
+		if envelope.Unmarshal(text[len(protobuf):]) == nil {
+			m.fields(reflect.TypeOf(into).Elem(), envelope.Raw, 1)
+		}
+	case len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '['):
+		m.json(trimmed)
+	case len(text) > mostYAML:
+		return tooMuch("limit is %d bytes of YAML", mostYAML)
+	default:
+		if converted, err := yaml.ToJSON(text); err == nil { // The decoder says what is wrong.
+			m.json(converted)
+		}
+	}
+	return m.bounded()
+}
+
+func tooMuch(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
+}
+
+// measure counts values before they are made.
+type measure struct {
+	values, levels int
+	inner          map[reflect.Type]map[uint64]reflect.Type
+}
+
+func (m *measure) bounded() error {
+	switch {
+	case m.values > mostValues:
+		return tooMuch("limit is %d values", mostValues)
+	case m.levels > mostLevels:
+		return tooMuch("limit is %d levels", mostLevels)
+	}
+	return nil
+}
+
+// json counts what begins an object, a list, an item or a field.
+func (m *measure) json(text []byte) {
+	level, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			m.levels, m.values = max(m.levels, level), m.values+1
+		case c == '}' || c == ']':
+			level--
+		case c == ',':
+			m.values++
+		}
+	}
+}
+
+// fields counts the fields of a message in protobuf that becomes a struct.
+func (m *measure) fields(t reflect.Type, text []byte, level int) {
+	m.levels = max(m.levels, level)
+	if m.inner[t] == nil {
+		m.inner[t] = messages(t)
+	}
+	for len(text) > 0 && m.bounded() == nil {
+		m.values++
+		tag, n := binary.Uvarint(text)
+		if n <= 0 {
+			return // The decoder says what is wrong.
+		}
+		text = text[n:]
+		length := uint64(0)
+		switch tag & 7 {
+		case 0:
+			_, n = binary.Uvarint(text)
+		case 1:
+			n = 8
+		case 2:
+			length, n = binary.Uvarint(text)
+		case 5:
+			n = 4
+		default:
+			return
+		}
+		if n <= 0 || n > len(text) || length > uint64(len(text)-n) {
+			return
+		}
+		value := text[n : n+int(length)]
+		if of, ok := m.inner[t][tag>>3]; ok && tag&7 == 2 {
+			m.fields(of, value, level+1)
+		}
+		text = text[n+int(length):]
+	}
+}
+
+// messages are the fields of a struct that are messages themselves, by number.
+func messages(t reflect.Type) map[uint64]reflect.Type {
+	found := map[uint64]reflect.Type{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		parts := strings.Split(field.Tag.Get("protobuf"), ",")
+		of := field.Type
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if number, err := strconv.ParseUint(parts[min(1, len(parts)-1)], 10, 32); err == nil && of.Kind() == reflect.Struct {
+			found[number] = of
+		}
+	}
+	return found
+}
+
+// fits is an error of code 413 for a pod that is too large to be kept, and of code 403 if
+// there would be too much of all created ones with it.
+func (q *writing) fits(pod *v1.Pod) error {
+	if text, err := json.Marshal(pod); err != nil || len(text) > mostPod {
+		return tooMuch("limit is %d bytes for a pod", mostPod)
+	}
+	q.desired.mu.Lock()
+	defer q.desired.mu.Unlock()
+	others, bytes := 0, pod.Size()
+	for uid, other := range q.desired.mu.pods {
+		if uid != pod.UID {
+			others, bytes = others+1, bytes+other.Size()
+		}
+	}
+	if others >= mostPods || bytes > mostKept {
+		return apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already, of at most %d, with %d MiB at most", others, mostPods, mostKept>>20))
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package localapi_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/localapi"
+)
+
+// inProtobuf is a pod as clients send it in that form.
+func inProtobuf(t *testing.T, pod *v1.Pod) string {
+	raw, err := pod.Marshal()
+	require.NoError(t, err)
+	envelope := k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}
+	text, err := envelope.Marshal()
+	require.NoError(t, err)
+	return "k8s\x00" + string(text)
+}
+
+// TestBounds: a small body that would become much in memory, or take long, is refused before
+// it is decoded, in every form.
+func TestBounds(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	many := &v1.Pod{Spec: v1.PodSpec{Containers: make([]v1.Container, 10_001)}}
+	spec := func(text string) string { return `{"apiVersion":"v1","kind":"Pod","spec":` + text + `}` }
+	const tooMany, tooDeep = "413 Request entity too large: limit is 20000 values", "413 Request entity too large: limit is 100 levels"
+	for name, c := range map[string]struct{ method, body, media, want string }{
+		"objects":           {"POST", spec(`{"containers":[` + strings.Repeat("{},", 10_001) + `{}]}`), "json", tooMany},
+		"nulls":             {"POST", spec(`{"containers":[` + strings.Repeat("null,", 20_001) + `{}]}`), "json", tooMany},
+		"after a quote":     {"POST", spec(`{"hostname":"\\\"","containers":[` + strings.Repeat("{},", 10_001) + `{}]}`), "json", tooMany},
+		"in protobuf":       {"POST", inProtobuf(t, many), "vnd.kubernetes.protobuf", tooMany},
+		"in YAML":           {"POST", "spec:\n containers:\n" + strings.Repeat(" -\n", 20_001), "yaml", tooMany},
+		"much YAML":         {"POST", "a: " + strings.Repeat("x", 256<<10), "yaml", "413 Request entity too large: limit is 262144 bytes of YAML"},
+		"levels":            {"POST", spec(strings.Repeat(`{"a":`, 101)), "json", tooDeep},
+		"a replacement":     {"PUT", spec(`{"containers":[` + strings.Repeat("{},", 10_001) + `{}]}`), "json", tooMany},
+		"a merge":           {"PATCH", `{"spec":{"containers":[` + strings.Repeat(`{"name":"c"},`, 10_001) + `{}]}}`, "strategic-merge-patch+json", tooMany},
+		"levels of a patch": {"PATCH", `{"a":` + strings.Repeat(`[`, 101) + strings.Repeat(`]`, 101) + `}`, "merge-patch+json", tooDeep},
+		"copies":            {"PATCH", `[{"op":"add","path":"/x","value":[` + strings.Repeat("0,", 9999) + `0]}` + strings.Repeat(`,{"op":"copy","from":"/x","path":"/spec/y"},{"op":"copy","from":"/spec/y","path":"/spec/z"}`, 2) + `]`, "json-patch+json", tooMany},
+		"many options":      {"DELETE", `{"dryRun":[` + strings.Repeat(`"",`, 20_001) + `""]}`, "json", tooMany},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := pods
+			if c.method != "POST" {
+				path += "/a"
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			assert.Equal(t, c.want, h.message(c.method, path, c.body, c.media))
+			runtime.ReadMemStats(&after)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "all that was ever allocated, garbage too")
+		})
+	}
+	quoted := strings.Replace(simple, `"name":"a"`, `"name":"quoted","annotations":{"k":"`+strings.Repeat(`{[,\"`, 20_000)+`"}`, 1)
+	assert.Equal(t, "201 ", h.message("POST", pods, quoted, "json"), "what is in a text is no value")
+	large := pod("default", "protobuf")
+	large.UID, large.Spec.NodeName, large.Annotations = "", "", map[string]string{"k": strings.Repeat("x", 200_000)}
+	assert.Equal(t, "201 ", h.message("POST", pods, inProtobuf(t, large), "vnd.kubernetes.protobuf"))
+}
+
+// TestBounds_Pods: what is kept of all pods is bounded in bytes too.
+func TestBounds_Pods(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	var there kept
+	for i := range 139 {
+		large := pod("default", fmt.Sprint("p", i))
+		large.UID, large.Annotations = types.UID(large.Name), map[string]string{"k": strings.Repeat("x", 240_000)}
+		there = append(there, large)
+	}
+	h.config.Saved = there
+	h.start().ready()
+	sized := func(name string, bytes int) string {
+		return strings.Replace(simple, `"a"`, `"`+name+`","annotations":{"k":"`+strings.Repeat("<", bytes)+`"}`, 1)
+	}
+	assert.Equal(t, "413 Request entity too large: limit is 250000 bytes for a pod", h.message("POST", pods, sized("a", 42_000), "json"), "one byte is six in a file")
+	assert.Equal(t, `403 pods "b" is forbidden: there are 139 pods already, of at most 1000, with 32 MiB at most`, h.message("POST", pods, strings.ReplaceAll(sized("b", 240_000), "<", "x"), "json"))
+	h.created(simple)
+	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"annotations":{"k":"`+strings.Repeat("x", 240_000)+`"}}}`, "merge-patch+json"), "403 ")
+}
+
+// TestPanic: a patch that confuses a library is answered, and others after it.
+func TestPanic(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	w.seen()
+	patch := `{"spec":{"$setElementOrder/tolerations":[{"key":"a"}],"tolerations":[{"key":"a"},{"key":"b"}]}}`
+	assert.Contains(t, h.message("PATCH", pods+"/a", patch, "strategic-merge-patch+json"), "500 Internal error occurred: ")
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
+	assert.Equal(t, []string{"apply a x:1"}, w.seen())
+}
+
+// fullDisk saves nothing more once it is full.
+type fullDisk struct {
+	full    bool
+	read    bool // nothing can be removed either
+	dropped []types.UID
+}
+
+func (d *fullDisk) Consume() []*v1.Pod { return nil }
+
+func (d *fullDisk) Save(*v1.Pod) error {
+	if d.full {
+		return errors.New("no space left on device")
+	}
+	return nil
+}
+
+func (d *fullDisk) Drop(uid types.UID) error {
+	if d.read {
+		return errors.New("read-only file system")
+	}
+	d.dropped = append(d.dropped, uid)
+	return nil
+}
+
+// TestFullDisk: a pod can be deleted where there is no room for a file; a change that cannot
+// be kept is not made.
+func TestFullDisk(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	disk := &fullDisk{}
+	h.config.Saved = disk
+	h.start().ready()
+	first := h.created(simple)
+	h.created(strings.Replace(simple, `"a"`, `"b"`, 1))
+	w.seen()
+	disk.full = true
+	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"c"`, 1), "json"), "500 ")
+	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"), "500 ")
+	assert.Empty(t, into[v1.Pod](h, pods+"/a").Labels)
+	assert.Empty(t, w.seen())
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	assert.Equal(t, first.UID, disk.dropped[0], "the next process does not run it again")
+	assert.Equal(t, "apply a x:1 end 7", w.seen()[0])
+	disk.read = true
+	assert.Contains(t, h.message("DELETE", pods+"/b", "", "json"), "500 ", "it would run again after a restart")
+}
+
+// TestRestore_Incomplete: a pod whose file lacks what a server fills in can be deleted.
+func TestRestore_Incomplete(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	bare := pod("default", "bare")
+	bare.Spec.TerminationGracePeriodSeconds = nil
+	h.config.Saved = kept{bare}
+	h.start(bare).ready()
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/bare", "", "json"))
+	assert.Equal(t, fmt.Sprintf("apply bare %s end 30", bare.Spec.Containers[0].Image), w.seen()[1])
+}
+
+// kept have been saved by a process before.
+type kept []*v1.Pod
+
+func (k kept) Consume() []*v1.Pod { return k }
+func (kept) Save(*v1.Pod) error   { return nil }
+func (kept) Drop(types.UID) error { return nil }
+
+// TestBounds_History: changes of large objects are forgotten earlier, and a watch from before
+// them is told so.
+func TestBounds_History(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.config.Saved = localapi.Unsaved{}
+	h.start().ready()
+	first := h.created(simple)
+	patch := func(i int) {
+		body := fmt.Sprintf(`{"metadata":{"annotations":{"k":"%d%s"}}}`, i, strings.Repeat("x", 240_000))
+		require.Equal(t, "200 ", h.message("PATCH", pods+"/a", body, "merge-patch+json"))
+	}
+	at := func(version string) int {
+		code, _ := h.do(http.MethodGet, "/api/v1/pods?resourceVersionMatch=Exact&resourceVersion="+version, "", nil)
+		return code
+	}
+	for i := range 60 {
+		patch(i)
+	}
+	assert.Equal(t, http.StatusOK, at(first.ResourceVersion), "14 MiB are remembered")
+	for i := range 20 {
+		patch(i)
+	}
+	assert.Equal(t, http.StatusGone, at(first.ResourceVersion), "19 MiB are not")
+	assert.Equal(t, http.StatusOK, at(into[v1.Pod](h, pods+"/a").ResourceVersion))
+}
