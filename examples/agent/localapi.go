@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -37,7 +36,7 @@ const defaultAPIListen = "127.0.0.1:0"
 
 func (o *options) apiFlags() flagSet {
 	return flagSet{
-		{name: "write-kubeconfig", value: "FILE", meaning: "serve the Kubernetes API for kubectl, and write its kubeconfig there (none)", set: func(s string) error {
+		{name: "write-kubeconfig", value: "FILE", meaning: "serve the Kubernetes API for kubectl, and write its kubeconfig there, over one of its own only (none)", set: func(s string) error {
 			o.api.kubeconfig = s
 			return nil
 		}},
@@ -93,6 +92,9 @@ func (a *agent) bindAPI(config *node.Config) (err error) {
 	k, o := &a.kubernetes, a.options.api
 	if o.kubeconfig == "" {
 		return nil
+	}
+	if err = replaceable(o.kubeconfig); err != nil {
+		return fmt.Errorf("--write-kubeconfig %q: %w", o.kubeconfig, err)
 	}
 	secrets, err := a.credentials()
 	if err != nil {
@@ -179,7 +181,7 @@ func (a *agent) credentials() (*localapi.Credentials, error) {
 		return localapi.NewCredentials()
 	}
 	path := filepath.Join(a.stateDir, credentialsFile)
-	text, err := os.ReadFile(path)
+	text, err := readSecret(path)
 	if err == nil {
 		secrets, err := localapi.ParseCredentials(text)
 		if err != nil {
@@ -198,22 +200,6 @@ func (a *agent) credentials() (*localapi.Credentials, error) {
 		err = writeSecret(path, text)
 	}
 	return secrets, err
-}
-
-// writeSecret puts a file of mode 0600 in its place, in place of what was there.
-func writeSecret(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // Of mode 0600.
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 // serveAPI answers requests until the function it returns is called.

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/podkeel/podkeel/internal/osfile"
+)
+
+// maxSecret bounds a file with credentials, in bytes.
+const maxSecret = 1 << 20
+
+var (
+	errNotRegular = errors.New("it is no regular file")
+	errOthers     = errors.New("the file is not a kubeconfig of this program alone and would be lost; choose another file, and name it in the variable KUBECONFIG, or remove this one")
+)
+
+// writeSecret puts a file of mode 0600 in its place, in place of what was there.
+func writeSecret(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // Of mode 0600.
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// readSecret reads a regular file, and takes the rights of others from it.
+func readSecret(path string) ([]byte, error) {
+	dir, err := osfile.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	f, err := osfile.OpenFile(dir, filepath.Base(path), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		_ = f.Chmod(0o600) // If it is not ours, it can be read at least.
+	}
+	return io.ReadAll(io.LimitReader(f, maxSecret))
+}
+
+// replaceable is nil if a kubeconfig may be written at a path: nothing is there, or one that
+// this program has written. The contexts of other clusters are not its to remove, nor a device.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errNotRegular
+	case info.Size() > maxSecret:
+		return errOthers
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return err
+	}
+	type named []struct {
+		Name string `json:"name"`
+	}
+	var has struct{ Clusters, Users, Contexts named }
+	if yaml.Unmarshal(text, &has) != nil || len(has.Clusters) != 1 {
+		return errOthers
+	}
+	for _, list := range []named{has.Clusters, has.Users, has.Contexts} {
+		if len(list) > 1 || len(list) == 1 && list[0].Name != "podkeel" {
+			return errOthers
+		}
+	}
+	return nil
+}
