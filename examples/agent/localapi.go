@@ -36,7 +36,7 @@ const defaultAPIListen = "127.0.0.1:0"
 
 func (o *options) apiFlags() flagSet {
 	return flagSet{
-		{name: "write-kubeconfig", value: "FILE", meaning: "serve the Kubernetes API for kubectl, and write its kubeconfig there, over one of its own only (none)", set: func(s string) error {
+		{name: "write-kubeconfig", value: "FILE", meaning: "serve the Kubernetes API for kubectl, and write its kubeconfig there (none)", set: func(s string) error {
 			o.api.kubeconfig = s
 			return nil
 		}},
