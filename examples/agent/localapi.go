@@ -190,7 +190,7 @@ func (a *agent) credentials() (*localapi.Credentials, error) {
 		return secrets, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	secrets, err := localapi.NewCredentials()
 	if err != nil {

@@ -89,14 +89,21 @@ func TestBounds_Pods(t *testing.T) {
 	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"annotations":{"k":"`+strings.Repeat("x", 240_000)+`"}}}`, "merge-patch+json"), "403 ")
 }
 
-// TestPanic: a patch that confuses a library is answered, and others after it.
+// TestPanic: a write in which the program's own code panics is answered, and others after it.
 func TestPanic(t *testing.T) {
 	h, w := writable(t, t.TempDir())
+	disk := &fullDisk{}
+	h.config.Saved = disk
 	h.start().ready()
 	h.created(simple)
 	w.seen()
-	patch := `{"spec":{"$setElementOrder/tolerations":[{"key":"a"}],"tolerations":[{"key":"a"},{"key":"b"}]}}`
-	assert.Contains(t, h.message("PATCH", pods+"/a", patch, "strategic-merge-patch+json"), "500 Internal error occurred: ")
+	disk.panics = true
+	for _, method := range []string{"PATCH", "DELETE"} {
+		body := map[string]string{"PATCH": `{"metadata":{"labels":{"k":"v"}}}`}[method]
+		assert.Contains(t, h.message(method, pods+"/a", body, "merge-patch+json"), "500 Internal error occurred: ")
+	}
+	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"b"`, 1), "json"), "500 Internal error occurred: ")
+	disk.panics = false
 	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
 	assert.Equal(t, []string{"apply a x:1"}, w.seen())
 }
@@ -104,6 +111,7 @@ func TestPanic(t *testing.T) {
 // fullDisk saves nothing more once it is full.
 type fullDisk struct {
 	full    bool
+	panics  bool
 	read    bool // nothing can be removed either
 	dropped []types.UID
 }
@@ -111,6 +119,9 @@ type fullDisk struct {
 func (d *fullDisk) Consume() []*v1.Pod { return nil }
 
 func (d *fullDisk) Save(*v1.Pod) error {
+	if d.panics {
+		panic("a fault of the program")
+	}
 	if d.full {
 		return errors.New("no space left on device")
 	}
