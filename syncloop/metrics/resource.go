@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -111,6 +112,9 @@ func (s scrape) container(c runtime.ContainerStats, labels ...string) {
 
 // send sends one value, with the time of its measurement if there is one.
 func (s scrape) send(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
+	for i, label := range labels { // A runtime may report any bytes as a name. The library panics at some.
+		labels[i] = strings.ToValidUTF8(label, "\uFFFD")
+	}
 	metric := prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)
 	if !at.IsZero() {
 		metric = prometheus.NewMetricWithTimestamp(at, metric)

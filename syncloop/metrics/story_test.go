@@ -296,3 +296,15 @@ resource_scrape_error 0
 resource_scrape_error 1
 `, exposition(t, metrics.NewResources(metrics.Config{}, unmeasured{errors.New("no")})))
 }
+
+// named has a pod with a name of any bytes.
+type named string
+
+func (n named) NodeStats(context.Context) (node.NodeStats, error) {
+	memory := &runtime.MemoryStats{WorkingSetBytes: new(uint64(1))}
+	return node.NodeStats{Pods: []node.PodStats{{Name: string(n), Namespace: "n", PodStats: runtime.PodStats{Memory: memory}}}}, nil
+}
+
+func TestResources_NamesOfAnyBytes(t *testing.T) {
+	assert.Contains(t, exposition(t, metrics.NewResources(metrics.Config{}, named("a\xffb"))), "pod_memory_working_set_bytes{namespace=\"n\",pod=\"a\uFFFDb\"} 1\n")
+}
