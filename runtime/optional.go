@@ -16,7 +16,7 @@ import (
 // pleg looks for EventSource; podsync for StatusReporter, Execer, HandlerRunner and
 // LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and HandlerRunner; the
 // node for people with questions for LogReader, ExecStreamer, Execer, Attacher and
-// PortForwarder. Nothing in this module looks for the others yet: they are the words in
+// PortForwarder; a node that is joined to a cluster for PodCIDRUpdater. Nothing in this module looks for the others yet: they are the words in
 // which resizes and figures are spoken of.
 
 // EventSource is a runtime with a stream of pod changes.
@@ -142,6 +142,14 @@ type Updater interface {
 type Versioner interface {
 	// Version returns the runtime's name and version for people to read.
 	Version(ctx context.Context) (name, version string, err error)
+}
+
+// PodCIDRUpdater is a runtime that can be told where the addresses of pods come from.
+type PodCIDRUpdater interface {
+	// UpdatePodCIDR tells the ranges that a cluster has given to the node, joined by commas,
+	// as "10.1.0.0/24,2001:db8::/64". Called by one caller, when they have changed, and again
+	// every 10 s after an error. Pods that run keep their addresses.
+	UpdatePodCIDR(ctx context.Context, cidr string) error
 }
 
 // Event says that something about a pod has changed.

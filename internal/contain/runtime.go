@@ -70,6 +70,7 @@ var _ interface {
 	runtime.StatsReader
 	runtime.Updater
 	runtime.Versioner
+	runtime.PodCIDRUpdater
 } = (*Runtime)(nil)
 
 // ListPods is the inner runtime's.
@@ -226,4 +227,10 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
 	defer r.guard.Recover("Runtime.Version", &err)
 	return r.inner.(runtime.Versioner).Version(ctx)
+}
+
+// UpdatePodCIDR is the inner runtime's.
+func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
+	defer r.guard.Recover("Runtime.UpdatePodCIDR", &err)
+	return r.inner.(runtime.PodCIDRUpdater).UpdatePodCIDR(ctx, cidr)
 }

@@ -48,6 +48,7 @@ var (
 	_ runtime.StatsReader     = (*Runtime)(nil)
 	_ runtime.Updater         = (*Runtime)(nil)
 	_ runtime.Versioner       = (*Runtime)(nil)
+	_ runtime.PodCIDRUpdater  = (*Runtime)(nil)
 	_ runtime.ImageFilesystem = (*Runtime)(nil)
 )
 

@@ -44,3 +44,21 @@ func TestPodStats_SM5_OneSandboxSpoilsNoOther(t *testing.T) {
 		assert.Zero(t, none)
 	})
 }
+
+// ND-28: the ranges go to the runtime as they are.
+func TestUpdatePodCIDR_ND28(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFake(t)
+		r := s.client("me")
+		var told string
+		s.onInstead(func(_ context.Context, _ string, req any) (any, error) {
+			if update, ok := req.(*criv1.UpdateRuntimeConfigRequest); ok {
+				told = update.GetRuntimeConfig().GetNetworkConfig().GetPodCidr()
+				return &criv1.UpdateRuntimeConfigResponse{}, nil
+			}
+			return nil, nil
+		})
+		require.NoError(t, r.UpdatePodCIDR(t.Context(), "10.1.0.0/24,2001:db8::/64"))
+		assert.Equal(t, "10.1.0.0/24,2001:db8::/64", told)
+	})
+}

@@ -115,3 +115,11 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	res, err := read(ctx, r, "Version", r.runtime.Version, &cri.VersionRequest{})
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
+
+// UpdatePodCIDR implements runtime.PodCIDRUpdater. containerd writes the configuration of its
+// network from a template, if it has one (conf_template), and does nothing otherwise.
+func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {
+	req := &cri.UpdateRuntimeConfigRequest{RuntimeConfig: &cri.RuntimeConfig{NetworkConfig: &cri.NetworkConfig{PodCidr: cidr}}}
+	_, err := read(ctx, r, "UpdateRuntimeConfig", r.runtime.UpdateRuntimeConfig, req)
+	return err
+}

@@ -16,7 +16,7 @@
 //
 // A wrapper is an Execer, a LogReader or a HandlerRunner exactly if the wrapped runtime is
 // one. It is always an EventSource, a StatusReporter, a StatsReader, an Updater, a
-// LogReopener, a Versioner and an ImageFilesystem; if the wrapped runtime is not, it
+// LogReopener, a Versioner, a PodCIDRUpdater and an ImageFilesystem; if the wrapped runtime is not, it
 // reports ready, an unknown disk, and otherwise ErrUnsupported. It is never an
 // ExecStreamer, an Attacher or a PortForwarder.
 //

@@ -114,6 +114,16 @@ func (b *base) UpdateContainer(ctx context.Context, req runtime.UpdateContainerR
 	})
 }
 
+// UpdatePodCIDR implements runtime.PodCIDRUpdater.
+func (b *base) UpdatePodCIDR(ctx context.Context, cidr string) error {
+	return act(ctx, b, UpdatePodCIDR, about{}, func() error {
+		if updater, ok := b.inner.(runtime.PodCIDRUpdater); ok {
+			return updater.UpdatePodCIDR(ctx, cidr)
+		}
+		return lacks(UpdatePodCIDR)
+	})
+}
+
 // RunHandler implements runtime.HandlerRunner. A lie asks too, and says the opposite.
 func (a answers) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	ask := func() (runtime.RunHandlerResult, error) {

@@ -57,6 +57,8 @@ const (
 	RunHandler = "RunHandler"
 	// Version is the verb of runtime.Versioner.
 	Version = "Version"
+	// UpdatePodCIDR is the verb of runtime.PodCIDRUpdater.
+	UpdatePodCIDR = "UpdatePodCIDR"
 )
 
 // ErrInjected is what a call fails with if the rule names no error.
@@ -124,12 +126,12 @@ var (
 	verbs = []string{
 		ListPods, PodStatus, RunSandbox, StopSandbox, RemoveSandbox, CreateContainer, StartContainer, StopContainer,
 		RemoveContainer, PullImage, ImageStatus, ListImages, RemoveImage, Events, RuntimeStatus, Exec, ReadLog,
-		ImageFilesystem, PodStats, UpdateContainer, RunHandler, Version, ReopenContainerLog,
+		ImageFilesystem, PodStats, UpdateContainer, RunHandler, Version, ReopenContainerLog, UpdatePodCIDR,
 	}
 	lying   = []string{StopSandbox, RemoveSandbox, StartContainer, StopContainer, RemoveContainer, RemoveImage, UpdateContainer, RunHandler, ReopenContainerLog}
 	showing = []string{"", ListPods, PodStatus, Events}
 	// about no pod: rules for them that name one would never match.
-	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version}
+	aboutNobody = []string{ListPods, ListImages, RemoveImage, Events, RuntimeStatus, Version, UpdatePodCIDR}
 )
 
 // Verbs returns the names of all verbs that a rule can name, for tests that go

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	goruntime "runtime"
 	"slices"
@@ -67,6 +68,7 @@ type measure struct {
 	follows  bool   // the node's addresses are not given
 	object   func() *v1.Node
 	found    []string // the addresses that were found last
+	cidr     string   // the ranges that the runtime was told last
 }
 
 func newMeasure(c *Node) *measure {
@@ -148,6 +150,26 @@ func (m *measure) ask(ctx context.Context) {
 	if m.listed.IsZero() || m.seen.Sub(m.listed) >= imagePeriod {
 		m.list(ctx, rt)
 	}
+	m.tellCIDR(ctx, rt)
+}
+
+// tellCIDR tells the runtime the ranges of addresses that the cluster has given to the node, if
+// it has and they are others than before. What fails is tried again with the next status.
+func (m *measure) tellCIDR(ctx context.Context, rt runtime.Runtime) {
+	known := m.object()
+	updater := contain.Feature[runtime.PodCIDRUpdater](m.guard, rt)
+	if known == nil || updater == nil {
+		return
+	}
+	cidr := strings.Join(known.Spec.PodCIDRs, ",")
+	if cidr == "" || cidr == m.cidr {
+		return
+	}
+	if err := updater.UpdatePodCIDR(ctx, cidr); err != nil && !errors.Is(err, runtime.ErrUnsupported) {
+		m.guard.Log().Warn("the runtime cannot be told where the addresses of pods come from; trying again", "podCIDR", cidr, "err", err)
+		return
+	}
+	m.cidr = cidr
 }
 
 // list asks for images and version. What fails is asked for again with the next status.

@@ -634,7 +634,7 @@ var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"Claims.Source": within, "Tokens.Token": within, "View.Refresh": within,
-	"PartHooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused,
+	"PartHooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
 
 const (
