@@ -48,23 +48,32 @@ func (j *judge) object(pod *v1.Pod) {
 	if j.seen == nil {
 		j.seen = map[types.UID]*v1.Pod{}
 	}
-	before := j.seen[pod.UID]
+	old := j.seen[pod.UID]
 	j.seen[pod.UID] = pod
 	if over(pod) && !j.byHand && (j.ends == nil || !j.ends(pod.Name)) && pod.DeletionTimestamp == nil {
 		j.note("%s %s has ended: %s %s %s", pod.Name, pod.UID, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
 	}
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
-		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) && !neverRan(c.LastTerminationState.Terminated) {
+		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) && !neverRan(before(c)) {
 			j.note("%s %s: container %s was restarted %d times, last after %+v", pod.Name, pod.UID, c.Name, c.RestartCount, c.LastTerminationState.Terminated)
 		}
-		if before != nil {
-			j.container(pod, before, c)
+		if old != nil {
+			j.container(pod, old, c)
 		}
 	}
-	if before != nil {
-		j.order(before, pod)
+	if old != nil {
+		j.order(old, pod)
 	}
+}
+
+// before is the last end that is known of what was before the container of now. When the start
+// of that has failed, too, nobody has seen it run, and its own end says as much.
+func before(c *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if c.LastTerminationState.Terminated == nil {
+		return c.State.Terminated
+	}
+	return c.LastTerminationState.Terminated
 }
 
 // neverRan reports whether a start has failed. A start that is under way when the agent is
@@ -172,6 +181,9 @@ func TestJudge(t *testing.T) {
 	any := func(string) bool { return true }
 	failed := pod("1", v1.PodRunning, 1, "a")
 	failed.Status.ContainerStatuses[0].LastTerminationState.Terminated = &v1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128}
+	again, ended := pod("1", v1.PodRunning, 2, "a-ended"), pod("1", v1.PodRunning, 2, "a-ended")
+	again.Status.ContainerStatuses[0].State.Terminated.Reason = "StartError"
+	ended.Status.ContainerStatuses[0].State.Terminated = &v1.ContainerStateTerminated{Reason: "Error", StartedAt: metav1.Unix(1, 0)}
 	for _, c := range []struct {
 		name  string
 		judge judge
@@ -185,6 +197,8 @@ func TestJudge(t *testing.T) {
 		{"an end by nobody", judge{}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a")}, "web u has ended: Failed  "},
 		{"a restart", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 1, "a")}, "web u: container c was restarted 1 times, last after "},
 		{"a start that failed", judge{}, []*v1.Pod{failed}, ""},
+		{"starts that failed again and again", judge{}, []*v1.Pod{again}, ""},
+		{"a restart that has ended", judge{}, []*v1.Pod{ended}, "web u: container c was restarted 2 times, last after "},
 		{"a count that falls", judge{restarts: any}, []*v1.Pod{pod("1", v1.PodRunning, 2, "a"), pod("2", v1.PodRunning, 1, "a")}, "web u: the restart count of c fell from 2 to 1"},
 		{"another container", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodRunning, 0, "b")}, `web u: container c is "b" after "a"`},
 		{"a container that waits again", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a-ended"), pod("2", v1.PodRunning, 0, "a")}, "web u: container c went back to "},
