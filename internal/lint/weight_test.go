@@ -29,7 +29,14 @@ func TestWeight(t *testing.T) {
 // has to compile.
 func compiledBy(t *testing.T, dirs ...string) []string {
 	t.Helper()
-	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
+	return linkedBy(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", dirs...)
+}
+
+// linkedBy lists packages that a program links if it imports these, by a template of the go
+// command. It is built without gRPC's tracing pages.
+func linkedBy(t *testing.T, format string, dirs ...string) []string {
+	t.Helper()
+	args := []string{"list", "-tags", "grpcnotrace", "-deps", "-f", format}
 	for _, dir := range dirs {
 		args = append(args, Podkeel().Module+"/"+dir)
 	}
@@ -58,6 +65,38 @@ func TestWeight_ClientGo(t *testing.T) {
 		assert.False(t, beneath(p, clientGo), "it brings along %s", p)
 	}
 	assert.Contains(t, compiledBy(t, "podmanager/apiserver/client"), clientGo+"/rest", "the search itself is broken")
+}
+
+// heavyPrograms is what a program never links, and what it costs there.
+var heavyPrograms = map[string]string{
+	"text/template":                      "4 MB: it calls methods by name, so the linker keeps all methods of all types",
+	"html/template":                      "4 MB, as text/template",
+	"net/rpc":                            "4 MB, as text/template",
+	"k8s.io/kube-openapi/pkg/util/proto": "3 MB: strategicpatch of apimachinery brings it along",
+	"k8s.io/kube-openapi/pkg/validation": "3 MB: strategicpatch of apimachinery brings it along",
+	"github.com/google/gnostic-models":   "1 MB: kube-openapi brings it along",
+	"github.com/go-openapi":              "kube-openapi brings it along",
+}
+
+// TestWeight_Programs: the programs stay small. A step of .ci/run holds their bytes; this
+// test names what made them large.
+func TestWeight_Programs(t *testing.T) {
+	linked := linkedBy(t, "{{.ImportPath}}", "examples/agent", "examples/cluster")
+	assert.Contains(t, linked, "google.golang.org/grpc", "the search itself is broken")
+	assert.Empty(t, overweight(linked))
+	assert.Len(t, overweight([]string{"fmt", "html/template", "text/template/parse", "k8s.io/kube-openapi/pkg/util"}), 2)
+}
+
+// overweight says which of the packages that a program links are too heavy for it.
+func overweight(linked []string) (wrong []string) {
+	for _, p := range linked {
+		for heavy, cost := range heavyPrograms {
+			if beneath(p, heavy) {
+				wrong = append(wrong, "a program links "+p+", which costs "+cost)
+			}
+		}
+	}
+	return wrong
 }
 
 // weigh says what is wrong with a list of compiled packages.
