@@ -38,6 +38,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		Relist:       o.relist,
 		Housekeeping: o.housekeeping,
 		OrphanGrace:  o.orphanGrace,
+		AwaitHost:    o.api.write && o.api.kubeconfig != "", // Until the created pods are known.
 		Labels:       o.labels,
 		Capacity:     o.capacity,
 		MaxPods:      cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))),

@@ -47,6 +47,8 @@ func TestPods(t *testing.T) {
 	assert.Equal(t, "a x:2", string(pods[0].UID)+" "+pods[0].Spec.Containers[0].Image)
 	assert.Empty(t, second.Consume(), "once")
 	assert.Contains(t, log.String(), damaged)
+	require.ErrorContains(t, second.Unread(), damaged+": unexpected end of JSON input")
+	require.NoError(t, first.Unread())
 	assert.FileExists(t, damaged)
 	_, err = checkpoint.NewPods(checkpoint.Config{Root: "relative"})
 	require.Error(t, err)

@@ -61,7 +61,8 @@ func (h *header) isOf(pod *v1.Pod) bool {
 // store has a file for each of some pods, in one directory. What was found in it at
 // the beginning is handed out once.
 type store[T any] struct {
-	root string
+	root   string
+	unread error // why not all was read that was there at the beginning
 	// locks are held while the file of a pod is written, or removed.
 	locks keylock.Locks[types.UID]
 	mu    struct {
@@ -97,11 +98,13 @@ func (s *store[T]) open(cfg Config, c contents[T]) error {
 	names, err := list(root)
 	if err != nil {
 		log.Error(c.badRoot, "dir", s.root, "err", err)
+		s.unread = fmt.Errorf("checkpoint: %s: %w", s.root, err)
 	}
 	for _, name := range names {
 		uid, value, err := c.read(root, name)
 		if err != nil {
 			log.Error(c.badFile, "file", filepath.Join(s.root, name), "err", err)
+			s.unread = cmp.Or(s.unread, fmt.Errorf("checkpoint: %s: %w", filepath.Join(s.root, name), err))
 			continue
 		}
 		s.mu.found[uid], s.mu.kept[uid] = value, true

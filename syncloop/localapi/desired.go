@@ -31,6 +31,23 @@ type Saved interface {
 	Drop(uid types.UID) error
 }
 
+// Completer is a Writer that waits to be told that all pods have been applied that an earlier
+// process was given, and ends no other until then: a node.Node with Config.AwaitHost.
+type Completer interface {
+	Writer
+	// SetComplete says so. It is called once at most, by New.
+	SetComplete()
+}
+
+// Unreader is a Saved that may lack some of what an earlier process has saved: a
+// checkpoint.Pods.
+type Unreader interface {
+	Saved
+	// Unread returns nil if Consume returns everything, or what is wrong. It is called once,
+	// by New.
+	Unread() error
+}
+
 // mostPods is how many pods may have been created and not be gone.
 const mostPods = 1000
 
@@ -114,6 +131,10 @@ func (a *API) restore() error {
 	if a.config.Writer == nil {
 		return nil
 	}
+	var lost error
+	if u, ok := a.config.Saved.(Unreader); ok {
+		lost = u.Unread()
+	}
 	for _, pod := range a.config.Saved.Consume() {
 		if pod.DeletionTimestamp != nil {
 			if err := a.config.Saved.Drop(pod.UID); err != nil {
@@ -124,11 +145,25 @@ func (a *API) restore() error {
 		validation.Default(pod) // The file may be of another version, or changed by hand.
 		if err := a.config.Writer.Apply(pod); err != nil {
 			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
+			lost = err
 			continue
 		}
 		a.desired.mu.pods[pod.UID] = pod // It is shown when the node shows it, with its status.
 	}
+	a.settle(lost)
 	return nil
+}
+
+// settle tells the Writer that it has all pods, unless some were lost: their containers and
+// volumes stay until somebody has looked, as nobody has deleted them.
+func (a *API) settle(lost error) {
+	to, ok := a.config.Writer.(Completer)
+	switch {
+	case lost == nil && ok:
+		to.SetComplete()
+	case lost != nil:
+		a.log.Error("not all pods that were created before are known: what is left of pods is not removed until their files are mended, or removed, and the program is started again", "err", lost)
+	}
 }
 
 // Unsaved is a Saved that keeps nothing: created pods end with the process.

@@ -47,6 +47,8 @@ type Config struct {
 	PortForward runtime.PortForwarder
 	// Writer and Saved let clients create, change and delete pods, which are those of
 	// Node.Apply: a node.Node, and a checkpoint.Pods or [Unsaved]. Nil: the API is read only.
+	// With node.Config.AwaitHost a node whose saved pods cannot all be read, or run, removes
+	// nothing of the others: see [Completer] and [Unreader].
 	Writer Writer
 	Saved  Saved
 	// Log receives log messages; nil discards them.

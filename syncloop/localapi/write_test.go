@@ -2,8 +2,11 @@ package localapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,17 +25,30 @@ import (
 type writer struct {
 	mu   sync.Mutex
 	told []string
+
+	complete bool
+	refuse   bool
 }
 
 func (w *writer) Apply(pod *v1.Pod) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.refuse {
+		return errors.New("refused")
+	}
 	line := "apply " + pod.Name + " " + pod.Spec.Containers[0].Image
 	if pod.DeletionGracePeriodSeconds != nil {
 		line += fmt.Sprint(" end ", *pod.DeletionGracePeriodSeconds)
 	}
 	w.told = append(w.told, line)
 	return nil
+}
+
+// SetComplete implements localapi.Completer.
+func (w *writer) SetComplete() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.complete = true
 }
 
 func (w *writer) Delete(types.UID) {
@@ -269,6 +285,27 @@ func TestRestore(t *testing.T) {
 	all := into[v1.PodList](next, "/api/v1/pods").Items
 	require.Len(t, all, 1)
 	assert.Equal(t, "a v "+string(running.UID)+" Running", all[0].Name+" "+all[0].Labels["k"]+" "+string(all[0].UID)+" "+string(all[0].Status.Phase))
+	assert.True(t, w.complete)
 	_, err := localapi.New(localapi.Config{Node: h, NodeName: "n1", Finder: h, Authenticator: localapi.Token("x"), Saved: localapi.Unsaved{}})
 	require.EqualError(t, err, "localapi: Config.Writer and Saved go together")
+}
+
+// TestRestore_Lost: the node is not told that it has all pods if one that was created before
+// cannot be read, or run: nobody has deleted it, and its volumes stay.
+func TestRestore_Lost(t *testing.T) {
+	dir := t.TempDir()
+	h, w := writable(t, dir)
+	h.start().ready()
+	assert.True(t, w.complete, "there was none")
+	created := h.created(simple)
+
+	refused, w := writable(t, dir)
+	w.refuse = true
+	refused.start().ready()
+	assert.False(t, w.complete)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, string(created.UID)+".json"), []byte(`{"trunc`), 0o600))
+	damaged, w := writable(t, dir)
+	damaged.start().ready()
+	assert.False(t, w.complete)
 }
