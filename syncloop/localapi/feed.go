@@ -102,15 +102,16 @@ func (a *API) sweep() (more bool) {
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
 	own := a.desired.get(state.Pod.UID)
+	ended := state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)
 	switch {
 	case own == nil:
-	case own.DeletionTimestamp != nil && (state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)):
+	case own.DeletionTimestamp != nil && ended:
 		a.forget(own)
 		return
 	case state.Gone:
 		return // The node ends, and not the pod.
 	}
-	if state.Gone {
+	if state.Gone || own == nil && state.Pod.DeletionTimestamp != nil && ended { // A node may know it for long.
 		pods.remove(state.Pod.Namespace, state.Pod.Name, string(state.Pod.UID))
 		a.dropNamespace(state.Pod.Namespace)
 		return

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
@@ -237,6 +239,27 @@ func TestDelete(t *testing.T) {
 	h.created(simple)
 	assert.Equal(t, []string{"delete", "apply a x:1"}, w.seen())
 	assert.Equal(t, `404 pods "none" not found`, h.message("DELETE", pods+"/none", "", "json"))
+}
+
+// TestDelete_Remembered: a pod that was deleted and has ended is gone, even if the node goes
+// on to tell of it.
+func TestDelete_Remembered(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	ended := pod("default", "a")
+	ended.UID = h.created(simple).UID
+	h.mu.Lock()
+	h.pods = []*v1.Pod{ended}
+	h.mu.Unlock()
+	require.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	ended = ended.DeepCopy()
+	ended.DeletionTimestamp, ended.Status.Phase = &metav1.Time{Time: time.Unix(1, 0)}, v1.PodFailed
+	for range 2 {
+		h.states <- node.PodState{Pod: ended}
+	}
+	h.states <- node.PodState{Pod: pod("default", "other")} // Those before it have been taken in.
+	assert.Equal(t, `404 pods "a" not found`, h.message("GET", pods+"/a", "", "json"))
+	h.created(simple)
 }
 
 // TestDelete_Unseen: a pod that the node has never shown goes, too.
