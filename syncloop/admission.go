@@ -157,6 +157,8 @@ type PodAdmitResult struct {
 	// Reasons are all reasons of the refusal, one by one, for Handlers.Fits. Nil: Reason and
 	// Message are the only one. Refused makes such a result.
 	Reasons []Reason
+
+	short admission.Shortage // of handlers of this package: a reason that stands
 }
 
 // admitted is the answer of a handler with no objection.

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // DefaultMaxPods is how many pods a node takes, as for the kubelet.
@@ -21,10 +23,12 @@ func AdmitPodCount(max int) PodAdmitHandler {
 		if n < max {
 			return admitted
 		}
-		return Refused(Reason{
+		refusal := Refused(Reason{
 			Kind: KindPodCount, Reason: "OutOfpods", Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
 			Resource: v1.ResourcePods, Requested: number(1), Used: number(n), Capacity: number(max),
 		})
+		refusal.short = admission.ShortOf(v1.ResourcePods, number(1), number(max))
+		return refusal
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
 // AdmitResources refuses a pod that asks for more of a resource than is left of
@@ -30,7 +31,11 @@ func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 				reasons = append(reasons, outOf(name, want, used, allocatable[name]))
 			}
 		}
-		return Refused(reasons...)
+		refusal := Refused(reasons...)
+		if len(reasons) > 0 {
+			refusal.short = admission.ShortOf(reasons[0].Resource, reasons[0].Requested, reasons[0].Capacity)
+		}
+		return refusal
 	})
 }
 

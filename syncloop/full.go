@@ -24,6 +24,9 @@ const (
 	// the first one waits. So a large pod may leave a part of the node unused, but it is never
 	// overtaken on what it needs. Pods of a low priority wait for as long as others of a
 	// higher one keep coming. No pod is preempted.
+	//
+	// When a pod has ended, the handlers are asked only about those pods that may fit now: it
+	// takes a few comparisons for each of the others. Recheck has all of them asked about.
 	Wait
 )
 

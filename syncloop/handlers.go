@@ -156,9 +156,11 @@ type Handlers struct {
 	places      places
 	leftovers   leftovers
 	// waiting are the pods that wait, and deferred is what is to be told of that.
-	waiting  map[types.UID]*waiter
-	deferred deferred
-	usage    usage
+	// unpublished are those whose status cannot say so yet.
+	waiting     map[types.UID]*waiter
+	unpublished map[types.UID]bool
+	deferred    deferred
+	usage       usage
 }
 
 // NewHandlers makes handlers for a Loop.
@@ -169,7 +171,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	guard := config.contain()
 	h := &Handlers{
 		config: config, guard: guard, rejected: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
-		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter),
+		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter), unpublished: make(map[types.UID]bool),
 	}
 	h.places = newPlaces(func() { h.wake() })
 	h.places.admissionQueue.WaitWhenFull = config.WhenFull == Wait

@@ -45,6 +45,7 @@ type Deferral struct {
 	// the node has room, or what the node cannot do.
 	Reason string
 	// Message is a sentence for people: which resource is short, and which pods have to end.
+	// Its numbers are those of the last time when the handlers were asked about the pod.
 	Message string
 	// Until is when the pod is rejected if it still waits; zero: never.
 	Until time.Time
@@ -225,7 +226,7 @@ func (h *Handlers) refusals(pod *v1.Pod, beside admission.Beside, trial bool) it
 }
 
 func answerOf(r PodAdmitResult) admission.Answer {
-	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message, Pending: r.Pending}
+	return admission.Answer{Admit: r.Admit, Reason: r.Reason, Message: r.Message, Pending: r.Pending, Short: r.short}
 }
 
 // nameInUse: a static pod does not start while a pod has its full name that the
@@ -299,8 +300,10 @@ func (h *Handlers) tellWaits(w *waiter, answer admission.Answer) {
 // still has one to tell of.
 func (h *Handlers) publish(w *waiter) {
 	if view := h.config.Workers.View(w.pod.UID); view.Known && !view.ShouldPodBeFinished() {
+		h.unpublished[w.pod.UID] = true
 		return
 	}
+	delete(h.unpublished, w.pod.UID)
 	publish := h.config.Status.SetPodStatus
 	if _, earlier := h.config.Status.GetPodStatus(w.pod.UID); earlier && !w.published {
 		publish = h.config.Status.ReplacePodStatus
@@ -351,6 +354,7 @@ func (h *Handlers) waitsNoLonger(uid types.UID) bool {
 		return false
 	}
 	delete(h.waiting, uid)
+	delete(h.unpublished, uid)
 	if e, evicted := h.deferred.drop(uid); evicted { // It was removed meanwhile, or is another pod by now.
 		e.resolve(h.mayRunStill(uid))
 	}
@@ -384,10 +388,8 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 			h.again[d.UID] = true
 		}
 	}
-	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
-		if w := h.waiting[uid]; !w.published {
-			h.publish(w)
-		}
+	for _, uid := range slices.Sorted(maps.Keys(h.unpublished)) {
+		h.publish(h.waiting[uid])
 	}
 	return earlier(graceOver, timed, limit, limited)
 }
@@ -407,6 +409,7 @@ func (h *Handlers) decided(pod *v1.Pod, d admission.Decision) {
 			h.config.Status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
 		}
 		delete(h.waiting, d.UID)
+		delete(h.unpublished, d.UID)
 		h.start(pod)
 	}
 }
@@ -424,9 +427,9 @@ func (h *Handlers) askAgain() {
 // this one has started them, and the runtime did not show them when they came (F60).
 // One that was evicted meanwhile is ended by its worker.
 func (h *Handlers) adoptWaiting(running []runtime.Pod) {
-	for _, uid := range h.places.admissionQueue.WaitingUIDs() {
-		if runs(running, uid) && !h.config.Workers.View(uid).Known {
-			h.adopt(h.waiting[uid].pod)
+	for i := range running {
+		if w := h.waiting[running[i].UID]; w != nil && running[i].MayRun() && !h.config.Workers.View(w.pod.UID).Known {
+			h.adopt(w.pod)
 		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
@@ -48,4 +50,34 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaiting_IsToldAfterThePreviousIncarnation: while that ends the status is its own; then
+// it says that the pod waits, though nothing has been decided meanwhile.
+func TestWaiting_IsToldAfterThePreviousIncarnation(t *testing.T) {
+	w := newHarness()
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(2)}
+	add := func(name string) {
+		p := requesting(name, "")
+		p.UID = types.UID(name)
+		w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{p})
+	}
+	remove := func(name string) {
+		p, _ := w.manager.GetPodByUID(types.UID(name))
+		w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{p})
+	}
+	for _, name := range []string{"x", "y"} {
+		add(name)
+		w.workers.work(types.UID(name), lifecycle.Succeeded)
+		remove(name)
+	}
+	add("z")
+	add("x")
+	w.workers.work("x", lifecycle.Succeeded)
+	w.handlers.HandleWaiting(t.Context())
+	assert.Empty(t, w.status.byUID["x"].Phase)
+	w.workers.work("x", lifecycle.Succeeded)
+	w.handlers.HandleWaiting(t.Context())
+	assert.Equal(t, v1.PodPending, w.status.byUID["x"].Phase)
+	assert.Equal(t, syncloop.ReasonAdmissionDeferred, w.status.byUID["x"].Reason)
 }

@@ -15,7 +15,8 @@ import (
 // named "api": its pods come from there.
 var ErrJoined = errors.New("node: the pods come from an API server")
 
-// View is how an API server sees the node: other programs change its labels and taints.
+// View is how an API server sees the node: other programs change its labels and taints. Call
+// Node.Recheck when what it returns has changed; until then pods may wait that fit by now.
 type View interface {
 	// Node returns what is known of the node. It is called on the loop, at each admission
 	// of a pod, and by any goroutine that calls Fits or Allocatable, and must not block. What

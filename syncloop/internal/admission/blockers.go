@@ -15,7 +15,7 @@ const maxBlockers = 32
 // blockers are the pods that a pod waits for, those that should end first at the
 // beginning: of all that are ending as few as need to, if they end when they
 // should.
-func (l *Queue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
+func (l *Queue) blockers(uid types.UID, staying Taken, now time.Time, ask Ask) []types.UID {
 	all := l.ending.UIDs()
 	slices.SortFunc(all, func(a, b types.UID) int {
 		return cmp.Or(l.until[a].Compare(l.until[b]), cmp.Compare(a, b))
@@ -32,19 +32,19 @@ func (l *Queue) blockers(uid types.UID, now time.Time, ask Ask) []types.UID {
 	for _, other := range all {
 		item, _ := l.ending.Remove(other)
 		gone = append(gone, item)
-		if l.fits(uid, ask) {
+		if l.fits(uid, staying, ask) {
 			break
 		}
 	}
-	return l.needed(uid, &gone, ask)
+	return l.needed(uid, staying, &gone, ask)
 }
 
 // needed are those of the pods that are gone without which admission refuses.
-func (l *Queue) needed(uid types.UID, gone *[]Item, ask Ask) (needed []types.UID) {
+func (l *Queue) needed(uid types.UID, staying Taken, gone *[]Item, ask Ask) (needed []types.UID) {
 	var still []Item
 	for _, item := range *gone {
 		l.ending.Put(item)
-		if l.fits(uid, ask) {
+		if l.fits(uid, staying, ask) {
 			continue
 		}
 		l.ending.Remove(item.UID)
@@ -55,8 +55,8 @@ func (l *Queue) needed(uid types.UID, gone *[]Item, ask Ask) (needed []types.UID
 	return needed
 }
 
-func (l *Queue) fits(uid types.UID, ask Ask) bool {
-	return ask(uid, Beside{Staying: &l.staying, Ending: &l.ending}).Admit
+func (l *Queue) fits(uid types.UID, staying Taken, ask Ask) bool {
+	return ask(uid, Beside{Staying: staying, Ending: &l.ending}).Admit
 }
 
 // expected is when the last of these pods should have ended.

@@ -3,6 +3,7 @@ package admission
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/podspec"
 )
@@ -11,15 +12,10 @@ import (
 // without what the pod takes itself. It does not change with them.
 type Extract struct {
 	count     int
-	requested []amount
+	requested amounts
 	held      []held // the host ports of the pod that others have
 	named     []Item // those of the pod's name
 	pods      []*v1.Pod
-}
-
-type amount struct {
-	name v1.ResourceName
-	resource.Quantity
 }
 
 type held struct {
@@ -35,14 +31,14 @@ func extract(item Item, list bool, of ...*Sums) *Extract {
 		own, there := sums.items[item.UID]
 		x.count += len(sums.items)
 		for name, q := range sums.requested {
-			x.add(name, q)
+			x.requested.add(name, q)
 		}
 		if there {
 			x.count--
 			for name, q := range own.Requests {
 				q = q.DeepCopy()
 				q.Neg()
-				x.add(name, q)
+				x.requested.add(name, q)
 			}
 		}
 		x.others(item, sums)
@@ -53,20 +49,10 @@ func extract(item Item, list bool, of ...*Sums) *Extract {
 	return x
 }
 
-func (x *Extract) add(name v1.ResourceName, q resource.Quantity) {
-	for i := range x.requested {
-		if x.requested[i].name == name {
-			x.requested[i].Add(q)
-			return
-		}
-	}
-	x.requested = append(x.requested, amount{name, q.DeepCopy()})
-}
-
 // others finds the pods that have a host port of the pod, or its name.
 func (x *Extract) others(item Item, sums *Sums) {
 	for _, port := range item.Ports {
-		if holder, taken := sums.holder(port, item.UID); taken {
+		if holder, taken := sums.holder(port, func(uid types.UID) bool { return uid != item.UID }); taken {
 			x.held = append(x.held, held{port, holder})
 		}
 	}
@@ -91,10 +77,8 @@ func (x *Extract) Len() int { return x.count }
 
 // Requested implements Taken.
 func (x *Extract) Requested(name v1.ResourceName) resource.Quantity {
-	for i := range x.requested {
-		if x.requested[i].name == name {
-			return x.requested[i].DeepCopy()
-		}
+	if q := x.requested.of(name); q != nil {
+		return q.DeepCopy()
 	}
 	return resource.Quantity{}
 }

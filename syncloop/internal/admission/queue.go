@@ -28,6 +28,15 @@ type Answer struct {
 	Pending bool
 	// Full: the pod waits because of pods that need not end. Judge sets it.
 	Full bool
+	// Short is why a refusal stands for as long as others request so much; the zero value is
+	// no such reason.
+	Short Shortage
+}
+
+// same: they say the same. Of shortages the reasons tell.
+func (a Answer) same(b Answer) bool {
+	a.Short, b.Short = Shortage{}, Shortage{}
+	return a == b
 }
 
 // Beside is what a pod would have beside it. Neither has anything of its own UID.
@@ -95,17 +104,27 @@ type Queue struct {
 	until   map[types.UID]time.Time
 	waiting []*waiter // in the order in which they are asked about
 	waits   map[types.UID]*waiter
+	limited int // how many of them do not wait for as long as it takes
 	// touched are the pods that have changed since the last Update of a Usage.
 	touched map[types.UID]uint8
 	// changed: an answer may be another than at the last Review.
 	changed bool
+	// anew: admission itself may be another, so that no shortage stands.
+	anew bool
 }
 
 // waiter is a pod that waits.
 type waiter struct {
-	item    Item
-	patient bool
+	item     Item
+	requests amounts // of item
+	patient  bool
+	renewed  bool // it may request less than when it was asked about last
+	at       int  // place among those that wait, during a review or an arrival
 	Decision
+}
+
+func newWaiter(item Item, patient bool) *waiter {
+	return &waiter{item: item, requests: amountsOf(item.Requests), patient: patient, Decision: Decision{UID: item.UID}}
 }
 
 // Staying and Ending are the sums of those pods, for reading only.
@@ -119,9 +138,11 @@ func (l *Queue) Ending() *Sums { return &l.ending }
 func (l *Queue) Stay(item Item) {
 	if w := l.waits[item.UID]; w != nil {
 		before := w.item
+		w.renewed = true
+		w.requests = amountsOf(item.Requests)
 		if w.item = item; l.rank(before) != l.rank(item) {
 			l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
-			l.enter(w)
+			l.waiting = slices.Insert(l.waiting, l.place(w), w)
 		}
 	}
 	l.changed = true
@@ -161,9 +182,9 @@ func (l *Queue) Leave(uid types.UID) {
 	}
 	l.changed = true
 	l.touch(uid, inStaying)
-	if l.waits[uid] != nil {
-		delete(l.waits, uid)
-		l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter) bool { return w.UID == uid })
+	if w := l.waits[uid]; w != nil {
+		l.waitsNoLonger(w)
+		l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
 	}
 }
 
@@ -199,8 +220,8 @@ func (l *Queue) WaitingUIDs() []types.UID {
 	return uids
 }
 
-// Recheck has the next Review ask again, whatever has changed.
-func (l *Queue) Recheck() { l.changed = true }
+// Recheck has the next Review ask about each pod again, whatever has changed.
+func (l *Queue) Recheck() { l.changed, l.anew = true, true }
 
 // Due reports whether a Review may decide something, whatever the time.
 func (l *Queue) Due() bool { return l.changed && len(l.waiting) > 0 }
@@ -212,19 +233,23 @@ func (l *Queue) Waiting(uid types.UID) bool { return l.waits[uid] != nil }
 // takes.
 func (l *Queue) Admit(item Item, patient bool, now time.Time, ask Ask) Decision {
 	l.Leave(item.UID)
-	w := &waiter{item: item, patient: patient, Decision: Decision{UID: item.UID}}
-	after := l.waiting[l.place(w):]
-	for _, other := range after {
-		l.staying.Remove(other.UID)
-	}
-	l.decide(w, now, ask)
-	for _, other := range after {
-		l.staying.Put(other.item)
-		l.changed = true // Less is left for it, by which its answer may differ.
+	w := newWaiter(item, patient)
+	place := l.place(w)
+	l.decide(w, l.before(place), now, ask)
+	if w.Verdict != Refused {
+		l.staying.Put(item)
+		l.changed = l.changed || place < len(l.waiting) // Less is left for those after it.
 	}
 	if w.Verdict == Waits {
-		l.enter(w)
 		l.limit(w, now)
+		l.waiting = slices.Insert(l.waiting, place, w)
+		if l.waits == nil {
+			l.waits = make(map[types.UID]*waiter)
+		}
+		l.waits[w.UID] = w
+		if !patient {
+			l.limited++
+		}
 	}
 	l.touch(item.UID, inStaying)
 	return w.Decision
@@ -253,7 +278,10 @@ func (l *Queue) Review(now time.Time, ask Ask) (decisions []Decision, next time.
 	if l.changed || l.overdue(now) {
 		l.changed = false
 		decisions = l.review(now, ask)
-		l.changed = false // By what has been decided; all have been asked after that.
+		l.changed, l.anew = false, false // By what has been decided; all have been asked after that.
+	}
+	if l.limited == 0 {
+		return decisions, next, false
 	}
 	for _, w := range l.waiting {
 		if !w.Until.IsZero() && (!timed || w.Until.Before(next)) {
@@ -264,67 +292,75 @@ func (l *Queue) Review(now time.Time, ask Ask) (decisions []Decision, next time.
 }
 
 func (l *Queue) overdue(now time.Time) bool {
-	return slices.ContainsFunc(l.waiting, func(w *waiter) bool { return w.late(now) })
+	return l.limited > 0 && slices.ContainsFunc(l.waiting, func(w *waiter) bool { return w.late(now) })
 }
 
 func (w *waiter) late(now time.Time) bool { return !w.Until.IsZero() && !now.Before(w.Until) }
 
-// review takes all reservations back and gives them out again one by one, so that
-// each pod is asked about beside those that came before it.
+// review asks about one pod after the other, each beside those that stay and those that
+// wait before it. A pod whose shortage stands is not asked about: the time of a review is
+// that of some additions for each pod that waits.
 func (l *Queue) review(now time.Time, ask Ask) (decisions []Decision) {
-	for _, w := range l.waiting {
-		l.staying.Remove(w.UID)
-	}
-	all := l.waiting
-	l.waiting, l.waits = nil, nil
-	for _, w := range all {
+	beside := l.before(0)
+	kept := l.waiting[:0]
+	for i, w := range l.waiting {
+		beside.place = i
+		if w.Answer.Full && !l.anew && !w.renewed && w.Answer.Short.stands(beside) {
+			kept = append(kept, w)
+			beside.after.sub(w.requests)
+			continue
+		}
 		before := w.Decision
-		l.decide(w, now, ask)
+		w.renewed = false
+		l.decide(w, beside, now, ask)
 		if w.Verdict == Waits && !w.Answer.Unknown {
 			l.limit(w, now)
 		}
 		if w.Verdict == Waits && w.late(now) {
-			l.staying.Remove(w.UID)
 			w.Verdict, w.For = Refused, nil
 		}
-		if w.Verdict == Waits {
-			l.enter(w)
-		} else {
+		beside.after.sub(w.requests)
+		switch w.Verdict {
+		case Waits:
+			kept = append(kept, w)
+		case Refused:
+			l.staying.Remove(w.UID)
+			fallthrough
+		default:
+			l.waitsNoLonger(w)
 			l.touch(w.UID, inStaying)
 		}
-		if w.Verdict != Waits || w.Answer != before.Answer || !slices.Equal(w.For, before.For) {
+		if w.Verdict != Waits || !w.Answer.same(before.Answer) || !slices.Equal(w.For, before.For) {
 			decisions = append(decisions, w.Decision)
 		}
 	}
+	clear(l.waiting[len(kept):])
+	l.waiting = kept
 	return decisions
 }
 
-func (l *Queue) enter(w *waiter) {
-	if l.waits == nil {
-		l.waits = make(map[types.UID]*waiter)
+// waitsNoLonger forgets that a pod waits. The list of those that do is the caller's.
+func (l *Queue) waitsNoLonger(w *waiter) {
+	delete(l.waits, w.UID)
+	if !w.patient {
+		l.limited--
 	}
-	l.waiting = slices.Insert(l.waiting, l.place(w), w)
-	l.waits[w.UID] = w
 }
 
-// decide finds the verdict on a pod that is not in the queue, and enters it
-// unless it is refused.
-func (l *Queue) decide(w *waiter, now time.Time, ask Ask) {
+// decide finds the verdict on a pod, beside these pods and those that are ending.
+func (l *Queue) decide(w *waiter, staying Taken, now time.Time, ask Ask) {
 	own, restore := l.ending.Remove(w.UID) // A pod does not wait for its own previous incarnation.
 	defer func() {
 		if restore {
 			l.ending.Put(own)
 		}
 	}()
-	w.Verdict, w.Answer, _ = Judge(Beside{Staying: &l.staying, Ending: &l.ending}, l.WaitWhenFull && w.patient,
+	w.Verdict, w.Answer, _ = Judge(Beside{Staying: staying, Ending: &l.ending}, l.WaitWhenFull && w.patient,
 		func(_ Question, beside Beside) Answer { return ask(w.UID, beside) })
 	if w.Verdict != Waits || w.Answer.Unknown || w.Answer.Pending || w.Answer.Full {
 		w.For = nil
 	} else if !l.stillBlocked(w) {
-		w.For = l.blockers(w.UID, now, ask)
-	}
-	if w.Verdict != Refused {
-		l.staying.Put(w.item)
+		w.For = l.blockers(w.UID, staying, now, ask)
 	}
 }
 

@@ -183,7 +183,7 @@ func (s *story) ask(uid types.UID, beside admission.Beside) admission.Answer {
 	}
 	sum.Add(item.Requests["cpu"])
 	if want := item.Requests["cpu"]; want.Sign() > 0 && sum.Cmp(s.cpu) > 0 {
-		return admission.Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String())}
+		return admission.Answer{Reason: fmt.Sprintf("cpu %s of %s", sum.String(), s.cpu.String()), Short: admission.ShortOf("cpu", want, s.cpu)}
 	}
 	return admission.Answer{Admit: true}
 }

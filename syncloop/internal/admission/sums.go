@@ -152,13 +152,15 @@ func (s *Sums) Requested(name v1.ResourceName) resource.Quantity {
 
 // Holder finds the item that arrived first of those whose host ports conflict
 // with this one.
-func (s *Sums) Holder(port podspec.HostPort) (Item, bool) { return s.holder(port, "") }
+func (s *Sums) Holder(port podspec.HostPort) (Item, bool) {
+	return s.holder(port, func(types.UID) bool { return true })
+}
 
-// holder is Holder without the item of a UID.
-func (s *Sums) holder(port podspec.HostPort, but types.UID) (Item, bool) {
+// holder is Holder for the items that count.
+func (s *Sums) holder(port podspec.HostPort, counts func(types.UID) bool) (Item, bool) {
 	for _, e := range s.ports[portKey{port.Protocol, port.Port}] {
 		for _, held := range e.Ports {
-			if e.UID != but && held.Conflicts(port) {
+			if held.Conflicts(port) && counts(e.UID) {
 				return e.Item, true
 			}
 		}

@@ -20,6 +20,11 @@ var capacity = v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resourc
 
 // answer is admission by resources, ports and names, which sees all that there is to see.
 func answer(item admission.Item, beside admission.Beside) admission.Answer {
+	return answerWith(item, beside, resource.Quantity{})
+}
+
+// answerWith is answer on a node with less of everything.
+func answerWith(item admission.Item, beside admission.Beside, less resource.Quantity) admission.Answer {
 	parts := []admission.Taken{beside.Staying}
 	if beside.Ending != nil {
 		parts = append(parts, beside.Ending)
@@ -40,13 +45,14 @@ func answer(item admission.Item, beside admission.Beside) admission.Answer {
 		return admission.Answer{Reason: fmt.Sprint("count ", n)}
 	}
 	for _, name := range []v1.ResourceName{"cpu", "memory", "example.com/gpu"} {
-		want, most := item.Requests[name], capacity[name]
+		want, most := item.Requests[name], capacity[name].DeepCopy()
+		most.Sub(less)
 		sum := want.DeepCopy()
 		for _, part := range parts {
 			sum.Add(part.Requested(name))
 		}
 		if want.Sign() > 0 && sum.Cmp(most) > 0 {
-			return admission.Answer{Reason: fmt.Sprintf("%s %s", name, sum.String())}
+			return admission.Answer{Reason: fmt.Sprintf("%s %s", name, sum.String()), Short: admission.ShortOf(name, want, most)}
 		}
 	}
 	return admission.Answer{Admit: true}
@@ -85,6 +91,7 @@ func TestUsage_ForetellsTheQueue(t *testing.T) {
 				items[uid] = one
 				verdict, said := judge(one)
 				d := q.Admit(one, true, now, ask)
+				said.Short, d.Answer.Short = admission.Shortage{}, admission.Shortage{} // The reasons tell of them.
 				if verdict != d.Verdict || said != d.Answer {
 					t.Fatalf("%s: foretold %v %+v, got %v %+v", uid, verdict, said, d.Verdict, d.Answer)
 				}

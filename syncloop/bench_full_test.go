@@ -1,0 +1,102 @@
+package syncloop_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// BenchmarkFull is what it costs the loop that one pod ends on a full node with 100 pods, where
+// others wait: the first of them is admitted, and another one comes.
+func BenchmarkFull(b *testing.B) {
+	for _, count := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint("waiting=", count), func(b *testing.B) {
+			f := newFull(b, count)
+			b.ReportAllocs()
+			for b.Loop() {
+				f.end()
+			}
+		})
+	}
+}
+
+// full is a node with 100 cpus, each of which a pod has, and pods that wait for them.
+type full struct {
+	testing.TB
+	*syncloop.Handlers
+	workers *workers
+	came    int
+	ended   int
+	asked   int // questions to the last handler but one
+}
+
+func newFull(t testing.TB, waiting int) *full {
+	w := newHarness()
+	f := &full{TB: t, workers: w.workers}
+	var err error
+	f.Handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager: w.manager.Store, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources, WhenFull: syncloop.Wait,
+		Admit: []syncloop.PodAdmitHandler{
+			syncloop.AdmitNames(), syncloop.AdmitPodCount(1 << 20), syncloop.AdmitHostPorts(), syncloop.AdmitNodeName("n"),
+			syncloop.PodAdmitAloneFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+				f.asked++
+				return syncloop.PodAdmitResult{Admit: true}
+			}),
+			syncloop.AdmitResources(list("cpu=100 memory=1Ti")),
+		},
+	})
+	require.NoError(t, err)
+	w.handlers = f.Handlers
+	pods := make([]*v1.Pod, 100+waiting)
+	for i := range pods {
+		pods[i] = f.next()
+	}
+	f.HandlePodAdditions(context.Background(), pods)
+	f.HandleWaiting(context.Background())
+	return f
+}
+
+// next is a pod that comes next.
+func (f *full) next() *v1.Pod {
+	p := requesting(fmt.Sprint("p", f.came), "cpu=1 memory=1Ki")
+	p.UID = types.UID(p.Name)
+	f.came++
+	return p
+}
+
+// end has the pod end that runs longest, as a node sees it: it is to end, it has ended, and
+// another one comes.
+func (f *full) end() {
+	ctx, uid := context.Background(), types.UID(fmt.Sprint("p", f.ended))
+	f.workers.work(uid, lifecycle.Completed)
+	f.HandleWaiting(ctx)
+	f.workers.work(uid, lifecycle.Succeeded)
+	f.HandleWaiting(ctx)
+	f.HandlePodAdditions(ctx, []*v1.Pod{f.next()})
+	f.HandleWaiting(ctx)
+	f.workers.took()
+	f.ended++
+	require.True(f, f.workers.View(types.UID(fmt.Sprint("p", f.ended+99))).Known, "the first of those that waited")
+}
+
+// TestFull_AsksAboutFew: how many questions the end of one pod takes does not depend on how many
+// pods wait behind those that it makes room for.
+func TestFull_AsksAboutFew(t *testing.T) {
+	questions := func(waiting int) int {
+		f := newFull(t, waiting)
+		f.asked = 0
+		for range 10 {
+			f.end()
+		}
+		return f.asked
+	}
+	assert.Equal(t, questions(20), questions(200))
+}
