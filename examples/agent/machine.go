@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"time"
 
@@ -108,7 +109,10 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	if claimed, err = o.own(); err != nil {
 		return nil, err
 	}
-	d, err := volumes.New(volumes.Config{Root: dir, Objects: c.Objects, Allocatable: o.capacity})
+	d, err := volumes.New(volumes.Config{
+		Root: dir, Objects: c.Objects, Allocatable: o.capacity,
+		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
+	})
 	if err != nil {
 		return claimed, err
 	}

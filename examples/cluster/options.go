@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -171,7 +172,10 @@ func (o *options) onCRI(config *cluster.Config) error {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
-		dir, err := volumes.New(volumes.Config{Root: root, Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity})
+		dir, err := volumes.New(volumes.Config{
+			Root: root, Objects: n.Objects, Tokens: n.Tokens, Claims: n.Claims, Allocatable: n.Capacity,
+			SecretsInMemory: os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
+		})
 		return dir, dir, err
 	}
 	c.RuntimeName, c.LogRoot, c.SeccompRoot = "containerd", filepath.Join(root, "log", "pods"), filepath.Join(root, "seccomp")

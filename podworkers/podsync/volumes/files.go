@@ -32,7 +32,7 @@ const (
 // files writes the files of a volume, all at once: to a version of its own, to
 // which a link is then turned. Whoever reads sees the old or the new ones.
 func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
-	dir, err := s.filesDir(ctx, v.Name)
+	dir, err := s.filesDir(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,16 @@ func (s *setUp) files(ctx context.Context, v *v1.Volume) error {
 	return tidy(ctx, dir, name, files)
 }
 
-func (s *setUp) filesDir(ctx context.Context, name string) (*os.Root, error) {
-	if err := s.directory(ctx, name, -1); err != nil {
+func (s *setUp) filesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
+	if err := s.directory(ctx, v.Name, -1); err != nil {
 		return nil, err
 	}
-	return osfile.OpenSub(s.volumes, name)
+	if s.d.cfg.SecretsInMemory && volume.Of(v) != volume.ConfigMap {
+		if err := s.secret(v.Name); err != nil {
+			return nil, err
+		}
+	}
+	return osfile.OpenSub(s.volumes, v.Name)
 }
 
 // version names a version after what it holds.

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
 // needsMounts skips where nothing can be mounted.
@@ -149,4 +151,68 @@ func TestTearDown_HostPathPinned(t *testing.T) {
 	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
 	assert.NoDirExists(t, w.path())
 	assert.FileExists(t, filepath.Join(at, "sub/precious"))
+}
+
+// secretsInMemory has a later agent on the same directory keep secrets in memory.
+func (w *harness) secretsInMemory() {
+	var err error
+	w.dir, err = volumes.New(volumes.Config{Root: w.root, Objects: w.objects, SecretsInMemory: true})
+	require.NoError(w.t, err)
+}
+
+func secretOf(text string) *v1.Secret {
+	return &v1.Secret{Data: map[string][]byte{"key": []byte(text)}}
+}
+
+// isMemory reports whether a path is of a file system in memory.
+func isMemory(t *testing.T, path string) bool {
+	var stat syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(path, &stat))
+	return stat.Type == 0x01021994
+}
+
+// VC-15: files that may be secret are in memory, those of a ConfigMap are not; they follow their
+// objects, and go with the pod.
+func TestSecretsInMemory_VC15(t *testing.T) {
+	needsMounts(t)
+	fields := []v1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}
+	w := newHarness(t,
+		v1.Volume{Name: "s", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}},
+		v1.Volume{Name: "d", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{Items: fields}}},
+		v1.Volume{Name: "p", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{DownwardAPI: &v1.DownwardAPIProjection{Items: fields}}}}}},
+		configMap("c"))
+	w.objects.maps["c"], w.objects.secrets["s"] = &v1.ConfigMap{}, secretOf("secret")
+	w.secretsInMemory()
+	w.setUp()
+	for name, want := range map[string]bool{"s": true, "d": true, "p": true, "c": false} {
+		assert.Equal(t, want || isMemory(t, w.path()), isMemory(t, w.path("volumes", name)), name)
+	}
+	assert.Equal(t, "secret", w.read("volumes/s/key"))
+	w.objects.secrets["s"] = secretOf("other")
+	w.setUp()
+	assert.Equal(t, "other", w.read("volumes/s/key"))
+	assert.Equal(t, 3, mountsBelow(t, w.path()), "each is mounted once")
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	assert.Equal(t, 0, mountsBelow(t, w.path()))
+	assert.NoDirExists(t, w.path())
+}
+
+// Files that containers see already stay where they are; after a crash amid the first SetUp, or a
+// restart of the machine, they are written anew, in memory.
+func TestSecretsInMemory_VC15_FilesThatAreThere(t *testing.T) {
+	needsMounts(t)
+	w := newHarness(t, v1.Volume{Name: "s", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}})
+	w.objects.secrets["s"] = secretOf("secret")
+	w.setUp()
+	w.secretsInMemory()
+	w.setUp()
+	assert.Equal(t, 0, mountsBelow(t, w.path()))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
+	w.setUp()
+	assert.Equal(t, 1, mountsBelow(t, w.path()))
+	require.NoError(t, syscall.Unmount(w.path("volumes/s"), syscall.MNT_DETACH))
+	w.setUp()
+	assert.True(t, isMemory(t, w.path("volumes/s")))
+	assert.Equal(t, "secret", w.read("volumes/s/key"))
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
 }

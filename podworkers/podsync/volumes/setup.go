@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -187,7 +188,21 @@ func (s *setUp) memory(ctx context.Context, v *v1.Volume) error {
 	if err := s.directory(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	root, err := osfile.OpenSub(s.volumes, v.Name)
+	return s.mount(v.Name, s.d.memoryBytes(v.EmptyDir), s.group())
+}
+
+// secret mounts a volume of files in memory, unless it has files already: those that containers
+// see stay where they are.
+func (s *setUp) secret(name string) error {
+	if _, err := s.volumes.Lstat(name + "/" + dataLink); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.mount(name, s.d.memoryBytes(&v1.EmptyDirVolumeSource{}), -1)
+}
+
+// mount mounts a file system in memory on the directory of a volume, once.
+func (s *setUp) mount(name string, size int64, group int) error {
+	root, err := osfile.OpenSub(s.volumes, name)
 	if err != nil {
 		return err
 	}
@@ -202,10 +217,10 @@ func (s *setUp) memory(ctx context.Context, v *v1.Volume) error {
 			return err
 		}
 	}
-	if s.mounted[v.Name] {
+	if s.mounted[name] {
 		return nil
 	}
-	return mountMemory(dir, s.d.memoryBytes(v.EmptyDir), s.group())
+	return mountMemory(dir, size, group)
 }
 
 // memoryBytes bounds a volume in memory; zero is what the kernel makes of it.
