@@ -63,23 +63,17 @@ func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowC
 		}}
 	}
 	return []any{
-		pod.Name, s.Ready, s.Status, restarts(pod, s.Restarts, now), age(pod.CreationTimestamp, now),
+		pod.Name, s.Ready, s.Status, restarts(s, now), age(pod.CreationTimestamp, now),
 		ip, cmp.Or(pod.Spec.NodeName, none), cmp.Or(pod.Status.NominatedNodeName, none), gates(pod),
 	}, conditions
 }
 
 // restarts is a count, and how long ago the last of them was.
-func restarts(pod *v1.Pod, n int32, now time.Time) string {
-	var last metav1.Time
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if t := c.LastTerminationState.Terminated; t != nil && last.Before(&t.FinishedAt) {
-			last = t.FinishedAt
-		}
+func restarts(s node.Summary, now time.Time) string {
+	if s.Restarts == 0 || s.LastRestart.IsZero() {
+		return fmt.Sprint(s.Restarts)
 	}
-	if n == 0 || last.IsZero() {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%d (%s ago)", n, age(last, now))
+	return fmt.Sprintf("%d (%s ago)", s.Restarts, age(metav1.NewTime(s.LastRestart), now))
 }
 
 // gates says how many readiness gates are true.

@@ -169,6 +169,11 @@ func TestTable(t *testing.T) {
 		RestartCount: 3, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: crashing.CreationTimestamp}},
 	}
+	crashing.Spec.InitContainers = []v1.Container{{Name: "i"}}
+	crashing.Status.InitContainerStatuses = []v1.ContainerStatus{{
+		Name: "i", RestartCount: 2, State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}},
+		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: metav1.Now()}},
+	}}
 	done := pod("default", "done")
 	done.Status = v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed"}}}}}
 	h := serve(t).start(pod("default", "a"), crashing, done).ready()

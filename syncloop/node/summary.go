@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -14,9 +15,14 @@ import (
 
 // Summary is a pod on one line, as people know it from kubectl.
 type Summary struct {
-	Ready    string // "1/2": containers that are ready, and all that go on running: regular ones and sidecars
-	Status   string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
+	Ready  string // "1/2": containers that are ready, and all that go on running: regular ones and sidecars
+	Status string // "Running", "CrashLoopBackOff", "Init:1/2", "Terminating" ...
+	// Restarts counts those of regular containers and sidecars; before the pod is
+	// initialized, those of its init containers up to the one whose turn it is.
 	Restarts int32
+	// LastRestart is when one of these containers ended before its last restart; zero: it is
+	// not known, or there was none.
+	LastRestart time.Time
 }
 
 // String is the line as it is printed: "1/2 Running, 3 restarts".
@@ -60,11 +66,18 @@ func runs(pod *v1.Pod) bool {
 // are ready, of how many. Of a pod that is initialized only a sidecar has
 // something to say: why it waits.
 func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, ready, sidecars int) {
+	var before Summary // the restarts that count before the pod is initialized only
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		s.Restarts += c.RestartCount
 		init := podspec.Init(pod, c.Name)
 		sidecar := init != nil && podspec.IsSidecar(init)
+		switch {
+		case initializing:
+		case sidecar:
+			s.addRestarts(c.RestartCount, lastEnd(c))
+		default:
+			before.addRestarts(c.RestartCount, lastEnd(c))
+		}
 		if sidecar {
 			sidecars++
 			ready += count(c.State.Running != nil && c.Ready)
@@ -84,7 +97,26 @@ func (s *Summary) addInit(pod *v1.Pod, initialized bool) (initializing bool, rea
 			s.Status = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
 		}
 	}
+	if initializing && !initialized {
+		s.addRestarts(before.Restarts, before.LastRestart)
+	}
 	return initializing, ready, sidecars
+}
+
+// addRestarts adds a number of restarts, the last of which followed this end.
+func (s *Summary) addRestarts(n int32, last time.Time) {
+	s.Restarts += n
+	if last.After(s.LastRestart) {
+		s.LastRestart = last
+	}
+}
+
+// lastEnd is when the container ended before it was restarted last.
+func lastEnd(c *v1.ContainerStatus) (at time.Time) {
+	if t := c.LastTerminationState.Terminated; t != nil {
+		at = t.FinishedAt.Time
+	}
+	return at
 }
 
 func count(yes bool) int {
@@ -109,7 +141,9 @@ func (s *Summary) addRegular(pod *v1.Pod, initializing bool) (ready int) {
 	running, why := false, ""
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
 		c := &pod.Status.ContainerStatuses[i]
-		s.Restarts += c.RestartCount
+		if !initializing {
+			s.addRestarts(c.RestartCount, lastEnd(c))
+		}
 		if c.State.Running != nil && c.Ready {
 			ready++
 			running = true
