@@ -101,7 +101,7 @@ func (a *agent) bindAPI(config *node.Config) (err error) {
 		return err
 	}
 	served := localapi.Config{
-		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: k.events,
+		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: k.events, Stats: a.node,
 		Finder: a.node, Logs: a.node, Exec: a.node, Attach: a.node, PortForward: a.node,
 		Authenticator: localapi.Token(secrets.Token), Log: a.log,
 	}

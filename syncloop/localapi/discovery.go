@@ -28,9 +28,13 @@ func (a *API) groups() []served {
 		core.resources = append(core.resources, a.served[name].APIResource)
 		core.resources = append(core.resources, a.served[name].subresources...)
 	}
-	return []served{core, {group: "authorization.k8s.io", version: "v1", resources: []metav1.APIResource{
+	groups := []served{core, {group: "authorization.k8s.io", version: "v1", resources: []metav1.APIResource{
 		{Name: "selfsubjectaccessreviews", SingularName: "selfsubjectaccessreview", Kind: "SelfSubjectAccessReview", Verbs: metav1.Verbs{"create"}},
 	}}}
+	if a.config.Stats != nil {
+		groups = append(groups, metricsResources())
+	}
+	return groups
 }
 
 // discover answers what there is.

@@ -12,6 +12,7 @@
 //	/api/v1: pods, events, nodes, namespaces    get, list and watch
 //	pods/log, exec, attach, portforward         by syncloop/server
 //	selfsubjectaccessreviews                    what there is may be done
+//	metrics.k8s.io: pods, nodes                 get and list, for kubectl top; of the node, the sums of its pods
 //
 // The node is one object. Namespaces exist as long as pods are in them; default always does.
 // Lists and watches have selectors, pages, resource versions, bookmarks, initial events and

@@ -33,6 +33,8 @@ type Config struct {
 	// RuntimeSeen and Problems the node is ready if Node.Healthy says so. It is called every
 	// 10 s by one goroutine. Nil: there are no others.
 	Facts func(ctx context.Context) nodestatus.Facts
+	// Stats measures pods for metrics.k8s.io: a node.Node. Nil: that group is not served.
+	Stats Stats
 	// Events has the events of the node; nil: there are none.
 	Events *Events
 	// Authenticator decides who may ask: everyone whom it knows may do everything. [Token]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
@@ -30,8 +29,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.serveCore(w, r, strings.Split(path, "/"))
 	case r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		a.reviewSelf(w, r)
+	case strings.HasPrefix(r.URL.Path, metricsPath):
+		a.serveMetrics(w, r)
 	case r.Method != http.MethodGet:
-		sendError(w, apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method))
+		sendError(w, errNoSuchPath())
 	case strings.HasPrefix(r.URL.Path, "/openapi/v3"):
 		a.openAPI(w, r)
 	default:
@@ -90,7 +91,7 @@ func (a *API) serveCore(w http.ResponseWriter, r *http.Request, parts []string) 
 	case !ok:
 		sendError(w, errNoSuchPath())
 	case !a.isComplete():
-		sendError(w, apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard"))
+		sendError(w, errStarts())
 	case t.subresource != "" && t.subresource != "status" && t.subresource != ephemeral:
 		a.subresource(w, r, t)
 	case r.Method == http.MethodGet:
@@ -100,6 +101,10 @@ func (a *API) serveCore(w http.ResponseWriter, r *http.Request, parts []string) 
 	default:
 		sendError(w, errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
 	}
+}
+
+func errStarts() error {
+	return apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard")
 }
 
 // read answers a GET of an object, of a list or of a watch.

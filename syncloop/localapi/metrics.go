@@ -1,0 +1,192 @@
+package localapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// Stats measures: a node.Node. Its method is safe for concurrent use.
+type Stats interface {
+	// NodeStats returns what the pods of the node use. It is called for each request of
+	// metrics, concurrently.
+	NodeStats(ctx context.Context) (node.NodeStats, error)
+}
+
+const (
+	metricsGroup = "metrics.k8s.io"
+	metricsPath  = "/apis/" + metricsGroup + "/v1beta1/"
+	// metricsWindow is the time over which a rate is measured.
+	metricsWindow = 10 * time.Second
+)
+
+// metrics is a PodMetrics or a NodeMetrics.
+type metrics struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+	Timestamp         metav1.Time        `json:"timestamp"`
+	Window            metav1.Duration    `json:"window"`
+	Usage             v1.ResourceList    `json:"usage,omitempty"`
+	Containers        []containerMetrics `json:"containers,omitempty"`
+}
+
+type containerMetrics struct {
+	Name  string          `json:"name"`
+	Usage v1.ResourceList `json:"usage"`
+}
+
+func metricsResources() served {
+	verbs := metav1.Verbs{"get", "list"}
+	return served{group: metricsGroup, version: "v1beta1", resources: []metav1.APIResource{
+		{Name: "nodes", Kind: "NodeMetrics", Verbs: verbs},
+		{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: verbs},
+	}}
+}
+
+// serveMetrics answers what pods and the node use.
+func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	t, ok := a.find(strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
+	if !ok || a.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
+		sendError(w, errNoSuchPath())
+		return
+	}
+	group := schema.GroupResource{Group: metricsGroup, Resource: t.resource.Name}
+	o, err := t.resource.parseOptions(r.URL.Query())
+	switch {
+	case err != nil:
+	case !a.isComplete():
+		err = errStarts()
+	case r.Method != http.MethodGet:
+		err = apierrors.NewMethodNotSupported(group, strings.ToLower(r.Method))
+	case o.watch:
+		err = apierrors.NewMethodNotSupported(group, "watch")
+	}
+	if err != nil {
+		sendError(w, err)
+		return
+	}
+	o.namespace, o.name = t.namespace, t.name
+	a.sendMetrics(w, r, t.resource, group, o)
+}
+
+// sendMetrics answers with the metrics of the objects that are asked for.
+func (a *API) sendMetrics(w http.ResponseWriter, r *http.Request, of *resource, group schema.GroupResource, o options) {
+	stats, err := a.stats(r.Context())
+	if err != nil {
+		a.log.Warn("pods could not be measured", "err", err)
+		sendError(w, apierrors.NewServiceUnavailable("the pods could not be measured: "+plain.Text(err.Error())))
+		return
+	}
+	list := objectList{Items: []any{}}
+	list.APIVersion, list.Kind = metricsGroup+"/v1beta1", of.Kind+"MetricsList"
+	all := a.podMetrics(stats)
+	if of.Kind == "Node" {
+		all = []*metrics{a.nodeMetrics(stats)}
+	}
+	for _, m := range all {
+		shown := of.get(m.Namespace, m.Name)
+		if !o.selects(of, shown) {
+			continue
+		}
+		m.Labels = shown.GetLabels()
+		m.APIVersion, m.Kind = list.APIVersion, of.Kind+"Metrics"
+		list.Items = append(list.Items, m)
+	}
+	switch {
+	case o.name == "":
+		sendJSON(w, http.StatusOK, list)
+	case len(list.Items) == 0:
+		sendError(w, apierrors.NewNotFound(group, o.name))
+	default:
+		sendJSON(w, http.StatusOK, list.Items[0])
+	}
+}
+
+// stats are those of the Config. A panic is an error.
+func (a *API) stats(ctx context.Context) (stats node.NodeStats, err error) {
+	defer a.panics.Recover("NodeStats", &err)
+	return a.config.Stats.NodeStats(ctx)
+}
+
+// podMetrics are those of the pods of which all is known, as of a metrics server.
+func (a *API) podMetrics(stats node.NodeStats) (all []*metrics) {
+	for i := range stats.Pods {
+		pod := &stats.Pods[i]
+		m := &metrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(a.now().Truncate(time.Second))}}
+		for j := range pod.Containers {
+			if c := &pod.Containers[j]; m.add(c) {
+				m.Containers = append(m.Containers, containerMetrics{c.Name, usageOf(c)})
+			}
+		}
+		if shown := a.served["pods"].get(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// nodeMetrics are the sums of those of the pods.
+func (a *API) nodeMetrics(stats node.NodeStats) *metrics {
+	now := metav1.NewTime(a.now().Truncate(time.Second))
+	m := &metrics{ObjectMeta: metav1.ObjectMeta{Name: a.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
+	var cpu, memory uint64
+	for i := range stats.Pods {
+		for j := range stats.Pods[i].Containers {
+			if c := &stats.Pods[i].Containers[j]; m.add(c) {
+				cpu += *rate(c)
+				memory += *c.Memory.WorkingSetBytes
+			}
+		}
+	}
+	m.Usage = quantities(cpu, memory)
+	return m
+}
+
+// add has the metrics be as old as their oldest part. It reports whether all is known of the
+// container.
+func (m *metrics) add(c *runtime.ContainerStats) bool {
+	if rate(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
+		return false
+	}
+	if m.Timestamp.IsZero() || c.CPU.At.Before(m.Timestamp.Time) {
+		m.Timestamp = metav1.NewTime(c.CPU.At.Truncate(time.Second))
+	}
+	m.Window.Duration = metricsWindow
+	return true
+}
+
+// rate is how much of the processors a container uses, in billionths of one. Until there are
+// two samples it is the mean since the container started. Nil is not known.
+func rate(c *runtime.ContainerStats) *uint64 {
+	switch {
+	case c.CPU == nil:
+		return nil
+	case c.CPU.UsageNanoCores != nil:
+		return c.CPU.UsageNanoCores
+	case c.CPU.UsageCoreNanoSeconds == nil || c.StartedAt.IsZero() || !c.CPU.At.After(c.StartedAt):
+		return nil
+	}
+	return new(uint64(float64(*c.CPU.UsageCoreNanoSeconds) / c.CPU.At.Sub(c.StartedAt).Seconds()))
+}
+
+func usageOf(c *runtime.ContainerStats) v1.ResourceList {
+	return quantities(*rate(c), *c.Memory.WorkingSetBytes)
+}
+
+func quantities(nanoCores, bytes uint64) v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU:    *apiresource.NewScaledQuantity(int64(nanoCores), apiresource.Nano),
+		v1.ResourceMemory: *apiresource.NewQuantity(int64(bytes), apiresource.BinarySI),
+	}
+}
