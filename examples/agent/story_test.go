@@ -82,7 +82,7 @@ func TestStory(t *testing.T) {
 		assert.Subset(t, seen["hooks-n"], []string{"1/2 CrashLoopBackOff 1", "1/2 CrashLoopBackOff 2", "1/2 CrashLoopBackOff 3"})
 		assert.Equal(t, []string{
 			"0/2 Init:0/1 0", "2/2 Running 0", "2/2 Running 1",
-			"0/2 PodInitializing 4", "1/2 CrashLoopBackOff 4", "2/2 Running 4",
+			"0/2 PodInitializing 3", "1/2 CrashLoopBackOff 3", "2/2 Running 3",
 		}, seen["rules-n"])
 		assert.Equal(t, "1/1 Running 0", seen["deadline-n"][0])
 		assert.Equal(t, "0/1 DeadlineExceeded 0", seen["deadline-n"][len(seen["deadline-n"])-1])
