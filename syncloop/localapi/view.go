@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/internal/plain"
 )
 
 // view shows the objects of a resource in the form that a client has asked for.
@@ -73,6 +75,11 @@ func (v *view) table(objects []object, meta metav1.ListMeta) *metav1.Table {
 	for _, o := range objects {
 		var row metav1.TableRow
 		row.Cells, row.Conditions = v.resource.row(o, now)
+		for i, cell := range row.Cells { // What a runtime or a manifest says must not control a terminal.
+			if text, ok := cell.(string); ok {
+				row.Cells[i] = plain.VisibleLines(text)
+			}
+		}
 		switch v.include {
 		case metav1.IncludeObject:
 			row.Object = k8sruntime.RawExtension{Object: o}

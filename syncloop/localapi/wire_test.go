@@ -403,3 +403,15 @@ func TestReviews(t *testing.T) {
 	code, text := h.do("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", strings.Repeat(" ", 4<<20), nil)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, code, text)
 }
+
+// TestTable_Visible: what a runtime or a manifest says does not control the terminal of those who
+// look at a Table.
+func TestTable_Visible(t *testing.T) {
+	odd := pod("default", "a")
+	odd.Status.Reason = "\x1b[31mRed\u202e\x00\xff"
+	h := serve(t).start(odd).ready()
+	_, text := h.do("GET", "/api/v1/namespaces/default/pods", "", http.Header{"Accept": {asTable}})
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal([]byte(text), &table))
+	assert.Equal(t, `\x1b[31mRed\u202e\x00\xff`, table.Rows[0].Cells[2])
+}
