@@ -24,7 +24,7 @@ type box struct {
 	node    *node.Node
 	records *recorder.Recorder
 	metrics *metrics.Metrics
-	events  *localapi.Events // nil without a Kubernetes API
+	events  *localapi.Events
 	ctx     context.Context
 	end     context.CancelFunc
 	group   sync.WaitGroup
@@ -86,7 +86,8 @@ func (b *box) serveDebug(address string) error {
 	return err
 }
 
-// serveKubectl serves the Kubernetes API on a free port, and writes the kubeconfig for it, if asked to.
+// serveKubectl serves the Kubernetes API on a free port, if there is a file for it. The file is written
+// when clients are answered.
 func (b *box) serveKubectl(file string) error {
 	if file == "" {
 		return nil
@@ -111,5 +112,17 @@ func (b *box) serveKubectl(file string) error {
 		return err
 	}
 	b.start(func() error { return api.Run(b.ctx) })
-	return os.WriteFile(file, secrets.Kubeconfig(address.String()), 0o600)
+	b.start(func() error {
+		select {
+		case <-b.ctx.Done():
+			return nil
+		case <-api.Ready():
+		}
+		if err := os.WriteFile(file, secrets.Kubeconfig(address.String()), 0o600); err != nil {
+			return err
+		}
+		fmt.Fprintln(b.out, "kubectl --kubeconfig", file, "get pods")
+		return nil
+	})
+	return nil
 }

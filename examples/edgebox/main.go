@@ -1,38 +1,33 @@
 // Command edgebox shows a node agent for a box at the edge as one small program: static pods from a
-// directory, no cluster, and a box that can be looked at.
+// directory and from a server, no cluster, and a box that can be looked at.
 //
-//	go run ./examples/edgebox [--manifests DIR] [--listen 127.0.0.1:0] [--write-kubeconfig FILE]
+//	go run ./examples/edgebox [--manifests DIR] [--manifest-url URL [--state-dir DIR]] \
+//	    [--listen 127.0.0.1:0] [--write-kubeconfig FILE]
 //
-// Pods come and go with the files of the directory. /healthz, /pods, /explain, /logs, /timeline and
-// /metrics are served on the address of --listen. With --write-kubeconfig kubectl sees the pods too. Without a
-// directory the program runs two pods of its own. It runs until it is interrupted, and stops its pods
-// then. Containers run in memory: a real box sets node.Config.Runtime to package runtime/cri, as
-// examples/agent does, which has many more flags.
+// Pods come and go with the files of the directory and the answers of the server. /healthz, /pods,
+// /explain, /logs, /timeline and /metrics are served on the address of --listen. With
+// --write-kubeconfig kubectl sees the pods too. Without a directory the program runs two pods of its
+// own. It runs until it is interrupted, and stops its pods then. Containers run in memory: a real box
+// sets node.Config.Runtime to package runtime/cri, as examples/agent does, which has many more flags.
+//
+// main.go puts the box together, sources.go says where its pods come from, and box.go serves it.
 package main
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"time"
 
-	"github.com/podkeel/podkeel/podmanager"
-	"github.com/podkeel/podkeel/podmanager/source"
-	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/syncloop/localapi"
 	"github.com/podkeel/podkeel/syncloop/metrics"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
-
-//go:embed manifests
-var own embed.FS
 
 // name is the node's.
 const name = "edge-1"
@@ -40,6 +35,8 @@ const name = "edge-1"
 func main() {
 	var o options
 	flag.StringVar(&o.manifests, "manifests", "", "the directory of static pods; empty: two pods of the program")
+	flag.StringVar(&o.manifestURL, "manifest-url", "", "the address of further static pods; empty: there are none")
+	flag.StringVar(&o.state, "state-dir", "", "where the last answer of that server is kept; empty: nowhere")
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "where the box can be looked at")
 	flag.StringVar(&o.kubeconfig, "write-kubeconfig", "", "the file for kubectl; empty: no Kubernetes API")
 	flag.Parse()
@@ -52,29 +49,14 @@ func main() {
 }
 
 // options are the flags.
-type options struct{ manifests, listen, kubeconfig string }
+type options struct{ manifests, manifestURL, state, listen, kubeconfig string }
 
 // run runs the box until ctx ends, and stops its pods then.
 func run(ctx context.Context, out io.Writer, o options) error {
-	files, err := manifest.New(o.source())
+	b, err := newBox(out, o)
 	if err != nil {
 		return err
 	}
-	b := &box{out: out, metrics: metrics.New(metrics.Config{})}
-	if b.records, err = recorder.New(recorder.Config{}); err != nil {
-		return err
-	}
-	config := node.Config{Name: name, Sources: map[string]source.Source{podmanager.FileSource: files}, Timeline: b.records.Record}
-	if o.kubeconfig != "" {
-		if err := b.recordEvents(&config); err != nil {
-			return err
-		}
-	}
-	b.metrics.Instrument(&config)
-	if b.node, err = node.New(config); err != nil {
-		return err
-	}
-	b.metrics.Observe(b.node)
 	b.ctx, b.end = context.WithCancel(context.Background())
 	defer b.end()
 	if err := errors.Join(b.serveDebug(o.listen), b.serveKubectl(o.kubeconfig)); err != nil {
@@ -92,14 +74,25 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return errors.Join(b.node.Drain(drain), b.wait())
 }
 
-// source says where the static pods are.
-func (o options) source() manifest.Config {
-	c := manifest.Config{Path: o.manifests, NodeName: name}
-	if c.Path == "" {
-		c.FS, _ = fs.Sub(own, "manifests") // The path is constant and valid.
-		c.Path = "."
+// newBox puts the node together with what counts and records.
+func newBox(out io.Writer, o options) (b *box, err error) {
+	b = &box{out: out, metrics: metrics.New(metrics.Config{})}
+	if b.records, err = recorder.New(recorder.Config{}); err != nil {
+		return nil, err
 	}
-	return c
+	if b.events, err = localapi.NewEvents(name, nil); err != nil {
+		return nil, err
+	}
+	config := node.Config{Name: name, Timeline: b.records.Record, Recorder: b.events}
+	if config.Sources, err = o.sources(); err != nil {
+		return nil, err
+	}
+	b.metrics.Instrument(&config)
+	if b.node, err = node.New(config); err != nil {
+		return nil, err
+	}
+	b.metrics.Observe(b.node)
+	return b, nil
 }
 
 // show prints a line for each change of a pod.
@@ -108,11 +101,4 @@ func (b *box) show() error {
 		fmt.Fprintln(b.out, state.Pod.Name, state.Summary())
 	}
 	return nil
-}
-
-// recordEvents has kubectl see the events of the node.
-func (b *box) recordEvents(config *node.Config) (err error) {
-	b.events, err = localapi.NewEvents(name, nil)
-	config.Recorder = b.events
-	return err
 }
