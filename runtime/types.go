@@ -136,8 +136,8 @@ type CreateContainerRequest struct {
 	SandboxID   string
 	Name        string
 	Attempt     uint32
-	Image       string // as the spec has it
-	ImageRef    string // as PullImage or ImageStatus returned it
+	Image       string // as the spec has it, perhaps without a tag: for the record only
+	ImageRef    string // as PullImage or ImageStatus returned it: what is to run
 	Command     []string
 	Args        []string
 	WorkingDir  string

@@ -67,13 +67,13 @@ func concurrencyStop(b *bench) {
 }
 
 func concurrencyPods(b *bench) {
-	b.image()
+	image := b.image()
 	refs := make([]runtime.PodRef, many)
 	for i := range refs {
 		refs[i] = b.pod()
 	}
 	errs := make([]error, many)
-	executor.Each(b.executor, 0, many, func(i int) { errs[i] = b.life(refs[i]) })
+	executor.Each(b.executor, 0, many, func(i int) { errs[i] = b.life(refs[i], image) })
 	b.must(errors.Join(errs...), "the life of a pod among others")
 	for _, ref := range refs {
 		st := b.status(ref)
@@ -83,7 +83,7 @@ func concurrencyPods(b *bench) {
 
 // life takes a pod through everything and reports what went wrong: it runs in
 // a goroutine of its own, where a test cannot be ended.
-func (b *bench) life(ref runtime.PodRef) error {
+func (b *bench) life(ref runtime.PodRef, image string) error {
 	sandbox, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	if err != nil {
 		return fmt.Errorf("RunSandbox: %w", err)
@@ -92,16 +92,16 @@ func (b *bench) life(ref runtime.PodRef) error {
 		return fmt.Errorf("waiting: %w", err)
 	}
 	for attempt := range uint32(3) {
-		if err := b.incarnationOf(ref, sandbox, attempt); err != nil {
+		if err := b.incarnationOf(ref, sandbox, image, attempt); err != nil {
 			return fmt.Errorf("attempt %d: %w", attempt, err)
 		}
 	}
 	return errors.Join(b.stopSandbox(sandbox), b.removeSandbox(sandbox))
 }
 
-func (b *bench) incarnationOf(ref runtime.PodRef, sandbox string, attempt uint32) error {
+func (b *bench) incarnationOf(ref runtime.PodRef, sandbox, image string, attempt uint32) error {
 	id, err := b.rt.CreateContainer(b.ctx, runtime.CreateContainerRequest{
-		Pod: ref, SandboxID: sandbox, Name: "main", Attempt: attempt, Image: b.h.Image, Command: b.h.Forever,
+		Pod: ref, SandboxID: sandbox, Name: "main", Attempt: attempt, Image: b.h.Image, ImageRef: image, Command: b.h.Forever,
 	})
 	if err != nil {
 		return fmt.Errorf("CreateContainer: %w", err)

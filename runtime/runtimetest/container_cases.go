@@ -12,6 +12,7 @@ var containerCases = []Case{
 	{"container/exists", "a second container of a name and attempt is ErrExists and without effect", containerExists},
 	{"container/no-sandbox", "a container in an unknown sandbox is ErrNotFound", containerNoSandbox},
 	{"container/no-image", "a container of an unknown image is ErrNotFound", containerNoImage},
+	{"container/image-ref", "a container is made of its ImageRef, whatever its Image is called", containerImageRef},
 	{"container/pid-target", "a container that is to see the processes of another one runs, or is ErrUnsupported and leaves no record", containerPIDTarget},
 	{"container/start", "a started container runs", containerStart},
 	{"container/start-again", "starting a running container is no error and does nothing", containerStartAgain},
@@ -66,6 +67,16 @@ func containerNoImage(b *bench) {
 	_, err := b.rt.CreateContainer(b.ctx, req)
 	b.is(err, runtime.ErrNotFound, "CreateContainer")
 	b.check(len(b.status(ref).Containers) == 0, "there is a record nevertheless")
+}
+
+func containerImageRef(b *bench) {
+	ref := b.pod()
+	req := b.containerRequest(ref, b.sandbox(ref, 0), "main", 0, b.h.Forever)
+	req.Image = "runtimetest.podkeel.dev/a-name-of-the-spec" // As nginx, of which nginx:latest was pulled.
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	b.must(err, "CreateContainer with another Image")
+	b.start(id)
+	b.check(b.container(ref, id).State == runtime.StateRunning, "it does not run")
 }
 
 func containerPIDTarget(b *bench) {

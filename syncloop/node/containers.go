@@ -27,7 +27,9 @@ const (
 )
 
 // ContainerID finds the container of a pod that was made last, as the runtime
-// shows it now, or with previous the one before it. Without the name of a
+// shows it now. With previous it is the one of lastState.terminated in the pod's status, as for
+// kubectl logs --previous: while a container waits for its restart that is the last one; without
+// such a state it is the one made before the last. Without the name of a
 // container it is the one that the pod's annotation
 // kubectl.kubernetes.io/default-container names, or its first. A pod that is
 // wanted goes before those of its name that still have to end. An error that
@@ -43,7 +45,11 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 		if err != nil {
 			return "", err
 		}
-		id, err := made(status, cmp.Or(container, n.meant(uid)), previous)
+		name := cmp.Or(container, n.meant(uid))
+		id, err := made(status, name, previous)
+		if ended := n.lastEnded(uid, name); previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
+			id, err = ended, nil
+		}
 		if err == nil {
 			return id, nil
 		}
@@ -67,6 +73,19 @@ func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, er
 		}
 	}
 	return "", fmt.Errorf("node: pod %q in namespace %q has no sandbox: %w", pod, namespace, runtime.ErrNotFound)
+}
+
+// lastEnded is the container that has ended last of those that are to be, or were, started again;
+// empty if the status of the pod has none.
+func (n *Node) lastEnded(uid types.UID, name string) (id string) {
+	n.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
+		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
+			if end := c.LastTerminationState.Terminated; c.Name == name && end != nil {
+				_, id, _ = strings.Cut(end.ContainerID, "://")
+			}
+		}
+	})
+	return id
 }
 
 // named are the pods of a name, the one that is desired first.

@@ -64,7 +64,7 @@ func ExampleSimulation_RunUntil() {
 	fmt.Println("drained:", b.Node().Drain(ctx) == nil)
 	b.RunUntilIdle()
 	b.AssertPhase("job", v1.PodFailed)
-	b.AssertStatus("job", "0/1 Error restarts=1")
+	b.AssertStatus("job", "0/1 Terminated restarts=1")
 	fmt.Println(b.Pod("job").Status.Phase, b.Status("job"))
 	// Output:
 	// it runs again after 1m30s

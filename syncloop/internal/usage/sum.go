@@ -75,12 +75,18 @@ func oldest(at *time.Time, other time.Time) {
 // pod is left out. The sums are as old as the oldest figure, and of the time now without any.
 func Node(pods []runtime.PodStats, total Total, now time.Time) runtime.PodStats {
 	cpu := runtime.CPUStats{UsageCoreNanoSeconds: &total.CPUNanoSeconds, UsageNanoCores: new(uint64)}
+	var unknown, rates int
 	memory := runtime.MemoryStats{WorkingSetBytes: new(uint64)}
 	network := runtime.NetworkStats{Interfaces: []runtime.InterfaceStats{{RxBytes: &total.RxBytes, TxBytes: &total.TxBytes}}}
 	for _, p := range pods {
 		if p.CPU != nil {
 			oldest(&cpu.At, p.CPU.At)
-			*cpu.UsageNanoCores += known(p.CPU.UsageNanoCores)
+			if rate := p.CPU.UsageNanoCores; rate != nil {
+				*cpu.UsageNanoCores += *rate
+				rates++
+			} else {
+				unknown++
+			}
 		}
 		if p.Memory != nil {
 			oldest(&memory.At, p.Memory.At)
@@ -89,6 +95,9 @@ func Node(pods []runtime.PodStats, total Total, now time.Time) runtime.PodStats 
 		if p.Network != nil {
 			oldest(&network.At, p.Network.At)
 		}
+	}
+	if unknown > 0 && rates == 0 { // No rate is known before the second sample, and zero would be one.
+		cpu.UsageNanoCores = nil
 	}
 	for _, at := range []*time.Time{&cpu.At, &memory.At, &network.At} {
 		if at.IsZero() {

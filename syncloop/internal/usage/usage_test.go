@@ -137,3 +137,9 @@ func TestNode(t *testing.T) {
 	b := runtime.PodStats{CPU: &runtime.CPUStats{At: at(3)}, Memory: &runtime.MemoryStats{At: at(3)}, Network: network(3)}
 	assert.Equal(t, node(2, 3, 4), Node([]runtime.PodStats{{}, b, a}, total, at(7)))
 }
+
+// The rate of a node is unknown, and not zero, before that of any pod is known.
+func TestNode_RateThatNobodyKnows(t *testing.T) {
+	of := Node([]runtime.PodStats{{CPU: &runtime.CPUStats{At: at(3)}}}, Total{}, at(7))
+	assert.Nil(t, of.CPU.UsageNanoCores)
+}
