@@ -22,6 +22,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/podworkers/prober/grpccheck"
+	"github.com/podkeel/podkeel/syncloop/gc/policy"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -142,10 +143,13 @@ func (o *options) own() (io.Closer, error) {
 
 // contradictions are flags that are good, but not together.
 func (o *options) contradictions() (faults []error) {
-	image := o.imageGC.Complete()
-	if o.imageGC.LowThresholdPercent > image.HighThresholdPercent {
-		faults = append(faults, fmt.Errorf("--image-gc-low %d: expected at most --image-gc-high, which is %d",
-			o.imageGC.LowThresholdPercent, image.HighThresholdPercent))
+	low, high := cmp.Or(o.imageGC.LowThresholdPercent, policy.DefaultLowThresholdPercent), o.imageGC.Complete().HighThresholdPercent
+	switch {
+	case low <= high:
+	case o.imageGC.LowThresholdPercent > 0:
+		faults = append(faults, fmt.Errorf("--image-gc-low %d: expected at most --image-gc-high, which is %d", low, high))
+	default: // Or a node would remove images that it needs next.
+		faults = append(faults, fmt.Errorf("--image-gc-high %d: expected at least --image-gc-low, which is %d", high, low))
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, errors.New("--cri-endpoint has no effect without --runtime cri"))

@@ -133,6 +133,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--image-gc-high", "101"}, `agent: --image-gc-high "101": expected a percentage from 1 to 100`},
 		{[]string{"--image-gc-low", "0"}, `agent: --image-gc-low "0": expected a percentage from 1 to 100`},
 		{[]string{"--image-gc-low", "90"}, `agent: --image-gc-low 90: expected at most --image-gc-high, which is 85`},
+		{[]string{"--image-gc-high", "20"}, `agent: --image-gc-high 20: expected at least --image-gc-low, which is 80`},
 		{[]string{"--image-max-age", "0"}, `agent: --image-max-age "0": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--log-max-size", "10MB"}, `agent: --log-max-size "10MB": expected a size, such as 10Mi, or 0 for any size`},
 		{[]string{"--log-max-size", "-1"}, `agent: --log-max-size "-1": expected a size, such as 10Mi, or 0 for any size`},

@@ -31,15 +31,21 @@ func runUsage() string {
 	return "Usage: agent run FILE ... [flags]\n\n" +
 		"Runs the pods of files, or of standard input for -, until all have ended. The status is that\n" +
 		"of the container that failed first, or 0. The first SIGINT or SIGTERM ends the pods within\n" +
-		"their grace periods, with status 130; a second one kills them. Beside the flags of the agent\n" +
-		"that are below, --listen \"\", --log-level warn and with cri --state-dir " + runStateDir + " are\n" +
-		"the defaults.\n\nFlags:\n\n" + o.runFlags().help()
+		"their grace periods, with status 130; a second one kills them.\n\nFlags:\n\n" + o.runFlags().help()
 }
 
 // runFlags are those flags of the agent that make sense for pods that are not a directory's.
 func (o *options) runFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "config", "on-exit", "orphan-grace"}
-	return slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
+	flags := slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
+	for name, meaning := range map[string]string{
+		"listen":    "debug handler: /pods, /timeline, /metrics ... (none)",
+		"log-level": "debug, info, warn or error (warn)",
+		"state-dir": "directory for volumes, logs and statuses (none; with cri " + runStateDir + ")",
+	} {
+		flags.find(name).meaning = meaning
+	}
+	return flags
 }
 
 // runFiles is the command run: it runs the pods of files and returns the status to end with.

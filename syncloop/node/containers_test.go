@@ -54,6 +54,9 @@ func TestContainerID(t *testing.T) {
 		var log strings.Builder
 		require.NoError(t, n.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: find("again", true)}, &log))
 		assert.Equal(t, "again\n", log.String())
+		// While it waits for its next start, the one before that is the last one.
+		time.Sleep(20 * time.Second)
+		assert.Equal(t, find("again", false), find("again", true))
 		log.Reset()
 		code, err := n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("", false), Command: []string{"sh", "-c", "echo hello; exit 7"}}, runtime.Streams{Stdout: &log})
 		require.NoError(t, err)

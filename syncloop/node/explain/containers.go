@@ -75,7 +75,7 @@ func (f *Facts) container(s *v1.ContainerStatus, kind Kind) Container {
 	if last != nil {
 		c.LastEnd = &End{last.ExitCode, last.Signal, line(last.Reason), line(last.Message), last.FinishedAt.Time}
 	}
-	if at, held := f.held(c.Name); held {
+	if at, waits := f.tried(c.Name); waits && s.State.Running == nil {
 		c.NotBefore = at
 	}
 	return c
@@ -172,8 +172,8 @@ func (f *Facts) ended(c *Container, spec *v1.Container) string {
 
 // again is when the container is tried again, if that is known.
 func (f *Facts) again(c *Container) string {
-	at, held := f.held(c.Name)
-	if !held {
+	at, waits := f.tried(c.Name)
+	if !waits {
 		return ""
 	}
 	return ", next try " + in(at.Sub(f.Now))

@@ -204,6 +204,15 @@ func (f *Facts) held(container string) (time.Time, bool) {
 	return at, ok && at.After(f.Now)
 }
 
+// tried is when a container is tried again, if that is not yet: by the next sync after its delay.
+func (f *Facts) tried(container string) (time.Time, bool) {
+	at, ok := f.Held[container]
+	if ok && f.Worker.Step == Idle && f.Worker.NextAt.After(at) {
+		at = f.Worker.NextAt
+	}
+	return at, ok && at.After(f.Now)
+}
+
 // backOff names the delay of a container by what its status says.
 func (f *Facts) backOff(name string) string {
 	what := "back-off"
