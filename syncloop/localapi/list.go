@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // objectList is a list of any kind.
@@ -43,7 +45,17 @@ func (r *resource) getList(v *view, w http.ResponseWriter, o options) {
 			meta.RemainingItemCount = &left
 		}
 	}
-	sendJSON(w, http.StatusOK, v.list(objects, meta))
+	header(w, "application/json")
+	switch list := v.list(objects, meta).(type) { // If it cannot be sent the client has gone.
+	case *metav1.Table:
+		rows := list.Rows
+		list.Rows = []metav1.TableRow{}
+		_ = respond.List(w, list, rows)
+	case objectList:
+		items := list.Items
+		list.Items = []any{}
+		_ = respond.List(w, list, items)
+	}
 }
 
 // chosen are the objects that are asked for, and the version that they are of.

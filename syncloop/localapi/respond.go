@@ -26,11 +26,15 @@ func sendAs(w http.ResponseWriter, code int, contentType string, value any) {
 		sendError(w, err)
 		return
 	}
+	header(w, contentType)
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n')) // If this fails the client has gone.
+}
+
+func header(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // If this fails the client has gone.
 }
 
 // sendError answers with the Status of an error. One without a Status is an internal error.

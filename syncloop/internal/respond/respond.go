@@ -39,18 +39,54 @@ func Error(w http.ResponseWriter, err error) {
 	Text(w, code, plain.Text(err.Error())+"\n")
 }
 
-// Pods encodes before it answers, so that a fault is a status and not half a list.
+// mostLists is how many lists of pods are sent at once: each holds copies of all pods.
+const mostLists = 8
+
+// Pods answers with a list of pods.
 func Pods(all func() []*v1.Pod) http.HandlerFunc {
+	gate := &Gate{Most: mostLists}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		list := v1.PodList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
-			Items:    []v1.Pod{},
+		if !gate.Enter(w) {
+			return
 		}
-		for _, pod := range all() {
-			list.Items = append(list.Items, *pod)
-		}
-		JSON(w, list)
+		defer gate.Leave()
+		pods := all()
+		w.Header().Set("Content-Type", "application/json")
+		list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
+		_ = List(w, list, pods) // If this fails the client has gone.
 	}
+}
+
+// List sends a list in JSON, item by item: a client that is slow to take it costs the memory of
+// one item and not of all. head is the list with items that are empty and not nil, which are its
+// last field. An error of the first item comes before anything is sent.
+func List[T any](w io.Writer, head any, items []T) error {
+	const end = "]}"
+	before, err := json.Marshal(head)
+	for i, item := range items {
+		var text []byte
+		if err == nil {
+			text, err = json.Marshal(item)
+		}
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			text = append(before[:len(before)-len(end)], text...)
+		} else {
+			text = append([]byte(","), text...)
+		}
+		if _, err = w.Write(text); err != nil {
+			return err
+		}
+	}
+	if len(items) > 0 {
+		before = []byte(end)
+	}
+	if err == nil {
+		_, err = w.Write(before)
+	}
+	return err
 }
 
 // JSON encodes a value.
