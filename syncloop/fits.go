@@ -60,13 +60,16 @@ func (u *usage) update(q *admission.Queue) {
 // not wait for the loop, may be called from anywhere, and takes time that depends on how
 // many pods are ending, and not on how many others there are, as long as every handler is one
 // of this package or a PodAdmitAloneFunc.
-func (h *Handlers) Fits(pod *v1.Pod) error {
+func (h *Handlers) Fits(pod *v1.Pod) error { return h.FitsWithout(pod) }
+
+// FitsWithout is Fits as if these pods had ended.
+func (h *Handlers) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if !mustAdmit(pod) {
 		return nil
 	}
 	h.releaseEnded()
 	h.judgeAssumed()
-	verdict, reasons := h.judge(pod)
+	verdict, reasons := h.judge(pod, gone...)
 	if verdict == admission.Admitted {
 		return nil
 	}
@@ -150,15 +153,15 @@ func (h *Handlers) judgeAssumed() {
 	}
 }
 
-// judge finds the verdict on a pod that would come now, and all reasons why it is no
-// admission.
-func (h *Handlers) judge(pod *v1.Pod) (admission.Verdict, []Reason) {
+// judge finds the verdict on a pod that would come now, without some others, and all reasons
+// why it is no admission.
+func (h *Handlers) judge(pod *v1.Pod, gone ...types.UID) (admission.Verdict, []Reason) {
 	if h.config.Closed() {
 		return admission.Refused, shutdown.Reasons
 	}
 	item, list := usageOf(pod), slices.ContainsFunc(h.config.Admit, listsPods)
 	h.usage.mu.Lock()
-	beside := h.usage.mu.Beside(item, h.rank(pod), list)
+	beside := h.usage.mu.Beside(item, h.rank(pod), list, gone...)
 	h.usage.mu.Unlock()
 	var reasons [admission.Questions][]Reason
 	verdict, _, question := admission.Judge(beside, h.waitsWhenFull(pod), func(q admission.Question, beside admission.Beside) admission.Answer {

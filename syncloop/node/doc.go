@@ -5,7 +5,7 @@
 //
 // The host program hands pods over with Apply and Delete, follows them with Watch, and
 // stops the node with Drain. Fits, Allocatable and Allocated tell a scheduler what fits, and
-// why not; Cordon keeps it away (these and Config.WhenFull are experimental). Ready, Done, Err and Healthy report how the node is. Explain
+// why not, FitsWithout which pods are in its way; Cordon keeps it away (these and Config.WhenFull are experimental). Ready, Done, Err and Healthy report how the node is. Explain
 // tells in one sentence why a pod is as it is, with what it waits for, its next sync and
 // its last events.
 //

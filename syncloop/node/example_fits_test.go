@@ -1,11 +1,14 @@
 package node_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -58,4 +61,43 @@ func ExampleNode_Fits() {
 	// b: placed, 500 millicores are left there
 	// c: placed, 0 millicores are left there
 	// d: on no node; n2 lacks: Cordoned  Resource cpu
+}
+
+// Preemption: of the pods with a lower priority as few as need to are deleted, those of the
+// lowest priority first. The pod is applied right after: it waits by itself until they have
+// ended, and what they leave is reserved for it.
+func ExampleNode_FitsWithout() {
+	n, err := node.New(node.Config{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}})
+	if err != nil {
+		panic(err)
+	}
+	newPod := func(name string, priority int32, cpu string) *v1.Pod {
+		pod := job(name, "serve")
+		pod.Spec.Priority = &priority
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+		return pod
+	}
+	pods := []*v1.Pod{newPod("a", 5, "1"), newPod("b", 1, "1"), newPod("c", 3, "1")}
+	for _, pod := range pods {
+		_ = n.Apply(pod)
+	}
+	urgent := newPod("urgent", 10, "2")
+	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(*a.Spec.Priority, *b.Spec.Priority) })
+	var victims []types.UID
+	for _, pod := range pods {
+		if *pod.Spec.Priority >= *urgent.Spec.Priority || n.FitsWithout(urgent, victims...) == nil {
+			break
+		}
+		victims = append(victims, pod.UID)
+	}
+	if err := n.FitsWithout(urgent, victims...); err != nil {
+		panic(err) // No preemption helps it here.
+	}
+	for _, uid := range victims {
+		n.Delete(uid)
+	}
+	_ = n.Apply(urgent)
+	fmt.Println("preempted:", victims)
+	// Output:
+	// preempted: [b c]
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/syncloop"
@@ -41,6 +43,15 @@ func (n *Node) Allocatable() v1.ResourceList {
 // run from before.
 func (n *Node) Allocated() v1.ResourceList { return n.handlers.Allocated() }
 
+// Requests is what a pod requests of a node, as Allocated counts it: its init containers,
+// sidecars and overhead as the scheduler counts them, and one of "pods". The list is the
+// caller's, and the pod is only read.
+func Requests(pod *v1.Pod) v1.ResourceList {
+	pod = pod.DeepCopy()
+	validation.Default(pod)
+	return podspec.ClaimOf(pod).Requests.DeepCopy()
+}
+
 // Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
 // admitted, or a *syncloop.FitError with every reason why not. A scheduler ranks nodes by
 // it. Fits changes nothing, and nothing is reserved by it; what Apply has taken counts at
@@ -59,7 +70,13 @@ func (n *Node) Allocated() v1.ResourceList { return n.handlers.Allocated() }
 // not know of pods that run from before. Its time depends on how many pods are ending, and
 // not on how many others the node has, unless a handler of Config.Admit lists them. It
 // returns ErrStopped when Run has ended.
-func (n *Node) Fits(pod *v1.Pod) error {
+func (n *Node) Fits(pod *v1.Pod) error { return n.FitsWithout(pod) }
+
+// FitsWithout is Fits as if the pods of these UIDs had ended, for a scheduler that looks for
+// pods to preempt. It changes nothing. A scheduler that then calls Delete for each of them,
+// and Apply for the pod right after, need not wait in between: the pod is Pending, with reason
+// AdmissionDeferred, until they have ended, and what it needs is reserved for it.
+func (n *Node) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if n.done.Opened() {
 		return ErrStopped
 	}
@@ -73,9 +90,9 @@ func (n *Node) Fits(pod *v1.Pod) error {
 	if fit.Reasons = unacceptable(pod); len(fit.Reasons) > 0 {
 		return fit
 	}
-	fit.Reasons = append(n.unschedulable(pod), n.sameName(pod)...)
+	fit.Reasons = append(n.unschedulable(pod), n.sameName(pod, gone)...)
 	var refused *syncloop.FitError
-	if errors.As(n.handlers.Fits(pod), &refused) {
+	if errors.As(n.handlers.FitsWithout(pod, gone...), &refused) {
 		fit.Reasons, fit.Waits = append(fit.Reasons, refused.Reasons...), refused.Waits
 	}
 	if len(fit.Reasons) == 0 {
@@ -142,9 +159,9 @@ var cordonedReason = syncloop.Reason{
 }
 
 // sameName: Apply does not take two pods of one full name.
-func (n *Node) sameName(pod *v1.Pod) []syncloop.Reason {
+func (n *Node) sameName(pod *v1.Pod, gone []types.UID) []syncloop.Reason {
 	other, ok := n.manager.GetPodByFullName(podmanager.FullName(pod))
-	if !ok || other.UID == pod.UID || podmanager.IsStaticPod(other) || n.config.joined() {
+	if !ok || other.UID == pod.UID || slices.Contains(gone, other.UID) || podmanager.IsStaticPod(other) || n.config.joined() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: other.Namespace, Name: other.Name}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -266,4 +267,18 @@ func TestNode_FitsFromAnywhere(t *testing.T) {
 		assert.Equal(t, v1.ResourceList{}, n.Allocated())
 		require.NoError(t, n.stop())
 	})
+}
+
+// TestRequests: as Allocated counts them, with what is left out filled in.
+func TestRequests(t *testing.T) {
+	p := pod("web", "serve")
+	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"cpu": resource.MustParse("2")}
+	p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "i", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("3")}}}}
+	n := newNode(t)
+	require.NoError(t, n.Apply(p))
+	got := node.Requests(p)
+	assert.True(t, equality.Semantic.DeepEqual(n.Allocated(), got), got)
+	assert.Equal(t, "3", got.Cpu().String())
+	assert.Equal(t, "1", got.Pods().String())
+	assert.Empty(t, p.Spec.Containers[0].Resources.Requests, "it is only read")
 }

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,49 +26,66 @@ type held struct {
 }
 
 // extract makes it in time that does not depend on how many pods there are, unless it is to
-// list the pods.
-func extract(item Item, list bool, of ...*Sums) *Extract {
+// list the pods. gone are other pods that do not count either.
+func extract(item Item, list bool, gone []types.UID, of ...*Sums) *Extract {
 	x := &Extract{}
+	counts := func(uid types.UID) bool { return uid != item.UID && !slices.Contains(gone, uid) }
 	for _, sums := range of {
-		own, there := sums.items[item.UID]
 		x.count += len(sums.items)
 		for name, q := range sums.requested {
 			x.requested.add(name, q)
 		}
-		if there {
-			x.count--
-			for name, q := range own.Requests {
-				q = q.DeepCopy()
-				q.Neg()
-				x.requested.add(name, q)
+		x.without(item.UID, sums)
+		for i, uid := range gone {
+			if uid != item.UID && !slices.Contains(gone[:i], uid) {
+				x.without(uid, sums)
 			}
 		}
-		x.others(item, sums)
+		x.others(item, sums, counts)
 		if list {
-			x.list(item, sums)
+			x.list(item, gone, sums)
 		}
 	}
 	return x
 }
 
+// without takes out what one pod takes.
+func (x *Extract) without(uid types.UID, sums *Sums) {
+	e := sums.items[uid]
+	if e == nil {
+		return
+	}
+	x.count--
+	for name, q := range e.Requests {
+		q = q.DeepCopy()
+		q.Neg()
+		x.requested.add(name, q)
+	}
+}
+
 // others finds the pods that have a host port of the pod, or its name.
-func (x *Extract) others(item Item, sums *Sums) {
+func (x *Extract) others(item Item, sums *Sums, counts func(types.UID) bool) {
 	for _, port := range item.Ports {
-		if holder, taken := sums.holder(port, func(uid types.UID) bool { return uid != item.UID }); taken {
+		if holder, taken := sums.holder(port, counts); taken {
 			x.held = append(x.held, held{port, holder})
 		}
 	}
 	for _, other := range sums.Named(item.Namespace, item.Name) {
-		if other.UID != item.UID {
+		if counts(other.UID) {
 			x.named = append(x.named, other)
 		}
 	}
 }
 
-func (x *Extract) list(item Item, sums *Sums) {
-	own, there := sums.items[item.UID]
+func (x *Extract) list(item Item, gone []types.UID, sums *Sums) {
+	var without []*v1.Pod
+	for _, uid := range append([]types.UID{item.UID}, gone...) {
+		if e := sums.items[uid]; e != nil {
+			without = append(without, e.Pod)
+		}
+	}
 	for _, pod := range sums.Pods() {
-		if !there || pod != own.Pod {
+		if !slices.Contains(without, pod) {
 			x.pods = append(x.pods, pod)
 		}
 	}

@@ -196,9 +196,9 @@ func (u *Usage) Judged(item Item, rank int32, verdict Verdict) {
 // afterAll is later than the arrival of any pod in a Queue.
 const afterAll = 1 << 62
 
-// Beside is what a pod would have beside it if it came now. list: each of the pods may be
-// looked at, which takes time in proportion to their number.
-func (u *Usage) Beside(item Item, rank int32, list bool) Beside {
+// Beside is what a pod would have beside it if it came now and these pods were gone. list: each
+// of the pods may be looked at, which takes time in proportion to their number.
+func (u *Usage) Beside(item Item, rank int32, list bool, gone ...types.UID) Beside {
 	before := []*Sums{&u.staying}
 	for _, l := range u.waiting {
 		if compareRanks(l.rank, rank) <= 0 {
@@ -206,13 +206,13 @@ func (u *Usage) Beside(item Item, rank int32, list bool) Beside {
 		}
 	}
 	// A pod does not wait for its own previous incarnation.
-	return Beside{Staying: extract(item, list, before...), Ending: extract(item, list, &u.ending)}
+	return Beside{Staying: extract(item, list, gone, before...), Ending: extract(item, list, gone, &u.ending)}
 }
 
 // Allocated is what the pods request together that were admitted, or are assumed to be, and
 // have not ended.
 func (u *Usage) Allocated() v1.ResourceList {
-	x := extract(Item{}, false, &u.staying, &u.ending)
+	x := extract(Item{}, false, nil, &u.staying, &u.ending)
 	list := make(v1.ResourceList, len(x.requested))
 	for _, a := range x.requested {
 		list[a.name] = a.Quantity

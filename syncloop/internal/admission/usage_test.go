@@ -176,6 +176,11 @@ func TestUsage_Assumed(t *testing.T) {
 	waits := u.Beside(admission.Item{UID: "b"}, 0, true).Staying
 	assert.Equal(t, []*v1.Pod{second}, waits.Pods())
 	assert.Equal(t, 0, u.Beside(admission.Item{UID: "a"}, 0, false).Staying.Len(), "none waits for itself")
+	without := u.Beside(admission.Item{UID: "b"}, 0, true, "a", "a", "unknown").Staying
+	assert.Empty(t, without.Pods())
+	assert.Zero(t, without.Len())
+	left := without.Requested("cpu")
+	assert.Equal(t, "0", left.String())
 	u.Forget("a")
 	assert.Empty(t, u.Assumed())
 	assert.True(t, u.Assume(second))

@@ -1,0 +1,78 @@
+package nodetest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// TestPreemption_NeedsNoWaiting: FitsWithout finds the pods to delete; the pod that is applied
+// right after, be it in the same moment, waits until they have ended, and no pod that comes
+// meanwhile takes the room. This holds whatever becomes of pods when the node is full.
+func TestPreemption_NeedsNoWaiting(t *testing.T) {
+	for name, full := range map[string]syncloop.WhenFull{"reject": syncloop.Reject, "wait": syncloop.Wait} {
+		t.Run(name, func(t *testing.T) {
+			b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
+				WhenFull: full, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")},
+			}})
+			for name, cpu := range map[string]string{"low": "1", "lower": "2", "other": "1"} {
+				b.Apply(stubborn(name, cpu))
+			}
+			b.Run(5 * time.Second)
+			urgent := stubborn("urgent", "3")
+			assert.Error(t, b.Node().Fits(urgent))
+			assert.Error(t, b.Node().FitsWithout(urgent, "uid-lower"))
+			assert.NoError(t, b.Node().FitsWithout(urgent, "uid-lower", "uid-low", "uid-low", "unknown"))
+			assert.Error(t, b.Node().Fits(urgent), "nothing has changed")
+
+			b.Delete("uid-lower")
+			b.Delete("uid-low")
+			b.Apply(urgent)
+			b.Run(10 * time.Second)
+			b.Apply(stubborn("thief", "1"))
+			assert.Equal(t, "Pending AdmissionDeferred", state(b, "uid-urgent"))
+			b.Run(15 * time.Second)
+			assert.Equal(t, "Pending AdmissionDeferred", state(b, "uid-urgent"), "the others have a grace of 30 s")
+			b.Run(10 * time.Second)
+			b.AssertPhase("urgent", v1.PodRunning)
+			b.AssertPhase("other", v1.PodRunning)
+			if full == syncloop.Wait {
+				b.AssertPhase("thief", v1.PodPending)
+			} else {
+				b.AssertPhase("thief", v1.PodFailed)
+			}
+			used := b.Node().Allocated()
+			assert.Equal(t, "4", used.Cpu().String())
+			b.Stop()
+		})
+	}
+}
+
+// stubborn is a pod that takes all of its grace.
+func stubborn(name, cpu string) *v1.Pod {
+	p := pod(name, []string{"serve"})
+	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+	p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+	return p
+}
+
+// TestPreemption_OfAPortAndAName: what a pod holds besides resources does not count either.
+func TestPreemption_OfAPortAndAName(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{MaxPods: 1}})
+	held := stubborn("web", "0")
+	held.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	b.Apply(held)
+	b.Run(5 * time.Second)
+	again := held.DeepCopy()
+	again.UID = "new"
+	assert.ErrorContains(t, b.Node().Fits(again), "default/web is the name of another pod")
+	assert.NoError(t, b.Node().FitsWithout(again, held.UID))
+	b.Stop()
+}
