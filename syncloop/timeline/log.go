@@ -6,14 +6,20 @@ import "slices"
 // a pod in a crash loop, or all that ever happens to most pods.
 const DefaultRecords = 256
 
+// containersPerRecord bounds the containers in the statuses of a Log, for each record that it
+// may keep. Pods of a thousand containers have fewer records.
+const containersPerRecord = 16
+
 // Log keeps the last records of one pod. Records that say the same again are joined: results
-// of a probe, a container that is held until the same time. The zero value is not usable:
-// see NewLog.
+// of a probe, a container that is held until the same time. Statuses of many containers count as
+// several records. The zero value is not usable: see NewLog.
 type Log struct {
 	most    int
 	records []Record
 	next    int // where the oldest one stands, once all are in use
 	dropped int
+	// containers is how many there are in all statuses.
+	containers int
 }
 
 // NewLog makes a Log of at most so many records; zero is DefaultRecords. It takes memory with
@@ -32,13 +38,37 @@ func (l *Log) Add(r Record) {
 	if l.join(&r) {
 		return
 	}
+	l.containers += r.containers()
 	if len(l.records) < l.most {
 		l.records = append(l.records, r)
-		return
+	} else {
+		l.containers -= l.records[l.next].containers()
+		l.records[l.next] = r
+		l.next = (l.next + 1) % l.most
+		l.dropped++
 	}
-	l.records[l.next] = r
-	l.next = (l.next + 1) % l.most
-	l.dropped++
+	if most := l.most * containersPerRecord; r.Status != nil && l.containers > most {
+		l.shrink(most / 2)
+	}
+}
+
+// shrink drops the oldest records until so many containers are left, or one status.
+func (l *Log) shrink(containers int) {
+	records := l.Records()
+	many := 0
+	for ; l.containers > containers && l.containers > records[many].containers(); many++ {
+		l.containers -= records[many].containers()
+	}
+	l.records, l.next = slices.Clone(records[many:]), 0
+	l.dropped += many
+}
+
+// containers is how many the status of a record has.
+func (r *Record) containers() int {
+	if r.Status == nil {
+		return 0
+	}
+	return len(r.Status.Containers)
 }
 
 // join adds a record to the last one of its kind, if that says the same.
