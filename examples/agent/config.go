@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // said is the value of a flag, and where it was said: "--max-pods", or the field "maxPods" of
@@ -120,16 +121,54 @@ func (a *agent) listenForReloads(ctx context.Context) (stop func()) {
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		defer close(over)
+		read := func() string {
+			text, _ := readAtMost(a.config, maxConfig) // What is wrong is said when it is parsed.
+			return string(text)
+		}
+		pause := func() bool {
+			select {
+			case <-time.After(writePeriod):
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
 		for {
 			select {
 			case <-hangups:
-				a.reload()
+				if written(read, pause) {
+					a.reload()
+				}
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
 	return func() { signal.Stop(hangups); end(); <-over }
+}
+
+const (
+	// writePeriod is how long a file has to stay as it is to be taken for whole, and
+	// mostWrites how often it may change until it is read all the same.
+	writePeriod = 200 * time.Millisecond
+	mostWrites  = 25
+)
+
+// written waits until a file does not change any more: half of one may be valid, and would end
+// the pods of a source that it does not name yet. It is false if there is no time to wait.
+func written(read func() string, pause func() bool) bool {
+	before := read()
+	for range mostWrites {
+		if !pause() {
+			return false
+		}
+		now := read()
+		if now == before {
+			break
+		}
+		before = now
+	}
+	return true
 }
 
 // change replaces the sources of which something has changed.

@@ -199,6 +199,20 @@ func TestReload(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// TestWritten: a file that is being written is waited for, but not for ever.
+func TestWritten(t *testing.T) {
+	for _, c := range []struct {
+		texts string // a letter for each read
+		reads int
+	}{{"aa", 2}, {"abb", 3}, {"abcbb", 5}, {strings.Repeat("ab", 100), 26}} {
+		reads := 0
+		read := func() string { reads++; return c.texts[reads-1 : reads] }
+		assert.True(t, written(read, func() bool { return true }))
+		assert.Equal(t, c.reads, reads, c.texts)
+	}
+	assert.False(t, written(func() string { return "" }, func() bool { return false }), "the agent ends")
+}
+
 // TestSwap: the next source takes the place of the last one, which ends; one that fails says so.
 func TestSwap(t *testing.T) {
 	said := make(chan string, 10)
