@@ -77,6 +77,20 @@ func TestHandle_ChangesKeepTheirOrder(t *testing.T) {
 	assert.Equal(t, []string{"set", "set c"}, sink.told, "nothing older comes back")
 }
 
+// TestHandle_I50_PanicOfTheSink: the panic reaches the caller, and the sink is given all that
+// there is with the next change, be it one that came during the panic or not.
+func TestHandle_I50_PanicOfTheSink(t *testing.T) {
+	h := source.NewHandle()
+	sink := &changes{}
+	require.NoError(t, h.Run(t.Context(), sink))
+	require.NoError(t, h.Apply(pod("a", "a", "v1")))
+	sink.then = func() { panic("boom") }
+	assert.PanicsWithValue(t, "boom", func() { _ = h.Apply(pod("b", "b", "v1")) })
+	require.NoError(t, h.Apply(pod("c", "c", "v1")))
+	h.Delete("a")
+	assert.Equal(t, []string{"set", "apply a", "apply b", "set a b c", "delete a"}, sink.told)
+}
+
 // TestHandle_I47_CompleteBeforeRun: a handle that is incomplete stays so until SetComplete,
 // which may be called before Run. It brings back nothing older.
 func TestHandle_I47_CompleteBeforeRun(t *testing.T) {

@@ -133,12 +133,12 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 // do changes something under the lock, and hands over what is new.
 func (h *Handle) do(something func() error) error {
 	h.mu.Lock()
-	err := something()
-	if err == nil {
-		h.handOverLocked()
+	defer h.mu.Unlock()
+	if err := something(); err != nil {
+		return err
 	}
-	h.mu.Unlock()
-	return err
+	h.handOverLocked()
+	return nil
 }
 
 // wholeLocked has a snapshot handed over, and no change that is in it.
@@ -161,13 +161,25 @@ func (h *Handle) handOverLocked() {
 		return
 	}
 	h.mu.handing = true
+	defer func() { h.mu.handing = false }()
 	for h.mu.whole || len(h.mu.changes) > 0 {
-		give := h.takeLocked()
-		h.mu.Unlock()
-		give()
-		h.mu.Lock()
+		h.unlocked(h.takeLocked())
 	}
-	h.mu.handing = false
+}
+
+// unlocked calls give without the lock. If the sink panics it is given everything next time,
+// as it is unknown what it has taken.
+func (h *Handle) unlocked(give func()) {
+	given := false
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		if !given {
+			h.wholeLocked()
+		}
+	}()
+	give()
+	given = true
 }
 
 // takeLocked takes out what is to be handed over next, and returns what does it.
