@@ -126,7 +126,8 @@ type ImageFilesystem interface {
 type StatsReader interface {
 	// PodStats returns what a pod uses now: of its containers those that run, in any
 	// order. A pod without any is no error, and has none of the other figures either.
-	// What could not be measured is nil. Called concurrently, for one pod or for many.
+	// What could not be measured is nil. The figures become the caller's, which adds rates
+	// and sums to them. Called concurrently, for one pod or for many.
 	PodStats(ctx context.Context, uid types.UID) (PodStats, error)
 }
 

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -39,7 +38,9 @@ type sampled struct {
 	at    time.Time
 	stats runtime.PodStats
 	err   error
-	done  executor.Latch // open: the rest is there
+	// left: the caller who took it gave up, which says nothing about the pod.
+	left bool
+	done executor.Latch // open: the rest is there
 }
 
 func newSampler(now time.Time) *sampler {
@@ -48,8 +49,8 @@ func newSampler(now time.Time) *sampler {
 	return s
 }
 
-// of is a sample of a pod that is not older than statsPeriod. Of several who ask for one at
-// once one takes it, and the others wait for that; if it gives up, the next one does.
+// of is a sample of a pod that is not older than statsPeriod. Of several callers at once one
+// takes it, and the others wait for that. If its context ends, the next caller takes one.
 func (s *sampler) of(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
 	for {
 		one, mine := s.claim(e, uid)
@@ -60,7 +61,7 @@ func (s *sampler) of(ctx context.Context, e executor.Executor, reader runtime.St
 		if err := one.done.Wait(ctx); err != nil {
 			return runtime.PodStats{}, err
 		}
-		if !errors.Is(one.err, context.Canceled) {
+		if !one.left {
 			return one.stats, one.err
 		}
 	}
@@ -82,11 +83,12 @@ func (s *sampler) claim(e executor.Executor, uid types.UID) (one *sampled, mine 
 // take asks the runtime.
 func (s *sampler) take(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, one *sampled) {
 	defer one.done.Open()
-	ctx, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
+	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
 	defer cancel()
-	one.stats, one.err = reader.PodStats(ctx, uid)
+	one.stats, one.err = reader.PodStats(bounded, uid)
 	one.at = e.Now()
 	if one.err != nil {
+		one.left = ctx.Err() != nil
 		return
 	}
 	s.mu.Lock()

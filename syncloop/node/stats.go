@@ -35,9 +35,10 @@ type NodeStats struct {
 	Name string
 	// StartedAt is when the node was made.
 	StartedAt time.Time
-	// CPU and Memory are sums over the pods whose figures are known. The processor time
-	// counts from the first sample, includes pods that are gone, and never goes down.
-	// Without a pod they are zero. What is available is the rest of Config.Capacity.
+	// CPU and Memory are sums over the pods whose figures are known. The processor time is
+	// all that the containers of every sample have used since they started, those that are
+	// gone included, and never goes down. Without a pod they are zero. What is available is
+	// the rest of Config.Capacity.
 	CPU    *runtime.CPUStats
 	Memory *runtime.MemoryStats
 	// Network has the sums of the pods with a network of their own, counted likewise.

@@ -19,7 +19,7 @@ type Samples struct {
 	total Total
 }
 
-// Total is what the containers of all pods have used since the first observation.
+// Total is what the containers of all observed pods have used since they started.
 type Total struct {
 	CPUNanoSeconds   uint64
 	RxBytes, TxBytes uint64
