@@ -138,8 +138,7 @@ func (p *Pods) tell(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
 	for _, c := range changes {
 		k := p.known[c.Object.UID]
 		switch {
-		case p.elsewhere(c.Object):
-		case !c.Gone:
+		case !c.Gone && !p.elsewhere(c.Object):
 			if k = p.know(c.Object); p.changed(k, c.Object) {
 				sink.Apply(k.handed)
 			}
@@ -153,11 +152,11 @@ func (p *Pods) tell(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
 	}
 }
 
-// know returns what is known of a pod, of which the server has shown a state now.
+// know returns what is known of a pod, which is nothing of a new one.
 func (p *Pods) know(pod *v1.Pod) *knownPod {
 	k := p.known[pod.UID]
 	if k == nil {
-		k = &knownPod{round: p.round}
+		k = &knownPod{}
 		p.known[pod.UID] = k
 	}
 	return k
@@ -184,11 +183,7 @@ func (p *Pods) snapshot(pods []*v1.Pod) (snapshot []*v1.Pod, news bool) {
 	pods = slices.DeleteFunc(pods, p.elsewhere)
 	there := 0 // by UID
 	for i, pod := range pods {
-		k := p.known[pod.UID]
-		if k == nil {
-			k = &knownPod{}
-			p.known[pod.UID] = k
-		}
+		k := p.know(pod)
 		if p.changed(k, pod) {
 			news = true
 		}
