@@ -36,7 +36,8 @@ func newLoop(f *factory) loop {
 var rejectReasons = []string{
 	"AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
 	"UnexpectedAdmissionError", "UnknownReason", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "NodeAffinity", "NodeName",
-	"NodePorts", "NodeUnschedulable", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "UnsupportedField", "InvalidPod",
+	"NodePorts", "NodeUnschedulable", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown",
+	"TaintToleration", "NameConflict", "FailedValidation", "UnsupportedField", // This node's own.
 }
 
 // extendedResource stands for every resource that nodes can make up.

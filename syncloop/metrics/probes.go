@@ -22,10 +22,11 @@ type probeKey struct {
 
 // probed are the metrics of one probe.
 type probed struct {
-	results  [prober.Failed + 1]prometheus.Counter // nil: there was no such result
-	duration prometheus.Observer
-	total    [len(resultNames)][]string
-	labels   []string
+	results [prober.Failed + 1]prometheus.Counter // nil: there was no such result
+	total   [len(resultNames)][]string
+	// labels are those of the duration, without the UID: another pod of the name has the same,
+	// and forgetting one of them drops the series of both. So it is found anew each time.
+	labels []string
 }
 
 var resultNames = [prober.Failed + 1]string{0: "unknown", prober.Passed: "successful", prober.Warned: "successful", prober.Failed: "failed"}
@@ -49,13 +50,9 @@ func (m *Metrics) probed(a prober.Attempt) {
 			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)
 		}
 		p.results[a.Result].Inc()
-		if a.Result == prober.Failed {
-			return
+		if a.Result != prober.Failed {
+			observe(m.probes.duration.WithLabelValues(p.labels...), a.Took)
 		}
-		if p.duration == nil {
-			p.duration = m.probes.duration.WithLabelValues(p.labels...)
-		}
-		observe(p.duration, a.Took)
 	})
 }
 

@@ -27,6 +27,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/podworkers/prober"
+	"github.com/podkeel/podkeel/podworkers/prober/verdict"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -160,6 +162,49 @@ func (s *simulated) apply() {
 	} {
 		s.Apply(pod)
 	}
+}
+
+// The reasons of the node's own admission are no "Other".
+func TestRejections_OwnReasons(t *testing.T) {
+	handle := source.NewHandle()
+	invalid, taint := scripted("invalid", "run=forever"), v1.Taint{Key: "gone", Effect: v1.TaintEffectNoExecute}
+	invalid.Spec.Containers = append(invalid.Spec.Containers, invalid.Spec.Containers[0])
+	again := scripted("kept", "run=forever")
+	again.UID = "uid-again"
+	s := simulate(t, nodetest.Config{Node: node.Config{Taints: []v1.Taint{taint}, Sources: map[string]source.Source{"files": handle}, OrphanGrace: -1}})
+	require.NoError(t, handle.Replace([]*v1.Pod{scripted("kept", "run=forever"), invalid}))
+	s.Run(10 * time.Second)
+	s.Apply(again)
+	s.Apply(scripted("tainted", "run=forever"))
+	s.Run(10 * time.Second)
+	assert.Equal(t, `# HELP kubelet_admission_rejections_total Pods that admission has rejected, by reason.
+# TYPE kubelet_admission_rejections_total counter
+kubelet_admission_rejections_total{reason="FailedValidation"} 1
+kubelet_admission_rejections_total{reason="NameConflict"} 1
+kubelet_admission_rejections_total{reason="TaintToleration"} 1
+`, only(exposition(t, s.metrics), "kubelet_admission_rejections_total"))
+	s.Stop()
+}
+
+// A pod has the name of one that is forgotten later: its probes go on being shown.
+func TestProbes_AnotherPodOfTheName(t *testing.T) {
+	m := metrics.New(metrics.Config{})
+	var config node.Config
+	m.Instrument(&config)
+	probed := func(uid types.UID) {
+		pod := scripted("web", "")
+		pod.UID = uid
+		config.PartHooks.Status(pod, &v1.PodStatus{StartTime: &metav1.Time{}})
+		config.PartHooks.Prober.Probed(prober.Attempt{UID: uid, Container: "c", Kind: verdict.Readiness, Result: prober.Passed, Took: time.Second})
+	}
+	shown := func() string { return only(exposition(t, m), "prober_probe_duration_seconds_count") }
+	probed("old")
+	probed("new")
+	assert.Equal(t, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"web\",probe_type=\"Readiness\"} 2\n", shown())
+	config.Hooks.Forgotten("old")
+	assert.Empty(t, shown(), "no series outlives a pod of its name")
+	probed("new")
+	assert.Equal(t, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"web\",probe_type=\"Readiness\"} 1\n", shown())
 }
 
 // Panics of what an embedder brings are counted by call.
