@@ -30,9 +30,9 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
 	if n.config.joined() {
-		all = append(all, n.unlessPending(admitValid(true)))
+		all = append(all, n.unlessPending(admitValid(false)))
 	} else {
-		all = append([]syncloop.PodAdmitHandler{admitValid(false)}, all...)
+		all = append([]syncloop.PodAdmitHandler{admitValid(true)}, all...)
 	}
 	if features, ok := n.features(); ok {
 		all = append(all, n.unlessPending(admitFeatures(features, n.config.Recorder)))

@@ -13,15 +13,14 @@ import (
 // reasonInvalid is why a pod was refused that makes no sense.
 const reasonInvalid = "FailedValidation"
 
-// admitValid refuses a pod that Set would have refused, from a source that has
-// not looked: names that lead out of a directory, rules that mean nothing,
-// numbers below zero.
+// admitValid refuses what Apply would have refused, in pods of sources that do not validate:
+// names that lead out of a directory, rules that mean nothing, numbers below zero.
 //
-// all: also pods of the source "api", which Apply has not validated.
-func admitValid(all bool) syncloop.PodAdmitHandler {
+// applied: the pods of the source "api" come from Apply, which has validated them.
+func admitValid(applied bool) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && !all {
-			return syncloop.PodAdmitResult{Admit: true} // Set has looked.
+		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && applied {
+			return syncloop.PodAdmitResult{Admit: true}
 		}
 		faults := validation.Validate(completed(attrs.Pod))
 		if len(faults) == 0 {

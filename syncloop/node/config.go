@@ -26,10 +26,10 @@ import (
 )
 
 // Config says what a node is made of. The zero value is a complete node: an
-// in-memory runtime, pods handed over with Set, the kubelet's numbers.
+// in-memory runtime, pods handed over with Apply, the kubelet's numbers.
 type Config struct {
-	// Name is the node's name in lower case, which pods that are Set get as
-	// their spec.nodeName; empty is "localhost". A pod with the spec.nodeName of
+	// Name is the node's name in lower case. Apply fills it in as the spec.nodeName of
+	// pods without one; empty is "localhost". A pod with the spec.nodeName of
 	// another node is refused with reason NodeName.
 	Name string
 	// Runtime runs the containers; nil is a new runtime in memory, with in-memory
@@ -43,14 +43,14 @@ type Config struct {
 	// replaces Apply, Replace and Delete, and its pods are those of an API server, mirror
 	// pods among them; package cluster has one. Pods of all others are static pods.
 	Sources map[string]source.Source
-	// AwaitHost keeps the node from concluding anything about pods that were
-	// not Set until SetComplete is called. Without it all that is to be kept
-	// running over a restart must be Set before Run.
+	// AwaitHost keeps the node from concluding anything about pods that were not
+	// applied until SetComplete is called. Without it all pods that are to be kept
+	// running over a restart must be applied before Run.
 	AwaitHost bool
-	// FromAPIServer says that the pods of Set are an API server's: if one is refused,
+	// FromAPIServer says that the pods of Apply are an API server's: if one is refused,
 	// its controller creates another one elsewhere. Such a pod waits for others to end
 	// for their grace and 30 s more, and is then refused, as the kubelet refuses it at
-	// once. Without it the pods of Set wait, like static ones, for as long as it takes.
+	// once. Without it the pods of Apply wait, like static ones, for as long as it takes.
 	FromAPIServer bool
 	// OrphanGrace is how long a pod goes on that runs when the node starts and that no
 	// source names, from the moment when its source has said everything for the first
@@ -143,7 +143,7 @@ type Config struct {
 	// unless they are given.
 	Labels map[string]string
 	// Taints of the node: with the effect NoExecute they keep out what does not
-	// tolerate them, static pods excepted. The other effects do nothing here.
+	// tolerate them, static pods excepted. Of those with NoSchedule only Fits tells.
 	Taints []v1.Taint
 	// Capacity is what the node has, by resource: cpu, memory, pods, anything.
 	// Pods that ask for more than is left are refused. What is not declared is

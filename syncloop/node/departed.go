@@ -26,9 +26,9 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 		_, now := n.manager.GetPodByUID(uid)
 		return now || listed[uid]
 	}
-	terminalStatuses := n.handlers.TerminatingPods()
-	until := make(map[types.UID]time.Time, len(terminalStatuses))
-	for _, e := range terminalStatuses {
+	terminating := n.handlers.TerminatingPods()
+	until := make(map[types.UID]time.Time, len(terminating))
+	for _, e := range terminating {
 		until[e.Pod.UID] = e.Until
 	}
 	for _, pod := range n.historyStore.all() {
@@ -42,7 +42,7 @@ func (n *Node) departed(desired []*v1.Pod) (pods []*v1.Pod) {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(started(a).Compare(started(b)), cmp.Compare(a.UID, b.UID))
 	})
-	for _, e := range terminalStatuses {
+	for _, e := range terminating {
 		if e.RuntimeOnly && !isDesired(e.Pod.UID) {
 			pods = append(pods, n.unnamed(e))
 		}

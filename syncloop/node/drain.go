@@ -15,7 +15,7 @@ import (
 )
 
 // Drain ends all pods of the node, each within its grace, and returns when
-// none runs any more, those that were dropped before included. New pods are
+// none runs any more, those that were deleted before included. New pods are
 // refused from then on, until Undrain. The pods have Failed then, unless they had ended before, with
 // reason Terminated and the condition DisruptionTarget. It needs a running node, and
 // leaves it running: end Run's context afterwards. Before Run it fails with
@@ -26,7 +26,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endWanted(nil), n.terminalStatuses(nil)))
+	return await(ctx, slices.Concat(n.endDesired(nil), n.endUndesired(nil)))
 }
 
 // await waits until all have ended.
@@ -64,8 +64,8 @@ type ending struct {
 	done *podworkers.Completion
 }
 
-// endWanted tells every pod to end that is desired and has a worker.
-func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
+// endDesired tells every pod to end that is desired and has a worker.
+func (n *Node) endDesired(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
 		if n.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
@@ -75,9 +75,9 @@ func (n *Node) endWanted(graceSeconds *int64) (all []ending) {
 	return all
 }
 
-// terminal statuses are the pods that run and are desired no longer. They have been told
-// to end already, and are told nothing new.
-func (n *Node) terminalStatuses(graceSeconds *int64) (all []ending) {
+// endUndesired finds the pods that run and are desired no longer. They have been told to end
+// already; a grace may shorten that.
+func (n *Node) endUndesired(graceSeconds *int64) (all []ending) {
 	for _, pod := range n.pleg.Pods() {
 		_, wanted := n.manager.GetPodByUID(pod.UID)
 		if !wanted && n.workers.View(pod.UID).IsPodTerminationRequested() {
@@ -105,13 +105,13 @@ func (e unlessDrained) Save(pod *v1.Pod, status *v1.PodStatus) error {
 // DrainWithin shortens the end of all pods to a grace of so many seconds, at least 1, and
 // returns when none runs any more. Besides that it is Drain: it may follow a Drain
 // whose context has ended, or one that still waits, which then returns sooner. A pod
-// whose own grace is shorter keeps that, and so does one that was dropped before: the
+// whose own grace is shorter keeps that, and so does one that was deleted before: the
 // error names it if ctx ends first.
 func (n *Node) DrainWithin(ctx context.Context, graceSeconds int64) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endWanted(&graceSeconds), n.terminalStatuses(&graceSeconds)))
+	return await(ctx, slices.Concat(n.endDesired(&graceSeconds), n.endUndesired(&graceSeconds)))
 }
 
 // within shortens a kill, if there is a grace.

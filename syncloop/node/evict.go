@@ -16,7 +16,7 @@ import (
 // The errors of Evict.
 var (
 	// ErrUnknownPod: no pod of that UID is at work here. Perhaps it was never
-	// Set, or was refused, or waits for others to end, or has been forgotten.
+	// applied, or was refused, or waits for others to end, or has been forgotten.
 	ErrUnknownPod = errors.New("node: no such pod is at work")
 	// ErrNotEvictable: the pod is one that must not be evicted.
 	ErrNotEvictable = errors.New("node: the pod is not evictable")

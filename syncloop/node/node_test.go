@@ -117,7 +117,7 @@ func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	}, "\n"), "always in this order")
 }
 
-// TestNode_SetBeforeRunAdopts: what was Set before Run goes on running over a
+// TestNode_SetBeforeRunAdopts: what was applied before Run goes on running over a
 // restart of the agent, the same container (I35); what was not is ended (I34).
 func TestNode_SetBeforeRunAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,9 @@ func (h *hungOnce) PodStats(ctx context.Context, _ types.UID) (runtime.PodStats,
 // waits for its sample takes one.
 func TestSampler_ACallerThatGivesUp(t *testing.T) {
 	for name, hasty := range map[string]func() (context.Context, context.CancelFunc){
-		"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(context.Background(), time.Second) },
+		"deadline": func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), time.Second)
+		},
 		"cancelled": func() (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(context.Background())
 			time.AfterFunc(time.Second, cancel)

@@ -25,9 +25,9 @@ const (
 	resetResave = 10 * time.Minute // after so long the next failure is the first
 )
 
-// terminal statuses are Config.TerminalStatuses. One that could not be saved, as the disk is full, is
-// tried again with a backoff until it is saved, is dropped, or its pod is gone. No pod
-// is synced for that.
+// terminalStatuses is Config.TerminalStatuses. A status that could not be saved, because the
+// disk is full, is tried again with a backoff until it is saved, is dropped, or its pod is
+// gone. No pod is synced for that.
 type terminalStatuses struct {
 	TerminalStatuses
 	guard    *contain.Guard
