@@ -125,13 +125,13 @@ func (t *table) merge() []runtime.Pod {
 		case r == nil || !t.supersedes(r):
 			merged = append(merged, t.list[i])
 		case r.index == i && !diff.Empty(r.status): // Once, if it is listed twice.
-			merged = append(merged, shallow(r.status))
+			merged = append(merged, r.status.Pod())
 		}
 	}
 	listed := len(merged)
 	for _, r := range t.records {
 		if r.index < 0 && t.supersedes(r) && !diff.Empty(r.status) {
-			merged = append(merged, shallow(r.status))
+			merged = append(merged, r.status.Pod())
 		}
 	}
 	slices.SortFunc(merged[listed:], func(a, b runtime.Pod) int { return cmp.Compare(a.UID, b.UID) })
@@ -141,15 +141,3 @@ func (t *table) merge() []runtime.Pod {
 // supersedes: the pod's status was read after the listing had begun. That a
 // later inspection has failed takes nothing away from it.
 func (t *table) supersedes(r *record) bool { return r.read > t.listed }
-
-// shallow is a pod's status in the form of a listing.
-func shallow(status *runtime.PodStatus) runtime.Pod {
-	pod := runtime.Pod{UID: status.UID, Name: status.Name, Namespace: status.Namespace}
-	for i := range status.Sandboxes {
-		pod.Sandboxes = append(pod.Sandboxes, status.Sandboxes[i].Sandbox)
-	}
-	for i := range status.Containers {
-		pod.Containers = append(pod.Containers, status.Containers[i].Container)
-	}
-	return pod
-}

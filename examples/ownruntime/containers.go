@@ -110,3 +110,18 @@ func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainer
 	<-c.done
 	return nil
 }
+
+// RemoveContainer implements runtime.Containers.
+func (p *processes) RemoveContainer(_ context.Context, req runtime.RemoveContainerRequest) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.mu.containers[req.ContainerID]
+	switch {
+	case c == nil:
+		return nil
+	case c.State == runtime.StateRunning, req.NeverRan && c.State == runtime.StateExited:
+		return fmt.Errorf("container %s is %s: %w", c.ID, c.State, runtime.ErrWrongState)
+	}
+	delete(p.mu.containers, c.ID)
+	return nil
+}

@@ -10,6 +10,9 @@
 // pods, exec, logs and statistics, and a restart of the program, because its records are in memory.
 // Pods with probes or hooks by exec, or with volumes, are therefore refused. The test runs the
 // conformance kit of package runtimetest against it.
+//
+// The runtime is about 350 lines: sandboxes.go and containers.go have its verbs, records.go what it
+// shows, process.go and the files of groups what an operating system has for processes.
 package main
 
 import (

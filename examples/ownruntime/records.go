@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,23 +29,8 @@ func (p *processes) statusLocked(uid types.UID) *runtime.PodStatus {
 			st.Containers = append(st.Containers, c.ContainerStatus)
 		}
 	}
-	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int { return cmp.Compare(b.Attempt, a.Attempt) })
-	slices.SortFunc(st.Containers, func(a, b runtime.ContainerStatus) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt))
-	})
+	st.Sort()
 	return st
-}
-
-// shallow is the part of a status that a list has.
-func shallow(st *runtime.PodStatus) runtime.Pod {
-	pod := runtime.Pod{UID: st.UID, Name: st.Name, Namespace: st.Namespace}
-	for _, s := range st.Sandboxes {
-		pod.Sandboxes = append(pod.Sandboxes, s.Sandbox)
-	}
-	for _, c := range st.Containers {
-		pod.Containers = append(pod.Containers, c.Container)
-	}
-	return pod
 }
 
 // inLocked are the containers of a sandbox.
@@ -66,22 +49,3 @@ func ignoreNotFound(err error) error {
 	}
 	return err
 }
-
-// images is a runtime.Images without images: every name is present.
-type images struct{}
-
-// PullImage implements runtime.Images.
-func (images) PullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
-	return req.Image, nil
-}
-
-// ImageStatus implements runtime.Images.
-func (images) ImageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	return runtime.Image{ID: req.Image}, nil
-}
-
-// ListImages implements runtime.Images.
-func (images) ListImages(context.Context) ([]runtime.Image, error) { return nil, nil }
-
-// RemoveImage implements runtime.Images.
-func (images) RemoveImage(context.Context, runtime.RemoveImageRequest) error { return nil }

@@ -13,7 +13,8 @@ import (
 
 // processes is a runtime.Runtime whose containers are processes.
 type processes struct {
-	images
+	runtime.NoImages // An image is only a name.
+
 	mu struct {
 		sync.Mutex
 		sandboxes  map[string]*sandbox
@@ -108,7 +109,7 @@ func (p *processes) ListPods(context.Context) ([]runtime.Pod, error) {
 			continue
 		}
 		seen[s.pod.UID] = true
-		pods = append(pods, shallow(p.statusLocked(s.pod.UID)))
+		pods = append(pods, p.statusLocked(s.pod.UID).Pod())
 	}
 	return pods, nil
 }

@@ -42,22 +42,10 @@ func Check(pod *runtime.Pod) error {
 
 // checkMachine checks the pod that a call was made for.
 func (tr *trace) checkMachine(uid types.UID) {
-	pod := shallow(tr.look(uid))
+	pod := tr.look(uid).Pod()
 	if err := Check(&pod); err != nil {
 		tr.t.Errorf("nodetest: at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 	}
-}
-
-// shallow is a pod's status as a list shows it.
-func shallow(st *runtime.PodStatus) runtime.Pod {
-	pod := runtime.Pod{UID: st.UID, Name: st.Name, Namespace: st.Namespace}
-	for i := range st.Sandboxes {
-		pod.Sandboxes = append(pod.Sandboxes, st.Sandboxes[i].Sandbox)
-	}
-	for i := range st.Containers {
-		pod.Containers = append(pod.Containers, st.Containers[i].Container)
-	}
-	return pod
 }
 
 // checkStatusLocked runs the status invariant checker over every status that a watcher

@@ -1,29 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os/exec"
 	"syscall"
 
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RemoveContainer implements runtime.Containers.
-func (p *processes) RemoveContainer(_ context.Context, req runtime.RemoveContainerRequest) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.mu.containers[req.ContainerID]
-	switch {
-	case c == nil:
-		return nil
-	case c.State == runtime.StateRunning, req.NeverRan && c.State == runtime.StateExited:
-		return fmt.Errorf("container %s is %s: %w", c.ID, c.State, runtime.ErrWrongState)
-	}
-	delete(p.mu.containers, c.ID)
-	return nil
-}
-
+// environment is the variables as a process has them.
 func environment(vars []runtime.EnvVar) (all []string) {
 	for _, v := range vars {
 		all = append(all, v.Name+"="+v.Value)
