@@ -171,9 +171,13 @@ func written(read func() string, pause func() bool) bool {
 	return true
 }
 
-// change replaces the sources of which something has changed.
-func (a *agent) change(next *options, hot []string) error {
+// change replaces the sources of which something has changed. In everything else the new ones
+// are as the agent runs: node name, state directory and objects are cold.
+func (a *agent) change(latest *options, hot []string) error {
 	web := func(flag string) bool { return strings.HasPrefix(flag, "manifest-url") }
+	next := a.options
+	next.manifests, next.filePeriod = latest.manifests, latest.filePeriod
+	next.manifestURL, next.urlHeader, next.urlPeriod = latest.manifestURL, latest.urlHeader, latest.urlPeriod
 	files, err := next.fileSource(a.log)
 	if err != nil {
 		return err

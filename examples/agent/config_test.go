@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
 // kubeletFile is a configuration file with these lines below its kind.
@@ -211,6 +213,38 @@ func TestWritten(t *testing.T) {
 		assert.Equal(t, c.reads, reads, c.texts)
 	}
 	assert.False(t, written(func() string { return "" }, func() bool { return false }), "the agent ends")
+}
+
+// TestReload_StateDir: a server that is named while the agent runs has its last good answer kept
+// in the state directory of the agent, also where that is a default that no flag has said.
+func TestReload_StateDir(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(talker)) }))
+	defer server.Close()
+	file := kubeletFile(t, "maxPods: 7\n")
+	running, err := parse([]string{"--config", file, "--node-name", "n"})
+	require.NoError(t, err)
+	running.stateDir = t.TempDir() // As nodeConfig does with a CRI runtime.
+	a := &agent{options: running, log: slog.New(slog.DiscardHandler), files: newSwap(nil), web: newSwap(nil)}
+	rewrite(t, file, "maxPods: 7\nstaticPodURL: "+server.URL+"\n")
+	a.reload()
+	snapshot, err := a.web.current.(*manifest.URLSource).Poll(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "talker-n", snapshot.Pods[0].Name)
+	assert.FileExists(t, filepath.Join(running.stateDir, "sources", "manifest-url.json"))
+}
+
+// TestDifference_Overridden: a change of a field that a flag overrides changes nothing.
+func TestDifference_Overridden(t *testing.T) {
+	file := kubeletFile(t, "maxPods: 7\nsyncFrequency: 5s\n")
+	args := []string{"--max-pods", "5", "--config", file}
+	before, err := parse(args)
+	require.NoError(t, err)
+	rewrite(t, file, "maxPods: 8\nsyncFrequency: 6s\n")
+	now, err := parse(args)
+	require.NoError(t, err)
+	hot, cold := difference(before.said, now.said)
+	assert.Empty(t, hot)
+	assert.Equal(t, []string{"syncFrequency"}, cold)
 }
 
 // TestSwap: the next source takes the place of the last one, which ends; one that fails says so.

@@ -49,12 +49,15 @@ func TestExplain_Nobody(t *testing.T) {
 	code, _, stderr := called("explain", "web", "--server", address)
 	assert.Equal(t, exitFailed, code)
 	assert.Equal(t, "agent: no agent answers at "+address+"; is it running, with --listen "+address+"? (dial tcp "+address+": connect: connection refused)\n", stderr)
+	code, stdout, _ := called("ps", "-o", "json", "--server", address)
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout, "no half of a list")
 
 	code, _, stderr = called("explain", "web", "--server", "here there")
 	assert.Equal(t, exitFailed, code)
 	assert.Equal(t, "agent: --server \"here there\": expected an address such as 127.0.0.1:10348\n", stderr)
 
-	code, stdout, _ := called("explain", "--help")
+	code, stdout, _ = called("explain", "--help")
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, stdout, "Usage: agent explain [NAMESPACE/]NAME [flags]\n\nExplain the state of a pod.\n")
 }

@@ -145,7 +145,11 @@ func (o *options) read(flags flagSet, args []string) (words []string, err error)
 	}
 	if lastValue(items, "manifest-url-header") != "" {
 		o.urlHeader = nil // Those of flags add up, but not with those of the file.
-		delete(o.said, "manifest-url-header")
+	}
+	for i := range items {
+		if items[i].flag != nil {
+			delete(o.said, items[i].flag.name) // It is the flag that counts.
+		}
 	}
 	for i := range items {
 		switch one := &items[i]; {

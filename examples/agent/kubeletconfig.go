@@ -119,17 +119,12 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 // take turns the fields that are there into settings.
 func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
 	for _, f := range c.asFlags() {
-		v := doc.Get(f.field)
-		if v == nil || v.Kind == document.Null || f.flag == "" {
-			continue
-		}
-		f.line = v.Line
 		for _, field := range doc.Fields {
-			if field.Name == f.field {
+			if field.Name == f.field && field.Value.Kind != document.Null && f.flag != "" {
 				f.line = field.Line
+				p.settings = append(p.settings, f)
 			}
 		}
-		p.settings = append(p.settings, f)
 	}
 	if ip, err := netip.ParseAddr(c.Address); err == nil && !ip.IsLoopback() && (c.EnableServer == nil || *c.EnableServer) {
 		p.warnings = append(p.warnings, "address "+c.Address+": this agent asks nobody for credentials, so all who reach the address can read the pods and their logs")

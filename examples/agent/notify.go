@@ -19,8 +19,8 @@ type notifier struct {
 }
 
 // newNotifier makes the notifier of the environment: NOTIFY_SOCKET is a path or, with an @, an
-// abstract name; WATCHDOG_USEC and WATCHDOG_PID are the patience of a watchdog and whom it
-// means. It is nil without a socket.
+// abstract name; WATCHDOG_USEC is the timeout of the watchdog and WATCHDOG_PID the process that
+// it watches. The notifier is nil without a socket.
 func newNotifier(env func(string) string) (*notifier, error) {
 	name := env("NOTIFY_SOCKET")
 	if name == "" {

@@ -31,14 +31,14 @@ func runPs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 
 // podsInJSON prints a v1.PodList, pod by pod.
 func (r *request) podsInJSON(ctx context.Context, out io.Writer) error {
+	const head = `{"apiVersion":"v1","kind":"PodList","items":[`
 	var failed error
-	comma := ""
-	fmt.Fprint(out, `{"apiVersion":"v1","kind":"PodList","items":[`)
+	before := head // Nothing is printed before the agent has answered.
 	err := r.pods(ctx, func(pod *v1.Pod) {
 		text, err := json.MarshalIndent(pod, "", "  ")
 		if err == nil && failed == nil {
-			_, err = fmt.Fprintf(out, "%s\n%s", comma, visibleJSON(text))
-			comma = ","
+			_, err = fmt.Fprintf(out, "%s\n%s", before, visibleJSON(text))
+			before = ","
 		}
 		if failed == nil {
 			failed = err
@@ -47,8 +47,11 @@ func (r *request) podsInJSON(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if before != head {
+		before = ""
+	}
 	if failed == nil {
-		_, failed = fmt.Fprint(out, "\n]}\n")
+		_, failed = fmt.Fprint(out, before+"\n]}\n")
 	}
 	return failed
 }

@@ -156,9 +156,8 @@ func runUntil(ctx context.Context, current source.Source, sink source.Sink, chan
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	over := make(chan struct{})
-	defer func() { <-over }()
+	defer func() { cancel(); <-over }()
 	go func() {
 		defer close(over)
 		select {
@@ -167,6 +166,5 @@ func runUntil(ctx context.Context, current source.Source, sink source.Sink, chan
 		case <-ctx.Done():
 		}
 	}()
-	defer cancel()
 	return current.Run(ctx, sink)
 }
