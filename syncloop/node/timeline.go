@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -107,15 +106,11 @@ func (a announced) Eventf(object k8sruntime.Object, eventtype, reason, messageFm
 
 // podOf is the pod that an event is about, if it is one.
 func podOf(object k8sruntime.Object) (types.UID, bool) {
-	if ref, ok := object.(*v1.ObjectReference); ok {
-		return ref.UID, ref.Kind == "Pod"
+	switch o := object.(type) {
+	case *v1.ObjectReference:
+		return o.UID, o.Kind == "Pod"
+	case *v1.Pod:
+		return o.UID, true
 	}
-	if _, ok := object.(*v1.Pod); !ok {
-		return "", false
-	}
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return "", false
-	}
-	return m.GetUID(), true
+	return "", false
 }

@@ -23,6 +23,7 @@ func Handler(reader Reader) http.Handler {
 	gate := &respond.Gate{Most: mostRequests}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
 			respond.Text(w, http.StatusMethodNotAllowed, "the summary can only be read\n")
 			return
 		}

@@ -87,8 +87,8 @@ type Container struct {
 	Waiting         bool
 	Reason, Message string // why it waits
 	Restarts        int32
-	// Run is the run that is under way, or the last one if State says that it has ended; Last
-	// is the one before. Nil: there is none.
+	// Run is the run that is under way, or the last one, which has Ended then; Last is the one
+	// before. Nil: there is none.
 	Run, Last *Run
 }
 

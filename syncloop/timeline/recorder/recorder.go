@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ type pod struct {
 // New makes a Recorder. Its error, which wraps ErrConfig, is that Records is negative.
 func New(config Config) (*Recorder, error) {
 	if config.Records < 0 {
-		return nil, errors.Join(ErrConfig, errors.New("recorder: Records is negative"))
+		return nil, fmt.Errorf("%w: Records is negative", ErrConfig)
 	}
 	r := &Recorder{config: config}
 	r.config.Gone = max(0, cmp.Or(config.Gone, DefaultGone))
