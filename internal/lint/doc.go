@@ -68,7 +68,7 @@
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox  podmanager/source/manifest/internal/poll
 //	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
-//	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/timeline  syncloop/node/internal/watchcache
+//	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console

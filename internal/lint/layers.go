@@ -157,7 +157,7 @@ func Podkeel() Codebase {
 			{"pleg/internal/diff", Pure, Layer1c},
 			{"runtime/cri/internal/convert", Pure, Layer1c},
 			{"syncloop/node/explain", Pure, Layer1c},
-			{"syncloop/node/internal/watchcache", Pure, Layer1c},
+			{"syncloop/internal/watchcache", Pure, Layer1c},
 			{"syncloop/timeline", Pure, Layer1c},
 			{"syncloop/internal/admission", Pure, Layer1c},
 			{"syncloop/internal/usage", Pure, Layer1c},

@@ -3,6 +3,7 @@ package localapi
 import (
 	"errors"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,13 +60,30 @@ type desired struct {
 	mu     struct {
 		sync.Mutex
 		pods map[types.UID]*v1.Pod
+		// gone are those that were forgotten, since when: the node may still show their end.
+		gone map[types.UID]time.Time
 	}
 }
 
-func (d *desired) get(uid types.UID) *v1.Pod {
+// remembered is how long a pod that is gone is known to be after the node has forgotten it.
+const remembered = time.Minute
+
+func (d *desired) get(uid types.UID) (pod *v1.Pod, gone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.mu.pods[uid]
+	_, gone = d.mu.gone[uid]
+	return d.mu.pods[uid], gone
+}
+
+// tidy drops those that are gone from the node, too.
+func (d *desired) tidy(now time.Time, known func(types.UID) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for uid, since := range d.mu.gone {
+		if now.Sub(since) > remembered && !known(uid) {
+			delete(d.mu.gone, uid)
+		}
+	}
 }
 
 // ending are those that are being deleted.
@@ -87,6 +105,7 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 	defer d.mu.Unlock()
 	if pod == nil {
 		delete(d.mu.pods, uid)
+		d.mu.gone[uid] = a.now()
 		return nil
 	}
 	d.mu.pods[uid] = pod
@@ -102,6 +121,9 @@ func (a *API) put(pod *v1.Pod) {
 	d := &a.desired
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, gone := d.mu.gone[pod.UID]; gone {
+		return
+	}
 	if own := d.mu.pods[pod.UID]; own != nil {
 		status := pod.Status
 		pod = kinded(own.DeepCopy(), "Pod")
@@ -117,14 +139,14 @@ func (a *API) forget(pod *v1.Pod) {
 	}
 	a.config.Writer.Delete(pod.UID)
 	a.commit(pod.UID, nil)
-	a.served["pods"].remove(pod.Namespace, pod.Name, string(pod.UID))
+	a.served["pods"].remove(pod.UID)
 	a.dropNamespace(pod.Namespace)
 }
 
 // restore gives the node the pods that were created before this process. Those that were being
 // deleted are left to the node, which ends what is not desired.
 func (a *API) restore() error {
-	a.desired.mu.pods = map[types.UID]*v1.Pod{}
+	a.desired.mu.pods, a.desired.mu.gone = map[types.UID]*v1.Pod{}, map[types.UID]time.Time{}
 	if (a.config.Writer == nil) != (a.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
 	}
@@ -136,7 +158,7 @@ func (a *API) restore() error {
 		lost = u.Unread()
 	}
 	for _, pod := range a.config.Saved.Consume() {
-		if pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 {
 			if err := a.config.Saved.Drop(pod.UID); err != nil {
 				return err
 			}
@@ -148,7 +170,11 @@ func (a *API) restore() error {
 			lost = err
 			continue
 		}
-		a.desired.mu.pods[pod.UID] = pod // It is shown when the node shows it, with its status.
+		a.desired.mu.pods[pod.UID] = pod  // It is shown when the node shows it, with its status.
+		if pod.DeletionTimestamp != nil { // The node may have nothing to show.
+			a.served["pods"].put(kinded(pod.DeepCopy(), "Pod"))
+			a.putNamespace(pod.Namespace)
+		}
 	}
 	a.settle(lost)
 	return nil

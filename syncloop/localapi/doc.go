@@ -26,7 +26,7 @@
 // over restarts. A pod is completed and checked by podmanager/validation; of one that exists
 // may change what a real server lets change. Patches are JSON, merge and strategic merge
 // patches; server-side apply is answered with 415. A pod that is deleted has a deletion
-// timestamp until it has ended; finalizers are ignored. Static pods are answered with 405.
+// timestamp until it has ended and has no finalizers. Static pods are answered with 405.
 //
 // # Versions
 //

@@ -96,7 +96,7 @@ func (e *Events) tidyLocked(now time.Time) {
 	excess := len(all) - mostEvents
 	for _, o := range all {
 		if now.Sub(o.(*v1.Event).LastTimestamp.Time) > eventLifetime {
-			e.cache.remove(o.GetNamespace(), o.GetName(), "")
+			e.cache.remove(o.GetUID())
 			excess--
 		}
 	}
@@ -108,7 +108,7 @@ func (e *Events) tidyLocked(now time.Time) {
 				oldest = o
 			}
 		}
-		e.cache.remove(oldest.GetNamespace(), oldest.GetName(), "")
+		e.cache.remove(oldest.GetUID())
 	}
 }
 

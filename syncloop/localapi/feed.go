@@ -64,11 +64,18 @@ func (a *API) describe(ctx context.Context) {
 		}
 		if a.isComplete() {
 			a.describeNode(ctx)
+			a.desired.tidy(a.now(), a.known)
 			if !a.sweep() {
 				period.Reset(tick)
 			}
 		}
 	}
+}
+
+// known reports whether the node knows a pod.
+func (a *API) known(uid types.UID) bool {
+	_, known := a.config.Node.Pod(uid)
+	return known
 }
 
 // shown reports whether the node has heard all of its sources, and Watch has yielded every
@@ -78,7 +85,7 @@ func (a *API) shown() bool {
 		return false
 	}
 	for _, pod := range a.config.Node.Pods() {
-		if o := a.served["pods"].get(pod.Namespace, pod.Name); pod.DeletionTimestamp == nil && (o == nil || o.GetUID() != pod.UID) {
+		if pod.DeletionTimestamp == nil && !a.served["pods"].has(pod.UID) {
 			return false
 		}
 	}
@@ -89,11 +96,14 @@ func (a *API) shown() bool {
 // gone before it has shown them. It reports whether others are still to end.
 func (a *API) sweep() (more bool) {
 	for _, pod := range a.desired.ending() {
-		if now, known := a.config.Node.Pod(pod.UID); known && !podstatus.IsTerminal(now.Status.Phase) {
+		now, known := a.config.Node.Pod(pod.UID)
+		switch {
+		case len(pod.Finalizers) > 0: // The one who removes the last one says so.
+		case known && !podstatus.IsTerminal(now.Status.Phase):
 			more = true
-			continue
+		default:
+			a.forget(pod)
 		}
-		a.forget(pod)
 	}
 	return more
 }
@@ -101,28 +111,26 @@ func (a *API) sweep() (more bool) {
 // show keeps what the node says of a pod.
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
-	own := a.desired.get(state.Pod.UID)
+	own, forgotten := a.desired.get(state.Pod.UID)
 	ended := state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)
 	switch {
+	case forgotten:
+		return // It is gone, also if the node shows its end once more.
 	case own == nil:
-	case own.DeletionTimestamp != nil && ended:
+	case own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended:
 		a.forget(own)
 		return
 	case state.Gone:
 		return // The node ends, and not the pod.
 	}
 	if state.Gone || own == nil && state.Pod.DeletionTimestamp != nil && ended { // A node may know it for long.
-		pods.remove(state.Pod.Namespace, state.Pod.Name, string(state.Pod.UID))
+		pods.remove(state.Pod.UID)
 		a.dropNamespace(state.Pod.Namespace)
 		return
 	}
 	pod := kinded(state.Pod.DeepCopy(), "Pod")
-	before, _ := pods.get(pod.Namespace, pod.Name).(*v1.Pod)
-	switch {
-	case before != nil && before.UID == pod.UID:
+	if before, _ := pods.get(pod.Namespace, pod.Name).(*v1.Pod); before != nil && before.UID == pod.UID {
 		pod.CreationTimestamp = before.CreationTimestamp
-	case before != nil: // Another pod of the name, which had to go before this one.
-		pods.remove(pod.Namespace, pod.Name, "")
 	}
 	if pod.CreationTimestamp.IsZero() {
 		pod.CreationTimestamp = created(pod, a.now())
@@ -171,7 +179,7 @@ func (a *API) dropNamespace(name string) {
 		}
 	}
 	if name != metav1.NamespaceDefault {
-		a.served["namespaces"].remove("", name, "")
+		a.served["namespaces"].remove(types.UID(name))
 	}
 }
 

@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,6 +39,17 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	now.Tolerations = before.Spec.Tolerations
 	if !equality.Semantic.DeepEqual(*now, before.Spec) {
 		errs = append(errs, field.Forbidden(spec, onlyThese))
+	}
+	return errs
+}
+
+// checkFinalizers is what is wrong with a change of a pod's finalizers.
+func checkFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
+	path := field.NewPath("metadata", "finalizers")
+	for _, name := range after.Finalizers {
+		if before.DeletionTimestamp != nil && !slices.Contains(before.Finalizers, name) {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers []string{%q}", name)))
+		}
 	}
 	return errs
 }

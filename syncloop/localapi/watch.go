@@ -113,22 +113,13 @@ func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
 	}
 }
 
-// change sends one change as those see it who see the selected objects only: one that is
-// selected no more is deleted for them.
+// change sends what a change is to a watch of the selected objects.
 func (s *watcher) change(ch change) error {
-	now := ch.kind != watch.Deleted && s.selects(s.resource, ch.object)
-	before := s.selects(s.resource, ch.before)
-	switch {
-	case now && before:
-		return s.send(watch.Modified, s.view.event(ch.object))
-	case now:
-		return s.send(watch.Added, s.view.event(ch.object))
-	case before:
-		last := ch.before.DeepCopyObject().(object)
-		last.SetResourceVersion(ch.object.GetResourceVersion())
-		return s.send(watch.Deleted, s.view.event(last))
+	e, shown := ch.For(func(o object) bool { return s.selects(s.resource, o) })
+	if !shown {
+		return nil
 	}
-	return nil
+	return s.send(e.Type, s.view.event(e.Object))
 }
 
 func (s *watcher) bookmark(end bool) error {

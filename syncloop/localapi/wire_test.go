@@ -312,17 +312,22 @@ func TestWatch_Table(t *testing.T) {
 	}
 }
 
-// TestReplaced: another pod of the name is another object.
+// TestReplaced: another pod of the name is another object, which is shown when the one before
+// it is gone, whatever the node says of them in between.
 func TestReplaced(t *testing.T) {
 	h := serve(t).start(pod("default", "a")).ready()
 	w := h.watch("/api/v1/pods?watch=true")
 	assert.Equal(t, "ADDED a", w.next())
-	next := pod("default", "a")
+	next, ending := pod("default", "a"), pod("default", "a")
 	next.UID = types.UID("another")
+	ending.Status.Phase = v1.PodFailed
 	h.states <- node.PodState{Pod: next}
+	h.states <- node.PodState{Pod: ending}
+	assert.Equal(t, "MODIFIED a", w.next())
+	h.states <- node.PodState{Pod: ending, Gone: true}
 	assert.Equal(t, "DELETED a", w.next())
 	assert.Equal(t, "ADDED a", w.next())
-	h.states <- node.PodState{Pod: pod("default", "a"), Gone: true} // The end of the one before it.
+	assert.Equal(t, types.UID("another"), into[v1.Pod](h, "/api/v1/namespaces/default/pods/a").UID)
 	h.states <- node.PodState{Pod: pod("default", "b")}
 	assert.Equal(t, "ADDED b", w.next())
 }

@@ -99,7 +99,7 @@ func (q *writing) create() (*v1.Pod, error) {
 		pod.Name = pod.GenerateName[:min(len(pod.GenerateName), 58)] + rand.String(5)
 	}
 	pod.Namespace, pod.UID, pod.CreationTimestamp, pod.Generation = q.namespace, newUID(), metav1.NewTime(q.now().Truncate(time.Second)), 1
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.ManagedFields, pod.Finalizers = nil, nil, nil, nil
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.ManagedFields = nil, nil, nil
 	pod.Status = v1.PodStatus{}
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName = q.config.NodeName
@@ -162,7 +162,7 @@ func (q *writing) own() (desired, shown *v1.Pod, err error) {
 		return nil, nil, apierrors.NewNotFound(q.resource.group(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired = q.desired.get(shown.UID); desired == nil {
+	if desired, _ = q.desired.get(shown.UID); desired == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.group(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
@@ -237,11 +237,16 @@ func (q *writing) end(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, erro
 	if err := q.config.Writer.Apply(pod); err != nil {
 		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
 	}
-	select {
-	case q.deleted <- struct{}{}:
-	default: // It is looked for already.
-	}
+	q.lookForEnds()
 	return after, nil
+}
+
+// lookForEnds has deleted pods looked for that have ended.
+func (a *API) lookForEnds() {
+	select {
+	case a.deleted <- struct{}{}:
+	default: // They are looked for already.
+	}
 }
 
 // update changes a pod by a patch, or replaces it.
@@ -277,10 +282,10 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	check := checkEphemeral
 	if q.target.subresource == "" {
 		check = checkUpdate
-		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, nil, after.OwnerReferences
+		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, after.Finalizers, after.OwnerReferences
 	}
 	validation.Default(next)
-	if err := q.check(next, check(pod, next)); err != nil {
+	if err := q.check(next, append(check(pod, next), checkFinalizers(pod, next)...)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -302,6 +307,9 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	after = q.commit(next.UID, next)
 	if err := q.config.Writer.Apply(next); err != nil {
 		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
+	}
+	if next.DeletionTimestamp != nil {
+		q.lookForEnds() // What it waited for may have been its last finalizer.
 	}
 	return after, nil
 }

@@ -236,7 +236,10 @@ func TestDelete(t *testing.T) {
 	assert.Equal(t, `409 pods "a" already exists`, h.message("POST", pods, simple, "json"), "the name is taken until the pod has ended")
 	h.states <- node.PodState{Pod: running, Gone: true}
 	assert.Equal(t, "DELETED a", watch.next())
-	h.created(simple)
+	h.states <- node.PodState{Pod: running} // The node shows its end once more.
+	again := h.created(simple)
+	assert.Equal(t, "ADDED a", watch.next())
+	assert.Equal(t, again.UID, into[v1.Pod](h, pods+"/a").UID)
 	assert.Equal(t, []string{"delete", "apply a x:1"}, w.seen())
 	assert.Equal(t, `404 pods "none" not found`, h.message("DELETE", pods+"/none", "", "json"))
 }
@@ -260,6 +263,37 @@ func TestDelete_Remembered(t *testing.T) {
 	h.states <- node.PodState{Pod: pod("default", "other")} // Those before it have been taken in.
 	assert.Equal(t, `404 pods "a" not found`, h.message("GET", pods+"/a", "", "json"))
 	h.created(simple)
+}
+
+// TestFinalizers: a pod that has ended is there until the last of them is removed, also over a
+// restart; none can be added while it is being deleted.
+func TestFinalizers(t *testing.T) {
+	dir := t.TempDir()
+	h, _ := writable(t, dir)
+	h.start().ready()
+	ended := pod("default", "a")
+	ended.UID = h.created(strings.Replace(simple, `"metadata":{`, `"metadata":{"finalizers":["x.io/a","x.io/b"],`, 1)).UID
+	ended.Status.Phase = v1.PodSucceeded
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	h.states <- node.PodState{Pod: ended}
+	h.states <- node.PodState{Pod: ended, Gone: true}
+	h.states <- node.PodState{Pod: pod("default", "other")} // What was said before is known.
+	assert.Equal(t, []string{"x.io/a", "x.io/b"}, into[v1.Pod](h, pods+"/a").Finalizers)
+	h.stop()
+	<-h.ran
+
+	h, w := writable(t, dir)
+	h.start().ready()
+	assert.Equal(t, []string{"apply a x:1 end 7"}, w.seen())
+	assert.Equal(t, []string{"x.io/a", "x.io/b"}, into[v1.Pod](h, pods+"/a").Finalizers)
+	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":["x.io/a","x.io/c"]}}`, "merge-patch+json"), `no new finalizers can be added if the object is being deleted, found new finalizers []string{"x.io/c"}`)
+	watch := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", watch.next())
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":["x.io/b"]}}`, "merge-patch+json"))
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":null}}`, "merge-patch+json"))
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, "DELETED a", watch.next())
 }
 
 // TestDelete_Unseen: a pod that the node has never shown goes, too.

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/node/internal/watchcache"
+	"github.com/podkeel/podkeel/syncloop/internal/watchcache"
 )
 
 // WatchHistory is how many changes a node remembers for WatchFrom.
@@ -23,7 +23,7 @@ const feedIdle = 5 * time.Minute
 type feed struct {
 	mu      sync.Mutex // held while the feed is brought up to date
 	watcher *watcher   // nil: empty
-	cache   *watchcache.Cache
+	cache   *watchcache.Cache[*v1.Pod]
 	version uint64 // the highest so far, of a cache that is gone
 	used    time.Time
 
@@ -50,7 +50,7 @@ func (f *feed) list(n *Node, options ListOptions, match func(*v1.Pod) bool) ([]*
 }
 
 // since returns the changes after a version, false if not all of them are known.
-func (f *feed) since(n *Node, version uint64) ([]watchcache.Change, bool) {
+func (f *feed) since(n *Node, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.updateLocked(n)

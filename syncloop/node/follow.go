@@ -89,7 +89,7 @@ func (r *reader) next(match func(*v1.Pod) bool, yield func(Event, error) bool) b
 	}
 	for _, c := range changes {
 		r.version = c.Version
-		if e, shown := c.For(match); shown && !yield(Event{e.Type, e.Pod, c.Version}, nil) {
+		if e, shown := c.For(match); shown && !yield(Event{e.Type, e.Object, c.Version}, nil) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package watchcache_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,28 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeel/podkeel/syncloop/node/internal/watchcache"
+	"github.com/podkeel/podkeel/syncloop/internal/watchcache"
 )
 
 // TestStories runs testdata. The commands:
 //
-//	new version=N size=N      a Cache with the pods of the input
+//	new version=N size=N [labels=N]
+//	                          a Cache with the pods of the input, whose changes have at most so
+//	                          many bytes of labels
 //	set, remove               each pod of the input, with what a watch without a selector sees
-//	list [ns=NAMESPACE] [selector=LABELS]
+//	list [ns=NAMESPACE] [selector=LABELS] [version=N]
 //	since version=N [selector=LABELS]
 //
 // A pod is a line "UID NAMESPACE/NAME [label=VALUE]"; label l has the value.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		var c *watchcache.Cache
+		var c *watchcache.Cache[*v1.Pod]
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch pods := parse(t, d.Input); d.Cmd {
 			case "new":
 				c = watchcache.New(number(t, d, "version"), int(number(t, d, "size")), pods)
+				if argument(d, "labels") != "" {
+					c.Bound(int(number(t, d, "labels")), func(pod *v1.Pod) int { return len(pod.Labels["l"]) })
+				}
 				return fmt.Sprintln("version", c.Version())
 			case "set", "remove":
 				return change(c, d.Cmd == "set", pods)
 			case "list":
+				if argument(d, "version") != "" {
+					return listAt(c, number(t, d, "version"), argument(d, "ns"), selector(t, d))
+				}
 				return list(c, argument(d, "ns"), selector(t, d))
 			case "since":
 				return since(c, number(t, d, "version"), selector(t, d))
@@ -42,7 +51,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-func change(c *watchcache.Cache, set bool, pods []*v1.Pod) string {
+func change(c *watchcache.Cache[*v1.Pod], set bool, pods []*v1.Pod) string {
 	before := c.Version()
 	for _, pod := range pods {
 		if set {
@@ -54,7 +63,7 @@ func change(c *watchcache.Cache, set bool, pods []*v1.Pod) string {
 	return since(c, before, everything)
 }
 
-func since(c *watchcache.Cache, version uint64, match func(*v1.Pod) bool) string {
+func since(c *watchcache.Cache[*v1.Pod], version uint64, match func(*v1.Pod) bool) string {
 	changes, ok := c.Since(version)
 	if !ok {
 		return "expired\n"
@@ -62,7 +71,7 @@ func since(c *watchcache.Cache, version uint64, match func(*v1.Pod) bool) string
 	var out strings.Builder
 	for _, change := range changes {
 		if e, shown := change.For(match); shown {
-			fmt.Fprintf(&out, "%d %s %s\n", change.Version, e.Type, show(e.Pod))
+			fmt.Fprintf(&out, "%d %s %s\n", change.Version, e.Type, show(e.Object))
 		}
 	}
 	if out.Len() == 0 {
@@ -71,7 +80,7 @@ func since(c *watchcache.Cache, version uint64, match func(*v1.Pod) bool) string
 	return out.String()
 }
 
-func list(c *watchcache.Cache, namespace string, match func(*v1.Pod) bool) string {
+func list(c *watchcache.Cache[*v1.Pod], namespace string, match func(*v1.Pod) bool) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, "version", c.Version())
 	for _, pod := range c.List(namespace, match) {
@@ -81,6 +90,18 @@ func list(c *watchcache.Cache, namespace string, match func(*v1.Pod) bool) strin
 		fmt.Fprintln(&out, show(pod))
 	}
 	return out.String()
+}
+
+func listAt(c *watchcache.Cache[*v1.Pod], version uint64, namespace string, match func(*v1.Pod) bool) string {
+	pods, ok := c.ListAt(version, namespace, match)
+	if !ok {
+		return fmt.Sprintln("expired, the oldest is", c.Oldest())
+	}
+	var out strings.Builder
+	for _, pod := range pods {
+		fmt.Fprintln(&out, show(pod))
+	}
+	return cmp.Or(out.String(), "nothing\n")
 }
 
 func show(pod *v1.Pod) string {

@@ -1,0 +1,212 @@
+package watchcache
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is what a Cache holds, as a *v1.Pod. Its zero value is none.
+type Object interface {
+	comparable
+	metav1.Object
+	DeepCopyObject() k8sruntime.Object
+}
+
+// Cache is the objects of one resource at one version. Make one with New.
+type Cache[T Object] struct {
+	changes ring[T]
+	shown   map[types.NamespacedName]T
+	// names are those of all objects, also of those that are not shown.
+	names map[types.UID]types.NamespacedName
+	// behind are the objects that wait for a name, in order of arrival.
+	behind map[types.NamespacedName][]T
+}
+
+// New returns a Cache that holds these objects at this version and remembers at most size
+// changes. The objects become the Cache's.
+func New[T Object](version uint64, size int, objects []T) *Cache[T] {
+	c := &Cache[T]{
+		changes: ring[T]{begin: version, version: version, size: size},
+		shown:   make(map[types.NamespacedName]T, len(objects)),
+		names:   make(map[types.UID]types.NamespacedName, len(objects)),
+		behind:  make(map[types.NamespacedName][]T),
+	}
+	for _, o := range objects {
+		if c.enter(o) {
+			c.stamp(o)
+		}
+	}
+	return c
+}
+
+// Version is that of the newest change.
+func (c *Cache[T]) Version() uint64 { return c.changes.version }
+
+// Bound bounds what the objects of the remembered changes take together, as sizeOf measures
+// them. Beyond it the oldest changes are forgotten until half is left; the last one never is.
+// It is called before the first change.
+func (c *Cache[T]) Bound(most int, sizeOf func(T) int) {
+	c.changes.most, c.changes.sizeOf = most, sizeOf
+}
+
+// Oldest is the oldest version after which every change is known.
+func (c *Cache[T]) Oldest() uint64 { return c.changes.oldest() }
+
+// Since returns the changes after this version, the oldest first. It reports false if the
+// Cache does not know them all: the version is too old, or has not been yet.
+func (c *Cache[T]) Since(version uint64) ([]Change[T], bool) { return c.changes.since(version) }
+
+// Get returns the object that has this name.
+func (c *Cache[T]) Get(name types.NamespacedName) T { return c.shown[name] }
+
+// Has reports whether there is an object with this UID, shown or not.
+func (c *Cache[T]) Has(uid types.UID) bool {
+	_, known := c.names[uid]
+	return known
+}
+
+// List returns the objects of a namespace that match, in order of namespace and name. The
+// empty namespace stands for all.
+func (c *Cache[T]) List(namespace string, match func(T) bool) []T {
+	return list(c.shown, namespace, match)
+}
+
+// ListAt is List as it was at an earlier version. It reports false if the Cache does not know
+// all changes since.
+func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) ([]T, bool) {
+	changes, ok := c.Since(version)
+	if !ok {
+		return nil, false
+	}
+	then, none := maps.Clone(c.shown), *new(T)
+	for _, change := range slices.Backward(changes) {
+		if change.Before != none {
+			then[nameOf(change.Before)] = change.Before
+		} else {
+			delete(then, nameOf(change.Now))
+		}
+	}
+	return list(then, namespace, match), true
+}
+
+func list[T Object](all map[types.NamespacedName]T, namespace string, match func(T) bool) []T {
+	var objects []T
+	for name, o := range all {
+		if (namespace == "" || name.Namespace == namespace) && match(o) {
+			objects = append(objects, o)
+		}
+	}
+	slices.SortFunc(objects, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return objects
+}
+
+// Set brings a new object, or another state of the one with its UID. The object becomes the
+// Cache's, which writes its resource version.
+func (c *Cache[T]) Set(o T) {
+	name, known := c.names[o.GetUID()]
+	before := c.shown[name]
+	switch {
+	case known && name != nameOf(o): // It is another object to everybody who knows it by name.
+		c.forget(o.GetUID(), name, *new(T))
+		c.Set(o)
+	case !known:
+		if c.enter(o) {
+			c.record(Change[T]{Now: o})
+		}
+	case before.GetUID() != o.GetUID():
+		c.behind[name][indexOf(c.behind[name], o.GetUID())] = o
+	default:
+		c.shown[name] = o
+		c.record(Change[T]{Before: before, Now: o})
+	}
+}
+
+// Remove takes out the object with the UID of this one, which is its last state. The next one
+// that waits for its name takes its place. Nothing happens if the Cache has no such object.
+func (c *Cache[T]) Remove(last T) {
+	if name, known := c.names[last.GetUID()]; known {
+		c.forget(last.GetUID(), name, last)
+	}
+}
+
+// RemoveUID is Remove for an object whose last state is the one that was set.
+func (c *Cache[T]) RemoveUID(uid types.UID) {
+	if name, known := c.names[uid]; known {
+		c.forget(uid, name, *new(T))
+	}
+}
+
+// enter shows a new object, unless another one has its name.
+func (c *Cache[T]) enter(o T) bool {
+	name := nameOf(o)
+	c.names[o.GetUID()] = name
+	if c.shown[name] != *new(T) {
+		c.behind[name] = append(c.behind[name], o)
+		return false
+	}
+	c.shown[name] = o
+	return true
+}
+
+// forget takes out an object. last is none if its last state is the one that is shown.
+func (c *Cache[T]) forget(uid types.UID, name types.NamespacedName, last T) {
+	delete(c.names, uid)
+	before := c.shown[name]
+	if before.GetUID() != uid {
+		c.wait(name, slices.DeleteFunc(c.behind[name], func(o T) bool { return o.GetUID() == uid }))
+		return
+	}
+	delete(c.shown, name)
+	if last == *new(T) || nameOf(last) != name {
+		last = copyOf(before)
+	}
+	c.record(Change[T]{Before: before, Last: last})
+	if waiting := c.behind[name]; len(waiting) > 0 {
+		next := waiting[0]
+		c.wait(name, slices.Delete(waiting, 0, 1))
+		c.shown[name] = next
+		c.record(Change[T]{Now: next})
+	}
+}
+
+// wait replaces the objects that wait for a name.
+func (c *Cache[T]) wait(name types.NamespacedName, objects []T) {
+	if len(objects) == 0 {
+		delete(c.behind, name)
+		return
+	}
+	c.behind[name] = objects
+}
+
+// record gives a change the next version.
+func (c *Cache[T]) record(change Change[T]) {
+	c.changes.add(&change)
+	for _, o := range [...]T{change.Now, change.Last} {
+		if o != *new(T) {
+			c.stamp(o)
+		}
+	}
+}
+
+func (c *Cache[T]) stamp(o T) { o.SetResourceVersion(Format(c.changes.version)) }
+
+// Format is a version as an API server writes it.
+func Format(version uint64) string { return strconv.FormatUint(version, 10) }
+
+func nameOf[T Object](o T) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func indexOf[T Object](objects []T, uid types.UID) int {
+	return slices.IndexFunc(objects, func(o T) bool { return o.GetUID() == uid })
+}
+
+func copyOf[T Object](o T) T { return o.DeepCopyObject().(T) }
