@@ -13,7 +13,9 @@ import (
 	"github.com/podkeel/podkeel/internal/clusterlab"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the transcripts of TestAudit instead of comparing them")
+// rewrite reports whether transcripts are to be written instead of compared. The flag is that
+// of the package that runs the other transcripts.
+func rewrite() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // settle is how long a node may go on after a story. A kubelet of kubemark syncs every pod
 // within 10 s.

@@ -195,7 +195,7 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 		}
 	}
 	kept := filepath.Join("testdata", "audit", story+".txt")
-	if *rewrite {
+	if rewrite() {
 		require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
 		require.NoError(t, os.WriteFile(kept, []byte("# kubelet\n"+halves[0]+"# podkeel\n"+halves[1]), 0o644))
 		return end

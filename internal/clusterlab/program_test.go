@@ -35,11 +35,21 @@ type program struct {
 
 // example builds a program and runs it until the end of the test at the latest.
 func example(t *testing.T, name string, args ...string) *program {
-	bin := filepath.Join(t.TempDir(), name)
+	return run(t, buildExample(t, name), args...)
+}
+
+// buildExample builds a program of this repository.
+func buildExample(t *testing.T, name string) (bin string) {
+	bin = filepath.Join(t.TempDir(), name)
 	build := exec.Command("go", "build", "-o", bin, "./examples/"+name)
 	build.Dir = filepath.Join("..", "..")
 	text, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", text)
+	return bin
+}
+
+// run runs a program until the end of the test at the latest.
+func run(t *testing.T, bin string, args ...string) *program {
 	p := &program{T: t, cmd: exec.Command(bin, args...), ended: make(chan struct{}), news: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StdoutPipe()

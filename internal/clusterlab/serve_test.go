@@ -120,23 +120,30 @@ func (j *joint) forward(pod string) {
 	ctx, cancel := context.WithTimeout(j.Context(), joinLimit)
 	defer cancel()
 	c := kubectlCommand(j.T, j.lab)(ctx, "port-forward", pod, ":8080")
+	forwarded(j.T, c)
+	cancel()
+	_ = c.Wait() // It was ended.
+}
+
+// forwarded starts a kubectl that forwards a port, and has it echo, on several connections.
+func forwarded(t *testing.T, c *exec.Cmd) {
+	t.Helper()
 	out, err := c.StdoutPipe()
-	require.NoError(j, err)
-	require.NoError(j, c.Start())
-	defer func() { cancel(); _ = c.Wait() }()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(j, err)
+	require.NoError(t, err)
 	port := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line)
 	for range 3 {
 		conn, err := net.Dial("tcp", port)
-		require.NoError(j, err, line)
-		require.NoError(j, conn.SetDeadline(time.Now().Add(joinLimit)))
+		require.NoError(t, err, line)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(joinLimit)))
 		_, err = io.WriteString(conn, "hello\n")
-		require.NoError(j, err)
+		require.NoError(t, err)
 		got, err := bufio.NewReader(conn).ReadString('\n')
-		require.NoError(j, err)
-		assert.Equal(j, "hello\n", got)
-		require.NoError(j, conn.Close())
+		require.NoError(t, err)
+		assert.Equal(t, "hello\n", got)
+		require.NoError(t, conn.Close())
 	}
 }
 

@@ -116,22 +116,28 @@ type session struct {
 // onTerminal starts kubectl on a new pseudo terminal.
 func (j *joint) onTerminal(columns, rows uint16, args ...string) *session {
 	j.Helper()
+	return onTerminal(j.T, columns, rows, kubectlCommand(j.T, j.lab), args...)
+}
+
+// onTerminal starts a command on a new pseudo terminal.
+func onTerminal(t *testing.T, columns, rows uint16, command func(ctx context.Context, args ...string) *exec.Cmd, args ...string) *session {
+	t.Helper()
 	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(j, err)
+	require.NoError(t, err)
 	number, err := unix.IoctlGetInt(int(main.Fd()), unix.TIOCGPTN)
-	require.NoError(j, err)
-	require.NoError(j, unix.IoctlSetPointerInt(int(main.Fd()), unix.TIOCSPTLCK, 0))
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetPointerInt(int(main.Fd()), unix.TIOCSPTLCK, 0))
 	end, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(j, err)
-	ctx, cancel := context.WithTimeout(j.Context(), joinLimit)
-	s := &session{T: j.T, keys: main, command: kubectlCommand(j.T, j.lab)(ctx, args...), closed: make(chan struct{})}
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), joinLimit)
+	s := &session{T: t, keys: main, command: command(ctx, args...), closed: make(chan struct{})}
 	s.resize(columns, rows)
 	s.command.Stdin, s.command.Stdout, s.command.Stderr = end, end, end
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	require.NoError(j, s.command.Start())
-	require.NoError(j, end.Close())
+	require.NoError(t, s.command.Start())
+	require.NoError(t, end.Close())
 	go s.read()
-	j.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		_ = s.command.Wait()
 		<-s.closed
