@@ -15,6 +15,7 @@ import (
 type Object interface {
 	comparable
 	metav1.Object
+	// DeepCopyObject returns an object of the same type.
 	DeepCopyObject() k8sruntime.Object
 }
 
