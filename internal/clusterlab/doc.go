@@ -10,7 +10,8 @@
 // TestContainerd, TestKubeProxy, TestChurn and TestFigures_Kubelet need what internal/e2e needs: root, a containerd, runc,
 // network plugins and busybox.
 //
-// TestLocalAPI needs no control plane: kubectl alone is built, and asks an examples/agent.
+// The tests TestLocalAPI need no control plane: of the programs only kubectl is built. It, an
+// informer of client-go and an operator of controller-runtime ask an examples/agent.
 //
 // With -figures the tests TestFigures and TestChanges measure, which takes 25 minutes: the
 // README of internal/e2e has the figures. TestFigures_Kubelet builds a kubelet, too, and runs

@@ -23,9 +23,10 @@ import (
 // alone is an agent on the memory runtime that serves its own API, and what asks it.
 type alone struct {
 	*testing.T
-	dir     string // with the manifests in it
+	dir     string // where commands run, with the manifests in it
 	bin     string // of the agent
 	tools   string // the directory of kubectl
+	state   string // the directory of what the agent keeps
 	args    []string
 	program *program
 }
@@ -38,8 +39,21 @@ func standalone(t *testing.T) *alone {
 	}
 	tools, err := clusterlab.Build(t.Context(), "kubectl")
 	built(t, err)
-	a := &alone{T: t, tools: tools, bin: buildExample(t, "agent"), dir: t.TempDir()}
-	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "manifests"), 0o755))
+	return (&alone{T: t, tools: tools, bin: buildExample(t, "agent")}).prepared()
+}
+
+// prepared has directories of its own. The state is in memory, where there is such a place, as
+// each write waits until it is kept.
+func (a *alone) prepared() *alone {
+	a.Helper()
+	a.dir = a.TempDir()
+	require.NoError(a, os.MkdirAll(filepath.Join(a.dir, "manifests"), 0o755))
+	if state, err := os.MkdirTemp("/dev/shm", "podkeel-*"); err == nil {
+		a.state = state
+		a.Cleanup(func() { assert.NoError(a, os.RemoveAll(state)) })
+		return a
+	}
+	a.state = filepath.Join(a.dir, "state")
 	return a
 }
 
@@ -49,7 +63,7 @@ func (a *alone) start(args ...string) {
 	a.args = args
 	a.program = run(a.T, a.bin, append([]string{
 		"--manifests", filepath.Join(a.dir, "manifests"), "--node-name", "n1", "--capacity", "cpu=4,memory=8Gi",
-		"--listen", "", "--manifest-period", "1s", "--state-dir", filepath.Join(a.dir, "state"), "--write-kubeconfig", filepath.Join(a.dir, "config"),
+		"--listen", "", "--manifest-period", "1s", "--state-dir", a.state, "--write-kubeconfig", filepath.Join(a.dir, "config"),
 	}, args...)...)
 	a.program.prints("the Kubernetes API is served")
 	out := a.sh("until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.05; done")
@@ -131,8 +145,7 @@ func stable(text string) string {
 func TestLocalAPI(t *testing.T) {
 	a := standalone(t)
 	datadriven.Walk(t, filepath.Join("testdata", "localapi"), func(t *testing.T, path string) {
-		a := &alone{T: t, tools: a.tools, bin: a.bin, dir: t.TempDir()}
-		require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "manifests"), 0o755))
+		a := (&alone{T: t, tools: a.tools, bin: a.bin}).prepared()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			a.T = t
 			switch d.Cmd {
