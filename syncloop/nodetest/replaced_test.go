@@ -53,7 +53,7 @@ func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
         3s  StartContainer c0
         3s  event Started: Container c0 started
         3s  RemoveSandbox
-        3s  | 1/1 Running restarts=2
+        3s  | 1/1 Running restarts=1
 `, story)
 	b.Stop()
 }

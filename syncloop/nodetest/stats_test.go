@@ -83,7 +83,7 @@ func TestStats_SM2_SM3_SampledByOneOwner(t *testing.T) {
 	first := figures(t, b)
 	assert.Equal(t, `a: cpu 2500000000 at 5s rate - memory 67108864 of - rx 5000 tx 50 disk 1048576
 b: cpu 5000000000 at 5s rate - memory 16777216 of - rx 5000 tx 0 disk 0
-edge: cpu 7500000000 at 5s rate 0 memory 83886080 of 989855744 rx 10000 tx 50
+edge: cpu 7500000000 at 5s rate - memory 83886080 of 989855744 rx 10000 tx 50
 images 2097152 of 1073741824, 1071644672 left
 `, first)
 	b.Run(9 * time.Second)
@@ -122,7 +122,7 @@ func TestStats_SM5_OnePodSpoilsNoOther(t *testing.T) {
 	assert.Equal(t, `a:
   context deadline exceeded
 b: cpu 10000000 at 1s rate - memory 16777216 of - rx 0 tx 0 disk 0
-localhost: cpu 10000000 at 1s rate 0 memory 16777216 of - rx 0 tx 0
+localhost: cpu 10000000 at 1s rate - memory 16777216 of - rx 0 tx 0
 `, figures(t, b))
 	_, err = b.Node().Stats(t.Context(), "uid-a")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
