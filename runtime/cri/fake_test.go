@@ -34,6 +34,7 @@ type fake struct {
 
 	mu         sync.Mutex
 	sandboxes  map[string]*criv1.RunPodSandboxRequest
+	coming     map[types.UID]*criv1.RunPodSandboxRequest // sandboxes that are being made
 	containers map[string]*criv1.CreateContainerRequest
 	calls      []string
 	requests   []any
@@ -67,7 +68,7 @@ type fakeServer struct {
 func newFake(t *testing.T) *fakeServer {
 	m := memory.New(memory.Config{})
 	m.FailPulls("nowhere.invalid/none", errors.New("no such registry"))
-	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}, streams: map[string]streamed{}}}
+	s := &fakeServer{t: t, fake: &fake{m: m, sandboxes: map[string]*criv1.RunPodSandboxRequest{}, coming: map[types.UID]*criv1.RunPodSandboxRequest{}, containers: map[string]*criv1.CreateContainerRequest{}, streams: map[string]streamed{}}}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
@@ -247,8 +248,17 @@ func (f *fake) Status(ctx context.Context, _ *criv1.StatusRequest) (*criv1.Statu
 
 func (f *fake) RunPodSandbox(ctx context.Context, req *criv1.RunPodSandboxRequest) (*criv1.RunPodSandboxResponse, error) {
 	c := req.GetConfig()
+	uid := types.UID(c.Metadata.Uid)
+	f.mu.Lock()
+	f.coming[uid] = req
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.coming, uid)
+	}()
 	id, err := f.m.RunSandbox(ctx, runtime.RunSandboxRequest{
-		Pod: runtime.PodRef{UID: types.UID(c.Metadata.Uid), Name: c.Metadata.Name, Namespace: c.Metadata.Namespace}, Attempt: c.Metadata.Attempt,
+		Pod: runtime.PodRef{UID: uid, Name: c.Metadata.Name, Namespace: c.Metadata.Namespace}, Attempt: c.Metadata.Attempt,
 		Annotations: c.Annotations, Namespaces: runtime.Namespaces{HostNetwork: c.Linux.SecurityContext.NamespaceOptions.Network == criv1.NamespaceMode_NODE},
 	})
 	if errors.Is(err, runtime.ErrExists) {
@@ -605,17 +615,26 @@ func (f *fake) GetContainerEvents(_ *criv1.GetEventsRequest, stream grpc.ServerS
 	}
 }
 
-// event is an event with what is left of its sandbox.
-func (f *fake) event(ctx context.Context, e runtime.Event) *criv1.ContainerEventResponse {
-	out := &criv1.ContainerEventResponse{ContainerId: e.ContainerID, CreatedAt: nanos(e.At)}
+// sandboxOf is a sandbox of a pod, empty if none is noted, and the one that is being made.
+func (f *fake) sandboxOf(uid types.UID) (sandbox string, coming *criv1.RunPodSandboxRequest) {
 	f.mu.Lock()
-	var sandbox string
+	defer f.mu.Unlock()
 	for id, s := range f.sandboxes {
-		if s.Config.Metadata.Uid == string(e.UID) {
+		if s.Config.Metadata.Uid == string(uid) {
 			sandbox = id
 		}
 	}
-	f.mu.Unlock()
+	return sandbox, f.coming[uid]
+}
+
+// event is an event with what is left of its sandbox.
+func (f *fake) event(ctx context.Context, e runtime.Event) *criv1.ContainerEventResponse {
+	out := &criv1.ContainerEventResponse{ContainerId: e.ContainerID, CreatedAt: nanos(e.At)}
+	sandbox, coming := f.sandboxOf(e.UID)
+	if coming != nil { // The machine tells of a new sandbox before RunPodSandbox has its ID.
+		c := coming.GetConfig()
+		out.PodSandboxStatus = &criv1.PodSandboxStatus{Metadata: c.Metadata, Labels: c.Labels, Annotations: c.Annotations}
+	}
 	if res, err := f.PodSandboxStatus(ctx, &criv1.PodSandboxStatusRequest{PodSandboxId: sandbox}); err == nil {
 		out.PodSandboxStatus = res.Status
 	}

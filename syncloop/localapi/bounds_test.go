@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -97,28 +98,45 @@ func TestPanic(t *testing.T) {
 	h.start().ready()
 	h.created(simple)
 	w.seen()
-	disk.panics = true
+	disk.is(func() { disk.panics = true })
 	for _, method := range []string{"PATCH", "DELETE"} {
 		body := map[string]string{"PATCH": `{"metadata":{"labels":{"k":"v"}}}`}[method]
 		assert.Contains(t, h.message(method, pods+"/a", body, "merge-patch+json"), "500 Internal error occurred: ")
 	}
 	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"b"`, 1), "json"), "500 Internal error occurred: ")
-	disk.panics = false
+	disk.is(func() { disk.panics = false })
 	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
 	assert.Equal(t, []string{"apply a x:1"}, w.seen())
 }
 
 // fullDisk saves nothing more once it is full.
 type fullDisk struct {
+	mu      sync.Mutex
 	full    bool
 	panics  bool
 	read    bool // nothing can be removed either
 	dropped []types.UID
 }
 
+// is changes what the disk does.
+func (d *fullDisk) is(change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
+}
+
+// first is the pod that was dropped first.
+func (d *fullDisk) first() types.UID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dropped[0]
+}
+
 func (d *fullDisk) Consume() []*v1.Pod { return nil }
 
 func (d *fullDisk) Save(*v1.Pod) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.panics {
 		panic("a fault of the program")
 	}
@@ -129,6 +147,8 @@ func (d *fullDisk) Save(*v1.Pod) error {
 }
 
 func (d *fullDisk) Drop(uid types.UID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.read {
 		return errors.New("read-only file system")
 	}
@@ -146,15 +166,15 @@ func TestFullDisk(t *testing.T) {
 	first := h.created(simple)
 	h.created(strings.Replace(simple, `"a"`, `"b"`, 1))
 	w.seen()
-	disk.full = true
+	disk.is(func() { disk.full = true })
 	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"c"`, 1), "json"), "500 ")
 	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"), "500 ")
 	assert.Empty(t, into[v1.Pod](h, pods+"/a").Labels)
 	assert.Empty(t, w.seen())
 	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
-	assert.Equal(t, first.UID, disk.dropped[0], "the next process does not run it again")
+	assert.Equal(t, first.UID, disk.first(), "the next process does not run it again")
 	assert.Equal(t, "apply a x:1 end 7", w.seen()[0])
-	disk.read = true
+	disk.is(func() { disk.read = true })
 	assert.Contains(t, h.message("DELETE", pods+"/b", "", "json"), "500 ", "it would run again after a restart")
 }
 
