@@ -115,12 +115,13 @@ func foreign(conditions []v1.PodCondition) []v1.PodCondition {
 // FinalDelete reports whether the node may delete a pod with grace zero: server is its
 // state as the server has acknowledged or shown it last, uid the pod that the node has run,
 // and finished says that nothing of it runs and its resources are released. A mirror pod is
-// never deleted this way. A pod whose grace is zero already waits for its finalizers, and
-// another deletion changes nothing.
+// never deleted this way. A pod whose grace is zero already may wait for its finalizers, and
+// another deletion changes nothing then. Without finalizers it is there only because the server
+// was ended between the two steps of a removal, and stays until it is deleted again.
 func FinalDelete(server *v1.Pod, uid types.UID, finished bool) bool {
 	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
 	return finished && !mirror && server.UID == uid && server.DeletionTimestamp != nil && podstatus.IsTerminal(server.Status.Phase) &&
-		(server.DeletionGracePeriodSeconds == nil || *server.DeletionGracePeriodSeconds != 0)
+		(server.DeletionGracePeriodSeconds == nil || *server.DeletionGracePeriodSeconds != 0 || len(server.Finalizers) == 0)
 }
 
 func marshal(o object) ([]byte, error) {

@@ -21,6 +21,7 @@ type record struct {
 	want    *v1.PodStatus // as sent last, or being sent
 	residue []byte        // what the server did not take over of that
 	unsure  bool          // an answer was lost
+	deleted bool          // the server has said that it removes the pod
 }
 
 // status is the one at the server; nil if it is not known.
@@ -179,10 +180,20 @@ func (s *Sink) unsure(uid types.UID) {
 	}
 }
 
+// removes notes that the server has answered the deletion of a pod: states from between the two
+// steps of the removal may come after that.
+func (s *Sink) removes(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.mu.records[uid]; r != nil {
+		r.deleted = true
+	}
+}
+
 // finalDelete reports whether the pod is to be removed from the server.
 func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.unsure && r.server != nil && patch.FinalDelete(r.server, uid, finished)
+	return r != nil && !r.unsure && !r.deleted && r.server != nil && patch.FinalDelete(r.server, uid, finished)
 }

@@ -110,7 +110,8 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	s.cfg.Contact.Report(err)
 	switch answer := patch.OfDelete(err); answer.Kind {
 	case patch.Done:
-		return nil // The next state of the pod has a grace of zero, or there is none.
+		s.removes(ref.UID)
+		return nil
 	case patch.Gone:
 		// The server looks the pod up in a cache, which lags behind after its start. The next
 		// patch finds out for certain.

@@ -148,6 +148,40 @@ func TestSink_DeletedWithForce(t *testing.T) {
 	}
 }
 
+// removals counts deletions, which fail at first.
+type removals struct {
+	*anyPods
+	asked int
+}
+
+func (r *removals) Delete(context.Context, apiserver.PodRef, *int64) error {
+	if r.asked++; r.asked == 1 {
+		return errors.New("connection reset by peer")
+	}
+	return nil
+}
+
+// A pod that a server has left between the two steps of its removal, as it was killed, is deleted
+// again until the server answers, and not after that: states from between the steps come late.
+func TestSink_ARemovalCutShort(t *testing.T) {
+	pods := &removals{anyPods: &anyPods{pods: map[types.UID]*v1.Pod{}}}
+	sink, err := apistatus.New(apistatus.Config{Pods: pods})
+	require.NoError(t, err)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "web", Namespace: "default", ResourceVersion: "1"}}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64)
+	pod.Status.Phase = v1.PodFailed
+	pods.pods["a"] = pod.DeepCopy()
+	sink.Observe(pod)
+	update := status.Update{UID: "a", Version: 1, StatusEpoch: 1, Pod: pod, Finished: true, Status: v1.PodStatus{Phase: v1.PodFailed}}
+	require.Error(t, sink.Send(t.Context(), update))
+	require.NoError(t, sink.Send(t.Context(), update))
+	late := pod.DeepCopy()
+	late.ResourceVersion = "2"
+	sink.Observe(late)
+	require.NoError(t, sink.Send(t.Context(), update))
+	require.Equal(t, 2, pods.asked)
+}
+
 // ST-29: a static pod that was changed waits for its own mirror pod. The one before it still
 // reports how it ended, to the mirror pod before, and does not take its place.
 func TestSink_ChangedStaticPodWaitsForItsMirrorPod(t *testing.T) {
