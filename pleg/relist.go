@@ -167,10 +167,10 @@ func (t *table) settle(r *record) bool {
 func (t *table) agrees(r *record) bool {
 	switch {
 	case r.index < 0:
-		return len(r.items) == 0
+		return diff.Empty(r.status)
 	case r.doubled || r.status == nil:
 		return false
 	}
-	t.scratch = diff.ListedItems(t.scratch[:0], &t.list[r.index])
-	return slices.Equal(t.scratch, r.items)
+	t.scratch[0], t.scratch[1] = diff.ListedItems(t.scratch[0][:0], &t.list[r.index]), diff.Items(t.scratch[1][:0], r.status)
+	return slices.Equal(t.scratch[0], t.scratch[1])
 }

@@ -56,7 +56,7 @@ type table struct {
 	running  int
 	hanging  int    // of those, inspections of suspects
 	readers  uint64 // that have ever waited
-	scratch  []diff.Item
+	scratch  [2][]diff.Item
 	retryGap time.Duration
 }
 
@@ -64,29 +64,28 @@ type table struct {
 type record struct {
 	uid    types.UID
 	status *runtime.PodStatus // the newest that could be read; nil is none
-	items  []diff.Item        // of status: what events were made of
 	err    error              // of the newest inspection
 	done   uint64             // the newest inspection
 	read   uint64             // the newest that succeeded: it has read status
 	want   uint64
 
-	index   int    // in the listing; -1: not listed
-	seen    uint64 // the listing that index was last looked up for
-	doubled bool   // listed twice: the listing cannot be trusted
+	index    int    // in the listing; -1: not listed
+	seen     uint64 // the listing that index was last looked up for
+	window   time.Time
+	toldFrom time.Time
+	hints    uint32 // taken since window
+	told     uint32 // how often subscribers would have been told since toldFrom
+	storm    uint8  // periods in a row in which that was too often
+	untold   Events // that wait
 
+	doubled  bool // listed twice: the listing cannot be trusted
 	queued   bool
 	inFlight bool
-	waiting  bool // in later
-	suspect  bool // the last call ran into its deadline
-	hangs    bool // the call in flight is a suspect's
-	unsure   bool // in table.unsure
-	hints    int  // taken since window
-	window   time.Time
+	waiting  bool   // in later
+	suspect  bool   // the last call ran into its deadline
+	hangs    bool   // the call in flight is a suspect's
+	unsure   bool   // in table.unsure
 	warned   string // container last reported to have come back to life
-	told     int    // how often subscribers would have been told since toldFrom
-	toldFrom time.Time
-	storm    int    // periods in a row in which that was too often
-	untold   Events // that wait
 	waiters  []*waiter
 }
 
@@ -298,9 +297,9 @@ func (t *table) store(r *record, status *runtime.PodStatus) (Events, []string) {
 	same := diff.Equal(r.status, status)
 	var events Events
 	if !same {
-		items := diff.Items(nil, status)
-		events = Events(diff.Compare(r.items, items))
-		r.items = items
+		before, after := diff.Items(t.scratch[0][:0], r.status), diff.Items(t.scratch[1][:0], status)
+		t.scratch = [2][]diff.Item{before, after}
+		events = Events(diff.Compare(before, after))
 		if events == ContainerRemoved && !diff.OnlyLost(r.status, status) {
 			events |= PodSync // What only lost records is not looked at.
 		}

@@ -148,7 +148,7 @@ func (s *story) show() string {
 	fmt.Fprintf(&b, "number=%d listed=%d\n", s.table.number, s.table.listed)
 	for _, uid := range slices.Sorted(maps.Keys(s.table.records)) {
 		r := s.table.records[uid]
-		fmt.Fprintf(&b, "%s %v done=%d want=%d err=%v\n", uid, r.items, r.done, r.want, r.err)
+		fmt.Fprintf(&b, "%s %v done=%d want=%d err=%v\n", uid, diff.Items(nil, r.status), r.done, r.want, r.err)
 	}
 	return b.String()
 }

@@ -24,7 +24,8 @@ const DefaultDrainTimeout = 30 * time.Second
 
 // Config is what Workers need. Syncer and Cache are required.
 type Config struct {
-	// Syncer is called to sync, terminate and clean up pods.
+	// Syncer is called to sync, terminate and clean up pods. If it is a StabilityReporter too,
+	// pods for which it has nothing to do are synced less often.
 	Syncer PodSyncer
 	// Cache has the newest observation of each pod: a pleg.PLEG, or another StatusCache.
 	// If it is a RelistRequester too, the workers ask it to observe each pod whose sync
@@ -64,7 +65,8 @@ type Hooks struct {
 	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
 	// Syncing: SyncPod or SyncTerminatingPod of an incarnation of the pod is to be called next, by
-	// this goroutine, which then waits for a fresh status, perhaps for long. The pod is only read.
+	// this goroutine, which then waits for a fresh status, perhaps for long. A StabilityReporter
+	// may find then that there is nothing to do. The pod is only read.
 	Syncing func(pod *v1.Pod, incarnation uint64)
 	// Synced: a call of the syncer has returned.
 	Synced func(s Synced)

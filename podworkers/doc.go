@@ -50,7 +50,8 @@
 //   - Every call except SyncTerminatingRuntimePod sees a status that was observed after the
 //     UID's last call had ended. If there is none, the event FailedSync is recorded and the
 //     pod is retried later; a termination uses the last status that was seen.
-//   - After a success a pod is synced again after the resync interval. After an error it is
+//   - After a success a pod is synced again after the resync interval, or, if the syncer says
+//     that it is stable (StabilityReporter), looked at after ten times that. After an error it is
 //     retried when the error says so, or after the backoff. Pending updates run at once.
 //   - A panic is an error of that pod. Its stack is logged once.
 //   - A Completion is resolved exactly once, whatever becomes of the pod.

@@ -10,7 +10,7 @@ import (
 // ended notes how a call has ended.
 func (r *record) ended(j *job, result lifecycle.Result) {
 	r.seen = nil
-	if result != lifecycle.Succeeded && result != lifecycle.Completed {
+	if !result.OK() {
 		r.seen = j.status
 	}
 	if result != lifecycle.FailedTransient {

@@ -43,12 +43,13 @@ type PodWorkers interface {
 // counts as an error. Package podsyncertest checks an implementation.
 //
 // In every call podStatus is an observation begun after the previous call for that UID
-// ended, shared with other readers and not to be modified.
+// ended. It and the pods are shared with other readers, and a pod's spec perhaps with other
+// pods: they must not be modified.
 type PodSyncer interface {
 	// SyncPod brings a desired pod closer to its spec. It is called again for
-	// every update, about once a minute without one, and after an error with
-	// backoff. ctx ends when the pod has to terminate; return soon then,
-	// with an error that wraps ctx.Err(). isTerminal with a nil error means
+	// every update, about once a minute without one (see StabilityReporter), and
+	// after an error with backoff. ctx ends when the pod has to terminate; return soon
+	// then, with an error that wraps ctx.Err(). isTerminal with a nil error means
 	// that the pod has reached its end by itself and must be terminated.
 	SyncPod(ctx context.Context, updateType SyncPodType, pod, mirrorPod *v1.Pod, podStatus *runtime.PodStatus) (isTerminal bool, err error)
 	// SyncTerminatingPod stops the pod's containers. It is repeated, with a
@@ -133,6 +134,9 @@ type KnownPods struct {
 	// Authoritative says whether pods of a source may be ended because they
 	// are missing here: its answer must be ready and complete. nil is always.
 	Authoritative func(source string) bool
+	// Removed are pods that their source has removed: they are ended whatever Authoritative
+	// says. It means nothing for a pod that is in Desired, or was updated after Generation.
+	Removed []types.UID
 	// AllSources is true once every source has delivered. From then on the
 	// answers about unknown UIDs change, for ever.
 	AllSources bool

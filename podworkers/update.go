@@ -85,6 +85,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 		Desired:         uids(known.Desired),
 		Generation:      known.Generation,
 		ExcludedSources: w.excludedSources(known.Authoritative),
+		Removed:         known.Removed,
 		AllSources:      known.AllSources,
 	}
 	var act actions

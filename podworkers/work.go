@@ -120,6 +120,9 @@ func (w *Workers) sync(j *job) outcome {
 	}
 	status, err := w.observe(j)
 	j.status = status
+	if err == nil && j.Stable && w.stable(j, status) {
+		return outcome{result: lifecycle.Stable}
+	}
 	if err == nil {
 		j.step.Store(uint32(AwaitingSlot))
 		err = j.ctx.slot.begin(j.ctx)
@@ -129,7 +132,11 @@ func (w *Workers) sync(j *job) outcome {
 	}
 	terminal, err := w.attempt(j, status)
 	j.ctx.slot.end()
-	return judge(j, terminal, err)
+	o := judge(j, terminal, err)
+	if o.result == lifecycle.Succeeded && w.stable(j, status) {
+		o.result = lifecycle.Stable
+	}
+	return o
 }
 
 // observe waits for an observation begun after the pod's last call (B-083).
@@ -278,7 +285,7 @@ func (w *Workers) done(j *job, o outcome) (more bool) {
 	if (o.result == lifecycle.FailedAsked || !o.retry.IsZero()) && !o.retry.After(j.verdict.now) {
 		o.result = lifecycle.FailedTransient // At once, for ever, would spin.
 	}
-	if j.called {
+	if j.called || o.result == lifecycle.Stable {
 		j.mark = max(j.mark, w.config.Cache.Mark()) // After a panic of it, that of the call before.
 	}
 	w.mu.Lock()

@@ -66,8 +66,8 @@ type Container struct {
 	State       State
 }
 
-// PodStatus is all that the runtime knows of one pod. The receiver must not change it:
-// it may be shared.
+// PodStatus is all that the runtime knows of one pod. Once it was returned neither the receiver
+// nor the runtime may change it: it may be shared, and is compared with the next one.
 type PodStatus struct {
 	UID        types.UID         // echoes PodRef.UID, and the argument of PodStatus
 	Name       string            // echoes PodRef.Name

@@ -23,17 +23,19 @@ func (h *Handlers) addAll(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
 	}
+	h.places.undecided = make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		h.places.undecided[pod.UID] = true
 		h.places.admissionQueue.Touch(pod.UID)
 	}
 	defer h.updateUsage()
-	defer clear(h.places.undecided)
+	defer func() { h.places.undecided = nil }()
 	h.look(h.config.Runtime.Pods())
 	h.heed()
 	a := &addition{running: h.running(), left: h.leftBehind()}
 	ordered := h.inOrder(pods, a.running)
 	for _, pod := range ordered {
+		delete(h.removed, pod.UID)
 		h.config.Manager.AddPod(pod)
 	}
 	var mirrors []*v1.Pod

@@ -35,8 +35,10 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		Desired:       pods,
 		Generation:    generation,
 		Authoritative: h.config.Sources.Complete,
+		Removed:       slices.Sorted(maps.Keys(h.removed)),
 		AllSources:    all,
 	})
+	maps.DeleteFunc(h.removed, func(uid types.UID, _ bool) bool { _, ok := known[uid]; return !ok })
 	if all {
 		h.dropStatuses(pods, mirrors, known)
 	}

@@ -54,3 +54,12 @@ func (h *Handlers) Noted() int {
 	defer h.usage.mu.Unlock()
 	return len(h.usage.mu.noted)
 }
+
+// TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the
+// runtime was looked at; gone: the runtime shows it no more since.
+func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) admission.Item {
+	h.places.given[pod.UID] = pod
+	h.look(h.config.Runtime.Pods())
+	gone()
+	return h.takes(pod.UID, admission.FromRuntime)
+}

@@ -142,6 +142,9 @@ type Handlers struct {
 	// rejected are the pods that admission refused and that are still
 	// desired. It lives on the loop's goroutine.
 	rejected map[types.UID]bool
+	// removed are the pods that their source has removed, as long as they have a worker. Only
+	// the loop's goroutine uses it.
+	removed map[types.UID]bool
 	// departed are the pods that were refused and then removed, as long as the status
 	// that says so may be stored: a pod that comes under the same UID is another one.
 	departed map[types.UID]bool
@@ -170,7 +173,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	}
 	guard := config.contain()
 	h := &Handlers{
-		config: config, guard: guard, rejected: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
+		config: config, guard: guard, rejected: make(map[types.UID]bool), removed: make(map[types.UID]bool), departed: make(map[types.UID]bool), worked: make(map[types.UID]bool), again: make(map[types.UID]bool),
 		wake: func() {}, clean: func() {}, waiting: make(map[types.UID]*waiter), unpublished: make(map[types.UID]bool),
 	}
 	h.places = newPlaces(func() { h.wake() })

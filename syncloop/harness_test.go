@@ -218,11 +218,15 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 			excluded = append(excluded, source)
 		}
 	}
-	snapshot := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, AllSources: known.AllSources}
+	snapshot := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, Removed: known.Removed, AllSources: known.AllSources}
 	for _, pod := range known.Desired {
 		snapshot.Desired = append(snapshot.Desired, pod.UID)
 	}
-	w.note("SyncKnownPods %s as of %d, all sources %t, excluding %v", uids(known.Desired), known.Generation, known.AllSources, excluded)
+	text := "" // Where nothing is excluded it makes no difference.
+	if len(excluded) > 0 && len(known.Removed) > 0 {
+		text = fmt.Sprintf(", removed %v", known.Removed)
+	}
+	w.note("SyncKnownPods %s as of %d, all sources %t, excluding %v%s", uids(known.Desired), known.Generation, known.AllSources, excluded, text)
 	result := map[types.UID]podworkers.PodWorkerSync{}
 	for _, s := range w.table.SyncKnown(snapshot, nil, &w.out) {
 		result[s.UID] = podworkers.PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}

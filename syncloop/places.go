@@ -25,7 +25,8 @@ type places struct {
 	// given is what was last given to the worker of each pod.
 	given        map[types.UID]*v1.Pod
 	terminations admission.Terminations
-	// seen are the pods that may run, as the runtime has shown them last.
+	// seen are the pods that may run, as the runtime has shown them last: orphan pods, and
+	// anyGiven for each that a worker was given.
 	seen map[types.UID]*runtime.Pod
 	// told is what others may ask of endings.
 	told told
@@ -40,7 +41,6 @@ func newPlaces(wake func()) places {
 		given:        make(map[types.UID]*v1.Pod),
 		terminations: admission.NewTerminations(),
 		seen:         make(map[types.UID]*runtime.Pod),
-		undecided:    make(map[types.UID]bool),
 	}
 }
 
@@ -69,7 +69,11 @@ func (h *Handlers) look(pods []runtime.Pod) {
 	before := h.places.seen
 	h.places.seen = make(map[types.UID]*runtime.Pod, len(before))
 	for i := range pods {
-		if p := &pods[i]; p.MayRun() {
+		switch p := &pods[i]; {
+		case !p.MayRun():
+		case h.places.given[p.UID] != nil:
+			h.places.seen[p.UID] = anyGiven // The list is not kept for it.
+		default:
 			h.places.seen[p.UID] = p
 		}
 	}
@@ -161,11 +165,28 @@ func (h *Handlers) takes(uid types.UID, from admission.Origin) admission.Item {
 	case admission.FromWorker:
 		return usageOf(h.places.given[uid])
 	case admission.FromRuntime:
-		return itemOf(h.places.seen[uid])
+		return itemOf(h.shown(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
 	return admission.Item{UID: uid, Pod: pod, Claim: podspec.ReadClaim("")}
+}
+
+// anyGiven stands for a pod that a worker was given: what it takes is known without the runtime,
+// nearly always.
+var anyGiven = &runtime.Pod{}
+
+// shown is a pod that was seen, as the runtime has shown it last.
+func (h *Handlers) shown(uid types.UID) *runtime.Pod {
+	if seen := h.places.seen[uid]; seen != anyGiven {
+		return seen
+	}
+	for _, pod := range h.config.Runtime.Pods() {
+		if pod.UID == uid {
+			return &pod
+		}
+	}
+	return &runtime.Pod{UID: uid}
 }
 
 // itemOf is what a pod takes that only the runtime knows: its sandbox tells, if an

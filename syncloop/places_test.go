@@ -33,3 +33,20 @@ func TestRuntimeOnlyPod_Phase(t *testing.T) {
 		})
 	}
 }
+
+// TestGivenPod_TakesWhatTheRuntimeShows: the list in which a pod was seen is not kept for one
+// that a worker was given. It is looked up if it is needed all the same.
+func TestGivenPod_TakesWhatTheRuntimeShows(t *testing.T) {
+	pod := &v1.Pod{}
+	pod.UID = "a"
+	w := newHarness()
+	w.running = []runtime.Pod{{UID: "b", Name: "other"}, {
+		UID: "a", Name: "job", Namespace: "ns", Sandboxes: []runtime.Sandbox{{ID: "box", Ready: true}},
+		Containers: []runtime.Container{{Name: "c", State: runtime.StateRunning}},
+	}}
+	item := w.handlers.TakesOfGiven(pod, func() {})
+	assert.Equal(t, "ns/job", item.Namespace+"/"+item.Name)
+	assert.True(t, item.RuntimeOnly)
+	item = w.handlers.TakesOfGiven(pod, func() { w.running = nil })
+	assert.Equal(t, pod.UID, item.UID)
+}

@@ -17,6 +17,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
 		delete(h.again, pod.UID)
+		h.removed[pod.UID] = true
 	}
 	h.each(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {

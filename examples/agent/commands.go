@@ -61,17 +61,17 @@ type request struct {
 
 // flags are the flags of these names.
 func (r *request) flags(names string) (chosen flagSet) {
-	put := func(name string) func(string) error {
-		return func(s string) error { r.query.Set(name, s); return nil }
+	put := func(name string, check func(string) error) func(string) error {
+		return func(s string) error { r.query.Set(name, s); return check(s) }
 	}
 	all := flagSet{
 		{name: "server", value: "ADDR", meaning: "where the agent listens (" + defaultListen + ")", set: func(s string) error { r.server = s; return nil }},
 		cliFlag{name: "output", value: "json", meaning: "for programs", set: oneOf("json", func(s string) { r.output = s })}.as("o"),
 		cliFlag{name: "container", value: "NAME", meaning: "the container (the one that kubectl would take)", set: func(s string) error { r.container = s; return nil }}.as("c"),
-		cliFlag{name: "follow", meaning: "go on with what comes (false)", set: put("follow")}.as("f"),
-		{name: "tail", value: "N", meaning: "the last lines only (all)", set: put("tail")},
-		{name: "since", value: "TIME", meaning: "what is newer than a duration, such as 10m, or than a time", set: put("since")},
-		cliFlag{name: "previous", meaning: "of the container before the last restart (false)", set: put("previous")}.as("p"),
+		cliFlag{name: "follow", meaning: "go on with what comes (false)", set: put("follow", boolean(new(bool)))}.as("f"),
+		{name: "tail", value: "N", meaning: "the last lines only (all)", set: put("tail", checkTail)},
+		{name: "since", value: "TIME", meaning: "what is newer than a duration, such as 10m, or than a time", set: put("since", checkSince)},
+		cliFlag{name: "previous", meaning: "of the container before the last restart (false)", set: put("previous", boolean(new(bool)))}.as("p"),
 		{name: "raw", meaning: "do not escape control characters on a terminal (false)", set: boolean(&r.raw)},
 	}
 	for name := range strings.FieldsSeq(names) {
@@ -130,6 +130,9 @@ func (a *action) help() string {
 
 // call runs the command of a command line, if it has one of those that ask an agent.
 func call(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) (status int, called bool) {
+	if len(args) > 0 && args[0] == "--version" { // As most programs have it.
+		args = append([]string{"version"}, args[1:]...)
+	}
 	for _, a := range actions() {
 		if len(args) == 0 || a.name != args[0] {
 			continue

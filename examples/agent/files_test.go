@@ -116,7 +116,7 @@ func TestDebugHandler(t *testing.T) {
 		assert.Equal(t, http.StatusOK, code, path)
 		assert.Contains(t, body, want, path)
 	}
-	code, _ = get("/")
+	code, _ = get("/none")
 	assert.Equal(t, http.StatusNotFound, code)
 
 	signals <- os.Interrupt

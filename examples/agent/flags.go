@@ -56,7 +56,7 @@ func (o *options) lifeFlags() flagSet {
 		{name: "for", value: "DURATION", meaning: "stop after this time (run until SIGINT or SIGTERM)", set: positive(&o.lasting)},
 		{name: "on-exit", value: "leave|stop", meaning: "leave containers running, or stop all pods within their grace periods (leave)",
 			set: oneOf("leave stop", func(s string) { o.stopOnExit = s == "stop" })},
-		cliFlag{name: "resync", value: "DURATION", meaning: "periodic resync interval of a pod (1m)", set: positive(&o.resync)}.as("sync-frequency"),
+		cliFlag{name: "resync", value: "DURATION", meaning: "periodic resync interval of a pod (1m), ten times that if nothing changes", set: positive(&o.resync)}.as("sync-frequency"),
 		{name: "max-container-restart-period", value: "DURATION", meaning: "longest delay between restarts of a container (5m)", set: positive(&o.maxRestart)},
 		{name: "relist", value: "DURATION", meaning: "interval of listings if the runtime has no event stream (1s)", set: positive(&o.relist)},
 		{name: "housekeeping", value: "DURATION", meaning: "shortest time between two cleanups (2s)", set: positive(&o.housekeeping)},
@@ -184,10 +184,17 @@ func (o *options) infer() {
 	o.runtime = cmp.Or(o.runtime, "memory")
 }
 
+// ofKubectl are commands of kubectl, and those that do the same here. What follows one is no
+// command.
+var ofKubectl = map[string]string{"get": "ps", "describe": "explain", "apply": "run", "create": "run"}
+
 // stray is an error for each word that is no command.
 func stray(words []string) error {
 	var faults []error
 	for _, word := range words {
+		if meant := ofKubectl[word]; meant != "" {
+			return fmt.Errorf("%q is a command of kubectl; here it is %s (--help lists all commands)", word, meant)
+		}
 		if meant := command.Meant(word, commandNames()); meant != "" {
 			faults = append(faults, fmt.Errorf("%q is neither a command nor a flag; did you mean %s? (--help lists both)", word, meant))
 			continue

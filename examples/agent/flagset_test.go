@@ -55,6 +55,10 @@ func TestParse_Spelling(t *testing.T) {
 func TestRun_Meant(t *testing.T) {
 	for args, want := range map[string]string{
 		"explian web":                    `agent: "explian" is neither a command nor a flag; did you mean explain? (--help lists both)`,
+		"get pods":                       `agent: "get" is a command of kubectl; here it is ps (--help lists all commands)`,
+		"describe pod web":               `agent: "describe" is a command of kubectl; here it is explain (--help lists all commands)`,
+		"apply web.yaml":                 `agent: "apply" is a command of kubectl; here it is run (--help lists all commands)`,
+		"create web.yaml":                `agent: "create" is a command of kubectl; here it is run (--help lists all commands)`,
 		"--manifest x":                   `agent: unknown flag --manifest; did you mean --manifests? (--help lists the flags)`,
 		"--pod-manifest-pat x":           `agent: unknown flag --pod-manifest-pat; did you mean --pod-manifest-path? (--help lists the flags)`,
 		"--exec=maybe":                   `agent: --exec "maybe": expected true or false`,
@@ -65,6 +69,12 @@ func TestRun_Meant(t *testing.T) {
 		"---exec":                        `agent: bad flag "---exec" (--help lists the flags)`,
 		"--max-pods 5 --capacity pods=6": `agent: --max-pods 5: --capacity says pods=6`,
 		"logs web --folow":               `agent: unknown flag --folow; did you mean --follow? (--help lists the flags)`,
+		"logs web --tail x":              `agent: --tail "x": expected a number from 1`,
+		"logs web --tail=0":              `agent: --tail "0": expected a number from 1`,
+		"logs web --since x":             `agent: --since "x": expected a duration, such as 10m, or a time, such as 2006-01-02T15:04:05Z`,
+		"logs web --since=-1m":           `agent: --since "-1m": expected a duration, such as 10m, or a time, such as 2006-01-02T15:04:05Z`,
+		"logs web --follow=maybe":        `agent: --follow "maybe": expected true or false`,
+		"logs web -p=1":                  `agent: -p "1": expected true or false`,
 		"ps -o yaml":                     `agent: -o "yaml": expected json`,
 		"version now":                    `agent: version takes no "now" (agent version --help)`,
 		"run":                            `agent: run needs the name of a file, or - for standard input (agent run --help)`,

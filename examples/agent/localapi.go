@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"path/filepath"
@@ -18,10 +17,10 @@ import (
 	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/runtime"
-	"github.com/podkeel/podkeel/syncloop/debug"
 	"github.com/podkeel/podkeel/syncloop/localapi"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
+	"github.com/podkeel/podkeel/syncloop/server"
 )
 
 // apiOptions are the flags of the Kubernetes API. There is one if there is a kubeconfig.
@@ -50,14 +49,9 @@ func (o *options) apiFlags() flagSet {
 
 // kubernetes is the Kubernetes API of an agent.
 type kubernetes struct {
-	events   *localapi.Events
-	api      *localapi.API
-	server   *debug.Server
-	listener net.Listener
+	events  *localapi.Events
+	service *localapi.Service
 }
-
-// apiHeader bounds the header of a request, in bytes: a command is in it.
-const apiHeader = 128 << 10
 
 // credentialsFile has the CA and the token, in the state directory.
 const credentialsFile = "api-credentials.json"
@@ -88,46 +82,55 @@ func (r recorders) Eventf(object k8sruntime.Object, eventtype, reason, format st
 }
 
 // bindAPI takes the port of the API and writes the kubeconfig, before anything runs.
-func (a *agent) bindAPI(config *node.Config) (err error) {
-	k, o := &a.kubernetes, a.options.api
+func (a *agent) bindAPI(config *node.Config) error {
+	o := a.options.api
 	if o.kubeconfig == "" {
 		return nil
-	}
-	if err = replaceable(o.kubeconfig); err != nil {
-		return fmt.Errorf("--write-kubeconfig %q: %w", o.kubeconfig, err)
 	}
 	secrets, err := a.credentials()
 	if err != nil {
 		return err
 	}
-	served := localapi.Config{
-		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: k.events, Stats: a.node,
-		Finder: a.node, Logs: a.node, Exec: a.node, Attach: a.node, PortForward: a.node,
-		Authenticator: localapi.Token(secrets.Token), Log: a.log,
-	}
-	if o.write {
-		served.Writer = a.node
-		if served.Saved, err = a.savedPods(); err != nil {
-			return err
-		}
-	}
-	if k.api, err = localapi.New(served); err != nil {
+	api, err := a.newAPI(config, localapi.Token(secrets.Token))
+	if err != nil {
 		return err
 	}
-	if k.listener, err = net.Listen("tcp", o.listen); err != nil {
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
 	}
-	tls, err := secrets.TLS(append([]string{a.nodeName, hostOf(o.listen)}, config.HostIPs...)...)
-	if err == nil {
-		k.server, err = debug.NewServer(debug.ServerConfig{Handler: k.api, TLS: tls, MaxHeaderBytes: apiHeader, Log: a.log})
-	}
-	if err == nil {
-		err = writeSecret(o.kubeconfig, secrets.Kubeconfig(reachable(k.listener.Addr())))
-	}
+	a.kubernetes.service, err = localapi.NewService(localapi.ServiceConfig{
+		API: api, Listener: listener, Credentials: secrets, Kubeconfig: o.kubeconfig, Log: a.log,
+		Hosts: append([]string{a.nodeName, hostOf(o.listen)}, config.HostIPs...),
+	})
 	if err != nil {
-		err = fmt.Errorf("--write-kubeconfig %q: %w", o.kubeconfig, errors.Join(err, k.listener.Close()))
+		err = fmt.Errorf("--write-kubeconfig: %w", errors.Join(err, listener.Close()))
 	}
 	return err
+}
+
+// newAPI makes the API of the node, which keeps created pods if it may be written.
+func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
+	served := localapi.Config{
+		Node: a.node, NodeName: a.nodeName, Labels: config.Labels, Taints: config.Taints, Facts: a.factsOf(config), Events: a.kubernetes.events,
+		Stats: a.node, Finder: a.node, Logs: a.node, Exec: a.node, Attach: a.node, PortForward: a.node, Authenticator: who, Log: a.log,
+	}
+	if a.options.api.write {
+		var err error
+		if served.Saved, err = a.savedPods(); err != nil {
+			return nil, err
+		}
+		served.Writer = a.node
+	}
+	return localapi.New(served)
+}
+
+// credentials are those of the state directory, so that a kubeconfig stays valid, or new ones.
+func (a *agent) credentials() (*localapi.Credentials, error) {
+	if a.stateDir == "" {
+		return localapi.NewCredentials()
+	}
+	return localapi.KeepCredentials(filepath.Join(a.stateDir, credentialsFile))
 }
 
 // savedPods keeps created pods in the state directory, if there is one.
@@ -140,15 +143,6 @@ func (a *agent) savedPods() (localapi.Saved, error) {
 		return nil, err
 	}
 	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, "api-pods"), Log: a.log})
-}
-
-// reachable is an address that a client on this machine can dial.
-func reachable(listening net.Addr) string {
-	host, port, _ := net.SplitHostPort(listening.String()) // It is listened at.
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
 }
 
 // defaultMaxPods is how many pods a node may have that was not told.
@@ -174,53 +168,23 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 	}
 }
 
-// credentials are those of the state directory, so that a kubeconfig stays valid, or new
-// ones.
-func (a *agent) credentials() (*localapi.Credentials, error) {
-	if a.stateDir == "" {
-		return localapi.NewCredentials()
-	}
-	path := filepath.Join(a.stateDir, credentialsFile)
-	text, err := readSecret(path)
-	if err == nil {
-		secrets, err := localapi.ParseCredentials(text)
-		if err != nil {
-			err = fmt.Errorf("%s: %w; remove the file to have new ones", path, err)
-		}
-		return secrets, err
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	secrets, err := localapi.NewCredentials()
-	if err != nil {
-		return nil, err
-	}
-	if text, err = secrets.Marshal(); err == nil {
-		err = writeSecret(path, text)
-	}
-	return secrets, err
-}
-
 // serveAPI answers requests until the function it returns is called.
 func (a *agent) serveAPI() (hangUp func()) {
-	k := &a.kubernetes
-	if k.api == nil {
+	service := a.kubernetes.service
+	if service == nil {
 		return func() {}
 	}
 	ctx, end := context.WithCancel(context.Background())
-	done := make(chan struct{}, 2)
-	go func() { _ = k.api.Run(ctx); done <- struct{}{} }() // It fails at a second call only.
+	done := make(chan struct{})
 	go func() {
-		if err := k.server.Run(ctx, k.listener); err != nil {
+		defer close(done)
+		if err := service.Run(ctx); err != nil {
 			a.log.Error("the Kubernetes API has failed", "err", err)
 		}
-		done <- struct{}{}
 	}()
-	a.log.Info("the Kubernetes API is served", "address", k.listener.Addr(), "kubeconfig", a.options.api.kubeconfig)
+	a.log.Info("the Kubernetes API is served", "address", service.Address(), "kubeconfig", a.options.api.kubeconfig)
 	return func() {
 		end()
-		<-done
 		<-done
 	}
 }

@@ -184,7 +184,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: late, uid: u1}
 spec:
-  activeDeadlineSeconds: 1
+  activeDeadlineSeconds: 3
   containers: [{name: c, image: "x:1"}]
 `), 0o600))
 	for _, starts := range []int{1, 0} {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -187,22 +188,14 @@ func TestCommands_BrokenAnswers(t *testing.T) {
 
 // TestPs_Large: a list of any length is read, but no pod of any length.
 func TestPs_Large(t *testing.T) {
-	long, items := strings.Repeat("x", 100<<10), 300
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"kind":"PodList","metadata":{"x":[{}]},"items":[`)
-		for i := range items {
-			_, _ = fmt.Fprintf(w, `%s{"metadata":{"name":"p%d","annotations":{"a":"%s"}}}`, strings.Repeat(",", min(i, 1)), i, long)
-		}
-		_, _ = io.WriteString(w, `],"apiVersion":"v1"}`)
-	}))
-	defer s.Close()
-	server := strings.TrimPrefix(s.URL, "http://")
+	const items = 300
+	server := servePods(t, strings.Repeat("x", 100<<10), items)
 	code, stdout, stderr := called("ps", "--server", server)
 	assert.Equal(t, exitOK, code, stderr)
 	assert.Equal(t, items+1, strings.Count(stdout, "\n"), "30 MiB of pods")
 	assert.Regexp(t, `(?m)^/p299 `, stdout)
 
-	long, items = strings.Repeat("x", 17<<20), 1
+	server = servePods(t, strings.Repeat("x", 17<<20), 1)
 	code, _, stderr = called("ps", "--server", server)
 	assert.Equal(t, exitFailed, code)
 	assert.Equal(t, "agent: the answer of "+server+" is no list of pods: it is longer than 16 MiB\n", stderr)
@@ -211,21 +204,34 @@ func TestPs_Large(t *testing.T) {
 	assert.Equal(t, "agent: the answer of "+server+" is cut short: it is longer than 16 MiB\n", stderr)
 }
 
+// servePods answers every question with so many pods, each with a long annotation.
+func servePods(t *testing.T, long string, items int) (server string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"kind":"PodList","metadata":{"x":[{}]},"items":[`)
+		for i := range items {
+			_, _ = fmt.Fprintf(w, `%s{"metadata":{"name":"p%d","annotations":{"a":"%s"}}}`, strings.Repeat(",", min(i, 1)), i, long)
+		}
+		_, _ = io.WriteString(w, `],"apiVersion":"v1"}`)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
 func TestPs_NoList(t *testing.T) {
-	answer := ""
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	var answer atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer.Load().(string)) }))
 	defer s.Close()
 	server := strings.TrimPrefix(s.URL, "http://")
 	for text, want := range map[string]string{
 		"": "EOF", "[]": "expected {, not [", `{"items": {}}`: "expected [, not {", `{"items": [{}`: "EOF", `{"items": [1]}`: "json: cannot unmarshal number into Go value of type v1.Pod",
 	} {
-		answer = text
+		answer.Store(text)
 		code, stdout, stderr := called("ps", "--server", server)
 		assert.Equal(t, exitFailed, code)
 		assert.Empty(t, stdout)
 		assert.Equal(t, "agent: the answer of "+server+" is no list of pods: "+want+"\n", stderr)
 	}
-	answer = `{"items": []}`
+	answer.Store(`{"items": []}`)
 	code, _, _ := called("ps", "--server", server)
 	assert.Equal(t, exitOK, code)
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -26,7 +27,20 @@ func runPs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	for _, row := range layout(cells, math.MaxInt) {
 		fmt.Fprintln(stdout, row)
 	}
+	if faults := r.faults(ctx); faults != "" {
+		fmt.Fprintln(stderr, faults)
+	}
 	return exitOK
+}
+
+// faults describes those of the agent's manifests. An agent that cannot be asked has none.
+func (r *request) faults(ctx context.Context) string {
+	var all []source.Faults
+	answer, err := r.get(ctx, nil, "faults")
+	if err != nil || json.Unmarshal([]byte(answer), &all) != nil {
+		return ""
+	}
+	return source.Describe(all)
 }
 
 // podsInJSON prints a v1.PodList, pod by pod.

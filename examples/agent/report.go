@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
@@ -21,28 +21,14 @@ import (
 func reporter(log *slog.Logger) func(manifest.Problem) {
 	return func(p manifest.Problem) {
 		for line := range strings.SplitSeq(p.String(), "\n") {
-			log.Warn("trouble with the manifests", "fault", line, "effect", consequence(p))
+			log.Warn("trouble with the manifests", "fault", line, "effect", p.Effect())
 		}
 	}
 }
 
-// consequence is what a problem means for what runs.
-func consequence(p manifest.Problem) string {
-	switch {
-	case errors.Is(p.Err, manifest.ErrNoWatch):
-		return "changes are found a little later"
-	case errors.Is(p.Err, manifest.ErrDuplicate):
-		return "the other pod of this name runs"
-	case errors.Is(p.Err, manifest.ErrKeep):
-		return "a restart without the server may end its pods"
-	case errors.Is(p.Err, manifest.ErrListing), errors.Is(p.Err, manifest.ErrFetch):
-		return "everything stays as it was"
-	case errors.Is(p.Err, manifest.ErrNotFile):
-		return "it is skipped"
-	case p.Kept:
-		return "its last good version stays in force"
-	}
-	return "nothing of this file runs"
+// relief tells people that a fault of a manifest is over.
+func relief(log *slog.Logger) func(source.Fault) {
+	return func(f source.Fault) { log.Info("a fault of the manifests is over", "fault", plain.Visible(f.String())) }
 }
 
 // events prints the events of pods, a line each, as far as its digest lets it.

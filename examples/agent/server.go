@@ -20,6 +20,7 @@ func (a *agent) bind() (err error) {
 		Pods:    a.node.Pods,
 		Healthy: a.node.Healthy,
 		Ready:   a.node.Waiting,
+		Faults:  a.node.SourceFaults,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return a.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return a.records.Named(namespace, name, time.Now())

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
@@ -46,13 +48,18 @@ func (a *agent) sources() (map[string]source.Source, error) {
 
 // fileSource has the manifests of the machine; nil is none.
 func (o *options) fileSource(log *slog.Logger) (source.Source, error) {
-	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.filePeriod, Report: reporter(log)}
+	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.filePeriod, Report: reporter(log), Resolved: relief(log)}
 	switch {
 	case o.embedded():
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."
 	case o.manifests == "":
 		return nil, nil
+	default:
+		var err error
+		if c.StateDir, err = o.sourceState(); err != nil {
+			return nil, err
+		}
 	}
 	return manifest.New(c)
 }
@@ -63,16 +70,22 @@ func (o *options) urlSource(log *slog.Logger) (source.Source, error) {
 		return nil, nil
 	}
 	c := manifest.URLConfig{
-		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.urlPeriod, Report: reporter(log),
+		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.hasObjects(), Period: o.urlPeriod, Report: reporter(log), Resolved: relief(log),
 	}
-	if o.stateDir != "" {
-		dir, err := filepath.Abs(o.stateDir)
-		if err != nil {
-			return nil, err
-		}
-		c.StateDir = filepath.Join(dir, "sources")
+	var err error
+	if c.StateDir, err = o.sourceState(); err != nil {
+		return nil, err
 	}
 	return manifest.NewURL(c)
+}
+
+// sourceState is where sources keep what they have read; empty without a state directory.
+func (o *options) sourceState() (string, error) {
+	if o.stateDir == "" {
+		return "", nil
+	}
+	dir, err := filepath.Abs(o.stateDir)
+	return filepath.Join(dir, "sources"), err
 }
 
 // setURL wants the address of a manifest; empty is none.
@@ -129,6 +142,30 @@ func (s *swap) set(next source.Source) {
 	defer s.mu.Unlock()
 	close(s.changed)
 	s.current, s.changed = next, make(chan struct{})
+}
+
+var _ source.FaultReporter = (*swap)(nil)
+
+// Faults implements source.FaultReporter.
+func (s *swap) Faults() (first []source.Fault, count int) {
+	if r, ok := s.now().(source.FaultReporter); ok {
+		return r.Faults()
+	}
+	return nil, 0
+}
+
+// FaultOf implements source.FaultReporter.
+func (s *swap) FaultOf(uid types.UID) (source.Fault, bool) {
+	if r, ok := s.now().(source.FaultReporter); ok {
+		return r.FaultOf(uid)
+	}
+	return source.Fault{}, false
+}
+
+func (s *swap) now() source.Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
 }
 
 // Run implements source.Source. What the last source has said stays until the next one says

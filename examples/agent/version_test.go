@@ -16,6 +16,8 @@ func TestVersion(t *testing.T) {
 	code, stdout, _ := called("version")
 	assert.Equal(t, exitOK, code)
 	assert.Regexp(t, `^podkeel agent .*, go1\.\d+.*, \w+/\w+\n$`, stdout)
+	_, same, _ := called("--version")
+	assert.Equal(t, stdout, same)
 	code, stdout, _ = called("version", "-o=json")
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, stdout, `"goVersion": "go1.`)

@@ -81,9 +81,9 @@ func line(printed map[types.UID]string, state node.PodState) (text string, news 
 
 // join runs the node until ctx ends.
 func join(ctx context.Context, o *options, out, logs io.Writer) error {
-	server, err := client.FromKubeconfig(o.kubeconfig, o.name)
+	server, err := o.connect()
 	if err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
+		return err
 	}
 	find := func(ctx context.Context) []string { return localIPs(ctx, server, net.InterfaceAddrs) }
 	if o.certified = o.ips; len(o.ips) == 0 {
@@ -130,6 +130,23 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 		fmt.Fprintf(out, "ended; the node stays in the cluster and becomes NotReady; remove it with: kubectl delete node %s\n", o.name)
 	}
 	return err
+}
+
+// connect makes the client of the API server. Its requests are counted.
+func (o *options) connect() (server *client.Client, err error) {
+	counted, err := o.counted()
+	if err != nil {
+		return nil, err
+	}
+	config, err := client.Kubeconfig(o.kubeconfig)
+	if err == nil {
+		config.Wrap(counted.RoundTripper)
+		server, err = client.New(config, o.name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return server, nil
 }
 
 // lines lets several goroutines write.

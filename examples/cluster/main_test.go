@@ -77,7 +77,6 @@ func (r refused) Get(context.Context, string) (*v1.Node, error) { return nil, r.
 // TestRegistered: a person is told what to do about a refusal, and that the node is
 // registered.
 func TestRegistered(t *testing.T) {
-	server := apiservertest.New(apiservertest.Config{}).Client("n1")
 	nodes := schema.GroupResource{Resource: "nodes"}
 	for _, c := range []struct {
 		err  error
@@ -97,6 +96,7 @@ func TestRegistered(t *testing.T) {
 		{apierrors.NewTooManyRequests("busy", 1), "not registered, and tried again: busy\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			server := apiservertest.New(apiservertest.Config{}).Client("n1")
 			n, err := cluster.New(cluster.Config{Server: server, Node: node.Config{Name: "n1"}})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())

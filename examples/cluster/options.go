@@ -121,13 +121,20 @@ func setAddresses(list *[]string, s string) error {
 	return nil
 }
 
+// counted are the metrics of the program, made when they are needed first.
+func (o *options) counted() (_ *command.Metrics, err error) {
+	if o.metrics == nil {
+		o.metrics, err = command.NewMetrics()
+	}
+	return o.metrics, err
+}
+
 // config is the configuration of the node.
 func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
-	counted, err := command.NewMetrics()
+	counted, err := o.counted()
 	if err != nil {
 		return cluster.Config{}, err
 	}
-	o.metrics = counted
 	config := cluster.Config{
 		Server: server, Port: int32(o.port), Info: command.System(),
 		Metrics: counted.All, ResourceMetrics: counted.Resources, AgentHooks: counted.AgentHooks(),
@@ -139,7 +146,7 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	}
 	counted.Instrument(c)
 	if o.manifests != "" {
-		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log})
+		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Log: log, StateDir: o.sourceState()})
 		if err != nil {
 			return config, fmt.Errorf("--pod-manifest-path: %w", err)
 		}
@@ -149,6 +156,14 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 		return config, nil
 	}
 	return config, o.onCRI(&config)
+}
+
+// sourceState is where the manifests are kept as they were read last; empty is nowhere.
+func (o *options) sourceState() string {
+	if o.runtime == "memory" {
+		return ""
+	}
+	return filepath.Join(o.root, "sources")
 }
 
 // onCRI has the containers of a containerd, and everything on the disk.

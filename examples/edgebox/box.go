@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -52,21 +51,6 @@ func (b *box) wait() error {
 	return b.err
 }
 
-// serve answers requests until the box ends.
-func (b *box) serve(what, address string, config debug.ServerConfig) (net.Addr, error) {
-	server, err := debug.NewServer(config)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintln(b.out, what, "on", listener.Addr())
-	b.start(func() error { return server.Run(b.ctx, listener) })
-	return listener.Addr(), nil
-}
-
 // serveDebug serves what a person at the box asks.
 func (b *box) serveDebug(address string) error {
 	counted, err := metrics.Handler(b.metrics)
@@ -74,20 +58,29 @@ func (b *box) serveDebug(address string) error {
 		return err
 	}
 	handler, err := debug.New(debug.Config{
-		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Logs: b.node, Metrics: counted,
+		Pods: b.node.Pods, Healthy: b.node.Healthy, Ready: b.node.Waiting, Faults: b.node.SourceFaults, Logs: b.node, Metrics: counted,
 		Explain: func(namespace, name string) (fmt.Stringer, bool) { return b.node.ExplainByName(namespace, name) },
 		Timeline: func(namespace, name string) (timeline.Timeline, bool) {
 			return b.records.Named(namespace, name, time.Now())
 		},
 	})
-	if err == nil {
-		_, err = b.serve("the debug handler", address, debug.ServerConfig{Handler: handler})
+	if err != nil {
+		return err
 	}
-	return err
+	server, err := debug.NewServer(debug.ServerConfig{Handler: handler})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(b.out, "the debug handler on", listener.Addr())
+	b.start(func() error { return server.Run(b.ctx, listener) })
+	return nil
 }
 
-// serveKubectl serves the Kubernetes API on a free port, if there is a file for it. The file is written
-// when clients are answered.
+// serveKubectl serves the Kubernetes API on a free port, if there is a file for its kubeconfig.
 func (b *box) serveKubectl(file string) error {
 	if file == "" {
 		return nil
@@ -103,25 +96,21 @@ func (b *box) serveKubectl(file string) error {
 	if err != nil {
 		return err
 	}
-	tls, err := secrets.TLS("127.0.0.1")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	address, err := b.serve("the Kubernetes API", "127.0.0.1:0", debug.ServerConfig{Handler: api, TLS: tls})
+	service, err := localapi.NewService(localapi.ServiceConfig{API: api, Listener: listener, Credentials: secrets, Kubeconfig: file})
 	if err != nil {
-		return err
+		return errors.Join(err, listener.Close())
 	}
-	b.start(func() error { return api.Run(b.ctx) })
+	b.start(func() error { return service.Run(b.ctx) })
 	b.start(func() error {
 		select {
 		case <-b.ctx.Done():
-			return nil
 		case <-api.Ready():
+			fmt.Fprintln(b.out, "kubectl --kubeconfig", file, "get pods")
 		}
-		if err := os.WriteFile(file, secrets.Kubeconfig(address.String()), 0o600); err != nil {
-			return err
-		}
-		fmt.Fprintln(b.out, "kubectl --kubeconfig", file, "get pods")
 		return nil
 	})
 	return nil

@@ -36,7 +36,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.manifests, "manifests", "", "the directory of static pods; empty: two pods of the program")
 	flag.StringVar(&o.manifestURL, "manifest-url", "", "the address of further static pods; empty: there are none")
-	flag.StringVar(&o.state, "state-dir", "", "where the last answer of that server is kept; empty: nowhere")
+	flag.StringVar(&o.state, "state-dir", "", "where the last answer of that server, and the last good version of each manifest, are kept; empty: nowhere")
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "where the box can be looked at")
 	flag.StringVar(&o.kubeconfig, "write-kubeconfig", "", "the file for kubectl; empty: no Kubernetes API")
 	flag.Parse()

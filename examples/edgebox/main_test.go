@@ -6,12 +6,14 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -161,6 +163,9 @@ func TestRun_LocalAPI(t *testing.T) {
 
 // TestRun_TakenPort: what cannot be served ends the box with a sentence, and nothing is left behind.
 func TestRun_TakenPort(t *testing.T) {
-	err := run(t.Context(), io.Discard, options{listen: "no address"})
-	require.Error(t, err)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	err = run(t.Context(), io.Discard, options{listen: taken.Addr().String()})
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
 }

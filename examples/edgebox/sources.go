@@ -15,7 +15,7 @@ var own embed.FS
 // sources say where the static pods come from: a directory, or the program itself, and a server. A
 // box that cannot reach its server runs what the server said last, over restarts too.
 func (o options) sources() (map[string]source.Source, error) {
-	files := manifest.Config{Path: o.manifests, NodeName: name}
+	files := manifest.Config{Path: o.manifests, NodeName: name, StateDir: o.state}
 	if files.Path == "" {
 		files.FS, _ = fs.Sub(own, "manifests") // The path is constant and valid.
 		files.Path = "."

@@ -5,7 +5,8 @@
 //
 // The operator keeps some pods running, spread over nodes, and replaces those that have failed. The
 // program shows it for five seconds. Its test is what the example is about: a day of the operator in
-// virtual time, within a testing/synctest bubble, takes seconds.
+// virtual time, within a testing/synctest bubble, takes seconds. An operator that has a client of
+// client-go or controller-runtime asks one node instead, by localapi.API.RoundTripper.
 package main
 
 import (

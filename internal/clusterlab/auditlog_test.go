@@ -145,6 +145,18 @@ func (tr *transcript) flush() {
 	tr.kinds, tr.keys = nil, map[string]map[string]bool{}
 }
 
+// watchesFirst orders watches first: a watch begins concurrently with the writes of a node, also
+// across a creation or a deletion.
+func watchesFirst(a, b string) int {
+	switch x, y := strings.HasPrefix(a, "  watch "), strings.HasPrefix(b, "  watch "); {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
 // transcribe compares the requests of this library in a story with those that are kept,
 // and with those of the kubelet; or keeps both. It returns where the audit log ends.
 func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end int) {
@@ -182,6 +194,7 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 		}
 		for _, object := range slices.Sorted(maps.Keys(objects)) {
 			objects[object].flush()
+			slices.SortStableFunc(objects[object].lines, watchesFirst)
 			if strings.HasPrefix(object, "leases ") && story != "node-registers" {
 				slices.Sort(objects[object].lines) // A renewal that is due anyway comes before or after what the story does.
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/apiserver/client"
 	apistatus "github.com/podkeel/podkeel/podmanager/apiserver/status"
 	"github.com/podkeel/podkeel/podmanager/status"
+	joined "github.com/podkeel/podkeel/syncloop/cluster"
 )
 
 // patched is a server that accepts every status, and counts them.
@@ -71,7 +72,7 @@ func TestChanges(t *testing.T) {
 	store := status.New(status.Config{})
 	sink, err := apistatus.New(apistatus.Config{Pods: c.Pods()})
 	require.NoError(t, err)
-	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink, Workers: 32}) // as a joined node has it
+	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink, Workers: joined.DefaultMaxSends})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,7 +59,7 @@ func TestChurn(t *testing.T) {
 	for i := range *kills {
 		c.round(i)
 	}
-	c.rolledOut("deployment/web") // Controllers may be half a minute behind a server that was killed.
+	c.scaled()
 	c.calm("the last kill")
 	t.Logf("killed: %v; done meanwhile: %v", c.killed, c.people.done)
 	c.leave()
@@ -166,6 +167,23 @@ func (c *churn) calm(after string) {
 		pause(c.Context(), 200*time.Millisecond)
 	}
 	c.Logf("%s: all is as it should be after %v", after, time.Since(began).Round(time.Millisecond))
+}
+
+// scaled waits until the controllers have done what people have asked of the deployment. They may
+// be half a minute behind a server that was killed, and so is what they say of it: its pods are
+// counted.
+func (c *churn) scaled() {
+	c.Helper()
+	c.rolledOut("deployment/web")
+	want := strings.TrimSpace(c.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"))
+	for began := time.Now(); ; pause(c.Context(), 500*time.Millisecond) {
+		set := c.kubectl("get", "replicasets", "-l", "app=web", "-o", "jsonpath={.items[*].spec.replicas} {.items[*].status.replicas} {.items[*].metadata.generation} {.items[*].status.observedGeneration}")
+		pods := c.kubectl("get", "pods", "-l", "app=web", "-o", "name")
+		if f := strings.Fields(set); len(f) == 4 && f[0] == want && f[1] == want && f[2] == f[3] && strconv.Itoa(strings.Count(pods, "pod/")) == want {
+			return
+		}
+		require.Less(c, time.Since(began), joinLimit, "expected %s, the set says %s (desired, there, generation, observed), and the server has\n%s", want, set, pods)
+	}
 }
 
 // leave deletes everything, and nothing is left.

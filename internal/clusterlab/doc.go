@@ -11,7 +11,9 @@
 // network plugins and busybox.
 //
 // The tests TestLocalAPI need no control plane: of the programs only kubectl is built. It, an
-// informer of client-go and an operator of controller-runtime ask an examples/agent.
+// informer of client-go and an operator of controller-runtime ask an examples/agent. The tests
+// TestLocalAPI_InProcess need nothing, not even -cluster: an informer and the operator ask a node
+// in the test itself, in virtual time.
 //
 // With -figures the tests TestFigures and TestChanges measure, which takes 25 minutes: the
 // README of internal/e2e has the figures. TestFigures_Kubelet builds a kubelet, too, and runs

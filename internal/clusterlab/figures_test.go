@@ -1,14 +1,18 @@
 package clusterlab_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
@@ -141,53 +146,111 @@ func podNames(prefix string, n int) (names []string) {
 }
 
 // TestFigures_Changes: 100 pods change their status at once, and the server is a round trip
-// away. Beside it stands the floor: what the server needs for the patches alone, all at once.
+// away. Beside it stands the floor: what the server needs for the patches alone, all at once. Both
+// have the processor time of the server and its store, which share this machine.
 func TestFigures_Changes(t *testing.T) {
 	measured(t)
 	for _, roundTrip := range []time.Duration{0, 20 * time.Millisecond, 40 * time.Millisecond} {
 		t.Run(fmt.Sprint(roundTrip), func(t *testing.T) {
 			r := joinFrom(t, roundTrip)
-			var ours, floor []time.Duration
+			var ours, floor, busy, busyFloor []time.Duration
+			running, failed := r.model()
 			before := load()
 			for round := range 10 {
 				names := podNames(fmt.Sprint("bare-", round), 100)
 				r.bindTo("n2", names...)
-				floor = append(floor, r.patchAll(names...))
+				refs := r.patchEach(running, names...)
+				spent := r.spent()
+				floor = append(floor, r.patchAll(failed, refs, names...))
+				busyFloor = append(busyFloor, r.spent()-spent)
 				r.remove(r.beside, names...)
 				names = podNames(fmt.Sprint("round-", round), 100)
 				r.bind(names...)
 				r.until(v1.PodRunning, names...)
+				spent = r.spent()
 				began := time.Now()
 				r.exit(names...)
 				r.until(v1.PodFailed, names...)
 				ours = append(ours, time.Since(began).Round(time.Millisecond))
+				busy = append(busy, r.spent()-spent)
 				r.remove(r.seen, names...)
 			}
 			t.Log("100 bare patches at once to 100 pods seen Failed:", median(floor))
 			t.Log("100 containers ended to 100 pods seen Failed:", median(ours))
+			t.Log("processor time of the server, bare:", median(busyFloor))
+			t.Log("processor time of the server, ours:", median(busy))
 			t.Log("load", before, "to", load())
 		})
 	}
 }
 
-// patchAll makes bare patches of all these pods at once, and waits until they are seen.
-func (r *remote) patchAll(names ...string) time.Duration {
-	var refs []apiserver.PodRef
+// model is a status as the node sends it, of a pod that runs and of one that has failed.
+func (r *remote) model() (running, failed v1.PodStatus) {
+	r.bind("model")
+	status := func(phase v1.PodPhase) v1.PodStatus {
+		r.until(phase, "model")
+		pod, err := r.seen.Pods().Get(r.Context(), "default", "model")
+		require.NoError(r, err)
+		return pod.Status
+	}
+	running = status(v1.PodRunning)
+	r.exit("model")
+	failed = status(v1.PodFailed)
+	r.remove(r.seen, "model")
+	return running, failed
+}
+
+// patchEach gives these pods a status one after the other.
+func (r *remote) patchEach(status v1.PodStatus, names ...string) (refs []apiserver.PodRef) {
 	for _, name := range names {
 		pod, err := r.beside.Pods().Get(r.Context(), "default", name)
 		require.NoError(r, err)
-		refs = append(refs, apiserver.PodRef{Namespace: "default", Name: name, UID: pod.UID})
+		ref := apiserver.PodRef{Namespace: "default", Name: name, UID: pod.UID}
+		_, err = r.beside.Pods().PatchStatus(r.Context(), ref, patchOf(r.T, ref.UID, status))
+		require.NoError(r, err)
+		refs = append(refs, ref)
 	}
+	return refs
+}
+
+// patchAll makes bare patches of all these pods at once, and waits until they are seen.
+func (r *remote) patchAll(status v1.PodStatus, refs []apiserver.PodRef, names ...string) time.Duration {
 	began := time.Now()
 	for _, ref := range refs {
 		go func() {
-			patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"phase":"Failed","containerStatuses":[{"name":"c","image":"web:1","imageID":"x","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1,"reason":"Error"}}}]}}`, ref.UID)
-			_, err := r.bare.Pods().PatchStatus(r.Context(), ref, []byte(patch))
+			_, err := r.bare.Pods().PatchStatus(r.Context(), ref, patchOf(r.T, ref.UID, status))
 			assert.NoError(r, err)
 		}()
 	}
 	untilPhase(r.T, r.beside, v1.PodFailed, names...)
 	return time.Since(began).Round(time.Millisecond)
+}
+
+func patchOf(t *testing.T, uid types.UID, status v1.PodStatus) []byte {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": status})
+	assert.NoError(t, err)
+	return raw
+}
+
+// spent is the processor time that server and store have taken so far. It counts in hundredths of
+// a second.
+func (r *remote) spent() (all time.Duration) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(r, err)
+	for _, file := range files {
+		dir, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
+		raw, err := os.ReadFile(file)
+		if err != nil || dir != r.lab.Dir() {
+			continue // It has ended, or is of something else.
+		}
+		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')'):]))
+		for _, field := range fields[12:14] { // utime and stime, proc_pid_stat(5)
+			ticks, err := strconv.Atoi(field)
+			require.NoError(r, err)
+			all += time.Duration(ticks) * 10 * time.Millisecond
+		}
+	}
+	return all
 }
 
 // remove deletes pods at once and waits until a client sees none.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -95,14 +96,10 @@ func follower(leader *v1.Pod, i int) *v1.Pod {
 	return f
 }
 
-// TestLocalAPI_Operator: an operator of controller-runtime, which caches, creates, patches,
-// updates and deletes pods, and holds them by a finalizer.
-func TestLocalAPI_Operator(t *testing.T) {
-	a := standalone(t)
-	flags := []string{"--api-write", "--api-listen", "127.0.0.1:" + freePort(t)}
-	a.start(flags...)
+// operated is a manager with the operator.
+func operated(t *testing.T, config *rest.Config) manager.Manager {
 	log.SetLogger(logr.Discard())
-	m, err := manager.New(a.rest(), manager.Options{
+	m, err := manager.New(config, manager.Options{
 		Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: crconfig.Controller{SkipNameValidation: new(true)},
 	})
@@ -111,6 +108,16 @@ func TestLocalAPI_Operator(t *testing.T) {
 	require.NoError(t, builder.ControllerManagedBy(m).Named("followers").For(&v1.Pod{}, builder.WithPredicates(leads)).
 		Watches(&v1.Pod{}, handler.EnqueueRequestForOwner(m.GetScheme(), m.GetRESTMapper(), &v1.Pod{}, handler.OnlyControllerOwner())).
 		Complete(operator{m.GetClient()}))
+	return m
+}
+
+// TestLocalAPI_Operator: an operator of controller-runtime, which caches, creates, patches,
+// updates and deletes pods, and holds them by a finalizer.
+func TestLocalAPI_Operator(t *testing.T) {
+	a := standalone(t)
+	flags := []string{"--api-write", "--api-listen", "127.0.0.1:" + freePort(t)}
+	a.start(flags...)
+	m := operated(t, a.rest())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()

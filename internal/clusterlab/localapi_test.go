@@ -121,8 +121,8 @@ var unstable = []struct {
 	{regexp.MustCompile(`resourceVersion: "\d+"`), `resourceVersion: "N"`},
 	{regexp.MustCompile(`"resourceVersion": "\d+"`), `"resourceVersion": "N"`},
 	{regexp.MustCompile(`10\.88\.\d+\.\d+`), "IP"},
-	{regexp.MustCompile(`(kubernetes.io/config.hash"?: "?)[0-9a-f]+`), "${1}ID"},
-	{regexp.MustCompile(`\b\d+(m\d+)?s\b( ago)?`), "AGE"},
+	{regexp.MustCompile(`(kubernetes.io/config.(?:hash|mirror)"?: "?)[0-9a-f]+`), "${1}ID"},
+	{regexp.MustCompile(`\b\d+(m\d+)?m?s\b( ago)?`), "AGE"},
 	{regexp.MustCompile(` +(\n|$)`), "$1"},
 	{regexp.MustCompile(`(\S)   +`), "$1  "}, // The width of a column follows from what is in it.
 }

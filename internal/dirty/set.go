@@ -67,6 +67,7 @@ func (s *Set[V]) add(uid types.UID, v V) bool {
 func (s *Set[V]) TakeAll(buf []Entry[V]) []Entry[V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	held := len(s.mu.entries)
 	for i, e := range s.mu.entries {
 		if at, ok := s.mu.index[e.UID]; ok && at == i {
 			buf = append(buf, e)
@@ -75,10 +76,18 @@ func (s *Set[V]) TakeAll(buf []Entry[V]) []Entry[V] {
 			delete(s.mu.index, e.UID)
 		}
 	}
+	if cap(s.mu.entries) > max(minKept, 4*held) {
+		s.mu.entries, s.mu.index = nil, make(map[types.UID]int)
+		return buf
+	}
 	clear(s.mu.entries) // let go of the values
 	s.mu.entries = s.mu.entries[:0]
 	return buf
 }
+
+// minKept is for how many pods an empty set keeps its memory. What a burst of more has taken is
+// given back when four times fewer are taken.
+const minKept = 64
 
 // Drop removes the pod from the set, if it is there: what it had to tell is
 // not told. The wake-up that its Add caused is not taken back.

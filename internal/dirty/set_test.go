@@ -2,6 +2,7 @@ package dirty_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -118,6 +119,26 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 		round()
 	}
 	assert.Zero(t, testing.AllocsPerRun(100, round))
+}
+
+// What a burst has taken is given back when few pods are taken again.
+func TestSet_GivesBackWhatABurstHasTaken(t *testing.T) {
+	size := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	set := dirty.New[int](nil, nil)
+	before := size()
+	for i := range 100_000 {
+		set.Add(types.UID(fmt.Sprint(i)), 1)
+	}
+	set.TakeAll(nil)
+	set.Add("a", 1)
+	set.TakeAll(nil)
+	assert.Less(t, size(), before+64<<10)
+	runtime.KeepAlive(set)
 }
 
 // The set against the obvious slow model, including its memory: a set that is

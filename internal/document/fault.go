@@ -2,10 +2,10 @@ package document
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // MaxFaults bounds how many faults of one file are listed.
@@ -46,7 +46,7 @@ func (f Faults) Error() string {
 
 // InOrder sorts faults by line and bounds their number.
 func (f Faults) InOrder() Faults {
-	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
+	sorting.Func(f, func(a, b Fault) int { return a.Line - b.Line })
 	if more := len(f) - MaxFaults; more > 0 {
 		f = append(f[:MaxFaults:MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), Syntax: f[0].Syntax})
 	}

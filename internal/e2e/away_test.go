@@ -13,8 +13,9 @@ import (
 
 // prompt is how long a containerd that is there again may wait for what it is owed:
 // the connection is made anew within a second, and each pod asked about within
-// another. Half of the backoff of ten seconds leaves room for a busy machine.
-const prompt = 5 * time.Second
+// another. What is left of the backoff of ten seconds, of which 1.5 have gone by, leaves
+// room for a busy machine.
+const prompt = 8 * time.Second
 
 // containerd is away while a pod ought to start and another one to stop. Neither
 // waits for its backoff when it is there again.

@@ -149,7 +149,9 @@ func cutOff(c *e2e.Containerd, id string, gone []time.Time) bool {
 		adding := strings.Contains(line, "failed to setup network") && strings.Contains(line, "failed (add)")
 		ignored := strings.Contains(line, "failed to destroy network") && strings.Contains(line, "failed (delete)") &&
 			strings.Contains(line, "and ignoring because")
-		if !adding && !ignored || !strings.Contains(line, "signal: killed") {
+		// It may not have begun to run when it was given up.
+		given := strings.Contains(line, "signal: killed") || strings.Contains(line, "context canceled")
+		if !adding && !ignored || !given {
 			continue
 		}
 		_, at, _ := strings.Cut(line, `time="`)

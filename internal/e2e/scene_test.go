@@ -298,14 +298,20 @@ func (s *scene) sh(pod, container, script string) string {
 	return strings.TrimSuffix(string(res.Stdout), "\n")
 }
 
-// armed waits until the processes of containers catch TERM: one that is told before
-// its trap is set does not hear it.
+// armed waits until the processes of containers catch TERM or ignore it: one that is told
+// before its trap is set does not hear it, or ends by it while it is still being started.
 func (s *scene) armed(pod string, containers ...string) {
 	s.Helper()
 	for _, c := range containers {
-		s.wait(pod+"/"+c+" catches TERM", soon, func() bool {
-			caught, err := strconv.ParseUint(strings.TrimPrefix(s.sh(pod, c, "grep SigCgt /proc/1/status | tr -d '[:space:]'"), "SigCgt:"), 16, 64)
-			return err == nil && caught&(1<<(syscall.SIGTERM-1)) != 0
+		s.wait(pod+"/"+c+" heeds its trap", soon, func() bool {
+			var trapped uint64
+			for line := range strings.Lines(s.sh(pod, c, "grep -E 'Sig(Ign|Cgt)' /proc/1/status")) {
+				_, mask, _ := strings.Cut(line, ":")
+				signals, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+				require.NoError(s, err, line)
+				trapped |= signals
+			}
+			return trapped&(1<<(syscall.SIGTERM-1)) != 0
 		})
 	}
 }

@@ -43,6 +43,7 @@ containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'trap "" TERM; while true; do sleep 1; done']}
 `)
 	s.ready("stubborn")
+	s.armed("stubborn", "web")
 	id := s.running("stubborn", "web").Id
 	from := real.Now()
 	s.agent.Remove("stubborn.yaml")

@@ -150,21 +150,22 @@ func (s *Scheduler) guarded(f func()) {
 
 // await waits for the end of a drive as long as there are steps.
 func (g *guard) await(r *driven) bool {
-	timer := time.NewTimer(g.limit)
-	defer timer.Stop()
-	for seen := g.steps.Load(); ; {
+	const looks = 8 // within the limit, so that a stall is found soon after it
+	ticker := time.NewTicker(max(g.limit/looks, 1))
+	defer ticker.Stop()
+	seen, still := g.steps.Load(), 0
+	for still < looks {
 		select {
 		case <-r.ended:
 			return true
-		case <-timer.C:
+		case <-ticker.C:
 		}
-		now := g.steps.Load()
-		if now == seen {
-			return false
+		still++
+		if now := g.steps.Load(); now != seen {
+			seen, still = now, 0
 		}
-		seen = now
-		timer.Reset(g.limit)
 	}
+	return false
 }
 
 // driven is one run of the thread, and how it ended.

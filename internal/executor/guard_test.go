@@ -72,6 +72,23 @@ func TestGuard_StepsAreSignsOfLife(t *testing.T) {
 	})
 }
 
+// What stops the thread in the middle of a long drive is found as soon.
+func TestGuard_AStallThatBeginsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stalled := guarded()
+		p := s.NewProcess()
+		p.Go(func() {
+			time.Sleep(20 * time.Millisecond)
+			_ = p.Sleep(context.Background(), time.Second)
+			time.Sleep(35 * time.Millisecond) // More than the limit.
+		})
+		assert.False(t, inGoroutine(func() { s.RunUntil(s.Now().Add(time.Minute)) }))
+		assert.Contains(t, *stalled, "TestGuard_AStallThatBeginsLate")
+		time.Sleep(time.Second)
+		s.Resume()
+	})
+}
+
 func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := guarded()

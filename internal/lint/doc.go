@@ -52,7 +52,7 @@
 //	              podmanager/apiserver/tokens  podmanager/apiserver/claims
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
-//	              workqueue/workqueuetest  podmanager/apiserver/apiservertest
+//	              workqueue/workqueuetest  podmanager/apiserver/apiservertest  internal/proportion
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source
 //	              podmanager/status  podmanager/apiserver/contact  podmanager/apiserver/mirror
 //	              podmanager/apiserver/node  podmanager/apiserver/events
@@ -65,8 +65,8 @@
 //	              podworkers/podsync/internal/environ  podworkers/podsync/internal/volume  podworkers/podsync/internal/refresh
 //	              podworkers/podsync/internal/request  podworkers/podsync/images/internal/registry
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
-//	              podmanager/status/reconcile  podmanager/status/internal/outbox  podmanager/source/manifest/internal/poll
-//	              pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
+//	              podmanager/status/reconcile  podmanager/status/internal/outbox  podmanager/status/internal/hold
+//	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
 //	              syncloop/gc/policy  syncloop/internal/admission  syncloop/internal/usage  syncloop/node/explain
 //	              podmanager/apiserver/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
 //	1b  pure      podworkers/backoff  podworkers/podsync/podstatus  internal/podhash  internal/document
@@ -75,7 +75,7 @@
 //	1a  types     runtime  internal  podmanager/apiserver
 //	    seam      internal/executor
 //	    passive   internal/dirty  internal/keylock
-//	    pure      internal/podspec  internal/poduid  internal/plain  podworkers/podsync/reasons
+//	    pure      internal/podspec  internal/poduid  internal/plain  internal/sorting  podworkers/podsync/reasons
 //	    edges     internal/osfile  internal/podhttp
 //	0   base      the standard library  k8s.io/api  k8s.io/apimachinery  k8s.io/utils/clock
 package lint

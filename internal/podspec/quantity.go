@@ -40,6 +40,9 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 // cannot be computed with, as one of 1e2000000000: to add, compare or round it would take
 // all memory and time.
 func CheckQuantities(pod *v1.Pod) error {
+	if pod == nil || !anyQuantity(pod, func(q resource.Quantity) bool { return outside(q) != "" }) {
+		return nil
+	}
 	if at := outOfRange(reflect.ValueOf(pod)); at != "" {
 		return fmt.Errorf("%s %w", at[1:], ErrQuantity)
 	}
@@ -85,6 +88,9 @@ func outOfRange(v reflect.Value) (at string) {
 // outside is ":" for a quantity that cannot be computed with. It is not written as text for
 // that, which could take as long.
 func outside(q resource.Quantity) string {
+	if q == (resource.Quantity{}) {
+		return ""
+	}
 	q = q.DeepCopy()
 	if d := q.AsDec(); max(d.Scale(), -d.Scale()) > maxScale || d.UnscaledBig().BitLen() > maxQuantityBits {
 		return ":"

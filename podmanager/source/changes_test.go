@@ -1,8 +1,10 @@
 package source_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -137,16 +139,50 @@ func TestMux_SingleChanges(t *testing.T) {
 	})
 }
 
-// TestHandle_Shared: a pod that the caller does not change is not copied, and one without a
-// namespace gets one all the same.
-func TestHandle_Shared(t *testing.T) {
-	h := source.NewHandleWith(source.HandleConfig{Shared: true})
-	mine, unspaced := pod("a", "a", "v1"), pod("b", "b", "v1")
+// TestHandle_Owned: a pod that the caller gives up is not copied.
+func TestHandle_Owned(t *testing.T) {
+	h := source.NewHandleWith(source.HandleConfig{Owned: true})
+	given, unspaced := pod("a", "a", "v1"), pod("b", "b", "v1")
 	unspaced.Namespace = ""
-	require.NoError(t, h.Replace([]*v1.Pod{mine, unspaced}))
+	require.NoError(t, h.Replace([]*v1.Pod{given, unspaced}))
 	require.NoError(t, h.Run(t.Context(), sinkFunc(func(s source.Snapshot) {
-		assert.Same(t, mine, s.Pods[0])
-		assert.Equal(t, "default", s.Pods[1].Namespace)
-		assert.Empty(t, unspaced.Namespace)
+		assert.Same(t, given, s.Pods[0])
+		assert.Same(t, unspaced, s.Pods[1])
+		assert.Equal(t, "default", unspaced.Namespace)
 	})))
+}
+
+// TestHandle_OneCopy: what a Mux delivers of a handle is the handle's own copy, which has
+// the annotations for source and first-seen time; what the caller has applied is as it was.
+func TestHandle_OneCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := source.NewHandle()
+		m, err := source.New(source.Config{Sources: map[string]source.Source{"host": h}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = m.Run(ctx) }()
+		synctest.Wait()
+		mine := pod("a", "a", "v1")
+		mine.Annotations = map[string]string{"k": "v"}
+		before := mine.DeepCopy()
+		require.NoError(t, h.Apply(mine))
+		assert.Equal(t, before, mine)
+		delivered := m.TakeAll(nil)[0].Pods[0]
+		seen := time.Now().Format(time.RFC3339Nano)
+		assert.Equal(t, map[string]string{"k": "v", "kubernetes.io/config.source": "host", "kubernetes.io/config.seen": seen}, delivered.Annotations)
+
+		time.Sleep(time.Second)
+		mine.Annotations["k"] = "w"
+		require.NoError(t, h.Apply(mine))
+		updated := m.TakeAll(nil)[0].Pods[0]
+		assert.Equal(t, map[string]string{"k": "w", "kubernetes.io/config.source": "host", "kubernetes.io/config.seen": seen}, updated.Annotations)
+		assert.Equal(t, "v", delivered.Annotations["k"], "what was delivered stays as it is")
+
+		// A pod that has such annotations, as one that was delivered has, is copied again.
+		require.NoError(t, h.Apply(updated))
+		assert.Empty(t, m.TakeAll(nil), "nothing has changed")
+		h.Delete("a")
+		assert.Equal(t, updated, m.TakeAll(nil)[0].Pods[0])
+	})
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,10 @@ type HandleConfig struct {
 	Incomplete bool
 	// Guarded is that of each Snapshot.
 	Guarded bool
-	// Shared: the caller does not change a pod any more that it has handed over. It is not
-	// copied then.
-	Shared bool
+	// Owned: the caller hands over each pod once and for good. It is not copied then: the
+	// handle and the Mux set its namespace and the annotations for source and first-seen
+	// time, and after that it must not be modified.
+	Owned bool
 }
 
 // Handle is the source of a host program: pods handed over in Go. Its methods
@@ -32,7 +34,7 @@ type HandleConfig struct {
 // Apply and Delete cost the same however many pods there are, if the Sink is a ChangeSink,
 // as that of a Mux is.
 type Handle struct {
-	guarded, shared bool
+	guarded, owned bool
 
 	mu struct {
 		sync.Mutex
@@ -60,7 +62,7 @@ func NewHandle() *Handle { return NewHandleWith(HandleConfig{}) }
 
 // NewHandleWith is NewHandle for pods that are not all that is desired, or guarded.
 func NewHandleWith(config HandleConfig) *Handle {
-	h := &Handle{guarded: config.Guarded, shared: config.Shared}
+	h := &Handle{guarded: config.Guarded, owned: config.Owned}
 	h.mu.incomplete = config.Incomplete
 	h.mu.pods = newApplied(0)
 	return h
@@ -125,6 +127,9 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 	return h.do(func() error {
 		h.mu.sink = sink
 		h.mu.single, _ = sink.(ChangeSink)
+		if in, ok := sink.(*inbox); ok {
+			in.own() // Copies that it made, or pods that were given up.
+		}
 		h.wholeLocked()
 		return nil
 	})
@@ -202,7 +207,7 @@ func (h *Handle) takeLocked() (give func()) {
 	}
 }
 
-// own checks a pod of the host program, and copies it unless it may be shared.
+// own checks a pod of the host program, and copies it unless it is the handle's already.
 func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:
@@ -210,13 +215,9 @@ func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
 	case pod.Name == "" || pod.UID == "":
 		return nil, fmt.Errorf("%w: name %q and UID %q must not be empty", ErrInvalid, pod.Name, pod.UID)
 	}
-	if !h.shared {
+	if !h.owned {
 		pod = pod.DeepCopy()
 	}
-	if pod.Namespace == "" {
-		other := *pod
-		other.Namespace = v1.NamespaceDefault
-		pod = &other
-	}
+	pod.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
 	return pod, nil
 }

@@ -55,6 +55,13 @@ func (in *inbox) Delete(uid types.UID) {
 	in.mux.wake()
 }
 
+// own: the pods of the source are the inbox's own, see HandleConfig.Owned.
+func (in *inbox) own() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.mu.pods.Own(in.name)
+}
+
 // take gives what is new, and counts it as seen by the consumer.
 func (in *inbox) take() merge.Changes {
 	in.mu.Lock()

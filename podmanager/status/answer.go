@@ -29,13 +29,13 @@ func (d *delayed) Error() string { return d.err.Error() }
 func (d *delayed) Unwrap() error { return d.err }
 
 // RetryAfter wraps the error of a Sink: the pod's status is sent again once at least this
-// time has passed, also a newer one.
+// time has passed, also a newer one. When the context of Run ends it is tried once before that.
 func RetryAfter(err error, after time.Duration) error { return &delayed{err: err, after: after} }
 
 // Unavailable wraps the error of a Sink whose destination cannot be reached or has no time:
 // statuses of all pods wait at least this time, then one is sent to see whether the
 // destination is back. With a time of zero or less the pause is SenderConfig.Retry of the
-// failures in a row.
+// failures in a row. When the context of Run ends one status is sent before that.
 func Unavailable(err error, after time.Duration) error {
 	return &delayed{err: err, after: after, all: true}
 }

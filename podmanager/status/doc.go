@@ -1,7 +1,7 @@
 // Package status keeps the newest status of every pod of the node. Other packages read
 // statuses here and subscribe to changes; an API server is one such subscriber.
 //
-// A Store starts no goroutine and waits for nothing. Pure functions in internal/reconcile
+// A Store starts no goroutine and waits for nothing. Pure functions in package reconcile
 // make its decisions.
 //
 // # The store
@@ -57,8 +57,11 @@
 //     is sent to see whether it is back; RetryNow ends all waits.
 //   - Resend sends a status again, at most every ten seconds for one pod; ResendNow at once.
 //   - A terminal phase is held back while SenderConfig.CouldRun says that the pod could
-//     still have running containers.
-//   - After it was stopped it goes on for a while, and then names what was not sent.
+//     still have running containers. A pod of which none runs any more has 100 ms to stop,
+//     so that one status tells its end.
+//   - After it was stopped it goes on for a while, and then names what was not sent. A pod
+//     that could still run is told of without its end, and does not count as unsent. What
+//     waits after a failure is tried at once.
 //
 // The Sink has four duties: to store nothing for a pod whose UID has changed, to Merge with
 // the conditions of others, to return ErrNotYet for static pods without a mirror pod, and to delete what

@@ -32,7 +32,7 @@ func TestSender_OfOtherStatuses(t *testing.T) {
 	f := &foreign{updates: []status.Update{
 		{UID: "a", Pod: pod, Version: 1, Status: v1.PodStatus{Phase: v1.PodRunning}},
 		{UID: "b", Pod: newPod("b"), Version: 3, Status: v1.PodStatus{
-			Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{{Name: "c"}},
+			Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}},
 		}},
 	}}
 	s := newSending(t, func(cfg *status.SenderConfig) { cfg.Store = f })

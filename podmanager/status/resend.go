@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// resendPeriod is the least time between two repeats of one pod.
-const resendPeriod = 10 * time.Second
+	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
+)
 
 // Resend sends the newest status of a pod although the sink was sent it: another writer has
 // changed it there, or a pod that the sink did not have is there now. It returns at once and
 // may be called at any time. The first repeat goes at once, others at least ten seconds after
-// the one before; a newer status does not wait for that. It does nothing for a pod without a
-// status.
+// the one before; a newer status does not wait for that. When the context of Run ends a repeat
+// that waits goes at once, and one that is asked for later and would have to wait is not made.
+// Resend does nothing for a pod without a status.
 func (s *Sender) Resend(uid types.UID) { s.ask(uid, false) }
 
 // ResendNow is Resend that goes at once: the sink has a pod now that was sent no status, such
@@ -32,13 +32,18 @@ func (s *Sender) ask(uid types.UID, now bool) {
 func (s *Sender) RetryNow() {
 	now := s.executor.Now()
 	s.mu.Lock()
-	s.mu.outages, s.mu.resumes = 0, time.Time{}
+	s.retryLocked(now, 0)
+	s.mu.Unlock()
+	s.wake.Signal()
+}
+
+// retryLocked ends all waits after failures, as if none had failed but so many outages.
+func (s *Sender) retryLocked(now time.Time, outages int) {
+	s.mu.outages, s.mu.resumes = outages, time.Time{}
 	for _, t := range s.mu.told {
 		t.failures = 0
 	}
-	s.mu.box.WakeAll(now)
-	s.mu.Unlock()
-	s.wake.Signal()
+	s.mu.box.WakeFailed(now)
 }
 
 // resend puts into the box what Resend has asked for. A new subscription has the newest
@@ -67,19 +72,16 @@ func (s *Sender) asked() map[types.UID]bool {
 }
 
 // again sends an update now, or when the period since the last repeat is over. One that
-// waits for that already stays as it is, unless it is to go at once.
+// waits for that already stays as it is, unless it is to go at once. When the sender ends a
+// repeat that would have to wait is dropped.
 func (s *Sender) again(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.toldLocked(u.UID)
-	if t.again && !atOnce {
+	at, next, ok := hold.Repeat{Asked: t.again, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.repeat}.Decide(now)
+	if !ok {
 		return
 	}
-	t.again = true
-	at := now
-	if t.repeat.After(now) && !atOnce {
-		at = t.repeat
-	}
-	t.repeat = at.Add(resendPeriod)
+	t.again, t.repeat = true, next
 	s.mu.box.Again(u.UID, u, at)
 }

@@ -3,6 +3,7 @@ package status_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,31 @@ func TestSender_ST44_OneAsksForAll(t *testing.T) {
 	require.Len(t, s.arrived, 40)
 	require.Equal(t, status.DefaultSendWorkers+3+40, calls)
 	require.NoError(t, s.end(time.Second))
+}
+
+// ST-44: what was never sent does not go before others because it has failed with them.
+func TestSender_ST44_FailuresMakeNothingUrgent(t *testing.T) {
+	s := newSending(t)
+	s.fails(2)
+	s.answer = unavailable(s.answer)
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
+	s.at(200 * time.Millisecond)
+	s.SetPodStatus(newPod("b"), ready(v1.ConditionFalse))
+	s.at(10 * time.Second)
+	require.Equal(t, "1040ms a v1 Running\n1060ms b v2 Running", s.heard())
+	require.NoError(t, s.end(time.Second))
+}
+
+// unavailable has failures be those of all.
+func unavailable(answer func(status.Update) error) func(status.Update) error {
+	return func(u status.Update) error {
+		if err := answer(u); err != nil {
+			return status.Unavailable(err, 0)
+		}
+		return nil
+	}
 }
 
 // ST-44: a server that asks for time gets it from all pods.
@@ -205,6 +231,48 @@ func TestSender_CF26_RetryNow(t *testing.T) {
 			s.at(10*time.Minute + time.Second)
 			require.ElementsMatch(t, []string{"600020ms pod0 v1 Running", "600020ms pod1 v1 Running", "600020ms pod2 v1 Running"}, s.arrived)
 			require.NoError(t, s.end(time.Second))
+		})
+	}
+}
+
+// Item 43, ST-15: what waits after failures when the sender ends is tried at once, whatever the
+// pause, and if that fails, as after the first failure.
+func TestSender_Item43_ST15_TriesOnceMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer error
+		fails  string // if the sink goes on to fail: when it is called
+	}{
+		"of one":                  {errDown, "600000ms 601020ms 603040ms 607060ms"},
+		"asks for time":           {status.RetryAfter(errDown, time.Hour), "600000ms"},
+		"of all":                  {status.Unavailable(errDown, 0), "600000ms 602020ms 606040ms"},
+		"of all, asks for time":   {status.Unavailable(errDown, time.Hour), "600000ms"},
+		"of all, for a moment":    {status.Unavailable(errDown, time.Second), "600000ms 602020ms 606040ms"},
+		"of one, for two seconds": {status.RetryAfter(errDown, 2*time.Second), "600000ms 602020ms 604040ms 608060ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSending(t)
+			answer := c.answer
+			s.answer = func(status.Update) error { return answer }
+			s.run()
+			s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+			s.at(10 * time.Minute)
+			answer = nil
+			require.NoError(t, s.end(20*time.Millisecond))
+			require.Equal(t, "600020ms a v1 Running", s.heard())
+
+			s = newSending(t)
+			var calls []string
+			s.answer = func(status.Update) error {
+				if at := s.simulation.Now().Sub(start) - s.latency; at >= 10*time.Minute {
+					calls = append(calls, fmt.Sprint(at.Milliseconds(), "ms"))
+				}
+				return c.answer
+			}
+			s.run()
+			s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+			s.at(10 * time.Minute)
+			require.ErrorIs(t, s.end(10*time.Second), status.ErrUnsent)
+			require.Equal(t, c.fails, strings.Join(calls, " "))
 		})
 	}
 }

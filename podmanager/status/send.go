@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
-	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
@@ -73,19 +73,16 @@ func (s *Sender) fullLocked() bool {
 func (s *Sender) send(ctx context.Context, u Update) {
 	stored := u.Status // As it is, if its end is held back.
 	known := s.begin(u.UID)
+	draining := s.draining.Load() // Before CouldRun is asked: no older answer may drop an end.
 	held := s.hold(&u, known)
-	if held && known.held && !known.again && known.version == u.Version && known.epoch == u.StatusEpoch {
-		s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
-			u.Status = stored
-			b.Hold(u.UID, u, now.Add(holdPeriod))
-		})
+	if s.withhold(u, known, stored, held, draining) {
 		return
 	}
 	err := s.call(ctx, u)
 	refused := errors.Is(err, ErrRefused)
 	if err != nil && !refused {
 		u.Status = stored
-		s.failed(u, err)
+		s.failed(u, err, known.again)
 		return
 	}
 	sent := u
@@ -93,7 +90,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		s.mu.outages = 0
 		s.noteLocked(&u, held)
 		if u.Status = stored; held {
-			b.Hold(u.UID, u, now.Add(holdPeriod))
+			s.holdLocked(u, now, now.Add(hold.RecheckPeriod))
 			return
 		}
 		b.Sent(u.UID)
@@ -115,27 +112,6 @@ func (s *Sender) begin(uid types.UID) (known told) {
 	return known
 }
 
-// hold takes the end out of a status as long as something of the pod may run, and
-// reports whether it did. What the sink was told to be over stays so. [ST-17]
-func (s *Sender) hold(u *Update, known told) bool {
-	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
-		return false
-	}
-	before := v1.PodStatus{Phase: known.phase, Reason: known.reason, Message: known.message}
-	if known.version == 0 || known.epoch != u.StatusEpoch {
-		before = v1.PodStatus{Phase: u.Pod.Status.Phase, Reason: u.Pod.Status.Reason, Message: u.Pod.Status.Message}
-	}
-	switch {
-	case podstatus.IsTerminal(before.Phase):
-		return false
-	case before.Phase == "":
-		before.Phase = v1.PodPending
-	}
-	u.Status = *u.Status.DeepCopy()
-	reconcile.HoldBack(&before, &u.Status)
-	return true
-}
-
 // call is one call of the sink. A panic of it is an error like any other.
 func (s *Sender) call(ctx context.Context, u Update) (err error) {
 	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
@@ -144,8 +120,8 @@ func (s *Sender) call(ctx context.Context, u Update) (err error) {
 	return s.cfg.Sink.Send(ctx, u)
 }
 
-// failed puts a pod off after an error, or all of them.
-func (s *Sender) failed(u Update, err error) {
+// failed puts a pod off after an error, or all of them. again: it was a repeat, and still is one.
+func (s *Sender) failed(u Update, err error, again bool) {
 	if errors.Is(err, ErrNotYet) {
 		s.finish(u.UID, func(b *outbox.Box[Update], _ time.Time) {
 			s.toldLocked(u.UID).repeat = time.Time{}
@@ -160,6 +136,9 @@ func (s *Sender) failed(u Update, err error) {
 	pauses, first := s.pauses(u.UID, d.all), s.cfg.Retry(1)
 	pause := max(s.cfg.Retry(pauses), d.after)
 	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		if again {
+			s.toldLocked(u.UID).again = true
+		}
 		if d.all {
 			s.outageLocked(now.Add(pause), now.Add(d.after))
 			b.PutOff(u.UID, u, now, now)
@@ -217,7 +196,7 @@ func (s *Sender) noteLocked(u *Update, held bool) {
 	}
 	t := s.toldLocked(u.UID)
 	*t = told{
-		again: t.again, repeat: t.repeat, version: u.Version, epoch: u.StatusEpoch, ready: readiness(&u.Status), held: held,
+		again: t.again, repeat: t.repeat, deadline: t.deadline, version: u.Version, epoch: u.StatusEpoch, ready: readiness(&u.Status), held: held,
 		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
 	}
 }

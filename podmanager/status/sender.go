@@ -16,6 +16,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -48,9 +49,6 @@ const (
 	DefaultSendDrain = 10 * time.Second
 )
 
-// holdPeriod is how often it is asked whether a held pod may still run.
-const holdPeriod = time.Second
-
 // SenderConfig is what a Sender is made of. Store and Sink are required.
 type SenderConfig struct {
 	// Store has the statuses; Run subscribes once.
@@ -65,10 +63,14 @@ type SenderConfig struct {
 	// it is sent again. A newer status waits for the first pause only. Nil: one second, doubled each time, at most a minute.
 	Retry func(failures int) time.Duration
 	// Drain is for how long, after the context of Run has ended, what is left is
-	// still sent. Zero: ten seconds; less: not at all.
+	// still sent. Zero: ten seconds; less: not at all, and pods whose end is held back are
+	// named as unsent, too.
 	Drain time.Duration
 	// CouldRun reports whether containers of a pod could still run; as long as they
-	// could, its end is not sent. It is asked with no lock held. Nil: they never could.
+	// could, its end is not sent. When none of its containers runs it has 100 ms to become
+	// Finished, so that one status tells all. When the sender ends nothing waits. CouldRun is
+	// called with no lock held; after a panic of it they could. Nil: they never could, and no end
+	// waits.
 	CouldRun func(uid types.UID) bool
 	// Clock is what time it is. Nil: the real clock.
 	Clock clock.Clock
@@ -87,8 +89,8 @@ type SenderHooks struct {
 	// Failed is called when one has not, and will be sent again after a pause. A pause of
 	// zero: it was refused, and is not sent again. ErrNotYet is not reported.
 	Failed func(u Update, err error, pause time.Duration)
-	// Panicked is called after each panic of the sink, the log or another hook that
-	// was contained, with the name of the call.
+	// Panicked is called after each panic of the sink, the log, CouldRun, Retry or another
+	// hook that was contained, with the name of the call.
 	Panicked func(call string, err error)
 }
 
@@ -97,6 +99,9 @@ type SenderHooks struct {
 func (c *SenderConfig) contain() *contain.Guard {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, Told: c.Hooks.Panicked})
 	c.Log = g.Log()
+	if could := c.CouldRun; could != nil {
+		c.CouldRun = func(uid types.UID) bool { return contain.Or(g, "CouldRun", true, func() bool { return could(uid) }) }
+	}
 	retry := c.Retry
 	c.Retry = func(failures int) time.Duration {
 		return contain.Or(g, "Retry", defaultRetry(failures), func() time.Duration { return retry(failures) })
@@ -132,6 +137,7 @@ type Sender struct {
 	executor executor.Executor
 	wake     executor.Event
 	ran      atomic.Bool
+	draining atomic.Bool // Run's context has ended
 
 	mu struct {
 		sync.Mutex
@@ -152,7 +158,8 @@ type told struct {
 	ready           v1.ConditionStatus
 	phase           v1.PodPhase
 	reason, message string
-	held            bool // the phase is not the one that is stored
+	held            bool          // the phase is not the one that is stored
+	deadline        hold.Deadline // of its end
 	failures        int
 	again           bool      // Resend was called since it was sent last
 	repeat          time.Time // from when another Resend may be done
@@ -175,7 +182,10 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 // Run sends until ctx ends, then sends what is left for as long as Drain allows,
 // and returns when the last call of the sink has returned; one that ignores the end of
 // its context for longer than Timeout is left behind. Its error is nil if everything was
-// sent, and else wraps ErrUnsent and names the pods. It begins with every status that is stored. A second call returns runtime.ErrSecondRun.
+// sent, and else wraps ErrUnsent and names the pods. An end that is held back when ctx ends
+// is not sent, and that is no error: CouldRun is asked once more for it. What waits after a
+// failure is tried at once when ctx ends, and then with pauses as after the first failure. Run
+// begins with every status that is stored. A second call returns runtime.ErrSecondRun.
 func (s *Sender) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("status: %w", runtime.ErrSecondRun)
@@ -205,6 +215,9 @@ func (s *Sender) Run(ctx context.Context) error {
 // drain goes on until nothing is left, or for as long as it may.
 func (s *Sender) drain(sending context.Context, group *executor.Group, sub Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
+	s.resend()             // What was asked for before the end waits with the rest, and is woken with it.
+	s.draining.Store(true) // Before wakeAll: what is held after that sees it, under the same lock.
+	s.wakeAll()
 	for {
 		s.put(sub.TakeAll(nil))
 		s.resend()
@@ -219,6 +232,16 @@ func (s *Sender) drain(sending context.Context, group *executor.Group, sub Subsc
 			return fmt.Errorf("%w: of pods %v", ErrUnsent, left)
 		}
 	}
+}
+
+// wakeAll makes every pod due that waits, for news or after a failure. After an outage one goes
+// ahead of the others, as before.
+func (s *Sender) wakeAll() {
+	now := s.executor.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retryLocked(now, min(s.mu.outages, 1))
+	s.mu.box.WakeHeld(now)
 }
 
 func (s *Sender) left() []types.UID {

@@ -85,6 +85,9 @@ type Store struct {
 		// removedEpoch is above the highest life: nothing that comes later
 		// can be taken for what was removed.
 		removed, removedEpoch uint64
+		// conditions are the last few that were stored.
+		conditions [4][]v1.PodCondition
+		place      int // of the oldest of them
 	}
 }
 
@@ -192,8 +195,15 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 	if e == nil {
 		return v1.PodStatus{}, false
 	}
+	hold := !e.finished && couldRun(uid)
+	if !e.finished && !hold {
+		// The worker may have stored the last status before couldRun answered.
+		if newer := s.get(e.pod.UID); newer != nil {
+			e = newer
+		}
+	}
 	status := e.status.DeepCopy()
-	if !e.finished && couldRun(uid) {
+	if hold {
 		e.before.holdBack(status)
 	}
 	return *status, true
@@ -330,10 +340,25 @@ func (s *Store) changeUnderLock(uid types.UID, propose func(*entry) *proposal, n
 	if old != nil && !p.force && reconcile.Equal(old.status, next.status) {
 		return s.keepLocked(old, p.pod), nil, false, nil
 	}
+	next.status.Conditions = s.shareLocked(next.status.Conditions)
 	next.before = old.beforeEnd(p.pod)
 	next.version = version + 1
 	s.mu.entries[uid] = next
 	return next, nil, true, s.mu.subs
+}
+
+// shareLocked returns the conditions, or equal ones of a pod that was stored shortly before: of
+// pods that start within one second they are alike, and they are half of a status. Those of a
+// stored status are never changed.
+func (s *Store) shareLocked(conditions []v1.PodCondition) []v1.PodCondition {
+	for _, known := range s.mu.conditions {
+		if len(known) > 0 && slices.Equal(known, conditions) {
+			return known
+		}
+	}
+	s.mu.conditions[s.mu.place] = conditions
+	s.mu.place = (s.mu.place + 1) % len(s.mu.conditions)
+	return conditions
 }
 
 // keepLocked lets what is stored stand, of the pod as it is now; if nothing is,

@@ -647,4 +647,44 @@ func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 	assert.Equal(t, []string{"Failed Evicted", "Failed Evicted", "2"}, both(), "it is finished")
 	_, ok := s.GetReportedPodStatus("unknown", func(types.UID) bool { return true })
 	assert.False(t, ok)
+
+	c.State = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
+	s.ReplacePodStatus(web, v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{c}})
+	say(v1.PodFailed, "Evicted", c)
+	reported, _ := s.GetReportedPodStatus(web.UID, func(types.UID) bool {
+		c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137}}
+		say(v1.PodFailed, "Evicted", c)
+		return false
+	})
+	assert.Equal(t, c.State, reported.ContainerStatuses[0].State, "what was said before nothing ran any more is not older")
+}
+
+// Pods whose conditions are alike, to the second, share them; a change of one pod's, or of what
+// a caller was given, reaches no other.
+func TestStore_AlikeConditionsAreShared(t *testing.T) {
+	a, b := newPod("a"), newPod("b")
+	w := newHarness(a, b)
+	stored := func(uid types.UID) (conditions []v1.PodCondition) {
+		w.ReadPodStatus(uid, func(s *v1.PodStatus) { conditions = s.Conditions })
+		return conditions
+	}
+	s := running(true)
+	s.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: v1.ContainersReady, Status: v1.ConditionTrue}}
+	w.SetPodStatus(a, s)
+	w.pass(100 * time.Millisecond)
+	w.SetPodStatus(b, s)
+	require.Same(t, &stored("a")[0], &stored("b")[0])
+
+	s.Conditions[1].Reason = "the caller's"
+	given := w.must(t, "a")
+	given.Conditions[0].Reason = "the caller's as well"
+	w.SetContainerReadiness("a", "mem://1", false)
+	assert.Equal(t, v1.ConditionFalse, readyCondition(w.must(t, "a")))
+	assert.Equal(t, v1.ConditionTrue, readyCondition(w.must(t, "b")))
+	assert.Empty(t, stored("b")[0].Reason+stored("b")[1].Reason)
+
+	w.pass(time.Second)
+	w.ReplacePodStatus(a, running(true))
+	w.ReplacePodStatus(b, running(true))
+	assert.Empty(t, stored("a"))
 }

@@ -31,15 +31,30 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
 	}
-	f := findings{unread: unread}
+	return findings{unread: unread}.of(pod, true)
+}
+
+// of finds the errors of a pod, those of its spec if that is asked for.
+func (f findings) of(pod *v1.Pod, spec bool) field.ErrorList {
 	if err := podspec.CheckQuantities(pod); err != nil { // Nothing may compare it.
 		at, _, _ := strings.Cut(err.Error(), ": ")
 		f.whole(field.ErrorTypeInvalid, field.NewPath(at), "%s", podspec.ErrQuantity)
 		return f.errs
 	}
 	f.metadata(pod, field.NewPath("metadata"))
-	f.spec(&pod.Spec, field.NewPath("spec"))
+	if spec {
+		f.spec(&pod.Spec, field.NewPath("spec"))
+	}
 	return f.errs
+}
+
+// ValidateMetadata is [Validate] for one of many pods of a template whose spec was validated
+// with another one: of the spec it checks quantities only.
+func ValidateMetadata(pod *v1.Pod) field.ErrorList {
+	if pod == nil {
+		return Validate(nil)
+	}
+	return findings{}.of(pod, false)
 }
 
 // maxAnnotations is the total size of annotations, as in the API.

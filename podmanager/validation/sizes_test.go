@@ -2,14 +2,12 @@ package validation_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/proportion"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
@@ -20,26 +18,14 @@ func TestValidate_NoPod(t *testing.T) {
 	assert.Empty(t, validation.References(nil, validation.Available{}))
 }
 
-// A pod with thousands of containers is checked in time in proportion to them. Each size
-// counts by its fastest run, and there are as many runs as that takes on a busy machine.
+// A pod with thousands of containers is checked in time in proportion to them.
 func TestValidate_Size(t *testing.T) {
 	const few, times = 250, 20
-	took := func(pod *v1.Pod) time.Duration {
-		began := time.Now()
-		assert.Empty(t, validation.Validate(pod))
-		return time.Since(began)
+	work := func(n int) func() {
+		pod := sized(n)
+		return func() { assert.Empty(t, validation.Validate(pod)) }
 	}
-	small, large := sized(few), sized(few*times)
-	quick, slow := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-	for range 300 {
-		for range 5 {
-			quick = min(quick, took(small))
-		}
-		if slow = min(slow, took(large)); slow < 8*times*quick {
-			return
-		}
-	}
-	require.Fail(t, "not in proportion", "%d times the size took %s instead of %s", times, slow, quick)
+	proportion.Check(t, work(few), work(few*times), times)
 }
 
 // sized is a valid pod with n containers of each kind, each with a volume, a port of the host

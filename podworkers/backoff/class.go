@@ -7,6 +7,9 @@ type Class uint8
 const (
 	// Resync: the last sync succeeded; the next one is the periodic one.
 	Resync Class = iota + 1
+	// Stable: the last sync succeeded, and the next one will find nothing to do unless
+	// something changes.
+	Stable
 	// Failed: it failed for no particular reason.
 	Failed
 	// Transient: it failed for a reason that tends to be over soon.
@@ -19,7 +22,7 @@ const (
 	Unavailable
 )
 
-var classNames = [...]string{Resync: "resync", Failed: "backoff", Transient: "transient", Asked: "asked", Unavailable: "runtime-unavailable"}
+var classNames = [...]string{Resync: "resync", Stable: "stable", Failed: "backoff", Transient: "transient", Asked: "asked", Unavailable: "runtime-unavailable"}
 
 // String is the name of the class, as transcripts have it; "unknown" for any other value.
 func (c Class) String() string {

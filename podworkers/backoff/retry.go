@@ -9,6 +9,9 @@ import (
 const (
 	// DefaultResync is the delay after a success.
 	DefaultResync = time.Minute
+	// DefaultStable is how many times DefaultResync, or Retry.Resync, passes before a pod is
+	// looked at of which nothing has changed. The kubelet makes no difference.
+	DefaultStable = 10
 	// DefaultBackoff is the delay after an error.
 	DefaultBackoff = 10 * time.Second
 	// DefaultTransient is the delay after an error that tends to be over soon.
@@ -23,6 +26,9 @@ type Retry struct {
 	// Resync is the delay after a success, and the longest that an error may
 	// ask for. Default DefaultResync.
 	Resync time.Duration
+	// Stable is the delay after a sync after which the next one has nothing to do unless
+	// something changes. It is not below Resync. Default DefaultStable times Resync.
+	Stable time.Duration
 	// Backoff is the delay after an error. Default DefaultBackoff.
 	Backoff time.Duration
 	// Transient is the delay after an error that tends to be over soon.
@@ -54,6 +60,8 @@ func (r Retry) Delay(class Class, now, at time.Time, random float64) time.Durati
 	switch {
 	case class == Resync:
 		return r.jitter(r.resync(), random)
+	case class == Stable:
+		return r.jitter(r.stable(), random)
 	case class == Transient:
 		return r.jitter(orDefault(r.Transient, DefaultTransient), random)
 	case class == Asked, class == Unavailable && !at.IsZero():
@@ -63,6 +71,16 @@ func (r Retry) Delay(class Class, now, at time.Time, random float64) time.Durati
 }
 
 func (r Retry) resync() time.Duration { return orDefault(r.Resync, DefaultResync) }
+
+func (r Retry) stable() time.Duration {
+	if r.Stable > 0 {
+		return max(r.Stable, r.resync())
+	}
+	if r.resync() > math.MaxInt64/DefaultStable {
+		return math.MaxInt64
+	}
+	return DefaultStable * r.resync()
+}
 
 // jitter adds to d what chance says.
 func (r Retry) jitter(d time.Duration, random float64) time.Duration {

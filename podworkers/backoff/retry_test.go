@@ -24,6 +24,11 @@ func TestRetry_B098toB102_KubeletNumbers(t *testing.T) {
 		longest time.Duration // random 0, and random 1
 	}{
 		{"B099 success", p, backoff.Resync, 5 * s, 60 * s, 90 * s},
+		{"B099 stable", p, backoff.Stable, 5 * s, 600 * s, 900 * s},
+		{"B099 stable, own resync", own, backoff.Stable, 0, 80 * s, 160 * s},
+		{"B099 own stable", backoff.Retry{Stable: 120 * s}, backoff.Stable, 0, 120 * s, 180 * s},
+		{"B099 stable not below resync", backoff.Retry{Stable: s}, backoff.Stable, 0, 60 * s, 90 * s},
+		{"B099 stable for ever", backoff.Retry{Resync: math.MaxInt64 / 9}, backoff.Stable, 0, math.MaxInt64, math.MaxInt64},
 		{"B100 transient", p, backoff.Transient, 0, s, 1500 * time.Millisecond},
 		{"B101 expiry", p, backoff.Asked, 20 * s, 20 * s, 30 * s},
 		{"B101 expiry past", p, backoff.Asked, -s, 0, 0},
@@ -65,6 +70,7 @@ func TestRetry_I17_DelayWithinItsBounds(t *testing.T) {
 		at := time.Duration(rapid.Int64().Draw(t, "at"))
 		base := map[backoff.Class]time.Duration{
 			backoff.Resync:      resync,
+			backoff.Stable:      tenTimes(resync),
 			backoff.Failed:      p.Backoff,
 			backoff.Transient:   p.Transient,
 			backoff.Unavailable: min(max(start.Add(at).Sub(start), 0), resync),
@@ -82,6 +88,13 @@ func TestRetry_I17_DelayWithinItsBounds(t *testing.T) {
 			t.Fatalf("%v: %v is longer than %v", class, got, longest)
 		}
 	})
+}
+
+func tenTimes(d time.Duration) time.Duration {
+	if d > math.MaxInt64/10 {
+		return math.MaxInt64
+	}
+	return 10 * d
 }
 
 func TestRetry_NonsenseFromChanceIsKeptWithinBounds(t *testing.T) {

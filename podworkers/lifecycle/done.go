@@ -16,12 +16,12 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 		return false
 	}
 	kind := r.activity.kind()
-	r.activity = idle
+	r.activity, r.stable = idle, result == Stable
 	if result != FailedRuntimeUnavailable {
 		r.wokenByRuntime = false
 	}
 	before := r.stage
-	if result.ok() && t.advance(r, kind, result, out) {
+	if result.OK() && t.advance(r, kind, result, out) {
 		return true
 	}
 	if r.pending || r.stage != before || r.shown && !result.failed() {
@@ -35,14 +35,17 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 }
 
 // failed is true if the work did not do what it was to do, and was not cut short.
-func (r Result) failed() bool { return !r.ok() && r != Cancelled }
+func (r Result) failed() bool { return !r.OK() && r != Cancelled }
 
-func (r Result) ok() bool { return r == Succeeded || r == Completed }
+// OK reports whether the work was done without an error.
+func (r Result) OK() bool { return r == Succeeded || r == Completed || r == Stable }
 
 // class says how soon a pod is looked at after a result that moved nothing.
 func (r Result) class(k Kind) backoff.Class {
 	switch {
-	case r.ok():
+	case r == Stable && k == SyncPod:
+		return backoff.Stable
+	case r.OK():
 		return backoff.Resync
 	case r == FailedTransient:
 		return backoff.Transient

@@ -9,7 +9,7 @@ func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 		r := t.slots.at(slot)
 		b = append(b, r.uid...)
 		b = append(b, byte(r.stage), byte(r.activity), byte(r.latches), byte(r.reason), byte(r.source), byte(r.grace), byte(r.fallback),
-			byte(r.next), byte(r.prev), bits(r.pending, r.queued, r.implicit, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.shown))
+			byte(r.next), byte(r.prev), bits(r.pending, r.queued, r.implicit, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.shown, r.stable))
 		if x := r.coldFields; x != nil {
 			f := x.next.facts
 			b = append(b, byte(len(x.tickets)), byte(f.SpecGrace.Seconds), byte(f.DeletionGrace.Seconds),

@@ -20,7 +20,7 @@ import (
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
 //	start POD        done POD RESULT [late]        due POD
 //	mark                                         remember Generation for the next two
-//	known [POD...] [asof=mark] [exclude=O] [partial]
+//	known [POD...] [asof=mark] [exclude=O] [removed=POD] [partial]
 //	silent POD      answered POD                 the runtime was asked about it
 //	show POD        changed POD                  it shows a change, and that is no echo
 //	view POD        owner NAME        shutdown        drain
@@ -285,6 +285,9 @@ func (w *harness) known(c command) (string, error) {
 	if s, ok := c.args["exclude"]; ok {
 		k.ExcludedSources = []string{s}
 	}
+	if uid, ok := c.args["removed"]; ok {
+		k.Removed = []types.UID{types.UID(uid)}
+	}
 	if c.args["asof"] == "mark" {
 		k.Generation = w.mark
 	}
@@ -365,6 +368,9 @@ func workString(w lifecycle.Work) string {
 	s := fmt.Sprintf("%s %s#%d %s content=%d", w.Kind, w.UID, w.Incarnation, w.Type, w.Generation)
 	if w.Grace.Set {
 		s += " grace=" + w.Grace.String()
+	}
+	if w.Stable {
+		s += " stable"
 	}
 	if w.PodStatusFunc != 0 {
 		s += fmt.Sprintf(" status-func=%d", w.PodStatusFunc)

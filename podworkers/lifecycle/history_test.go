@@ -216,7 +216,7 @@ func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result
 		return nil
 	}
 	p.last, p.work = p.work, lifecycle.Work{}
-	if result == lifecycle.Succeeded || result == lifecycle.Completed {
+	if result.OK() {
 		switch w.Kind {
 		case lifecycle.SyncPod:
 			p.synced = w.Generation

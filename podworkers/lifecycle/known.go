@@ -12,6 +12,9 @@ type Known struct {
 	// ExcludedSources lists sources whose pods are left alone, because absence from the
 	// snapshot does not mean that they are not desired.
 	ExcludedSources []string
+	// Removed lists pods that their source has removed: ExcludedSources does not spare them. It
+	// means nothing for a pod that is in Desired, or was updated after Generation.
+	Removed []types.UID
 	// AllSources: every source has delivered. From then on, for ever, the
 	// answers about unknown pods are the later ones.
 	AllSources bool
@@ -40,12 +43,16 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 		}
 	}
 	t.exclude(known.ExcludedSources)
+	removed := make(map[types.UID]bool, len(known.Removed))
+	for _, uid := range known.Removed {
+		removed[uid] = true
+	}
 	for slot := uint32(1); slot <= t.slots.used; slot++ {
 		r := t.slots.at(slot)
 		if !r.used() {
 			continue
 		}
-		orphan := r.seen != t.epoch && !t.isExcluded(r, known.Generation)
+		orphan := r.seen != t.epoch && !t.isExcluded(r, known.Generation, removed)
 		if orphan && !t.orphaned(r, out) {
 			continue
 		}
@@ -70,14 +77,14 @@ func (t *Table) exclude(sources []string) {
 }
 
 // isExcluded is true if the snapshot proves nothing against r: it is older than
-// what was said of r last, or can not speak for the source that said it. A pod
-// that only the runtime knows comes from no source.
-func (t *Table) isExcluded(r *record, generation uint64) bool {
+// what was said of r last, or can not speak for the source that said it, unless that source
+// has removed r. A pod that only the runtime knows comes from no source.
+func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]bool) bool {
 	said, source := r.generation, r.source
 	if n := r.successor(); n != nil {
 		said, source = max(said, n.generation), n.source
 	}
-	return said > generation || source != 0 && t.excluded[source-1]
+	return said > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
 }
 
 // orphaned ends a pod that is not wanted, and returns false if it is forgotten.

@@ -35,6 +35,7 @@ type record struct {
 	failed          bool        // its last work has failed, and it waits until that is tried again
 	shown           bool        // the runtime has shown a change since, or while it works: perhaps an echo
 	waitsForRuntime bool        // it waits because the runtime could not be asked
+	stable          bool        // its last work has left nothing to do until something changes
 	wokenByRuntime  bool        // an answer has cut its wait short, and nothing else has come of it since
 }
 

@@ -41,6 +41,9 @@ type Work struct {
 	PodStatusFunc uint64
 	// Evicted: the pod is terminating because, among others, of an eviction.
 	Evicted bool
+	// Stable: the result of the call before was Stable, and no update came since. The caller
+	// leaves this call out, with the result Stable, if it would still find nothing to do.
+	Stable bool
 	// NeedStatus: the call needs an observation begun after the pod's last
 	// call has ended. False for a SyncTerminatingRuntimePod only.
 	NeedStatus bool
@@ -54,6 +57,9 @@ const (
 	Succeeded Result = iota + 1
 	// Completed: nil error of a SyncPod that found the pod at its own end.
 	Completed
+	// Stable: nil error of a SyncPod, or one that was left out, and the next would find
+	// nothing to do either until something changes.
+	Stable
 	// Cancelled: the context ended first.
 	Cancelled
 	// Failed: any other error.
@@ -73,7 +79,7 @@ const (
 )
 
 var resultNames = [...]string{
-	Succeeded: "succeeded", Completed: "completed", Cancelled: "cancelled", Failed: "failed",
+	Succeeded: "succeeded", Completed: "completed", Stable: "stable", Cancelled: "cancelled", Failed: "failed",
 	FailedTransient: "failed-transient", FailedAsked: "failed-asked", FailedFinally: "failed-finally",
 	FailedRuntimeUnavailable: "failed-runtime-unavailable",
 }
@@ -107,6 +113,7 @@ func (r *record) work() Work {
 	if r.pending {
 		w.Type = r.reason
 	}
+	w.Stable = r.stable && !r.pending && w.Kind == SyncPod
 	if r.coldFields != nil && w.Kind == SyncTerminatingPod {
 		w.PodStatusFunc = r.coldFields.statusFunc
 	}

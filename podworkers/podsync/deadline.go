@@ -52,6 +52,14 @@ type kills struct {
 	failed       backoff.State    // of those that have failed in a row
 }
 
+// killing is what is remembered of the kills of a pod from now on.
+func (l *incarnation) killing() *kills {
+	if l.kills == nil {
+		l.kills = new(kills)
+	}
+	return l.kills
+}
+
 // of finds the kill of a container that is under way, or begins it.
 func (l *kills) of(id string, by time.Time) *kill {
 	k := l.byID[id]
@@ -79,7 +87,7 @@ func (l *kills) markNotConfirmed(id string) {
 // forgetKills forgets the kills of containers that are not to be stopped any more, or
 // are gone: should one of them have to end one day, it is another kill.
 func (v *syncPass) forgetKills(d *plan.Decision) {
-	if len(v.incarnation.kills.byID) == 0 {
+	if v.incarnation.kills == nil {
 		return
 	}
 	wanted := make(map[string]bool)

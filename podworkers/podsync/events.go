@@ -24,6 +24,7 @@ const (
 	eventPostStart        = "FailedPostStartHook"
 	eventPreStop          = "FailedPreStopHook"
 	eventMount            = "FailedMount"
+	eventDirectories      = "FailedToMakePodDataDirectories"
 	eventKillPod          = "FailedKillPod"
 	eventCreateSandbox    = "FailedCreatePodSandBox"
 	eventSandboxChanged   = "SandboxChanged"

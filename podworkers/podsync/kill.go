@@ -30,7 +30,7 @@ func (s *Syncer) target(v *syncPass, id, name, why string, graceOf func(request.
 	rec := v.record(id)
 	t := target{id: id, name: name, why: why, StopInfo: request.StopInfoOf(v.pod, v.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.kill = v.incarnation.kills.of(id, s.executor.Now().Add(graceOf(t.StopInfo)))
+	t.kill = v.incarnation.killing().of(id, s.executor.Now().Add(graceOf(t.StopInfo)))
 	return t
 }
 
@@ -175,7 +175,7 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		if c.State == runtime.StateExited {
-			delete(v.incarnation.kills.notConfirmed, c.ID)
+			delete(v.incarnation.killing().notConfirmed, c.ID)
 		}
 		lied := among(stopped, c.ID)
 		if c.State != runtime.StateRunning || !lied && !nothingLeft {
@@ -183,7 +183,7 @@ func (s *Syncer) confirm(ctx context.Context, v *syncPass, stopped []target, not
 		}
 		running = append(running, c.Name)
 		if lied {
-			v.incarnation.kills.markNotConfirmed(c.ID)
+			v.incarnation.killing().markNotConfirmed(c.ID)
 		}
 	}
 	if len(running) > 0 {

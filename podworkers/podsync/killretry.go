@@ -18,14 +18,17 @@ var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute,
 func (s *Syncer) killed(ctx context.Context, v *syncPass, err error) error {
 	switch {
 	case err == nil:
-		v.incarnation.kills.failed = backoff.State{}
+		if v.incarnation.kills != nil {
+			v.incarnation.kills.failed = backoff.State{}
+		}
 		return nil
 	case cut(ctx, err):
 		return err
 	}
 	now := s.executor.Now()
-	v.incarnation.kills.failed = killRetry.Failed(v.incarnation.kills.failed, now)
-	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(v.incarnation.kills.failed.Delay))}
+	k := v.incarnation.killing()
+	k.failed = killRetry.Failed(k.failed, now)
+	return &laterError{err, podworkers.RetryAfter(errLater, now.Add(k.failed.Delay))}
 }
 
 // errLater is what a time of a next try is about.

@@ -20,12 +20,13 @@ type incarnation struct {
 	syncPasses uint64 // guarded by Syncer.mu: calls so far
 	stage      stage
 	decided    plan.Memory // what decisions remember
-	kills      kills
+	kills      *kills      // nil: there were none
 	starts     starts
 	pulls      map[string]pull   // by image
 	messages   map[string]string // by container ID: its termination message
 	reported   reported
 	kept       kept
+	stable     stable
 }
 
 // stage is how far an incarnation is.
@@ -50,7 +51,8 @@ type reported struct {
 // kept is what Config.ContainerStates and Config.TerminalStatuses have of a UID, as far as
 // this incarnation knows.
 type kept struct {
-	containers remembered
+	containers *remembered // nil: a process before this one has not been asked
+	probed     bool        // the prober has been told what was published before
 	ending     saved
 }
 

@@ -66,6 +66,22 @@ func TestStart_KC2_Logs(t *testing.T) {
 	}
 }
 
+// fullLogs have no room for a directory.
+type fullLogs struct{ attemptLogs }
+
+func (l *fullLogs) SetUp(runtime.PodRef) error { return l.err }
+
+// SP-8: without a directory for its logs nothing of a pod is started, and people hear why.
+func TestSyncPod_SP8_Logs(t *testing.T) {
+	logs, heard, machine := &fullLogs{}, new(told), memory.New(memory.Config{})
+	logs.err = errors.New("file name too long")
+	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs, c.Recorder = logs, heard })
+	_, err := syncer.SyncPod(t.Context(), 0, plainPod(), nil, nil)
+	require.ErrorIs(t, err, logs.err)
+	assert.Equal(t, []string{"The directory for the logs of the pod cannot be made: file name too long"}, heard.of("FailedToMakePodDataDirectories"))
+	assert.Empty(t, look(t, machine).Sandboxes)
+}
+
 // linkedLogs note the links that they are to make, and fail.
 type linkedLogs struct {
 	attemptLogs

@@ -65,10 +65,7 @@ func joined(message, words string) string {
 // terminationMessage is what a container of this incarnation wrote down before it ended. Not
 // known: it may be, later.
 func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *runtime.ContainerStatus) (words string, known bool) {
-	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
-		return "", false
-	}
-	c := podspec.Named(podspec.WithEphemeral(v.pod), record.Name)
+	c := v.ended(record)
 	if c == nil {
 		return "", false
 	}
@@ -83,6 +80,26 @@ func (s *Syncer) terminationMessage(ctx context.Context, v *syncPass, record *ru
 		return "the termination message cannot be read: " + err.Error(), false
 	}
 	return words, true
+}
+
+// ended is the container of a record that has ended and may have a termination message. Nil:
+// there is none.
+func (v *syncPass) ended(record *runtime.ContainerStatus) *v1.Container {
+	if record.State != runtime.StateExited || record.Incarnation != v.incarnation.number {
+		return nil
+	}
+	return podspec.Named(podspec.WithEphemeral(v.pod), record.Name)
+}
+
+// unread reports whether a termination message could not be read, and is to be tried again.
+func (v *syncPass) unread() bool {
+	for i := range v.status.Containers {
+		record := &v.status.Containers[i]
+		if _, known := v.incarnation.messages[record.ID]; !known && v.ended(record) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // fileWords is what it wrote into its file.

@@ -15,8 +15,8 @@ func (s *Syncer) addProbes(v *syncPass) {
 	if !request.HasProbes(v.pod) {
 		return
 	}
-	if !v.incarnation.kept.containers.probed {
-		v.incarnation.kept.containers.probed = true
+	if !v.incarnation.kept.probed {
+		v.incarnation.kept.probed = true
 		known := false
 		s.read(v, func(old *v1.PodStatus) {
 			known = true

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -56,21 +57,19 @@ const betterInterval = 10 * time.Second
 
 // remembered is what is known of the containers of one incarnation beyond their records.
 type remembered struct {
-	recalled bool             // a process before this one has been asked
-	probed   bool             // the prober has been told what was published before
-	before   []ContainerState // what that one has kept
-	saved    []ContainerState // what is kept now
-	at       time.Time        // since when
-	failed   bool             // a save has, and people were told
+	before []ContainerState // what a process before this one has kept
+	saved  []ContainerState // what is kept now
+	at     time.Time        // since when
+	failed bool             // a save has, and people were told
 }
 
 // recall asks what a process before this one has kept of the pod's containers.
 func (s *Syncer) recall(v *syncPass) {
-	m := &v.incarnation.kept.containers
-	if m.recalled || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
+	if v.incarnation.kept.containers != nil || s.cfg.ContainerStates == nil || len(v.pod.Spec.Containers) == 0 {
 		return
 	}
-	m.recalled = true
+	m := &remembered{}
+	v.incarnation.kept.containers = m
 	if v.incarnation.former > 0 {
 		return // What there is was kept in this process.
 	}
@@ -87,8 +86,12 @@ func (s *Syncer) recall(v *syncPass) {
 // before this one: probes go on from there, and say themselves how it is now (PR-5).
 func (s *Syncer) asBefore(v *syncPass) *v1.PodStatus {
 	var status v1.PodStatus
-	for i := range v.incarnation.kept.containers.before {
-		b := &v.incarnation.kept.containers.before[i]
+	m := v.incarnation.kept.containers
+	if m == nil {
+		return &status
+	}
+	for i := range m.before {
+		b := &m.before[i]
 		rec := v.record(b.ID)
 		if rec == nil || rec.State != runtime.StateRunning || rec.Incarnation != v.incarnation.number || rec.Name != b.Name || !rec.StartedAt.Equal(b.StartedAt) {
 			continue
@@ -122,10 +125,10 @@ func (s *Syncer) toReplaceAll(v *syncPass) {
 
 // remember keeps what is known of the containers of a pod that goes on.
 func (s *Syncer) remember(v *syncPass) {
-	if s.cfg.ContainerStates == nil {
+	m := v.incarnation.kept.containers
+	if m == nil {
 		return
 	}
-	m := &v.incarnation.kept.containers
 	states, now := s.states(v), s.executor.Now()
 	if slices.EqualFunc(states, m.saved, sameState) || onlyBetter(m.saved, states) && !m.at.IsZero() && now.Sub(m.at) < betterInterval {
 		return
@@ -190,7 +193,7 @@ func (s *Syncer) states(v *syncPass) []ContainerState {
 		}
 		states[at].Replaced = true
 	}
-	slices.SortFunc(states, func(a, b ContainerState) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(states, func(a, b ContainerState) int { return strings.Compare(a.Name, b.Name) })
 	return states
 }
 
@@ -236,7 +239,8 @@ func (l *incarnation) succeeded(status *runtime.PodStatus, name, id string) bool
 
 // forgetContainers drops what was kept of the containers of a pod that has ended.
 func (s *Syncer) forgetContainers(v *syncPass) {
-	if s.cfg.ContainerStates == nil || len(v.incarnation.kept.containers.saved) == 0 {
+	m := v.incarnation.kept.containers
+	if m == nil || len(m.saved) == 0 {
 		return
 	}
 	if err := s.cfg.ContainerStates.DropContainers(v.pod.UID); err != nil {
@@ -244,5 +248,5 @@ func (s *Syncer) forgetContainers(v *syncPass) {
 			"pod", podmanager.FullName(v.pod), "uid", v.pod.UID, "err", err)
 		return
 	}
-	v.incarnation.kept.containers.saved = nil
+	m.saved = nil
 }

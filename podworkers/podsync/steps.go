@@ -56,10 +56,8 @@ func stepOf(steps []plan.Step, op plan.Op) *plan.Step {
 
 // begin starts what is to be started, in a new sandbox if need be.
 func (s *Syncer) begin(ctx context.Context, v *syncPass, starts []plan.Held, creation *plan.Step) (err error) {
-	if s.cfg.Logs != nil {
-		if err := s.cfg.Logs.SetUp(v.ref()); err != nil {
-			return fmt.Errorf("podsync: the directory for the logs: %w", err)
-		}
+	if err := s.logDirectory(v); err != nil {
+		return err
 	}
 	made := ""
 	if creation != nil {
@@ -79,6 +77,19 @@ func (s *Syncer) begin(ctx context.Context, v *syncPass, starts []plan.Held, cre
 		errs = append(errs, s.start(ctx, v, &starts[i], sandbox)) // Nothing that needs it is in the list (RS-7).
 	}
 	return errors.Join(errs...)
+}
+
+// logDirectory makes the directory for the logs of a pod, if there is to be one.
+func (s *Syncer) logDirectory(v *syncPass) error {
+	if s.cfg.Logs == nil {
+		return nil
+	}
+	err := s.cfg.Logs.SetUp(v.ref())
+	if err == nil {
+		return nil
+	}
+	s.warn(v, "", eventDirectories, "The directory for the logs of the pod cannot be made: %v", err)
+	return fmt.Errorf("podsync: the directory for the logs: %w", err)
 }
 
 // lookAtSandbox finds out the addresses of a new sandbox, where a container is

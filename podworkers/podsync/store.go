@@ -30,7 +30,8 @@ type StatusStore interface {
 // StatusReader is an optional part of a StatusStore: it shows a status without a copy.
 type StatusReader interface {
 	// ReadPodStatus calls read once with the status that was published last, and returns
-	// true, or returns false if there is none. read does not change or keep the status, and
+	// true, or returns false if there is none. What is shown is never changed: after a
+	// SetPodStatus with news another one is shown. read may keep it, does not change it, and
 	// calls nothing.
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }

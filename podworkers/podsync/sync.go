@@ -23,6 +23,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	}
 	v := s.syncPass(ctx, pod, podStatus)
 	v.incarnation.starts.looks++ // It was looked at after the last call.
+	v.incarnation.stable = stable{}
 	if err := s.confirmWithRuntime(ctx, v); err != nil {
 		return false, err
 	}
@@ -45,7 +46,11 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	held := s.heldBack(v, &decision)
 	starts := decision.Starts(v.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
-		return false, errors.Join(held, s.setUp(ctx, v))
+		err := errors.Join(held, s.setUp(ctx, v))
+		if err == nil {
+			s.noteStable(v)
+		}
+		return false, err
 	}
 	err := s.act(ctx, v, &decision, starts)
 	if err == nil && atOnce(&decision, v.decided) {

@@ -48,14 +48,14 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 
 // mainLocked is what a container does when it has done what is plain, if it reads: nil if not.
 func (m *machine) mainLocked(c *container) Command {
-	argv := slices.Concat(c.req.Command, c.req.Args)
-	_, scripted, err := m.scriptLocked(c.req.Pod, c.req.Name, c.req.Annotations, c.sandbox.req.Annotations)
-	if scripted || err != nil || !c.req.Stdin || len(argv) == 0 || !c.run.Forever {
+	argv := slices.Concat(c.spec.command, c.spec.args)
+	_, scripted, err := m.scriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
+	if scripted || err != nil || !c.spec.stdin || len(argv) == 0 || !c.run.Forever {
 		return nil
 	}
 	rest, whole := []shellCommand{{argv: argv}}, true
 	if name := program(argv[0]); len(argv) >= 3 && argv[1] == "-c" && isShell(name) {
-		rest, whole = shellCommands(argv[2])
+		rest, whole = rowOf(argv[2])
 	}
 	var before Run
 	for len(rest) > 0 && before.plain(rest[0].argv) {

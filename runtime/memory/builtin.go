@@ -106,7 +106,7 @@ func (p *Process) abs(name string) string {
 	if path.IsAbs(name) {
 		return name
 	}
-	return path.Join("/", p.c.req.WorkingDir, name)
+	return path.Join("/", p.c.spec.workingDir, name)
 }
 
 // tarProgram is tar as kubectl cp runs it: it packs or unpacks by its own streams.

@@ -39,7 +39,7 @@ func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "
 
 // shellRun reads simple commands up to the first that is not plain.
 func shellRun(text string) (run Run, whole bool) {
-	commands, whole := shellCommands(text)
+	commands, whole := rowOf(text)
 	for _, c := range commands {
 		argv := c.argv
 		last := argv[0] == "exec" && len(argv) > 1

@@ -19,27 +19,32 @@ const (
 // told to start, from how its run goes, and from what time it is.
 type container struct {
 	id      string
+	name    string
 	pod     *pod
 	sandbox *sandbox
-	req     runtime.CreateContainerRequest
-	run     Run
-	answers map[runtime.Purpose]Answers // of its annotations
-	created time.Time
-	start   time.Time // when it runs, or will; zero: it has not been told to
-	end     ending
-	gone    bool // the record has been removed
-	next    time.Time
-	index   int // in the heap, if next is not zero
-	waiters []executor.Event
-	lines   []Line        // of its log; nil: nobody has asked
-	logged  int           // bytes of lines beside those of its run
-	files   *files.Tree   // nil: no process has run in it
-	talk    *conversation // nil: no client with input is attached
+	ref     *runtime.PodRef // of its request; must not be modified
+	attempt uint32
+	gone    bool  // the record has been removed
+	spec    *spec // read without the lock: it stays the same
+	// resources are those of spec, or as they were updated last; must not be modified.
+	resources *runtime.Resources
+	run       *Run                        // must not be modified
+	answers   map[runtime.Purpose]Answers // of its annotations
+	created   time.Time
+	start     time.Time // when it runs, or will; zero: it has not been told to
+	end       *ending   // nil: it never ends by itself
+	next      time.Time
+	index     int // in the heap, if next is not zero
+	waiters   []executor.Event
+	lines     []Line        // of its log; nil: nobody has asked
+	logged    int           // bytes of lines beside those of its run
+	files     *files.Tree   // nil: no process has run in it
+	talk      *conversation // nil: no client with input is attached
 }
 
 // ending is how a container ends, has ended or would end if nobody interferes.
 type ending struct {
-	at      time.Time // zero: never by itself
+	at      time.Time
 	code    int32
 	reason  string
 	message string
@@ -48,7 +53,7 @@ type ending struct {
 // state computes the state at a time.
 func (c *container) state(now time.Time) runtime.State {
 	switch {
-	case !c.end.at.IsZero() && !c.end.at.After(now):
+	case c.end != nil && !c.end.at.After(now):
 		return runtime.StateExited
 	case !c.start.IsZero() && !c.start.After(now):
 		return runtime.StateRunning
@@ -66,16 +71,24 @@ func (c *container) change(now time.Time) time.Time {
 	case runtime.StateCreated:
 		return c.start
 	case runtime.StateRunning:
-		return c.end.at
+		return c.ends()
 	}
 	return time.Time{}
 }
 
+// ends is when it ends or has ended; zero is never.
+func (c *container) ends() time.Time {
+	if c.end == nil {
+		return time.Time{}
+	}
+	return c.end.at
+}
+
 // begin tells the container to start.
-func (c *container) begin(now time.Time, run Run) {
+func (c *container) begin(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {
-		c.end = ending{now, codeStartError, "StartError", "memory: the script says fail=start"}
+		c.end = &ending{now, codeStartError, "StartError", "memory: the script says fail=start"}
 		return
 	}
 	c.start = now.Add(run.StartDelay)
@@ -113,10 +126,10 @@ func (c *container) endItself(at time.Time) {
 
 // endAt ends the container at a time, unless it ends earlier anyway.
 func (c *container) endAt(at time.Time, code int32) {
-	if !c.end.at.IsZero() && !at.Before(c.end.at) {
+	if c.end != nil && !at.Before(c.end.at) {
 		return
 	}
-	c.end = ending{at: at, code: code, reason: "Error"}
+	c.end = &ending{at: at, code: code, reason: "Error"}
 	if code == 0 {
 		c.end.reason = "Completed"
 	}
@@ -131,10 +144,10 @@ func (c *container) alive(now time.Time) bool {
 func (c *container) shallow(now time.Time) runtime.Container {
 	return runtime.Container{
 		ID:          c.id,
-		Name:        c.req.Name,
+		Name:        c.name,
 		SandboxID:   c.sandbox.id,
-		Attempt:     c.req.Attempt,
-		Incarnation: c.req.Pod.Incarnation,
+		Attempt:     c.attempt,
+		Incarnation: c.ref.Incarnation,
 		State:       c.state(now),
 	}
 }
@@ -143,10 +156,10 @@ func (c *container) shallow(now time.Time) runtime.Container {
 func (c *container) status(now time.Time) runtime.ContainerStatus {
 	s := runtime.ContainerStatus{
 		Container:   c.shallow(now),
-		Image:       c.req.Image,
-		ImageRef:    c.req.ImageRef,
+		Image:       c.spec.image,
+		ImageRef:    c.spec.imageRef,
 		CreatedAt:   c.created,
-		Annotations: c.req.Annotations,
+		Annotations: c.spec.annotations,
 	}
 	exited := s.State == runtime.StateExited
 	if s.State == runtime.StateRunning || exited && !c.start.IsZero() && !c.start.After(c.end.at) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -50,21 +49,22 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if req.PIDTarget != "" {
 		return "", fmt.Errorf("memory: %w: a container has no process namespace", runtime.ErrUnsupported)
 	}
-	run, err := m.upcomingLocked(req.Pod, req.Name, req.Annotations, s.req.Annotations)
+	run, err := m.upcomingLocked(req.Pod, req.Name, req.Annotations, s.annotations)
 	if err != nil {
 		return "", err
 	}
-	answers, err := parseReplies(req.Name, req.Annotations, s.req.Annotations)
+	answers, err := parseReplies(req.Name, req.Annotations, s.annotations)
 	if err != nil {
 		return "", err
 	}
 	if err := m.failCreateLocked(req, run); err != nil {
 		return "", err
 	}
-	req.Annotations = maps.Clone(req.Annotations)
-	req.Resources.HugePages = maps.Clone(req.Resources.HugePages)
-	req.Command, req.Args = slices.Clone(req.Command), slices.Clone(req.Args)
-	c := &container{id: m.newIDLocked(req.Pod.UID), pod: s.pod, sandbox: s, req: req, answers: answers, created: now}
+	kept := m.specLocked(&req)
+	c := &container{
+		id: m.newIDLocked(req.Pod.UID), name: req.Name, pod: s.pod, sandbox: s,
+		ref: refOf(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
+	}
 	s.pod.insertContainer(c)
 	m.mu.containers[c.id] = c
 	m.changedLocked(c.pod, c, now)
@@ -84,7 +84,7 @@ func (m *machine) placeLocked(req runtime.CreateContainerRequest) (*sandbox, err
 		return nil, errors.New("memory: a container needs a name")
 	}
 	for _, c := range s.pod.containers {
-		if c.sandbox == s && c.req.Name == req.Name && c.req.Attempt == req.Attempt {
+		if c.sandbox == s && c.name == req.Name && c.attempt == req.Attempt {
 			return nil, fmt.Errorf("memory: container %s %d in sandbox %s: %w", req.Name, req.Attempt, s.id, runtime.ErrExists)
 		}
 	}
@@ -150,11 +150,11 @@ func (m *machine) beginLocked(id string, now time.Time) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.useRunLocked(c.req.Pod.UID, c.req.Name)
+	m.useRunLocked(c.ref.UID, c.name)
 	c.begin(now, run)
 	if run.Fail == FailStart {
 		m.changedLocked(c.pod, c, now)
-		return nil, fmt.Errorf("memory: container %s: the script says fail=start", c.req.Name)
+		return nil, fmt.Errorf("memory: container %s: the script says fail=start", c.name)
 	}
 	m.planLocked(c, now)
 	if c.state(now) != runtime.StateCreated {
@@ -165,15 +165,19 @@ func (m *machine) beginLocked(id string, now time.Time) (*container, error) {
 
 // nextRunLocked is how the next start of c goes: by its script, or else by its
 // command.
-func (m *machine) nextRunLocked(c *container) (Run, error) {
-	script, ok, err := m.scriptLocked(c.req.Pod, c.req.Name, c.req.Annotations, c.sandbox.req.Annotations)
+func (m *machine) nextRunLocked(c *container) (*Run, error) {
+	script, ok, err := m.scriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
 	if err != nil {
-		return Run{}, err
+		return nil, err
 	}
+	run := script.run(m.startsLocked(c.ref.UID, c.name))
 	if !ok {
-		return commandRun(slices.Concat(c.req.Command, c.req.Args)), nil
+		run = commandRun(slices.Concat(c.spec.command, c.spec.args))
 	}
-	return script.run(m.startsLocked(c.req.Pod.UID, c.req.Name)), nil
+	if known := m.mu.runs.find(&run); known != nil {
+		return known, nil
+	}
+	return m.mu.runs.keep(&run), nil
 }
 
 // started says how a start went that took time.
@@ -183,7 +187,7 @@ func (m *machine) started(c *container) error {
 	switch {
 	case c.gone:
 		return fmt.Errorf("memory: container %s was removed while it started: %w", c.id, runtime.ErrNotFound)
-	case !c.end.at.IsZero() && c.end.at.Before(c.start):
+	case c.end != nil && c.end.at.Before(c.start):
 		return fmt.Errorf("memory: container %s was stopped while it started: %w", c.id, runtime.ErrWrongState)
 	}
 	return nil

@@ -36,7 +36,7 @@ func (r *Runtime) converse(ctx context.Context, c *container, tty bool, streams 
 // conversation is the one that there is, with one client more, or one that begin begins.
 func (r *Runtime) conversation(ctx context.Context, c *container, tty bool, main Command) (t *conversation, begin func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
-	inner, con := console.Open(ctx, r.connected(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.req.StdinOnce}))
+	inner, con := console.Open(ctx, r.connected(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
 	t = &conversation{r: r, console: con, cancel: cancel}
 	r.m.lock()
 	if other := c.talk; other != nil && other.r == r {

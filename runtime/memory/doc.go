@@ -31,7 +31,7 @@
 //	reason=OOMKilled                        the reason then, instead of Completed or Error
 //
 // Without a script the command decides: true, false, echo, sleep N, and a shell with these,
-// exit N, trap ” TERM and trap 'exit 143' TERM in a row. Any other command runs until it is
+// exit N, trap "" TERM and trap 'exit 143' TERM in a row. Any other command runs until it is
 // stopped. A container ends with 143 on TERM and with 137 when it is killed; with a grace
 // period of zero there is no TERM.
 //
@@ -55,9 +55,9 @@
 // # Other features
 //
 // Exec and ExecStream know cat, echo, env, false, ls, sleep, test, true, stty size, tar as
-// kubectl cp runs it, and sh with a row of these, also line by line and on a terminal; any
-// other command ends at once with 0. SetCommand gives programs of your own. Files are of one
-// container, are bounded, and vanish with its record.
+// kubectl cp runs it, and sh with these in a row, joined by ; && or ||, also line by line and
+// on a terminal; any other command ends at once with 0. SetCommand gives programs of your own.
+// Files are of one container, are bounded, and vanish with its record.
 //
 // A log holds what the run prints, or one line that describes it, and what the command said
 // to those who attached to it with input. UpdateContainer stores the resources, for Resources

@@ -34,11 +34,8 @@ func (r *Runtime) stream(ctx context.Context, sink func(runtime.Event)) error {
 	m.mu.streams = append(m.mu.streams, s)
 	m.unlock()
 	defer m.closeStream(s)
-	var events []runtime.Event
 	for {
-		var next time.Time
-		var err error
-		events, next, err = m.takeEvents(s, events[:0])
+		events, next, err := m.takeEvents(s)
 		if err != nil {
 			return err
 		}
@@ -51,18 +48,17 @@ func (r *Runtime) stream(ctx context.Context, sink func(runtime.Event)) error {
 	}
 }
 
-// takeEvents moves what has happened into buf, and says when time alone will
-// bring the next change.
-func (m *machine) takeEvents(s *stream, buf []runtime.Event) ([]runtime.Event, time.Time, error) {
+// takeEvents takes what has happened, and says when time alone will bring the next change.
+func (m *machine) takeEvents(s *stream) ([]runtime.Event, time.Time, error) {
 	m.lock()
 	defer m.unlock()
-	buf = append(buf, s.pending...)
-	s.pending = s.pending[:0]
+	events := s.pending
+	s.pending = nil
 	var next time.Time
 	if len(m.mu.next) > 0 {
 		next = m.mu.next[0].next
 	}
-	return buf, next, s.broken
+	return events, next, s.broken
 }
 
 func (m *machine) closeStream(s *stream) {

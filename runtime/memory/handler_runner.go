@@ -49,7 +49,7 @@ func (m *machine) ask(req runtime.RunHandlerRequest) (*container, Answer, time.T
 	if !slices.Contains(purposes, req.Purpose) {
 		return nil, Answer{}, time.Time{}, fmt.Errorf("memory: purpose %q: %w", req.Purpose, runtime.ErrUnsupported)
 	}
-	m.pastLocked(c.req.Pod.UID).asked[question{c.req.Name, req.Purpose}]++
+	m.pastLocked(c.ref.UID).ask(question{c.name, req.Purpose})
 	a := m.answersLocked(c, req.Purpose).at(now.Sub(c.start))
 	until := time.Time{}
 	if a.Takes > 0 && a.Kind != AnswerHang {
@@ -112,7 +112,7 @@ func (r *Runtime) Asked(uid types.UID, container string, purpose runtime.Purpose
 // answersLocked finds the answers of a container.
 func (m *machine) answersLocked(c *container, purpose runtime.Purpose) Answers {
 	for i := len(m.mu.replies) - 1; i >= 0; i-- {
-		if o := m.mu.replies[i]; o.purpose == purpose && o.to.matches(c.req.Pod, c.req.Name) {
+		if o := m.mu.replies[i]; o.purpose == purpose && o.to.matches(*c.ref, c.name) {
 			return o.answers
 		}
 	}

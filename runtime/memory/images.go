@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -78,8 +79,8 @@ func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) 
 	for _, image := range m.mu.images {
 		list = append(list, image)
 	}
-	slices.SortFunc(list, func(a, b runtime.Image) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortStableFunc(list, func(a, b runtime.Image) int { return slices.Compare(a.Tags, b.Tags) })
+	sorting.Func(list, func(a, b runtime.Image) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(list, func(a, b runtime.Image) int { return slices.Compare(a.Tags, b.Tags) })
 	return list, nil
 }
 
@@ -108,7 +109,7 @@ func (m *machine) failImageLocked(ref runtime.PodRef, container string) (string,
 	}
 	var annotations map[string]string
 	if p := m.mu.pods[ref.UID]; p != nil {
-		annotations = p.sandboxes[0].req.Annotations
+		annotations = p.sandboxes[0].annotations
 	}
 	for _, name := range m.candidatesLocked(ref, container, annotations) {
 		// A script that cannot be read is CreateContainer's to report.

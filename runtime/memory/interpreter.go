@@ -48,6 +48,9 @@ type interpreter struct {
 
 // run runs one command. It reports false if there is none of that name.
 func (s *interpreter) run(ctx context.Context, c shellCommand) bool {
+	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
+		return true
+	}
 	argv := c.argv
 	if argv[0] == "exec" && len(argv) > 1 {
 		argv, s.over = argv[1:], true
@@ -58,6 +61,8 @@ func (s *interpreter) run(ctx context.Context, c shellCommand) bool {
 		return true
 	case "trap", "set", "cd":
 		return true // Nothing here depends on it.
+	case "command":
+		return s.find(argv[1:])
 	}
 	command := s.p.command(argv[0])
 	if command == nil {
@@ -69,7 +74,21 @@ func (s *interpreter) run(ctx context.Context, c shellCommand) bool {
 	if c.toStderr {
 		p.Stdout = p.Stderr
 	}
+	if c.toNull {
+		p.Stdout = io.Discard
+	}
 	s.code = command(ctx, &p)
+	return true
+}
+
+// find is command -v, by which clients look for a better shell. It says nothing but its code.
+func (s *interpreter) find(args []string) bool {
+	if len(args) != 2 || args[0] != "-v" {
+		return false
+	}
+	if s.code = 0; s.p.command(args[1]) == nil {
+		s.code = 127
+	}
 	return true
 }
 

@@ -130,7 +130,7 @@ func (c *container) log() []Line {
 		return c.lines
 	}
 	if len(c.run.Print) == 0 {
-		c.lines = []Line{{0, c.req.Name + ": " + c.run.String()}}
+		c.lines = []Line{{0, c.name + ": " + c.run.String()}}
 		return c.lines
 	}
 	for _, l := range c.run.Print {

@@ -16,25 +16,34 @@ import (
 // pod is the records of one UID, in the order in which they are shown, and
 // what was last shown of them.
 type pod struct {
-	ref        runtime.PodRef
+	ref        *runtime.PodRef // of the newest sandbox; must not be modified
 	sandboxes  []*sandbox
 	containers []*container
-	shallow    *runtime.Pod       // nil: something has changed
-	status     *runtime.PodStatus // likewise
+	shown      shown
+	status     *runtime.PodStatus // nil: something has changed
+}
+
+// shown are the records in the shallow view; nil: something has changed.
+type shown struct {
+	sandboxes  []runtime.Sandbox
+	containers []runtime.Container
 }
 
 // sandbox is a sandbox record.
 type sandbox struct {
-	id      string
-	pod     *pod
-	req     runtime.RunSandboxRequest
-	created time.Time
-	ready   bool
-	ip      uint16 // 0: none
+	id          string
+	pod         *pod
+	ref         *runtime.PodRef // of its request; must not be modified
+	attempt     uint32
+	ip          uint16 // 0: none
+	ready       bool
+	hostNetwork bool
+	created     time.Time
+	annotations map[string]string // must not be modified
 }
 
 // podLocked finds the pod or makes its place in the order.
-func (m *machine) podLocked(ref runtime.PodRef) *pod {
+func (m *machine) podLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
 		p = &pod{}
@@ -75,7 +84,7 @@ func (m *machine) newIDLocked(uid types.UID) string {
 // insert keeps the sandboxes newest attempt first.
 func (p *pod) insertSandbox(s *sandbox) {
 	i, _ := slices.BinarySearchFunc(p.sandboxes, s, func(a, b *sandbox) int {
-		return cmp.Compare(b.req.Attempt, a.req.Attempt)
+		return cmp.Compare(b.attempt, a.attempt)
 	})
 	p.sandboxes = slices.Insert(p.sandboxes, i, s)
 }
@@ -85,9 +94,9 @@ func (p *pod) insertSandbox(s *sandbox) {
 func (p *pod) insertContainer(c *container) {
 	i, _ := slices.BinarySearchFunc(p.containers, c, func(a, b *container) int {
 		return cmp.Or(
-			cmp.Compare(a.req.Name, b.req.Name),
-			cmp.Compare(b.sandbox.req.Attempt, a.sandbox.req.Attempt),
-			cmp.Compare(b.req.Attempt, a.req.Attempt),
+			cmp.Compare(a.name, b.name),
+			cmp.Compare(b.sandbox.attempt, a.sandbox.attempt),
+			cmp.Compare(b.attempt, a.attempt),
 		)
 	})
 	p.containers = slices.Insert(p.containers, i, c)
@@ -95,23 +104,19 @@ func (p *pod) insertContainer(c *container) {
 
 // show is the shallow view. It is made once per change and then shared.
 func (p *pod) show(now time.Time) runtime.Pod {
-	if p.shallow == nil {
-		v := &runtime.Pod{
-			UID:        p.ref.UID,
-			Name:       p.ref.Name,
-			Namespace:  p.ref.Namespace,
-			Sandboxes:  make([]runtime.Sandbox, len(p.sandboxes)),
-			Containers: make([]runtime.Container, len(p.containers)),
-		}
+	if p.shown.sandboxes == nil {
+		p.shown = shown{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
 		for i, s := range p.sandboxes {
-			v.Sandboxes[i] = s.shallow()
+			p.shown.sandboxes[i] = s.shallow()
 		}
 		for i, c := range p.containers {
-			v.Containers[i] = c.shallow(now)
+			p.shown.containers[i] = c.shallow(now)
 		}
-		p.shallow = v
 	}
-	return *p.shallow
+	return runtime.Pod{
+		UID: p.ref.UID, Name: p.ref.Name, Namespace: p.ref.Namespace,
+		Sandboxes: p.shown.sandboxes, Containers: p.shown.containers,
+	}
 }
 
 // showAll is the full view. It is made once per change and then shared.
@@ -138,16 +143,16 @@ func (p *pod) showAll(now time.Time) *runtime.PodStatus {
 func (s *sandbox) shallow() runtime.Sandbox {
 	return runtime.Sandbox{
 		ID:          s.id,
-		Attempt:     s.req.Attempt,
-		Incarnation: s.req.Pod.Incarnation,
+		Attempt:     s.attempt,
+		Incarnation: s.ref.Incarnation,
 		Ready:       s.ready,
 		CreatedAt:   s.created,
-		Annotations: s.req.Annotations,
+		Annotations: s.annotations,
 	}
 }
 
 func (s *sandbox) status() runtime.SandboxStatus {
-	v := runtime.SandboxStatus{Sandbox: s.shallow(), HostNetwork: s.req.Namespaces.HostNetwork}
+	v := runtime.SandboxStatus{Sandbox: s.shallow(), HostNetwork: s.hostNetwork}
 	if s.ip != 0 {
 		v.IPs = []string{fmt.Sprintf("10.88.%d.%d", s.ip>>8, s.ip&0xff)}
 	}

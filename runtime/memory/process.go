@@ -83,7 +83,7 @@ func (r *Runtime) SetCommand(to For, name string, run Command) {
 func (m *machine) commandLocked(c *container, name string) Command {
 	name = program(name)
 	for i := len(m.mu.commands) - 1; i >= 0; i-- {
-		if o := m.mu.commands[i]; o.name == name && o.to.matches(c.req.Pod, c.req.Name) {
+		if o := m.mu.commands[i]; o.name == name && o.to.matches(*c.ref, c.name) {
 			return o.run
 		}
 	}
@@ -105,7 +105,7 @@ func (m *machine) filesOf(c *container) *files.Tree {
 	m.lock()
 	defer m.unlock()
 	if c.files == nil {
-		c.files = files.New(&m.room, append(slices.Clone(usualDirs), c.req.WorkingDir)...)
+		c.files = files.New(&m.room, append(slices.Clone(usualDirs), c.spec.workingDir)...)
 	}
 	if c.gone {
 		c.files.Close()
@@ -131,7 +131,7 @@ func (r *Runtime) connected(c *container, config console.Config) console.Config 
 // runOn is runIn with a console that was opened, and its context.
 func (r *Runtime) runOn(ctx, inner context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
 	code := run(inner, &Process{
-		Pod: c.req.Pod, Container: c.req.Name, Env: slices.Clone(c.req.Env), TTY: tty,
+		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
 		r: r, c: c, files: r.m.filesOf(c), console: con,
 	})

@@ -25,7 +25,7 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	if c == nil {
 		return runtime.Resources{}, false
 	}
-	res := c.req.Resources
+	res := *c.resources
 	res.HugePages = maps.Clone(res.HugePages)
 	return res, true
 }
@@ -44,8 +44,15 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	case c.state(now) == runtime.StateExited:
 		return nothing{}, fmt.Errorf("memory: container %s has exited: %w", c.id, runtime.ErrWrongState)
 	}
-	apply(&c.req.Resources, req.Resources)
+	c.resources = updated(*c.resources, req.Resources)
 	return nothing{}, nil
+}
+
+// updated is a copy of what there is, with what is asked for.
+func updated(have, want runtime.Resources) *runtime.Resources {
+	have.HugePages = maps.Clone(have.HugePages)
+	apply(&have, want)
+	return &have
 }
 
 // apply changes what is asked for; zero fields ask for nothing.

@@ -105,6 +105,8 @@ type machine struct {
 		disk       runtime.FilesystemUsage  // without the images
 		noPull     map[string]error
 		scripts    []assigned
+		specs      recent[spec]
+		runs       recent[Run]
 		replies    []reply
 		commands   []ownCommand
 		ips        map[uint16]bool
@@ -117,9 +119,34 @@ type machine struct {
 
 // past is what is remembered of a UID when its records are gone.
 type past struct {
-	made   int            // IDs given out
-	starts map[string]int // per container name
-	asked  map[question]int
+	made   int // IDs given out
+	starts []count
+	asked  map[question]int // nil: nothing
+}
+
+// count is how many starts of a container there were.
+type count struct {
+	container string
+	starts    int
+}
+
+// startsOf is the count of a container, which it begins if there is none.
+func (p *past) startsOf(container string) *int {
+	for i := range p.starts {
+		if p.starts[i].container == container {
+			return &p.starts[i].starts
+		}
+	}
+	p.starts = append(p.starts, count{container: container})
+	return &p.starts[len(p.starts)-1].starts
+}
+
+// ask counts a question.
+func (p *past) ask(q question) {
+	if p.asked == nil {
+		p.asked = map[question]int{}
+	}
+	p.asked[q]++
 }
 
 // maxPast is of how many UIDs without records that is at least.
@@ -130,7 +157,7 @@ func (m *machine) pastLocked(uid types.UID) *past {
 	p := m.mu.past[uid]
 	if p == nil {
 		m.forgetLocked()
-		p = &past{starts: map[string]int{}, asked: map[question]int{}}
+		p = &past{}
 		m.mu.past[uid] = p
 		m.mu.seen = append(m.mu.seen, uid)
 	}
@@ -224,7 +251,7 @@ func (m *machine) planLocked(c *container, now time.Time) {
 // changedLocked makes a change of a pod's records visible. c is nil if it is
 // the sandbox that changed.
 func (m *machine) changedLocked(p *pod, c *container, at time.Time) {
-	p.shallow, p.status = nil, nil
+	p.shown, p.status = shown{}, nil
 	m.mu.fresh = false
 	e := runtime.Event{UID: p.ref.UID, At: at}
 	if c != nil {

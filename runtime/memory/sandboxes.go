@@ -46,19 +46,21 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 	}
 	if p := m.mu.pods[req.Pod.UID]; p != nil {
 		for _, s := range p.sandboxes {
-			if s.req.Attempt == req.Attempt {
+			if s.attempt == req.Attempt {
 				return "", fmt.Errorf("memory: sandbox %d of pod %s: %w", req.Attempt, req.Pod.UID, runtime.ErrExists)
 			}
 		}
 	}
-	req.Annotations = maps.Clone(req.Annotations)
-	s := &sandbox{id: m.newIDLocked(req.Pod.UID), req: req, created: now, ready: true}
+	s := &sandbox{
+		id: m.newIDLocked(req.Pod.UID), ref: refOf(req.Pod, nil), attempt: req.Attempt, ready: true,
+		hostNetwork: req.Namespaces.HostNetwork, created: now, annotations: maps.Clone(req.Annotations),
+	}
 	if !req.Namespaces.HostNetwork {
 		if s.ip, err = m.takeIPLocked(req.Pod.UID, req.Attempt); err != nil {
 			return "", err
 		}
 	}
-	s.pod = m.podLocked(req.Pod)
+	s.pod = m.podLocked(s.ref)
 	s.pod.insertSandbox(s)
 	m.mu.sandboxes[s.id] = s
 	m.changedLocked(s.pod, nil, now)

@@ -86,12 +86,12 @@ func (m *machine) upcomingLocked(ref runtime.PodRef, container string, annotatio
 // startsLocked is how many starts of a container have been counted.
 func (m *machine) startsLocked(uid types.UID, container string) int {
 	if p := m.mu.past[uid]; p != nil {
-		return p.starts[container]
+		return *p.startsOf(container)
 	}
 	return 0
 }
 
 // useRunLocked counts a start.
 func (m *machine) useRunLocked(uid types.UID, container string) {
-	m.pastLocked(uid).starts[container]++
+	*m.pastLocked(uid).startsOf(container)++
 }

@@ -45,13 +45,13 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 	u := c.run.Usage
 	memory := uint64(cmp.Or(u.MemoryBytes, defaultMemoryBytes))
 	mem := &runtime.MemoryStats{At: now}
-	if limit := c.req.Resources.MemoryBytes; limit > 0 {
+	if limit := c.resources.MemoryBytes; limit > 0 {
 		memory = min(memory, uint64(limit))
 		mem.AvailableBytes = new(uint64(limit) - memory)
 	}
 	mem.WorkingSetBytes, mem.UsageBytes = new(memory), new(memory)
 	return runtime.ContainerStats{
-		ContainerID: c.id, Name: c.req.Name, StartedAt: c.start,
+		ContainerID: c.id, Name: c.name, StartedAt: c.start,
 		CPU:        &runtime.CPUStats{At: now, UsageCoreNanoSeconds: new(c.sum(cmp.Or(u.NanoCores, defaultNanoCores), now))},
 		Memory:     mem,
 		Filesystem: &runtime.FilesystemStats{At: now, UsedBytes: new(uint64(u.DiskBytes))},
@@ -65,7 +65,7 @@ func (c *container) sum(perSecond int64, now time.Time) uint64 {
 		return 0
 	}
 	until := now
-	if end := c.end.at; !end.IsZero() && end.Before(now) {
+	if end := c.ends(); !end.IsZero() && end.Before(now) {
 		until = end
 	}
 	return uint64(until.Sub(c.start).Seconds() * float64(perSecond))
@@ -77,7 +77,7 @@ func (p *pod) network(now time.Time) *runtime.NetworkStats {
 	var rx, tx uint64
 	var own bool
 	for _, c := range p.containers {
-		if s := c.sandbox; s.ready && !s.req.Namespaces.HostNetwork {
+		if s := c.sandbox; s.ready && !s.hostNetwork {
 			own = true
 			rx += c.sum(c.run.Usage.ReceiveBytes, now)
 			tx += c.sum(c.run.Usage.TransmitBytes, now)

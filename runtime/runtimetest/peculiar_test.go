@@ -2,6 +2,7 @@ package runtimetest_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -56,7 +57,10 @@ func peculiar(r *tampered, early signal) {
 		switch {
 		case req.Grace == 0 || c.State != rt.StateRunning || ready(req.ContainerID):
 		case early == kills:
-			return r.m.ExitContainer(req.ContainerID, 143)
+			// Another call may have ended it meanwhile.
+			if err := r.m.ExitContainer(req.ContainerID, 143); !errors.Is(err, rt.ErrWrongState) {
+				return err
+			}
 		default:
 			if err := signalLost(ctx, r, req); err != nil {
 				return err

@@ -13,8 +13,7 @@ import (
 )
 
 // TestCluster_HundredChanges: the containers of 100 pods end at once, and the server is 20 ms
-// away. Of the first 32 pods it hears before their end that a container has terminated, as from a
-// kubelet; all ends are there after five round trips.
+// away. One patch tells each end, and all are there after two round trips.
 func TestCluster_HundredChanges(t *testing.T) {
 	const pods, roundTrip = 100, 20 * time.Millisecond
 	h := simulate(t, 1)
@@ -31,6 +30,7 @@ func TestCluster_HundredChanges(t *testing.T) {
 		}
 		return n
 	}
+	h.server.TakeRequests()
 	h.server.Inject(apiservertest.Fault{Latency: roundTrip})
 	for _, p := range h.machine.Look() {
 		for _, c := range p.Containers {
@@ -39,8 +39,16 @@ func TestCluster_HundredChanges(t *testing.T) {
 			}
 		}
 	}
-	h.after(5*roundTrip - time.Millisecond)
+	h.after(2*roundTrip - time.Millisecond)
 	assert.Less(t, failed(), pods)
 	h.after(time.Millisecond)
 	assert.Equal(t, pods, failed())
+	h.after(time.Second)
+	var patches int
+	for _, r := range h.server.TakeRequests() {
+		if r.Verb == "patch" && r.Resource == "pods/status" {
+			patches++
+		}
+	}
+	assert.Equal(t, pods, patches)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -39,10 +40,11 @@ type Config struct {
 	// package apiservertest.
 	Server apiserver.Server
 	// Node is the node itself. Its Name, Labels, Taints, Capacity and HostIPs are what it
-	// registers with; without HostIPs pods are told the addresses of the node at the API server. Sources are those of static pods, and none of them may be named api. Its
-	// Sink, View, Objects, Services, RuntimeClass, Tokens, Claims and Recorder are the
-	// cluster's, where they are nil. So is the Runtime, which is in memory then; a runtime in
-	// memory gets volumes in memory. Its MaxSends is 32, where it is zero.
+	// registers with; without HostIPs pods are told the addresses of the node at the API
+	// server. Sources are those of static pods, and none of them may be named api. Its Sink,
+	// View, Objects, Services, RuntimeClass, Tokens, Claims and Recorder are the cluster's,
+	// where they are nil. So is the Runtime, which is in memory then; a runtime in memory
+	// gets volumes in memory. Its MaxSends is DefaultMaxSends, where it is zero.
 	Node node.Config
 	// Volumes makes the volumes and files of the node, given Node with the Objects, Tokens
 	// and Claims of the API server. It is called once, by New, unless Node.Volumes is set.
@@ -85,6 +87,7 @@ type Node struct {
 	measure  *measure
 	follows  bool // the addresses of the node at the server
 	ran      atomic.Bool
+	closing  atomic.Bool      // Shutdown is being called
 	tokens   *tokens.Source   // nil: the Config has others
 	claims   *claims.Source   // nil: the Config has others
 	objects  *objects.Objects // nil: the Config has others
@@ -116,6 +119,16 @@ func New(config Config) (*Node, error) {
 		}
 	}
 	return c, nil
+}
+
+// Shutdown is node.Node.Shutdown for a machine that goes down. The API server is told at once that
+// the node is not ready, as it is shutting down. Statuses of the pods that have ended are sent until Run
+// has returned: end its context after that.
+func (c *Node) Shutdown(ctx context.Context, groups ...node.ShutdownGroup) error {
+	c.closing.Store(true)
+	defer c.closing.Store(false) // The node itself says so by now.
+	c.agent.Report()
+	return c.node.Shutdown(ctx, groups...)
 }
 
 // Node is the node itself, to be watched, explained or drained. It takes no pods by Apply.
@@ -219,12 +232,18 @@ func (c *Node) buildAgent() (err error) {
 	return err
 }
 
+// errDenied is that the server denies the node its own object or lease. That is an outage, and all
+// pauses end when the node has its rights again.
+var errDenied = apierrors.NewUnauthorized("the node has no right to its own object")
+
 // agentHooks are the node's own, each with the one of the Config after it.
 func (c *Node) agentHooks() agent.Hooks {
 	h := c.config.AgentHooks
 	asked, changed := h.Asked, h.Changed
 	h.Asked = func(err error) {
-		c.contact.Report(err)
+		if c.contact.Report(err); apierrors.IsForbidden(err) {
+			c.contact.Report(errDenied)
+		}
 		if asked != nil {
 			asked(err)
 		}

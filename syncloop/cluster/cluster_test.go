@@ -39,6 +39,8 @@ type harness struct {
 	static  *source.Handle
 	process *executor.Process
 	node    *cluster.Node
+	end     func() // ends Run
+	ended   bool   // Run has returned
 	volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	resync  time.Duration
 	edit    func(*node.Config)
@@ -78,7 +80,12 @@ func (h *harness) start() {
 	h.node, err = cluster.New(cluster.Config{Server: server, Volumes: h.volumes, LocalIPs: h.ips, Node: config})
 	require.NoError(h, err)
 	n := h.node
-	h.process.Go(func() { _ = n.Run(context.Background()) })
+	ctx, end := executor.WithCancel(context.Background())
+	h.end, h.ended = end, false
+	h.process.Go(func() {
+		_ = n.Run(ctx)
+		h.ended = true
+	})
 }
 
 func (h *harness) crash() {

@@ -16,7 +16,8 @@
 //     requests some.
 //   - Node.HostIPs, or LocalIPs: client.LocalAddress finds one; 127.0.0.1 is no address for others.
 //   - Port, and an http.Server with TLS for the Handler: without it kubectl logs, exec, attach,
-//     cp and port-forward do not work. Metrics, and so kubectl top, are not served.
+//     cp and port-forward do not work. Config.ResourceMetrics is what the metrics
+//     server of a cluster asks for kubectl top: package metrics has it.
 //   - Volumes, for any runtime that is not in memory: an API server gives nearly every pod the
 //     token of its service account as a volume, and a pod with volumes stays Pending without.
 //   - Node.Runtime, Node.LogRoot, Node.TerminalStatuses and Node.ContainerStates for

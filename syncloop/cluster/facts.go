@@ -27,7 +27,7 @@ const Version = "v1.36.3"
 func (c *Config) complete() {
 	n := &c.Node
 	n.Name = c.name()
-	n.MaxSends = cmp.Or(n.MaxSends, defaultMaxSends)
+	n.MaxSends = cmp.Or(n.MaxSends, DefaultMaxSends)
 	if len(n.HostIPs) == 0 {
 		n.HostIPs = []string{"127.0.0.1"}
 	}
@@ -47,9 +47,11 @@ func (c *Config) name() string { return strings.ToLower(cmp.Or(c.Node.Name, "loc
 
 const defaultMaxPods = 110
 
-// defaultMaxSends has 100 statuses sent in four round trips. The server bounds how much of that
-// it does at once.
-const defaultMaxSends = 32
+// DefaultMaxSends is how many statuses a joined node sends at once, each of another pod: those of
+// a full node take two round trips. A server takes 100 requests at once on a connection, watches
+// included: each one more would open another connection. A node whose server has been away begins
+// with one.
+const DefaultMaxSends = 64
 
 // imagePeriod is how often the images are listed for the node's status.
 const imagePeriod = time.Minute
@@ -67,14 +69,15 @@ type measure struct {
 	version  string // of the runtime, as the Config or the runtime says it
 	follows  bool   // the node's addresses are not given
 	object   func() *v1.Node
-	found    []string // the addresses that were found last
-	cidr     string   // the ranges that the runtime was told last
+	closing  func() bool // Shutdown is being called
+	found    []string    // the addresses that were found last
+	cidr     string      // the ranges that the runtime was told last
 }
 
 func newMeasure(c *Node) *measure {
 	return &measure{
 		config: &c.config, guard: c.guard, executor: c.executor, version: c.config.Info.ContainerRuntimeVersion,
-		follows: c.follows, object: c.Object,
+		follows: c.follows, object: c.Object, closing: c.closing.Load,
 	}
 }
 
@@ -88,6 +91,9 @@ func (m *measure) facts(ctx context.Context) nodestatus.Facts {
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	f.Addresses = m.addresses(ctx)
+	if m.closing() || m.node.ShuttingDown() {
+		f.Problems = append(f.Problems, "node is shutting down")
+	}
 	if err := m.node.Healthy(); err != nil && !m.seen.IsZero() {
 		f.Problems = append(f.Problems, err.Error())
 	}

@@ -85,6 +85,14 @@ func faults() []fault {
 				h.after(time.Duration(h.Float64() * float64(300*time.Millisecond)))
 			}
 		}},
+		{name: "removals cut short", step: func(h *harness) {
+			h.server.CutRemovals(int(h.Float64() * 3))
+			if h.server.Admin().Pod("default", "quick") == nil {
+				h.bind("quick")
+			}
+			h.after(time.Duration(h.Float64() * float64(2*time.Second)))
+			_ = h.server.Admin().DeletePod("default", "quick", 0)
+		}},
 		{name: "server an hour ahead", offset: time.Hour},
 		{name: "server an hour behind", offset: -time.Hour},
 	}
@@ -175,10 +183,11 @@ func (h *harness) churn() {
 	case pod == nil:
 		h.bind(name)
 	case roll < 0.5:
-		h.delete(name, nil)
+		_ = h.server.Admin().DeletePod("default", name, -1)
 	case roll < 0.7:
-		h.delete(name, new(int64))
-		h.bind(name)
+		if h.server.Admin().DeletePod("default", name, 0) == nil {
+			h.bind(name)
+		}
 	}
 }
 
@@ -239,4 +248,48 @@ func TestCluster_AnotherNodeOfTheName(t *testing.T) {
 	h.after(20 * time.Second)
 	assert.Equal(t, v1.PodPhase("gone"), h.phase("web"))
 	assert.Equal(t, "late/c attempt 0", h.running())
+}
+
+// TestCluster_RightsGivenBack: a node whose rights are taken away asks seldom and stops nothing. When
+// it has them again, all is told within seconds, however long that was.
+func TestCluster_RightsGivenBack(t *testing.T) {
+	const count = 20
+	for _, lasts := range []time.Duration{15 * time.Second, 10 * time.Minute} {
+		h := simulate(t, 1)
+		h.disk()
+		var containers []string
+		for i := range count {
+			h.configMap(fmt.Sprint("conf-", i), "1")
+			h.bind(fmt.Sprint("web-", i), mount(fmt.Sprint("conf-", i), ""))
+		}
+		h.start()
+		h.after(20 * time.Second)
+		list, err := h.machine.ListPods(t.Context())
+		require.NoError(t, err)
+		for _, pod := range list {
+			containers = append(containers, pod.Containers[0].ID)
+		}
+		require.Len(t, containers, count)
+		back := h.server.Inject(apiservertest.Fault{Err: apierrors.NewForbidden(pods, "", nil), Latency: 5 * time.Millisecond})
+		h.server.Break(nil)
+		h.server.TakeRequests()
+		h.after(lasts / 2)
+		for _, id := range containers {
+			require.NoError(t, h.machine.ExitContainer(id, 1))
+		}
+		h.bind("late")
+		h.configMap("conf-0", "2")
+		h.after(lasts / 2)
+		assert.Less(t, len(h.server.TakeRequests()), count*(30+10*int(lasts.Minutes())), "%v; each event is tried 12 times", lasts)
+		back()
+		h.after(10 * time.Second)
+		assert.Equal(t, v1.PodRunning, h.phase("late"), "%v", lasts)
+		for i := range count {
+			pod := h.server.Admin().Pod("default", fmt.Sprint("web-", i))
+			assert.EqualValues(t, 1, pod.Status.ContainerStatuses[0].RestartCount, "%v", lasts)
+		}
+		assert.Equal(t, "2", h.read(h.server.Admin().Pod("default", "web-0"), "c/k"), "%v", lasts)
+		assert.Len(t, h.followed(), count)
+		h.crash()
+	}
 }

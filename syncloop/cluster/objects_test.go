@@ -389,3 +389,19 @@ func TestCluster_VC11_StaticPodsReferToNoObjects(t *testing.T) {
 	h.after(10 * time.Second)
 	assert.Contains(t, h.running(), "attempt 0", "another one runs")
 }
+
+// NA-3: a pod whose ConfigMap the server denies for a moment, as it has just bound the pod, starts as
+// soon as it does no more.
+func TestCluster_NA3_DeniedForAMoment(t *testing.T) {
+	h := simulate(t, 1)
+	h.disk()
+	h.configMap("conf", "1")
+	h.start()
+	h.after(10 * time.Second)
+	clear := h.server.Inject(refused("configmaps"))
+	h.bind("web", mount("conf", ""))
+	h.after(100 * time.Millisecond)
+	clear()
+	h.after(300 * time.Millisecond)
+	assert.Equal(t, v1.PodRunning, h.phase("web"))
+}

@@ -1,14 +1,17 @@
 // Package debug answers questions about a node over HTTP:
 //
-//	/healthz   "ok", or 503 with the faults, a line each
+//	/          what can be asked, a line each
+//	/healthz   "ok", or 503 with the faults, a line each; with ?verbose and the faults of
+//	           manifests, in spite of which a node is healthy
 //	/readyz    "ok" for a node that is ready, or 503 with what it waits for
 //	/pods      every pod of the node with its newest status, a v1.PodList in JSON
+//	/faults    the faults of manifests that stand now, in JSON; it needs Config.Faults
 //	/explain/NAMESPACE/NAME
 //	           why a pod is as it is, as a page for people; in JSON with ?format=json,
 //	           or if the request's Accept prefers it; 404 for an unknown pod
 //	/timeline/NAMESPACE/NAME
 //	           the life of a pod, drawn on an HTML page that asks for nothing else; it
-//	           needs Config.Timeline; 404 for an unknown pod
+//	           needs Config.Timeline; 404 for an unknown pod; /timeline lists the paths
 //	/logs/NAMESPACE/POD[/CONTAINER]?follow&tail=N&since=10m&previous
 //	           a container's log, as it comes; since is a duration or a time. It needs
 //	           Config.Logs; 501 where the runtime keeps no logs

@@ -40,7 +40,7 @@ func everyRoute() [][2]string {
 	all := [][2]string{{"GET", "/"}, {"GET", "/nothing"}, {"DELETE", "/pods"}, {"OPTIONS", "/pods"}, {"GET", "//pods"}}
 	for _, pattern := range debug.Patterns(everything()) {
 		method, path, _ := strings.Cut(pattern, " ")
-		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "web")
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.TrimSuffix(path, "{$}"), "web")
 		if method == "POST" {
 			path += "?command=true"
 		}

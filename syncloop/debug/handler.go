@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
@@ -25,6 +26,9 @@ type Config struct {
 	// JSON for programs. False: there is no such pod. It is called like Pods.
 	// Nil: there is no /explain.
 	Explain func(namespace, name string) (fmt.Stringer, bool)
+	// Faults are those of the manifests that stand now: a node.Node's SourceFaults. It is
+	// called like Pods. Nil: there is no /faults.
+	Faults func() []source.Faults
 	// Timeline is the drawing of a pod's life: that of a recorder.Recorder. False: there is
 	// no such pod. It is called like Pods. Nil: there is no /timeline.
 	Timeline func(namespace, name string) (timeline.Timeline, bool)
@@ -65,12 +69,15 @@ type route struct {
 // so that a test can ask each of them.
 func routes(config Config) []route {
 	all := []route{
-		{"GET /healthz", check(config.Healthy)},
+		{"GET /healthz", verbose(config, check(config.Healthy))},
 		{"GET /readyz", check(config.Ready)},
 		{"GET /pods", respond.Pods(config.Pods)},
 	}
+	if config.Faults != nil {
+		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) { respond.JSON(w, config.Faults()) }})
+	}
 	if config.Explain != nil {
-		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config.Explain)})
+		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config)})
 	}
 	if config.Timeline != nil {
 		all = append(all, route{"GET /timeline/{namespace}/{name}", draw(config.Timeline)})
@@ -85,7 +92,32 @@ func routes(config Config) []route {
 		}
 	}
 	run := exec(config.Exec)
-	return append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})
+	all = append(all, route{"POST /exec/{namespace}/{pod}", run}, route{"POST /exec/{namespace}/{pod}/{container}", run})
+	return append(all, indexes(config, all)...)
+}
+
+// verbose adds, if the query asks for it, the faults of the manifests to the answer of a node
+// that is healthy: it is so in spite of them.
+func verbose(config Config, brief http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("verbose") && config.Healthy() == nil {
+			respond.Text(w, http.StatusOK, "ok\n"+faultsOf(config, ""))
+			return
+		}
+		brief(w, r)
+	}
+}
+
+// faultsOf are lines about the faults of the manifests, if there are any, for a request that asks
+// for a pod, or for none.
+func faultsOf(config Config, pod string) string {
+	if config.Faults == nil {
+		return ""
+	}
+	if text := source.DescribeFor(config.Faults(), pod); text != "" {
+		return text + "\n"
+	}
+	return ""
 }
 
 // check answers "ok" or, with a status that a prober understands, the reason.

@@ -61,8 +61,38 @@ func TestHandler(t *testing.T) {
 	list = nil
 	assert.Contains(t, get(t, h, "GET", "/pods").Body.String(), `"items":[]`, "an empty list is not null")
 
-	assert.Equal(t, 404, get(t, h, "GET", "/").Code)
+	assert.Equal(t, 404, get(t, h, "GET", "/none").Code)
 	assert.Equal(t, 405, get(t, h, "POST", "/pods").Code)
+}
+
+// TestIndex: the root lists what can be asked, and /timeline the pods.
+func TestIndex(t *testing.T) {
+	config := everything()
+	config.Pods = func() []*v1.Pod {
+		return []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "z"}}}
+	}
+	h, err := debug.New(config)
+	require.NoError(t, err)
+	answer := get(t, h, "GET", "/")
+	assert.Equal(t, 200, answer.Code)
+	assert.Equal(t, `this node can be asked for:
+GET /explain/{namespace}/{name}
+GET /healthz
+GET /logs/{namespace}/{pod}
+GET /logs/{namespace}/{pod}/{container}
+GET /pods
+GET /readyz
+GET /timeline/{namespace}/{name}
+POST /exec/{namespace}/{pod}
+POST /exec/{namespace}/{pod}/{container}
+`, answer.Body.String())
+	for _, path := range []string{"/timeline", "/timeline/"} {
+		assert.Equal(t, "these timelines can be drawn:\n/timeline/a/z\n/timeline/default/web\n", get(t, h, "GET", path).Body.String())
+	}
+	config.Timeline = nil
+	h, err = debug.New(config)
+	require.NoError(t, err)
+	assert.Equal(t, 404, get(t, h, "GET", "/timeline").Code)
 }
 
 // page is an explanation.

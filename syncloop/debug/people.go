@@ -72,7 +72,7 @@ func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, 
 }
 
 // explain answers for one pod, in the form that was asked for.
-func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.HandlerFunc {
+func explain(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		format, ok := formatOf(r)
 		if !ok {
@@ -82,11 +82,11 @@ func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.Handler
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")
 		var page fmt.Stringer
 		if ok = isName(namespace) && isName(name); ok {
-			page, ok = ask(namespace, name)
+			page, ok = config.Explain(namespace, name)
 		}
 		switch {
 		case !ok:
-			unknown(w, namespace, name)
+			unknown(w, namespace, name, faultsOf(config, name))
 		case format == "json":
 			respond.JSON(w, page)
 		default:
@@ -95,9 +95,9 @@ func explain(ask func(namespace, name string) (fmt.Stringer, bool)) http.Handler
 	}
 }
 
-// unknown answers that there is no such pod.
-func unknown(w http.ResponseWriter, namespace, name string) {
-	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n", name, namespace))
+// unknown answers that there is no such pod. More may be why.
+func unknown(w http.ResponseWriter, namespace, name, more string) {
+	respond.Text(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists those there are\n%s", name, namespace, more))
 }
 
 // isName: a pod or a namespace could be called so.

@@ -17,7 +17,7 @@ func draw(ask func(namespace, name string) (timeline.Timeline, bool)) http.Handl
 			drawing, ok = ask(namespace, name)
 		}
 		if !ok {
-			unknown(w, namespace, name)
+			unknown(w, namespace, name, "")
 			return
 		}
 		p := page.Draw(namespace+"/"+name, drawing)

@@ -188,7 +188,9 @@ func (t *retryQueue) done(uid types.UID, more bool) bool {
 	case more:
 		t.mu.pods[uid] = leftover{waiting: true, early: true}
 	default:
-		delete(t.mu.pods, uid)
+		if delete(t.mu.pods, uid); len(t.mu.pods) == 0 {
+			t.mu.pods = make(map[types.UID]leftover) // A map never shrinks.
+		}
 	}
 	return false
 }

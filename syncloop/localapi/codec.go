@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,9 +21,10 @@ type codec struct{ strict, lenient k8sruntime.Decoder }
 
 func newCodec() (*codec, error) {
 	scheme := k8sruntime.NewScheme()
-	if err := errors.Join(v1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
+	scheme.AddKnownTypeWithName(evictionKind, &eviction{})
 	return &codec{
 		strict:  serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(),
 		lenient: serializer.NewCodecFactory(scheme).UniversalDeserializer(),

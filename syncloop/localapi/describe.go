@@ -6,6 +6,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,30 @@ func (a *API) describeNode(ctx context.Context) {
 	}, status)
 	n.UID, n.CreationTimestamp = types.UID(n.Name), metav1.NewTime(a.started)
 	a.served["nodes"].put(kinded(n, "Node"))
+}
+
+const leasesKey = "leases." + coordinationv1.GroupName
+
+// leaseDuration is that of a kubelet, in seconds.
+const leaseDuration = 40
+
+// renewLease keeps the lease of the node, as a kubelet does, as long as the node is healthy.
+func (a *API) renewLease() {
+	before, _ := a.served[leasesKey].get(v1.NamespaceNodeLease, a.config.NodeName).(*coordinationv1.Lease)
+	if before != nil && a.now().Sub(before.Spec.RenewTime.Time) < tick/2 || a.config.Node.Healthy() != nil {
+		return
+	}
+	l := newLease()
+	l.Namespace, l.Name, l.UID, l.CreationTimestamp = v1.NamespaceNodeLease, a.config.NodeName, types.UID("lease-"+a.config.NodeName), metav1.NewTime(a.started)
+	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: a.config.NodeName, UID: types.UID(a.config.NodeName)}}
+	l.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity: &a.config.NodeName, LeaseDurationSeconds: new(int32(leaseDuration)), RenewTime: new(metav1.NewMicroTime(a.now())),
+	}
+	a.served[leasesKey].put(l)
+}
+
+func newLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}}
 }
 
 // facts are those of the Config, completed. A panic counts as nothing said.

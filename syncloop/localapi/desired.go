@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/keylock"
 	"github.com/podkeel/podkeel/podmanager/validation"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
 // Writer runs the pods that were created by the API: a node.Node. Its methods are called
@@ -109,11 +110,18 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 		return nil
 	}
 	d.mu.pods[uid] = pod
-	shown := kinded(pod.DeepCopy(), "Pod")
+	shown := asCreated(pod)
 	if before, ok := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); ok {
 		shown.Status = *before.Status.DeepCopy()
 	}
 	return a.served["pods"].put(shown).(*v1.Pod)
+}
+
+// asCreated is a pod as a server shows it before a node has taken it up.
+func asCreated(pod *v1.Pod) *v1.Pod {
+	shown := kinded(pod.DeepCopy(), "Pod")
+	shown.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)}
+	return shown
 }
 
 // put shows a pod with the status that the node has for it, and the rest as it is desired.
@@ -132,7 +140,16 @@ func (a *API) put(pod *v1.Pod) {
 	a.served["pods"].put(pod)
 }
 
-// forget drops a pod that was deleted and has ended.
+// forgetEnded drops a pod that was deleted and has ended, after whoever is writing it: the node
+// would be given a pod again that is gone, whose name nobody could use.
+func (a *API) forgetEnded(pod *v1.Pod) {
+	defer a.desired.writes.Lock(key(pod.Namespace, pod.Name))()
+	if _, gone := a.desired.get(pod.UID); !gone {
+		a.forget(pod)
+	}
+}
+
+// forget drops a pod. The caller holds the name's lock.
 func (a *API) forget(pod *v1.Pod) {
 	if err := a.config.Saved.Drop(pod.UID); err != nil {
 		a.log.Error("the file of a deleted pod is still there: the pod runs again after a restart", "pod", key(pod.Namespace, pod.Name), "err", err)

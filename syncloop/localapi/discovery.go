@@ -1,11 +1,14 @@
 package localapi
 
 import (
+	"cmp"
 	"net/http"
 	goruntime "runtime"
 	"strings"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -28,13 +31,25 @@ func (a *API) groups() []served {
 		core.resources = append(core.resources, a.served[name].APIResource)
 		core.resources = append(core.resources, a.served[name].subresources...)
 	}
-	groups := []served{core, {group: "authorization.k8s.io", version: "v1", resources: []metav1.APIResource{
-		{Name: "selfsubjectaccessreviews", SingularName: "selfsubjectaccessreview", Kind: "SelfSubjectAccessReview", Verbs: metav1.Verbs{"create"}},
-	}}}
+	groups := []served{
+		core,
+		{group: authenticationv1.GroupName, version: "v1", resources: []metav1.APIResource{review("SelfSubjectReview")}},
+		{group: authorizationv1.GroupName, version: "v1", resources: []metav1.APIResource{review("SelfSubjectAccessReview"), review("SelfSubjectRulesReview")}},
+	}
+	for _, key := range []string{leasesKey, newEventsKey} {
+		r := a.served[key]
+		groups = append(groups, served{group: r.of.Group, version: r.of.Version, resources: []metav1.APIResource{r.APIResource}})
+	}
 	if a.config.Stats != nil {
 		groups = append(groups, metricsResources())
 	}
 	return groups
+}
+
+// review is the resource of a kind that is made to be answered, and is not kept.
+func review(kind string) metav1.APIResource {
+	singular := strings.ToLower(kind)
+	return metav1.APIResource{Name: singular + "s", SingularName: singular, Kind: kind, Verbs: metav1.Verbs{"create"}}
 }
 
 // discover answers what there is.
@@ -105,7 +120,7 @@ func sendAggregated(w http.ResponseWriter, groups []served) {
 
 // addAggregated adds a resource, or a subresource to the resource before it.
 func addAggregated(all []discoveryv2.APIResourceDiscovery, g *served, r metav1.APIResource) []discoveryv2.APIResourceDiscovery {
-	kind := &metav1.GroupVersionKind{Group: g.group, Version: g.version, Kind: r.Kind}
+	kind := &metav1.GroupVersionKind{Group: cmp.Or(r.Group, g.group), Version: cmp.Or(r.Version, g.version), Kind: r.Kind}
 	if _, sub, is := strings.Cut(r.Name, "/"); is {
 		last := &all[len(all)-1]
 		last.Subresources = append(last.Subresources, discoveryv2.APISubresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})

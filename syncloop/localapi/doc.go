@@ -1,20 +1,26 @@
 // Package localapi serves the pods of one node as a Kubernetes API, for kubectl, k9s and
 // client-go informers where there is no cluster. It is experimental.
 //
-//	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Logs: n, Exec: n, Authenticator: localapi.Token(token)})
-//	...
-//	go api.Run(ctx)
-//	http.Server{Handler: api, TLSConfig: ...}
+//	secrets, err := localapi.KeepCredentials("/var/lib/edge/api-credentials.json")
+//	api, err := localapi.New(localapi.Config{Node: n, NodeName: "edge-1", Finder: n, Logs: n, Exec: n, Authenticator: localapi.Token(secrets.Token)})
+//	service, err := localapi.NewService(localapi.ServiceConfig{API: api, Listener: l, Credentials: secrets, Kubeconfig: "/root/edge.kubeconfig"})
+//	err = service.Run(ctx)
+//
+// API is an http.Handler, for programs with a server of their own. Clients in the same process
+// need none: [API.RoundTripper] is the Transport of a rest.Config, also in virtual time.
 //
 // # What is served
 //
-//	/version /api /apis /openapi/v3             discovery, aggregated too
+//	/version /api /apis /openapi                discovery, aggregated too; for kubectl explain
 //	/api/v1: pods, events, nodes, namespaces    get, list and watch
 //	pods/log, exec, attach, portforward         by syncloop/server
-//	selfsubjectaccessreviews                    what there is may be done
+//	coordination.k8s.io: leases                 get, list and watch the lease of the node
+//	events.k8s.io: events                       the same events, for k9s
+//	selfsubject{,access,rules}reviews           who asks; what there is may be done
 //	metrics.k8s.io: pods, nodes                 get and list, for kubectl top; of the node, the sums of its pods
 //
-// The node is one object. Namespaces exist as long as pods are in them; default always does.
+// The node is one object. Its lease, in the namespace kube-node-lease, is renewed every 10 s while
+// the node is healthy. Namespaces exist as long as pods are in them; default always does.
 // Lists and watches have selectors, pages, resource versions, bookmarks, initial events and
 // Tables with the columns of kubectl. Answers are in JSON. Commands and ports stream over
 // SPDY, to which kubectl falls back from WebSocket.
@@ -24,9 +30,12 @@
 // Without Config.Writer the API is read only: writes are answered with 405. With it clients
 // create, patch, update and delete pods, which the node runs as those of Apply and Saved keeps
 // over restarts. A pod is completed and checked by podmanager/validation; of one that exists
-// may change what a real server lets change. Patches are JSON, merge and strategic merge
-// patches; server-side apply is answered with 415. A pod that is deleted has a deletion
-// timestamp until it has ended and has no finalizers. Static pods are answered with 405.
+// may change what a real server lets change, and an absent nodeName changes nothing. Patches are
+// JSON, merge and strategic merge patches; server-side apply, for which a server has to know
+// the owner of each field, is answered with 415. A pod that is deleted has a deletion
+// timestamp until it has ended and has no finalizers. An eviction is a deletion, as there are no
+// PodDisruptionBudgets: kubectl drain evicts. Static pods are shown as their mirror
+// pods are in a cluster; writes of them are answered with 405.
 //
 // # Versions
 //

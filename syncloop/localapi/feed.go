@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -49,9 +50,11 @@ func (a *API) describe(ctx context.Context) {
 	defer period.Stop()
 	a.describeNode(ctx)
 	a.putNamespace(metav1.NamespaceDefault)
+	a.putNamespace(v1.NamespaceNodeLease)
 	for {
 		if !a.isComplete() && a.shown() {
 			a.describeNode(ctx)
+			a.renewLease()
 			close(a.complete)
 			period.Reset(tick)
 		}
@@ -64,6 +67,7 @@ func (a *API) describe(ctx context.Context) {
 		}
 		if a.isComplete() {
 			a.describeNode(ctx)
+			a.renewLease()
 			a.desired.tidy(a.now(), a.known)
 			if !a.sweep() {
 				period.Reset(tick)
@@ -102,7 +106,7 @@ func (a *API) sweep() (more bool) {
 		case known && !podstatus.IsTerminal(now.Status.Phase):
 			more = true
 		default:
-			a.forget(pod)
+			a.forgetEnded(pod)
 		}
 	}
 	return more
@@ -118,7 +122,7 @@ func (a *API) show(state node.PodState) {
 		return // It is gone, also if the node shows its end once more.
 	case own == nil:
 	case own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended:
-		a.forget(own)
+		a.forgetEnded(own)
 		return
 	case state.Gone:
 		return // The node ends, and not the pod.
@@ -134,6 +138,9 @@ func (a *API) show(state node.PodState) {
 	}
 	if pod.CreationTimestamp.IsZero() {
 		pod.CreationTimestamp = created(pod, a.now())
+	}
+	if podmanager.IsStaticPod(pod) { // Such as kubectl drain leaves mirror pods alone.
+		pod.Annotations[podmanager.ConfigMirrorAnnotation] = pod.Annotations[podmanager.ConfigHashAnnotation]
 	}
 	if state.Terminating && pod.DeletionTimestamp == nil {
 		a.markDeleted(pod)
@@ -170,7 +177,7 @@ func (a *API) putNamespace(name string) {
 	a.served["namespaces"].put(ns)
 }
 
-// dropNamespace removes a namespace without pods, but not default.
+// dropNamespace removes a namespace without pods, but not those that a cluster always has.
 func (a *API) dropNamespace(name string) {
 	pods, _ := a.served["pods"].list()
 	for _, o := range pods {
@@ -178,7 +185,7 @@ func (a *API) dropNamespace(name string) {
 			return
 		}
 	}
-	if name != metav1.NamespaceDefault {
+	if name != metav1.NamespaceDefault && name != v1.NamespaceNodeLease {
 		a.served["namespaces"].remove(types.UID(name))
 	}
 }

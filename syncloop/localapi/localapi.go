@@ -100,9 +100,6 @@ func New(config Config) (*API, error) {
 	a.started = a.now().Truncate(time.Second)
 	// Versions grow over restarts as long as there are fewer than a million changes a second.
 	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))
-	if config.Events != nil {
-		a.served["events"].cache = config.Events.cache
-	}
 	var err error
 	if a.codec, err = newCodec(); err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func metricsResources() served {
 
 // serveMetrics answers what pods and the node use.
 func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	t, ok := a.find(strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
+	t, ok := a.find("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
 	if !ok || a.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
 		sendError(w, errNoSuchPath())
 		return

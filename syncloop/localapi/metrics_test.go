@@ -114,6 +114,6 @@ func TestUnknown(t *testing.T) {
 	for _, method := range []string{"GET", "POST", "DELETE"} {
 		code, text := h.do(method, "/apis/apps/v1/namespaces/default/deployments", "{}", nil)
 		assert.Equal(t, http.StatusNotFound, code)
-		assert.Contains(t, text, `"message":"the server could not find the requested resource"`)
+		assert.Contains(t, text, `"message":"there are no deployments.apps here: this node has no cluster, and runs pods only","reason":"NotFound"`)
 	}
 }

@@ -1,9 +1,11 @@
 package localapi
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -11,9 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is a kind of objects of the group "" that is served.
+// resource is a kind of objects that is served.
 type resource struct {
 	metav1.APIResource
+	of schema.GroupVersion
 	*cache
 	subresources []metav1.APIResource
 	columns      []metav1.TableColumnDefinition
@@ -21,10 +24,16 @@ type resource struct {
 	row func(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition)
 	// fields are what a field selector may ask for.
 	fields func(o object) fields.Set
+	// show makes of an object what is sent of it.
+	show func(o object) k8sruntime.Object
 }
 
 // group is the GroupResource of errors.
-func (r *resource) group() schema.GroupResource { return schema.GroupResource{Resource: r.Name} }
+func (r *resource) group() schema.GroupResource {
+	return schema.GroupResource{Group: r.of.Group, Resource: r.Name}
+}
+
+func itself(o object) k8sruntime.Object { return o }
 
 // kinded gives an object the kind that it is shown with.
 func kinded[T k8sruntime.Object](o T, kind string) T {
@@ -32,13 +41,17 @@ func kinded[T k8sruntime.Object](o T, kind string) T {
 	return o
 }
 
-var readVerbs = metav1.Verbs{"get", "list", "watch"}
+var (
+	readVerbs     = metav1.Verbs{"get", "list", "watch"}
+	podWriteVerbs = metav1.Verbs{"create", "delete", "patch", "update"}
+)
 
-// resources are all that are served, by name.
+// resources are all that are served, by GroupResource.
 func (a *API) resources(first uint64) map[string]*resource {
 	pods := &resource{
-		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}},
-		columns:     podColumns(), row: podRow, fields: podFields,
+		of: v1.SchemeGroupVersion, cache: newCache(first),
+		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: readVerbs, ShortNames: []string{"po"}, Categories: []string{"all"}},
+		columns:     podColumns(), row: podRow, fields: podFields, show: itself,
 		subresources: []metav1.APIResource{
 			{Name: "pods/attach", Namespaced: true, Kind: "PodAttachOptions", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: "pods/exec", Namespaced: true, Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
@@ -48,29 +61,45 @@ func (a *API) resources(first uint64) map[string]*resource {
 		},
 	}
 	events := &resource{
-		APIResource: metav1.APIResource{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", ShortNames: []string{"ev"}},
-		columns:     eventColumns(), row: eventRow, fields: eventFields,
+		of: v1.SchemeGroupVersion, cache: newCache(first),
+		APIResource: metav1.APIResource{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: readVerbs, ShortNames: []string{"ev"}},
+		columns:     eventColumns(), row: eventRow, fields: eventFields, show: itself,
 	}
 	nodes := &resource{
-		APIResource: metav1.APIResource{Name: "nodes", SingularName: "node", Kind: "Node", ShortNames: []string{"no"}},
-		columns:     nodeColumns(), row: nodeRow, fields: func(o object) fields.Set {
+		of: v1.SchemeGroupVersion, cache: newCache(first),
+		APIResource: metav1.APIResource{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: readVerbs, ShortNames: []string{"no"}},
+		columns:     nodeColumns(), row: nodeRow, show: itself, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "spec.unschedulable": strconv.FormatBool(o.(*v1.Node).Spec.Unschedulable)}
 		},
 	}
 	namespaces := &resource{
-		APIResource: metav1.APIResource{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", ShortNames: []string{"ns"}},
-		columns:     namespaceColumns(), row: namespaceRow, fields: func(o object) fields.Set {
+		of: v1.SchemeGroupVersion, cache: newCache(first),
+		APIResource: metav1.APIResource{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: readVerbs, ShortNames: []string{"ns"}},
+		columns:     namespaceColumns(), row: namespaceRow, show: itself, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "status.phase": string(o.(*v1.Namespace).Status.Phase)}
 		},
 	}
+	leases := &resource{
+		of: coordinationv1.SchemeGroupVersion, cache: newCache(first),
+		APIResource: metav1.APIResource{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: readVerbs},
+		columns:     leaseColumns(), row: leaseRow, show: itself, fields: func(o object) fields.Set {
+			return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
+		},
+	}
+	if a.config.Events != nil {
+		events.cache = a.config.Events.cache
+	}
+	newer := *events
+	newer.of, newer.fields, newer.show = newEvents, newEventFields, showNewEvent
 	all := map[string]*resource{}
-	for _, r := range []*resource{pods, events, nodes, namespaces} {
-		r.Verbs, r.cache = readVerbs, newCache(first)
-		all[r.Name] = r
+	for _, r := range []*resource{pods, events, nodes, namespaces, leases, &newer} {
+		all[r.group().String()] = r
 	}
 	if a.config.Writer != nil {
-		pods.Verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
-		pods.subresources = append(pods.subresources, metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}})
+		pods.Verbs = slices.Sorted(slices.Values(slices.Concat(readVerbs, podWriteVerbs)))
+		pods.subresources = append(pods.subresources,
+			metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}},
+			metav1.APIResource{Name: "pods/" + evictions, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}})
 	}
 	return all
 }

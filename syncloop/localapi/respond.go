@@ -3,6 +3,7 @@ package localapi
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"strconv"
@@ -57,11 +58,36 @@ func statusOf(err error) metav1.Status {
 }
 
 // errNoSuchPath is the answer to a path that leads nowhere.
-func errNoSuchPath() error {
+func errNoSuchPath() *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-func errMethod(r *resource, verb string) error {
+// sendNoResource answers a path below which a cluster may have a resource, and a node has none.
+// What asks is mostly kubectl, which prints the sentence. It asks for definitions of kinds when
+// it has found a kind in a manifest that is not served, and prints a warning besides.
+func sendNoResource(w http.ResponseWriter, path string) {
+	parts, group := strings.Split(path, "/")[2:], schema.GroupResource{} // /api/VERSION/... or /apis/GROUP/VERSION/...
+	if strings.HasPrefix(path, "/apis/") {
+		group.Group, parts = parts[0], parts[1:]
+	}
+	if parts = parts[1:]; parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	if group.Resource = parts[0]; group.Resource == "" {
+		sendError(w, errNoSuchPath())
+		return
+	}
+	if group.String() == "customresourcedefinitions.apiextensions.k8s.io" {
+		w.Header().Set("Warning", `299 - "`+runsPods+`"`)
+	}
+	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "", group, "", "", 0, false)
+	err.ErrStatus.Message = fmt.Sprintf("there are no %s here: %s", plain.Visible(group.String()), runsPods)
+	sendError(w, err)
+}
+
+const runsPods = "this node has no cluster, and runs pods only"
+
+func errMethod(r *resource, verb string) *apierrors.StatusError {
 	return apierrors.NewMethodNotSupported(r.group(), verb)
 }
 

@@ -6,38 +6,71 @@ import (
 	"net/http"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.serve(w, r, a.authenticated) }
+
+// serve answers a request, whose user somebody else finds out.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, authenticated func(*http.Request) (authenticationv1.UserInfo, error)) {
 	switch path := r.URL.Path; path {
 	case "/healthz", "/livez", "/readyz":
 		a.health(w, path)
 		return
 	}
-	if err := a.authenticated(r); err != nil {
+	user, err := authenticated(r)
+	if err != nil {
 		w.Header().Set("Connection", "close") // Nothing more is read of a request that was refused.
 		sendError(w, err)
 		return
 	}
-	path, isCore := strings.CutPrefix(r.URL.Path, "/api/v1/")
+	a.serveUser(w, r, user)
+}
+
+// serveUser answers somebody who is known.
+func (a *API) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
+	group, path := a.objectPath(r.URL.Path)
+	review := a.reviews()[r.URL.Path]
 	switch {
-	case isCore && path != "":
-		a.serveCore(w, r, strings.Split(path, "/"))
-	case r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
-		a.reviewSelf(w, r)
+	case path != "":
+		a.serveObjects(w, r, group, strings.Split(path, "/"))
+	case review != nil:
+		review(w, r, user)
 	case strings.HasPrefix(r.URL.Path, metricsPath):
 		a.serveMetrics(w, r)
+	case strings.Count(r.URL.Path, "/") > 3 && strings.HasPrefix(r.URL.Path, "/apis/"): // The rest is discovery.
+		sendNoResource(w, r.URL.Path)
 	case r.Method != http.MethodGet:
 		sendError(w, errNoSuchPath())
-	case strings.HasPrefix(r.URL.Path, "/openapi/v3"):
+	case strings.HasPrefix(r.URL.Path, "/openapi/"):
 		a.openAPI(w, r)
 	default:
 		a.discover(w, r)
 	}
+}
+
+// objectPath is what of a path comes after the group and version of objects; empty: it is another.
+func (a *API) objectPath(path string) (group, below string) {
+	for _, r := range a.served {
+		if below, ok := strings.CutPrefix(path, prefixOf(r.of)); ok {
+			return r.of.Group, below
+		}
+	}
+	return "", ""
+}
+
+// prefixOf is what the paths of a group and version begin with.
+func prefixOf(of schema.GroupVersion) string {
+	if of.Group == "" {
+		return "/api/" + of.Version + "/"
+	}
+	return "/apis/" + of.String() + "/"
 }
 
 // health answers everyone, without a reason for what is wrong.
@@ -62,13 +95,15 @@ type target struct {
 	namespace, name, subresource string
 }
 
-// find finds the target of a path: RESOURCE[/NAME[/SUB]], with namespaces/NAMESPACE before it
-// for what is in one.
-func (a *API) find(parts []string) (t target, ok bool) {
+// find finds the target of a path in a group: RESOURCE[/NAME[/SUB]], with namespaces/NAMESPACE
+// before it for what is in one.
+func (a *API) find(group string, parts []string) (t target, ok bool) {
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		t.namespace, parts = parts[1], parts[2:]
 	}
-	t.resource = a.served[parts[0]]
+	if r := a.served[schema.GroupResource{Group: group, Resource: parts[0]}.String()]; r != nil && r.of.Group == group {
+		t.resource = r
+	}
 	if len(parts) > 1 {
 		t.name = parts[1]
 	}
@@ -84,14 +119,18 @@ func (a *API) find(parts []string) (t target, ok bool) {
 	return t, false
 }
 
-// serveCore answers for the resources of the group "".
-func (a *API) serveCore(w http.ResponseWriter, r *http.Request, parts []string) {
-	t, ok := a.find(parts)
+// serveObjects answers for the resources of a group.
+func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
+	t, ok := a.find(group, parts)
 	switch {
+	case !ok && t.resource == nil:
+		sendNoResource(w, r.URL.Path)
 	case !ok:
 		sendError(w, errNoSuchPath())
 	case !a.isComplete():
 		sendError(w, errStarts())
+	case t.resource.Name == "pods" && t.subresource == evictions:
+		a.evict(w, r, t)
 	case t.subresource != "" && t.subresource != "status" && t.subresource != ephemeral:
 		a.subresource(w, r, t)
 	case r.Method == http.MethodGet:
@@ -99,12 +138,23 @@ func (a *API) serveCore(w http.ResponseWriter, r *http.Request, parts []string) 
 	case t.resource.Name == "pods" && writeVerbs[r.Method] != "":
 		a.write(w, r, t)
 	default:
-		sendError(w, errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
+		err := errMethod(t.resource, cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method)))
+		err.ErrStatus.Message += whyFixed[t.resource.Name]
+		sendError(w, err)
 	}
 }
 
+// whyFixed says why clients cannot change an object of a resource.
+var whyFixed = map[string]string{
+	"namespaces": ": a namespace is there as long as a pod is in it",
+	"nodes":      ": the node is as it was configured",
+}
+
+// errStarts has a client of client-go try again after a second, ten times.
 func errStarts() error {
-	return apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard")
+	err := apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
 }
 
 // read answers a GET of an object, of a list or of a watch.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/syncloop/server"
 )
@@ -64,10 +65,16 @@ func (a *API) subresource(w http.ResponseWriter, r *http.Request, t target) {
 // rewrite is what a node is asked instead of the API server.
 func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to url.Values, err error) {
 	container := ""
-	if subresource != "portforward" {
+	switch subresource {
+	case "log", "exec", "attach":
 		if container, err = containerOf(pod, query.Get("container")); err != nil {
 			return "", nil, err
 		}
+	case "portforward":
+	default:
+		refused := errNoSuchPath()
+		refused.ErrStatus.Message = fmt.Sprintf("this server does not serve pods/%s", plain.Visible(subresource))
+		return "", nil, refused
 	}
 	of := pod.Namespace + "/" + pod.Name + "/"
 	switch subresource {
@@ -80,10 +87,8 @@ func rewrite(pod *v1.Pod, subresource string, query url.Values) (path string, to
 			to.Set(key, query.Get(from))
 		}
 		return "/" + subresource + "/" + of + string(pod.UID) + "/" + container, to, nil
-	case "portforward":
-		return "/portForward/" + of + string(pod.UID), url.Values{}, nil
 	}
-	return "", nil, errNoSuchPath()
+	return "/portForward/" + of + string(pod.UID), url.Values{}, nil
 }
 
 // containerOf is the container that is asked for. Only a pod with one container needs no name.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -189,6 +190,17 @@ func address(n *v1.Node, kind v1.NodeAddressType) string {
 		}
 	}
 	return none
+}
+
+func leaseColumns() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		column("Name", nameMeaning, false), column("Holder", "Who holds the lease.", false), column("Age", ageMeaning, false),
+	}
+}
+
+func leaseRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
+	l := o.(*coordinationv1.Lease)
+	return []any{l.Name, *l.Spec.HolderIdentity, age(l.CreationTimestamp, now)}, nil
 }
 
 func namespaceColumns() []metav1.TableColumnDefinition {

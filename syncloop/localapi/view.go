@@ -45,13 +45,13 @@ func (v *view) one(o object) any {
 	case formMetadata:
 		return metadataOf(o)
 	}
-	return o
+	return v.resource.show(o)
 }
 
 // list shows a list.
 func (v *view) list(objects []object, meta metav1.ListMeta) any {
 	list := objectList{ListMeta: meta, Items: make([]any, 0, len(objects))}
-	list.APIVersion, list.Kind = "v1", v.resource.Kind+"List"
+	list.APIVersion, list.Kind = v.resource.of.String(), v.resource.Kind+"List"
 	switch v.form {
 	case formTable:
 		return v.table(objects, meta)
@@ -82,7 +82,7 @@ func (v *view) table(objects []object, meta metav1.ListMeta) *metav1.Table {
 		}
 		switch v.include {
 		case metav1.IncludeObject:
-			row.Object = k8sruntime.RawExtension{Object: o}
+			row.Object = k8sruntime.RawExtension{Object: v.resource.show(o)}
 		case metav1.IncludeMetadata:
 			row.Object = k8sruntime.RawExtension{Object: metadataOf(o)}
 		}
@@ -123,6 +123,8 @@ func (r *resource) empty() object {
 		return kinded(&v1.Event{}, r.Kind)
 	case "Node":
 		return kinded(&v1.Node{}, r.Kind)
+	case "Lease":
+		return newLease()
 	}
 	return kinded(&v1.Namespace{}, r.Kind)
 }

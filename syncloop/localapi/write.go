@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,12 +29,7 @@ const ephemeral = "ephemeralcontainers"
 
 // write answers a request that changes pods.
 func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
-	text, err := readBody(w, r)
-	if err == nil && a.config.Writer == nil {
-		err = apierrors.NewMethodNotSupported(t.resource.group(), writeVerbs[r.Method])
-		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
-	}
-	q := writing{API: a, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}
+	q, err := a.newWriting(w, r, t)
 	var pod *v1.Pod
 	code := http.StatusOK
 	switch {
@@ -42,9 +38,11 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 		code = http.StatusCreated
 		pod, err = q.contained(q.create)
 	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && (t.subresource != ephemeral || r.Method == http.MethodDelete):
-		err = errMethod(t.resource, writeVerbs[r.Method])
+		err = q.unsupported(writeVerbs[r.Method])
 	case r.Method == http.MethodDelete:
-		pod, err = q.contained(q.remove)
+		pod, err = q.contained(q.delete)
+	case r.Method == http.MethodPatch && !slices.Contains(patchTypes, q.patchType()):
+		err = unknownPatch(q.media) // Before the pod is looked for, which an apply would create.
 	default:
 		pod, err = q.contained(func() (*v1.Pod, error) { return q.update(r.Method) })
 	}
@@ -57,6 +55,18 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 		return
 	}
 	sendJSON(w, code, v.one(pod))
+}
+
+// unsupported is the error about a request for which there are others of its method.
+func (t *target) unsupported(verb string) error {
+	of := t.resource.group()
+	switch {
+	case t.subresource != "":
+		of.Resource += "/" + t.subresource
+	case verb == "delete":
+		verb = "deletecollection"
+	}
+	return apierrors.NewMethodNotSupported(of, verb)
 }
 
 var writeVerbs = map[string]string{
@@ -77,6 +87,16 @@ type writing struct {
 func (q *writing) contained(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
 	defer q.panics.Recover("write", &err)
 	return write()
+}
+
+// newWriting reads a request that changes a pod. It is refused by a server that is read only.
+func (a *API) newWriting(w http.ResponseWriter, r *http.Request, t target) (*writing, error) {
+	text, err := readBody(w, r)
+	if err == nil && a.config.Writer == nil {
+		err = apierrors.NewMethodNotSupported(t.resource.group(), writeVerbs[r.Method])
+		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
+	}
+	return &writing{API: a, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}, err
 }
 
 func (q *writing) strict() bool {
@@ -120,17 +140,14 @@ func (q *writing) create() (*v1.Pod, error) {
 
 // begin keeps a new pod, shows it and gives it to the node.
 func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
-	shown := pod.DeepCopy()
-	shown.Status.Phase = v1.PodPending
 	if q.dry {
-		return kinded(shown, "Pod"), nil
+		return asCreated(pod), nil
 	}
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
 	q.putNamespace(pod.Namespace)
 	q.commit(pod.UID, pod)
-	q.put(shown)
 	if err := q.config.Writer.Apply(pod); err != nil {
 		q.forget(pod)
 		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
@@ -181,8 +198,8 @@ func (q *writing) precondition(shown *v1.Pod, uid types.UID, version string) err
 	return nil
 }
 
-// remove begins the deletion of a pod, or shortens its grace period.
-func (q *writing) remove() (*v1.Pod, error) {
+// delete deletes a pod.
+func (q *writing) delete() (*v1.Pod, error) {
 	var options metav1.DeleteOptions
 	if len(q.text) > 0 {
 		if err := q.codec.decode(q.text, false, v1.SchemeGroupVersion.WithKind("DeleteOptions"), &options); err != nil {
@@ -192,6 +209,11 @@ func (q *writing) remove() (*v1.Pod, error) {
 	if grace := q.query["gracePeriodSeconds"]; len(grace) > 0 && json.Unmarshal([]byte(grace[0]), &options.GracePeriodSeconds) != nil {
 		return nil, apierrors.NewBadRequest("gracePeriodSeconds: expected a number")
 	}
+	return q.remove(&options)
+}
+
+// remove begins the deletion of a pod, or shortens its grace period.
+func (q *writing) remove(options *metav1.DeleteOptions) (*v1.Pod, error) {
 	defer q.desired.writes.Lock(key(q.namespace, q.name))()
 	pod, shown, err := q.own()
 	if err != nil {
@@ -279,6 +301,9 @@ func (q *writing) update(method string) (*v1.Pod, error) {
 func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	next := pod.DeepCopy()
 	next.Spec = after.Spec
+	if next.Spec.NodeName == "" { // A manifest names no node, as there is one only.
+		next.Spec.NodeName = pod.Spec.NodeName
+	}
 	check := checkEphemeral
 	if q.target.subresource == "" {
 		check = checkUpdate
@@ -314,6 +339,14 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	return after, nil
 }
 
+// patchTypes are the forms of patches that are taken.
+var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType}
+
+func (q *writing) patchType() types.PatchType {
+	media, _, _ := mime.ParseMediaType(q.media)
+	return types.PatchType(media)
+}
+
 // patched is the pod after the patch, as JSON.
 func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
@@ -323,22 +356,28 @@ func (q *writing) patched(pod *v1.Pod) (text []byte, err error) {
 	if err = bounded(q.text, pod); err != nil {
 		return nil, err
 	}
-	media, _, _ := mime.ParseMediaType(q.media)
-	switch types.PatchType(media) {
+	switch q.patchType() {
 	case types.JSONPatchType:
 		text, err = jsonPatch(before, q.text)
 	case types.MergePatchType:
 		text, err = mergePatch(before, q.text)
-	case types.StrategicMergePatchType:
-		text, err = strategicPatch(before, q.text, v1.Pod{})
 	default:
-		return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json")
+		text, err = strategicPatch(before, q.text, v1.Pod{})
 	}
 	if err != nil {
 		return nil, refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, plain.Text(err.Error()))
 	}
 	return text, nil
+}
+
+// unknownPatch is the error about a patch of another form. kubectl prints the message of the
+// one about server-side apply.
+func unknownPatch(media string) error {
+	message := "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
+	if strings.HasPrefix(media, "application/apply-patch") {
+		message = "this node keeps no owners of fields: use kubectl apply without --server-side"
+	}
+	return refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
 }
 
 func refusal(code int32, reason metav1.StatusReason, message string) error {

@@ -1,6 +1,7 @@
 package localapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/syncloop/localapi"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -103,8 +105,11 @@ func (h *harness) message(method, path, body, media string) string {
 func TestCreate(t *testing.T) {
 	h, w := writable(t, t.TempDir())
 	h.start().ready()
+	watch := h.watch("/api/v1/pods?watch=true")
 	pod := h.created(simple)
-	assert.Equal(t, "Pod a default n1 Always Pending 1", fmt.Sprint(pod.Kind, " ", pod.Name, " ", pod.Namespace, " ", pod.Spec.NodeName, " ", pod.Spec.RestartPolicy, " ", pod.Status.Phase, " ", pod.Generation))
+	assert.Equal(t, "Pod a default n1 Always Pending BestEffort 1", fmt.Sprint(pod.Kind, " ", pod.Name, " ", pod.Namespace, " ", pod.Spec.NodeName, " ", pod.Spec.RestartPolicy, " ", pod.Status.Phase, " ", pod.Status.QOSClass, " ", pod.Generation))
+	assert.Equal(t, "ADDED a", watch.next())
+	assert.Contains(t, watch.body.Text(), `"resourceVersion":"`+pod.ResourceVersion+`"`, "what is seen first is what the client was answered")
 	assert.Len(t, pod.UID, 36)
 	assert.False(t, pod.CreationTimestamp.IsZero())
 	assert.Equal(t, pod.ResourceVersion, into[v1.Pod](h, pods+"/a").ResourceVersion)
@@ -113,7 +118,7 @@ func TestCreate(t *testing.T) {
 	assert.Regexp(t, "^job-[a-z0-9]{5}$", named.Name)
 	assert.Equal(t, "201 ", h.message("POST", pods+"?dryRun=All", strings.Replace(simple, `"a"`, `"dry"`, 1), "json"))
 	assert.Equal(t, `404 pods "dry" not found`, h.message("GET", pods+"/dry", "", "json"))
-	assert.Equal(t, `405 create is not supported on resources of kind "namespaces"`, h.message("POST", "/api/v1/namespaces", "{}", "json"))
+	assert.Equal(t, `405 create is not supported on resources of kind "namespaces": a namespace is there as long as a pod is in it`, h.message("POST", "/api/v1/namespaces", "{}", "json"))
 }
 
 // TestCreate_Invalid: everything that is wrong is said, with the code of a real server.
@@ -164,13 +169,15 @@ func TestUpdate(t *testing.T) {
 		{"merge-patch+json", `{"metadata":{"resourceVersion":"1"}}`, "409 Operation cannot be fulfilled on pods \"a\": the object has been modified"},
 		{"merge-patch+json", `{"metadata":{"name":"b"}}`, "400 the name of the object does not match"},
 		{"json-patch+json", `[{"op":"remove","path":"/none"}]`, "422 the patch cannot be applied: operation 0, remove \"/none\": there is no such path"},
-		{"apply-patch+yaml", `{}`, "415 the body of the request was in an unknown format - accepted media types include: application/json-patch+json"},
+		{"apply-patch+yaml", `{}`, "415 this node keeps no owners of fields: use kubectl apply without --server-side"},
+		{"x", `{}`, "415 the body of the request was in an unknown format - accepted media types include: application/json-patch+json"},
 		{"merge-patch+json", `{"metadata":{"annotations":{"kubernetes.io/config.source":"file"}}}`, "422 Pod \"a\" is invalid: metadata.annotations"},
 	} {
 		got := patch(step[0], step[1])
 		assert.True(t, strings.HasPrefix(got, step[2]), "%s", got)
 	}
 	assert.Empty(t, w.seen(), "what is refused is not done")
+	assert.Equal(t, "415 this node keeps no owners of fields: use kubectl apply without --server-side", h.message("PATCH", pods+"/new", "{}", "apply-patch+yaml"))
 	assert.Equal(t, "x:3 map[k:w] 4", patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":60,"tolerations":[{"key":"t"}]}}`))
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":61}}`), "must be less than or equal to previous value")
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":null}}`), "must not update from a positive integer to nil value")
@@ -197,12 +204,18 @@ func TestUpdate_Whole(t *testing.T) {
 	assert.Equal(t, v1.PodRunning, into[v1.Pod](h, pods+"/a").Status.Phase)
 	assert.Contains(t, h.message("PUT", pods+"/a", string(text), "json"), "409 Operation cannot be fulfilled")
 
+	absent := strings.Replace(simple, "x:1", "x:3", 1)
+	assert.NotContains(t, absent, "nodeName")
+	assert.Equal(t, "200 ", h.message("PUT", pods+"/a", absent, "json"))
+	assert.Equal(t, "n1 x:3", into[v1.Pod](h, pods+"/a").Spec.NodeName+" "+into[v1.Pod](h, pods+"/a").Spec.Containers[0].Image)
+	assert.Contains(t, h.message("PUT", pods+"/a", strings.Replace(absent, `"spec":{`, `"spec":{"nodeName":"n2",`, 1), "json"), "expected n1, the only node")
+
 	debug := `{"spec":{"ephemeralContainers":[{"name":"debug","image":"x"}]}}`
 	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a/ephemeralcontainers", debug, "strategic-merge-patch+json"))
 	assert.Len(t, into[v1.Pod](h, pods+"/a").Spec.EphemeralContainers, 1)
 	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"ephemeralContainers":null}}`, "merge-patch+json"), "existing ephemeral containers may not be changed or removed")
 	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"hostPID":true}}`, "merge-patch+json"), "only additions to `spec.ephemeralContainers` are possible here")
-	assert.Equal(t, `405 patch is not supported on resources of kind "pods"`, h.message("PATCH", pods+"/a/status", `{}`, "merge-patch+json"))
+	assert.Equal(t, `405 patch is not supported on resources of kind "pods/status"`, h.message("PATCH", pods+"/a/status", `{}`, "merge-patch+json"))
 }
 
 // TestDelete: a pod has a deletion timestamp until it has ended; another deletion can only
@@ -296,6 +309,48 @@ func TestFinalizers(t *testing.T) {
 	assert.Equal(t, "DELETED a", watch.next())
 }
 
+// endingWriter is a node of which a pod ends while it is told that the pod shall.
+type endingWriter struct {
+	*writer
+	forgotten chan<- struct{}
+	ended     func(pod *v1.Pod)
+}
+
+func (w endingWriter) Delete(uid types.UID) {
+	w.writer.Delete(uid)
+	w.forgotten <- struct{}{}
+}
+
+func (w endingWriter) Apply(pod *v1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		w.ended(pod)
+	}
+	return w.writer.Apply(pod)
+}
+
+// TestDelete_Ends: a pod that ends while it is being deleted is not given to the node after it
+// was forgotten: its name would be taken for ever.
+func TestDelete_Ends(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	forgotten := make(chan struct{}, 9)
+	h.config.Writer = endingWriter{w, forgotten, func(pod *v1.Pod) {
+		h.states <- node.PodState{Pod: pod, Gone: true}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		select { // It may not be forgotten yet. Only a fault can be missed by waiting too briefly.
+		case <-forgotten:
+		case <-ctx.Done():
+		}
+	}}
+	h.start().ready()
+	h.created(simple)
+	w.seen()
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	h.states <- node.PodState{Pod: pod("default", "other")} // The one before it is taken in.
+	assert.Equal(t, []string{"apply a x:1 end 7", "delete"}, w.seen())
+	h.created(simple)
+}
+
 // TestDelete_Unseen: a pod that the node has never shown goes, too.
 func TestDelete_Unseen(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
@@ -315,9 +370,34 @@ func TestStatic(t *testing.T) {
 	h.start(pod("default", "web-n1")).ready()
 	readOnly := serve(t).start(pod("default", "web-n1")).ready()
 	for _, method := range []string{"DELETE", "PUT", "PATCH"} {
-		assert.Equal(t, `405 pod "web-n1" is a static pod: change or remove its manifest`, h.message(method, pods+"/web-n1", "", "json"))
-		assert.Contains(t, readOnly.message(method, pods+"/web-n1", "", "json"), "405 this server is read only: ")
+		assert.Equal(t, `405 pod "web-n1" is a static pod: change or remove its manifest`, h.message(method, pods+"/web-n1", "", "merge-patch+json"))
+		assert.Contains(t, readOnly.message(method, pods+"/web-n1", "", "merge-patch+json"), "405 this server is read only: ")
 	}
+	for request, want := range map[string]string{
+		"PATCH /api/v1/nodes/n1":           `405 patch is not supported on resources of kind "nodes": the node is as it was configured`,
+		"PUT " + pods + "/web-n1/status":   `405 update is not supported on resources of kind "pods/status"`,
+		"DELETE " + pods:                   `405 deletecollection is not supported on resources of kind "pods"`,
+		"PATCH " + pods + "/web-n1/resize": `404 this server does not serve pods/resize`,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		assert.Equal(t, want, h.message(method, path, "{}", "merge-patch+json"), request)
+	}
+}
+
+// TestStatic_Mirror: a static pod is shown as its mirror pod is in a cluster, which kubectl drain
+// leaves alone. One that was created is not, nor is what was given to the node in another way.
+func TestStatic_Mirror(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	static := pod("default", "web-n1")
+	static.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: "file", podmanager.ConfigHashAnnotation: "1234"}
+	h.start(static, pod("default", "b")).ready()
+	h.created(simple)
+	mirrors := map[string]string{}
+	for _, p := range into[v1.PodList](h, pods).Items {
+		mirrors[p.Name] = p.Annotations[podmanager.ConfigMirrorAnnotation]
+	}
+	assert.Equal(t, map[string]string{"a": "", "b": "", "web-n1": "1234"}, mirrors)
+	assert.NotContains(t, static.Annotations, podmanager.ConfigMirrorAnnotation, "the pod of the node stays as it is")
 }
 
 // TestRestore: the next process has what was created and changed, and not what was deleted.

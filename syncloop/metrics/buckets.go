@@ -11,7 +11,9 @@ var (
 	pullBuckets  = []float64{1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 	sendBuckets  = []float64{.01, .05, .1, .5, 1, 5, 10, 20, 30, 45, 60}
 	callBuckets  = prometheus.ExponentialBuckets(.005, 2.5, 14)
-	countBuckets = prometheus.ExponentialBuckets(1, 2, 5)
+	// requestBuckets are those of client-go for requests to an API server.
+	requestBuckets = []float64{.005, .025, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60}
+	countBuckets   = prometheus.ExponentialBuckets(1, 2, 5)
 )
 
 const (

@@ -14,7 +14,8 @@ import (
 type current struct {
 	node atomic.Pointer[node.Node] // nil: there is none yet
 
-	desired, mirrors, pods, containers, healthy, ready *prometheus.Desc
+	desired, mirrors, pods, containers, healthy, ready, faults, name *prometheus.Desc
+	named                                                            bool // by a label of all metrics
 }
 
 func (c *current) init(f *factory) {
@@ -22,12 +23,18 @@ func (c *current) init(f *factory) {
 	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
 	c.pods = f.desc("kubelet_running_pods", "Pods with a sandbox that is ready.")
 	c.containers = f.desc("kubelet_running_containers", "Containers of which the runtime has a record, by state.", "container_state")
+	c.faults = f.desc("podkeel_source_faults", "Faults of the manifests of a source that stand now.", "source")
 	c.healthy = f.desc("podkeel_node_healthy", "Whether the node is healthy.")
+	var node []string
+	if c.named = f.labels != nil; !c.named {
+		node = []string{"node"}
+	}
+	c.name = f.desc("kubelet_node_name", "The name of the node; the value is always 1.", node...)
 	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have been heard, and the first housekeeping is over.")
 }
 
 func (c *current) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready} {
+	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.name} {
 		ch <- d
 	}
 }
@@ -53,8 +60,16 @@ func (c *current) collect(ch chan<- prometheus.Metric) {
 	for state, name := range stateNames {
 		gauge(c.containers, states[state], name)
 	}
+	for _, of := range n.SourceFaults() {
+		gauge(c.faults, of.Count, of.Source)
+	}
 	gauge(c.healthy, one(n.Healthy() == nil))
 	gauge(c.ready, one(n.Waiting() == nil))
+	if c.named {
+		gauge(c.name, 1)
+	} else {
+		gauge(c.name, 1, n.Name())
+	}
 }
 
 // stateNames are the words of CRI for the states of containers.

@@ -37,6 +37,7 @@ type Metrics struct {
 	loop     loop
 	calls    calls
 	server   apiServer
+	requests requests
 	current  current
 }
 
@@ -56,6 +57,7 @@ func New(config Config) *Metrics {
 	m.loop = newLoop(f)
 	m.calls = newCalls(f)
 	m.server = newAPIServer(f)
+	m.requests = newRequests(f, cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{}))
 	m.current.init(f)
 	m.all = f.made
 	return m

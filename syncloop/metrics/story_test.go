@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
@@ -286,6 +288,46 @@ func TestAgentHooks(t *testing.T) {
 	h.OtherHolder("somebody")
 	golden(t, "agent.prom", only(exposition(t, m), "podkeel_node_requests_total", "podkeel_node_object_changes_total",
 		"podkeel_node_object_replacements_total", "podkeel_node_lease_conflicts_total"))
+}
+
+// answers are those of a server: a status each, 0 for none.
+type answers struct {
+	*clocktesting.FakePassiveClock
+	codes []int
+}
+
+func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
+	a.SetTime(a.Now().Add(30 * time.Millisecond))
+	code := a.codes[0]
+	if a.codes = a.codes[1:]; code == 0 {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{StatusCode: code}, nil
+}
+
+// Requests to the API server are counted as those of a kubelet.
+func TestRoundTripper(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	m := metrics.New(metrics.Config{Clock: clk})
+	server := m.RoundTripper(&answers{clk, []int{200, 200, 409, 0}})
+	for _, method := range []string{"GET", "GET", "PATCH", "PATCH"} {
+		r, err := http.NewRequestWithContext(t.Context(), method, "https://10.0.0.1:6443/api/v1/pods", nil)
+		require.NoError(t, err)
+		answer, err := server.RoundTrip(r)
+		assert.Equal(t, err == nil, answer != nil)
+	}
+	golden(t, "requests.prom", only(exposition(t, m), "rest_client_requests_total", "rest_client_request_duration_seconds_count", "rest_client_request_duration_seconds_sum"))
+}
+
+// The name of a node is a metric to join others with, once.
+func TestNodeName(t *testing.T) {
+	for config, want := range map[metrics.Config]string{{}: `{node="localhost"} 1`, {Node: "a"}: `{node="a"} 1`} {
+		m := metrics.New(config)
+		s := nodetest.New(t, nodetest.Config{Configure: m.Instrument})
+		m.Observe(s.Node())
+		assert.Equal(t, "kubelet_node_name"+want+"\n", strings.SplitAfterN(only(exposition(t, m), "kubelet_node_name"), "\n", 3)[2])
+		s.Stop()
+	}
 }
 
 // Several nodes of one process are told apart by a label.

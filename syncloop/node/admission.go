@@ -24,10 +24,12 @@ func (n *Node) admission() []syncloop.PodAdmitHandler {
 		syncloop.AdmitOS(n.config.Labels[v1.LabelOSStable]),
 		syncloop.AdmitPodCount(n.config.MaxPods),
 		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
-		n.admitAffinity(),
+		n.reread(func(info NodeInfo) syncloop.PodAdmitHandler {
+			return syncloop.AdmitNodeAffinity(n.config.Name, info.Labels)
+		}),
 		syncloop.AdmitNodeName(n.config.Name),
 		syncloop.AdmitHostPorts(),
-		n.viewed(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
+		n.reread(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
 	if n.config.joined() {
 		all = append(all, n.unlessPending(admitValid(false)))

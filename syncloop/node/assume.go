@@ -35,13 +35,17 @@ func (n *Node) assume(pods ...*v1.Pod) (added []types.UID) {
 func fromHost(pod *v1.Pod) *v1.Pod {
 	annotated := *pod // What is shared is only read.
 	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
-	annotated.Annotations = maps.Clone(pod.Annotations)
-	if annotated.Annotations == nil {
-		annotated.Annotations = make(map[string]string, 1)
+	if len(pod.Annotations) == 0 {
+		annotated.Annotations = onlyHost
+		return &annotated
 	}
+	annotated.Annotations = maps.Clone(pod.Annotations)
 	annotated.Annotations[podmanager.ConfigSourceAnnotation] = hostSource
 	return &annotated
 }
+
+// onlyHost are the annotations of a pod that came without any. They are only read.
+var onlyHost = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
 // unassumeOthers forgets all assumed pods but these.
 func (n *Node) unassumeOthers(pods []*v1.Pod) {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,21 +14,23 @@ import (
 
 // BenchmarkApply is many single calls beside one Replace of the same pods, on a node whose
 // sources run and whose loop does not: what the host program waits for. The metric "ratio" is
-// Apply over Replace; "taking" is the same with a consumer that takes each change at once.
+// Apply over Replace; "taking" is the same with a consumer that takes each change at once. Times
+// are medians. The first is longer where the system is slow to hand out memory that was not used before.
 func BenchmarkApply(b *testing.B) {
 	for _, count := range []int{500, 5000} {
 		b.Run(fmt.Sprint("pods=", count), func(b *testing.B) {
 			pods := benchPods(count)
-			var single, taking, whole time.Duration
+			var single, taking, whole times
 			for b.Loop() {
-				whole += timed(b, func(n *Node) { require.NoError(b, n.Replace(pods)) })
-				single += timed(b, func(n *Node) { applyAll(b, n, pods, func() {}) })
-				taking += timed(b, func(n *Node) { applyAll(b, n, pods, func() { n.sources.TakeAll(nil) }) })
+				whole.add(b, func(n *Node) { require.NoError(b, n.Replace(pods)) })
+				single.add(b, func(n *Node) { applyAll(b, n, pods, func() {}) })
+				taking.add(b, func(n *Node) { applyAll(b, n, pods, func() { n.sources.TakeAll(nil) }) })
 			}
-			b.ReportMetric(single.Seconds()*1000/float64(b.N), "ms/apply")
-			b.ReportMetric(whole.Seconds()*1000/float64(b.N), "ms/replace")
-			b.ReportMetric(single.Seconds()/whole.Seconds(), "ratio")
-			b.ReportMetric(taking.Seconds()/whole.Seconds(), "ratio-taking")
+			b.ReportMetric(single[0], "ms/apply-first")
+			b.ReportMetric(single.median(), "ms/apply")
+			b.ReportMetric(whole.median(), "ms/replace")
+			b.ReportMetric(single.median()/whole.median(), "ratio")
+			b.ReportMetric(taking.median()/whole.median(), "ratio-taking")
 		})
 	}
 }
@@ -42,8 +45,13 @@ func benchPods(count int) []*v1.Pod {
 	return pods
 }
 
-// timed is how long f takes on a new node.
-func timed(b *testing.B, f func(*Node)) time.Duration {
+// times are milliseconds.
+type times []float64
+
+func (t times) median() float64 { return slices.Sorted(slices.Values(t))[len(t)/2] }
+
+// add notes how long f takes on a new node.
+func (t *times) add(b *testing.B, f func(*Node)) {
 	n, err := New(Config{})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -51,7 +59,7 @@ func timed(b *testing.B, f func(*Node)) time.Duration {
 	require.NoError(b, n.sources.Run(ctx)) // The handle has its sink and needs no more.
 	begun := time.Now()
 	f(n)
-	return time.Since(begun)
+	*t = append(*t, time.Since(begun).Seconds()*1000)
 }
 
 func applyAll(b *testing.B, n *Node, pods []*v1.Pod, then func()) {
@@ -65,7 +73,7 @@ func applyAll(b *testing.B, n *Node, pods []*v1.Pod, then func()) {
 	}
 }
 
-// TestApply_CostDoesNotGrow: a single call among many pods takes no longer than among few.
+// TestApply_CostDoesNotGrow: a single call among many pods allocates no more than among few.
 func TestApply_CostDoesNotGrow(t *testing.T) {
 	n, err := New(Config{})
 	require.NoError(t, err)
@@ -83,5 +91,6 @@ func TestApply_CostDoesNotGrow(t *testing.T) {
 	few := allocs()
 	require.NoError(t, n.Replace(pods))
 	n.sources.TakeAll(nil)
-	require.InDelta(t, few, allocs(), 3)
+	// Half as much again is for the race detector, under which pools forget at random.
+	require.LessOrEqual(t, allocs(), 1.5*few)
 }

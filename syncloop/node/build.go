@@ -38,7 +38,7 @@ func (c *Config) inMemory() {
 
 // buildDesired: what the node has been told, and what it tells back.
 func (n *Node) buildDesired() (err error) {
-	n.host = source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Shared: true})
+	n.host = source.NewHandleWith(source.HandleConfig{Incomplete: n.config.AwaitHost, Guarded: n.config.FromAPIServer, Owned: true})
 	sources := maps.Clone(n.config.Sources)
 	if sources == nil {
 		sources = make(map[string]source.Source, 1)
@@ -287,7 +287,4 @@ func (n *Node) buildSender() (err error) {
 }
 
 // couldRun: the end of the pod is not to be told yet (ST-17).
-func (n *Node) couldRun(uid types.UID) bool {
-	view := n.workers.View(uid)
-	return view.Known && view.CouldHaveRunningContainers()
-}
+func (n *Node) couldRun(uid types.UID) bool { return couldRun(n.workers.View(uid)) }

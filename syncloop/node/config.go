@@ -168,7 +168,9 @@ type Config struct {
 	MaxPods int
 	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
 	MaxSyncs int
-	// Resync is the periodic resync interval of a pod; zero is 1 min.
+	// Resync is the periodic resync interval of a pod; zero is 1 min. A pod without volumes,
+	// probes and activeDeadlineSeconds of which nothing has changed is looked at after ten
+	// times that; see podworkers.StabilityReporter.
 	Resync time.Duration
 	// CrashLoop is the delay between restarts of a container, and ImagePull that between
 	// pulls of an image that fail; zero fields have the kubelet's numbers. Either is

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -184,7 +185,8 @@ func (n *Node) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Wri
 // runtime.ErrUnsupported.
 func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if streamer := feature[runtime.ExecStreamer](n); streamer != nil {
-		return streamer.ExecStream(ctx, req, streams)
+		exitCode, err = streamer.ExecStream(ctx, req, streams)
+		return exitCode, n.whichStopped(req.ContainerID, err)
 	}
 	execer := feature[runtime.Execer](n)
 	if execer == nil || req.TTY || streams.Stdin != nil {
@@ -194,7 +196,35 @@ func (n *Node) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, st
 	if err == nil && streams.Stdout != nil {
 		_, err = streams.Stdout.Write(result.Output)
 	}
-	return result.ExitCode, err
+	return result.ExitCode, n.whichStopped(req.ContainerID, err)
+}
+
+// whichStopped names the container, with why it waits, in an error of the runtime that it does
+// not run: people asked for it by its name, and not by an ID.
+func (n *Node) whichStopped(id string, err error) error {
+	if !errors.Is(err, runtime.ErrWrongState) {
+		return err
+	}
+	for _, pod := range n.pleg.Pods() {
+		for _, c := range pod.Containers {
+			if c.ID == id {
+				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", c.Name, pod.Namespace, pod.Name, n.waits(pod.UID, c.Name), runtime.ErrWrongState)
+			}
+		}
+	}
+	return err
+}
+
+// waits is what a container waits for, after a comma; empty if nothing is known.
+func (n *Node) waits(uid types.UID, name string) (why string) {
+	n.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
+		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
+			if c.Name == name && c.State.Waiting != nil {
+				why = ", it waits (" + c.State.Waiting.Reason + ")"
+			}
+		}
+	})
+	return why
 }
 
 // Attach implements runtime.Attacher by the node's runtime. If that is none, the error wraps
@@ -204,7 +234,7 @@ func (n *Node) Attach(ctx context.Context, req runtime.AttachRequest, streams ru
 	if attacher == nil {
 		return fmt.Errorf("node: the runtime attaches to no containers: %w", runtime.ErrUnsupported)
 	}
-	return attacher.Attach(ctx, req, streams)
+	return n.whichStopped(req.ContainerID, attacher.Attach(ctx, req, streams))
 }
 
 // PortForward implements runtime.PortForwarder by the node's runtime. If that is none, it

@@ -57,6 +57,11 @@ func TestContainerID(t *testing.T) {
 		// While it waits for its next start, the one before that is the last one.
 		time.Sleep(20 * time.Second)
 		assert.Equal(t, find("again", false), find("again", true))
+		const waits = `node: container "again" of pod default/web does not run, it waits (CrashLoopBackOff): runtime: wrong state`
+		_, err = n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("again", false), Command: []string{"true"}}, runtime.Streams{})
+		require.EqualError(t, err, waits)
+		require.ErrorIs(t, err, runtime.ErrWrongState)
+		require.EqualError(t, n.Attach(ctx, runtime.AttachRequest{ContainerID: find("again", false)}, runtime.Streams{}), waits)
 		log.Reset()
 		code, err := n.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: find("", false), Command: []string{"sh", "-c", "echo hello; exit 7"}}, runtime.Streams{Stdout: &log})
 		require.NoError(t, err)

@@ -16,9 +16,12 @@ func (n *Node) Uncordon() { n.cordoned.Store(false) }
 // Cordoned reports whether Cordon was called last, and not Uncordon.
 func (n *Node) Cordoned() bool { return n.cordoned.Load() }
 
-// Undrain takes back that a Drain refuses new pods: they are admitted again. Pods that the
+// Undrain takes back that a Drain or a Shutdown refuses new pods: they are admitted again. Pods that the
 // drain has told to end, or that were rejected because of it, stay so: the host program
 // applies others, with UIDs of their own, or deletes them first. A Drain that still waits
 // goes on waiting for the pods that it found. Without a Drain it does nothing. It never
 // blocks and may be called from anywhere.
-func (n *Node) Undrain() { n.draining.Store(false) }
+func (n *Node) Undrain() {
+	n.draining.Store(false)
+	n.shutdown.Store(false)
+}

@@ -29,6 +29,9 @@
 // Every pod is validated, whatever its source; an invalid one is rejected with reason
 // FailedValidation.
 //
+// A PodSyncer, a hook or an admission handler must not modify a pod that it is given: all parts of
+// the node share it, and pods of one template share their spec.
+//
 // # Restarts
 //
 // A node that starts on a runtime with pods in it adopts those that it is told to run. It
@@ -44,8 +47,8 @@
 //
 // # Termination
 //
-// A pod keeps its resources, its host ports and its name until its containers have stopped,
-// also after it was deleted. A new pod that needs some of that waits: it is Pending with
+// A pod keeps its resources and its host ports until its containers have stopped, also after
+// it was deleted, and its name until it was deleted as well. A new pod that needs some of that waits: it is Pending with
 // reason AdmissionDeferred. If the pods come from an API server (Config.FromAPIServer) it
 // is rejected after the grace period of the others and 30 s more.
 //
@@ -56,7 +59,7 @@
 // says otherwise.
 //
 // Drain rejects new pods with reason NodeShutdown, until Undrain, and terminates all others at the same
-// time; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
+// time, or, as Shutdown, in the order of priorities; they are Failed with reason Terminated. Run returns at most Config.DrainTimeout and
 // a moment after its context ends. If the runtime ignores the end of a context, Run's error
 // names what is left behind: by pod, probe or part.
 //

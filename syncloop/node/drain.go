@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
@@ -26,7 +27,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endDesired(nil), n.endUndesired(nil)))
+	return await(ctx, slices.Concat(n.endDesired(every, nil), n.endUndesired(nil, nil)))
 }
 
 // await waits until all have ended.
@@ -60,28 +61,33 @@ func (n *Node) shut(ctx context.Context) error {
 
 // ending is a pod that has been told to end.
 type ending struct {
+	uid  types.UID
 	name string
 	done *podworkers.Completion
 }
 
-// endDesired tells every pod to end that is desired and has a worker.
-func (n *Node) endDesired(graceSeconds *int64) (all []ending) {
+// every pod is told to end.
+func every(*v1.Pod) bool { return true }
+
+// endDesired tells every pod to end that is meant, is desired and has a worker.
+func (n *Node) endDesired(meant func(*v1.Pod) bool, graceSeconds *int64) (all []ending) {
 	for _, pod := range n.manager.GetPods() {
-		if n.workers.View(pod.UID).Known {
+		if meant(pod) && n.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
-			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(options, graceSeconds))})
+			all = append(all, ending{pod.UID, pod.Namespace + "/" + pod.Name, n.workers.Kill(within(options, graceSeconds))})
 		}
 	}
 	return all
 }
 
-// endUndesired finds the pods that run and are desired no longer. They have been told to end
-// already; a grace may shorten that.
-func (n *Node) endUndesired(graceSeconds *int64) (all []ending) {
+// endUndesired finds the pods that run and are desired no longer, but for those that are known. They
+// have been told to end already; a grace shortens that of pods that only the runtime knows.
+func (n *Node) endUndesired(known []ending, graceSeconds *int64) (all []ending) {
 	for _, pod := range n.pleg.Pods() {
 		_, wanted := n.manager.GetPodByUID(pod.UID)
+		wanted = wanted || slices.ContainsFunc(known, func(e ending) bool { return e.uid == pod.UID })
 		if !wanted && n.workers.View(pod.UID).IsPodTerminationRequested() {
-			all = append(all, ending{pod.Namespace + "/" + pod.Name, n.workers.Kill(within(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
+			all = append(all, ending{pod.UID, pod.Namespace + "/" + pod.Name, n.workers.Kill(within(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
 		}
 	}
 	return all
@@ -111,7 +117,7 @@ func (n *Node) DrainWithin(ctx context.Context, graceSeconds int64) error {
 	if err := n.shut(ctx); err != nil {
 		return err
 	}
-	return await(ctx, slices.Concat(n.endDesired(&graceSeconds), n.endUndesired(&graceSeconds)))
+	return await(ctx, slices.Concat(n.endDesired(every, &graceSeconds), n.endUndesired(nil, &graceSeconds)))
 }
 
 // within shortens a kill, if there is a grace.

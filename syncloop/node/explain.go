@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +34,9 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	if e, ok := n.handlers.TerminatingPod(uid); ok && !f.Desired && !f.Worker.Known {
 		f.EndAt = e.EndAt
 	}
+	if fault, ok := n.sources.FaultOf(uid); ok {
+		f.Fault = &explain.Fault{Path: fault.Path, Reason: fault.Reason, Effect: fault.Effect, Since: fault.Since}
+	}
 	if status, ok := n.status.GetPodStatus(uid); ok {
 		f.Status = &status
 	}
@@ -60,10 +65,23 @@ func (n *Node) situation() explain.Node {
 			s.Unheard = append(s.Unheard, name)
 		}
 	}
+	if len(s.Unheard) > 0 {
+		s.Faulty = n.unheardBecause(s.Unheard)
+	}
 	if _, err := n.pleg.Healthy(); err != nil {
 		s.Fault = err.Error()
 	}
 	return s
+}
+
+// unheardBecause is the first fault of the sources that have not said everything.
+func (n *Node) unheardBecause(sources []string) string {
+	for _, of := range n.sources.Faults() {
+		if slices.Contains(sources, of.Source) && len(of.First) > 0 {
+			return of.First[0].String()
+		}
+	}
+	return ""
 }
 
 // outlook is what the pod's worker says.

@@ -55,7 +55,9 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 // Fits reports whether the pod fits on the node now. It returns nil if Apply would have it
 // admitted, or a *syncloop.FitError with every reason why not. A scheduler ranks nodes by
 // it. Fits changes nothing, and nothing is reserved by it; what Apply has taken counts at
-// once.
+// once. Of two goroutines that ask before either applies both may be told that there is room:
+// a scheduler asks and applies in one. If the error has Waits set, Apply would keep the pod
+// Pending until others have ended.
 //
 // Two reasons are those of schedulers only (syncloop.FitError.SchedulingOnly): the node is
 // cordoned, or has a taint with the effect NoSchedule, and the pod does not tolerate it. A
@@ -75,7 +77,8 @@ func (n *Node) Fits(pod *v1.Pod) error { return n.FitsWithout(pod) }
 // FitsWithout is Fits as if the pods of these UIDs had ended, for a scheduler that looks for
 // pods to preempt. It changes nothing. A scheduler that then calls Delete for each of them,
 // and Apply for the pod right after, need not wait in between: the pod is Pending, with reason
-// AdmissionDeferred, until they have ended, and what it needs is reserved for it.
+// AdmissionDeferred, until they have ended, and what it needs is reserved for it. Evict in
+// place of Delete leaves the pods Failed, with a reason that users can read.
 func (n *Node) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if n.done.Opened() {
 		return ErrStopped

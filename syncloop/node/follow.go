@@ -28,7 +28,9 @@ type Event struct {
 // WatchFrom yields every change of the selected pods after this version, which is that of a
 // List or of an Event. It returns when ctx ends, which is no error, or when the caller breaks
 // the loop. From version 0 it first yields an Added for every pod that exists, all with the
-// same version. Changes of a pod that come while no caller reads are one change.
+// same version. Changes of a pod that come while no caller reads are one change. Of a pod that
+// ends several events may come, first while its resources still count; the last one comes when
+// Allocated counts it no more.
 //
 // The last error is ErrExpired or ErrFieldSelector. A node remembers its last WatchHistory
 // changes; a caller that falls further behind gets ErrExpired as well.

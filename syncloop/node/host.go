@@ -62,7 +62,9 @@ func (n *Node) Replace(pods []*v1.Pod) error {
 	return nil
 }
 
-// prepare is a copy of a pod with its defaults, if it can be run at all.
+// prepare is a copy of a pod with its defaults, if it can be run at all. This is the only copy
+// of what a host program applies: the handle owns it, and all parts of the node share it. It
+// must not be modified after it has been handed over.
 func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case n.config.joined():
@@ -76,8 +78,16 @@ func (n *Node) prepare(pod *v1.Pod) (*v1.Pod, error) {
 	pod = pod.DeepCopy()
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, n.config.Name)
-	if err := validate(pod); err != nil {
+	check := validate
+	known := n.templates.share(&pod.Spec)
+	if known {
+		check = validateMetadata
+	}
+	if err := check(pod); err != nil {
 		return nil, fmt.Errorf("node: %w: %s/%s: %w", source.ErrInvalid, pod.Namespace, pod.Name, err)
+	}
+	if !known {
+		n.templates.keep(&pod.Spec)
 	}
 	return pod, nil
 }
@@ -89,6 +99,14 @@ type invalidPod field.ErrorList
 // validate is nil for a pod that can be run.
 func validate(pod *v1.Pod) error {
 	if errs := validation.Validate(pod); len(errs) > 0 {
+		return invalidPod(errs)
+	}
+	return nil
+}
+
+// validateMetadata is validate for a pod whose spec is known to be valid.
+func validateMetadata(pod *v1.Pod) error {
+	if errs := validation.ValidateMetadata(pod); len(errs) > 0 {
 		return invalidPod(errs)
 	}
 	return nil

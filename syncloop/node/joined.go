@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -21,6 +22,10 @@ func (n *Node) Observed() []runtime.Pod { return n.pleg.Pods() }
 func (n *Node) SourcesComplete() bool {
 	return !slices.ContainsFunc(n.sources.Names(), func(name string) bool { return name != hostSource && !n.sources.Complete(name) })
 }
+
+// SourceFaults are the faults that stand now of each source that can be asked for them, as
+// those of package manifest can. It never blocks. A node with faults is healthy.
+func (n *Node) SourceFaults() []source.Faults { return n.sources.Faults() }
 
 // StaticPodTerminating reports whether a static pod of the full name still has to end. It
 // never blocks.

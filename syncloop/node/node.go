@@ -31,13 +31,15 @@ import (
 // Node is every part of this library put together. Its methods are safe for
 // concurrent use.
 type Node struct {
-	config   Config
-	guard    *contain.Guard
-	executor executor.Executor
-	host     *source.Handle
-	draining atomic.Bool // the node takes no pods
-	drained  atomic.Bool // Drain was called once
-	cordoned atomic.Bool
+	config    Config
+	guard     *contain.Guard
+	executor  executor.Executor
+	host      *source.Handle
+	templates templates
+	draining  atomic.Bool // the node takes no pods
+	drained   atomic.Bool // Drain was called once
+	shutdown  atomic.Bool // Shutdown was called
+	cordoned  atomic.Bool
 	// historyStore is what Explain knows of the past.
 	historyStore *historyStore
 	feed         *feed // what List and WatchFrom show
@@ -75,6 +77,8 @@ type Node struct {
 		tidy     bool               // no directories are left of pods that are gone, as far as is known
 		err      error
 		watchers []*watcher // replaced, never changed in place
+		// addresses are those of the node at the last Recheck.
+		addresses []string
 	}
 }
 

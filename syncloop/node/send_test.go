@@ -106,6 +106,27 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	})
 }
 
+// Item 43, ST-17: a pod that is stopping when the node ends does not hold that up, and is no
+// status that was not sent.
+func TestNode_Item43_ST17_EndsWhileAPodIsStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &sink{began: time.Now(), calls: 1}
+		n := run(t, node.Config{Sink: told, Resync: time.Hour})
+		require.NoError(t, n.Apply(deaf("web")))
+		time.Sleep(10 * time.Second)
+		told.mu.Lock()
+		told.lines = nil
+		told.mu.Unlock()
+		_, err := n.Evict("web", node.Eviction{Message: "low on memory"})
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		ended := time.Now()
+		require.NoError(t, n.stop())
+		assert.Zero(t, time.Since(ended))
+		assert.Equal(t, []string{"10s web Running removed=false"}, told.lines)
+	})
+}
+
 // waiting writes down why the first container of a pod waits.
 type waiting struct{ reasons []string }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
@@ -84,7 +85,7 @@ func (n *Node) NodeStats(ctx context.Context) (NodeStats, error) {
 	if err := ctx.Err(); err != nil {
 		return NodeStats{}, err
 	}
-	slices.SortFunc(stats.Pods, func(a, b PodStats) int {
+	sorting.Func(stats.Pods, func(a, b PodStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	n.sum(&stats)

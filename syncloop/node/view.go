@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -39,10 +40,10 @@ type NodeInfo struct {
 	// Allocatable is what pods may have together; nil is what Config says.
 	Allocatable v1.ResourceList
 	// HostIPs are the node's addresses, primary first; none is what Config says. Each sync of a
-	// pod looks at them.
+	// pod looks at them, and Node.Recheck has every pod synced if they have changed.
 	HostIPs []string
 	// ReadAt is when the last read of the node began that this comes from. A pod that the
-	// node saw later is not rejected because of labels before the next read. Zero: what is
+	// node saw later is not rejected because of labels or taints before the next read. Zero: what is
 	// here is as new as can be.
 	ReadAt time.Time
 }
@@ -62,7 +63,26 @@ func (c *Config) completeView() {
 
 // Recheck asks again for the admission of all pods that wait: the node can do more, or
 // Config.View has something new. It never blocks and may be called from anywhere.
-func (n *Node) Recheck() { n.handlers.Recheck() }
+func (n *Node) Recheck() {
+	n.handlers.Recheck()
+	n.showAddresses()
+}
+
+// showAddresses has every pod synced if the node has other addresses than at the last Recheck:
+// the statuses of pods tell of them.
+func (n *Node) showAddresses() {
+	ips := slices.Clone(n.seenInfo().HostIPs)
+	n.mu.Lock()
+	same := slices.Equal(ips, n.mu.addresses)
+	n.mu.addresses = ips
+	n.mu.Unlock()
+	if same {
+		return
+	}
+	for _, pod := range n.manager.GetPods() {
+		n.loop.RequestSync(pod.UID)
+	}
+}
 
 // joined reports whether the pods come from an API server.
 func (c *Config) joined() bool { return c.Sources[hostSource] != nil }
@@ -80,13 +100,12 @@ func (n *Node) viewed(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.
 	})
 }
 
-// admitAffinity refuses a pod that does not select the node. The labels may have changed
-// a moment before the pod was created, so a pod is rejected only by labels that were read
-// after the pod was seen (AD-6).
-func (n *Node) admitAffinity() syncloop.PodAdmitHandler {
+// reread is viewed for what may have changed a moment before the pod was created: a pod is
+// rejected only by a state of the node that was read after the pod was seen (AD-6).
+func (n *Node) reread(handler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := n.config.View.Node()
-		result := syncloop.AdmitNodeAffinity(n.config.Name, info.Labels).Admit(attrs)
+		result := handler(info).Admit(attrs)
 		if result.Admit || info.ReadAt.IsZero() || !n.fromAPIServer(attrs.Pod) {
 			return result
 		}
@@ -97,7 +116,7 @@ func (n *Node) admitAffinity() syncloop.PodAdmitHandler {
 		if !attrs.Trial {
 			n.config.View.Refresh()
 		}
-		return syncloop.PodAdmitResult{Pending: true, Message: "the node's labels are read again: " + result.Message}
+		return syncloop.PodAdmitResult{Pending: true, Message: "the node is read again: " + result.Message}
 	})
 }
 

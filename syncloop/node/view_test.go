@@ -23,11 +23,15 @@ type seenNode struct {
 	mu        sync.Mutex
 	info      node.NodeInfo
 	refreshes int
+	panics    bool
 }
 
 func (s *seenNode) Node() node.NodeInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.panics {
+		panic("boo")
+	}
 	return s.info
 }
 
@@ -132,7 +136,45 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 		require.NoError(t, api.Apply(pod("late", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
+		assert.Equal(t, "AdmissionDeferred", statusOf(n, "late").Reason)
+		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
+		n.Recheck()
+		time.Sleep(time.Second)
+		synctest.Wait()
 		assert.Equal(t, "TaintToleration", statusOf(n, "late").Reason)
+
+		time.Sleep(time.Second)
+		require.NoError(t, api.Apply(pod("lucky", "serve")))
+		time.Sleep(time.Second)
+		view.is(node.NodeInfo{ReadAt: time.Now()})
+		n.Recheck()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, v1.PodRunning, statusOf(n, "lucky").Phase, "the taint was taken away before it was bound")
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNode_AddressesAreShown: other addresses of the node are in the statuses of its pods at
+// once, though nothing else of these changes.
+func TestNode_AddressesAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		view := &seenNode{info: node.NodeInfo{HostIPs: []string{"192.0.2.1"}}}
+		n, api := joined(t, node.Config{Runtime: memory.New(memory.Config{}), View: view})
+		require.NoError(t, api.Apply(pod("web", "serve")))
+		time.Sleep(time.Minute)
+		assert.Equal(t, "192.0.2.1", statusOf(n, "web").HostIP)
+		ips := []string{"192.0.2.2"}
+		view.is(node.NodeInfo{HostIPs: ips})
+		n.Recheck()
+		time.Sleep(time.Millisecond)
+		assert.Equal(t, "192.0.2.2", statusOf(n, "web").HostIP)
+		ips[0] = "192.0.2.3"
+		n.Recheck()
+		time.Sleep(time.Millisecond)
+		assert.Equal(t, "192.0.2.3", statusOf(n, "web").HostIP, "what was shown is compared, and not what the view has made of it")
+		view.panics = true
+		assert.NotPanics(t, n.Recheck, "whoever calls it has not written the view")
 		require.NoError(t, n.stop())
 	})
 }

@@ -43,22 +43,28 @@ func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 
 // Watch yields the state of every pod of the node, and then of every pod that
 // changes, until ctx ends or the caller breaks the loop. It never misses a
-// pod's newest state; a slow reader sees fewer of those between. Any number
-// may watch at once, from any goroutine, before and after Run as well.
+// pod's newest state; a slow reader sees fewer of those between. After ctx has ended it
+// still yields what had changed before. Any number may watch at once, from any goroutine,
+// before and after Run as well.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
 		w := n.watch()
 		defer n.unwatch(w)
-		for {
+		for last := false; ; {
 			for _, state := range w.states(n) {
 				state.Pod = state.Pod.DeepCopy()
 				if !yield(state) {
 					return
 				}
 			}
-			if w.event.Wait(ctx) != nil {
+			if last {
 				return
 			}
+			err := w.event.Wait(ctx)
+			if err != nil && ctx.Err() == nil {
+				return // A crash, in a simulation.
+			}
+			last = err != nil
 		}
 	}
 }
@@ -102,6 +108,9 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 func former(view lifecycle.View, finished bool) bool {
 	return view.RestartRequested || finished && begun(view)
 }
+
+// couldRun: something of the pod may run.
+func couldRun(view lifecycle.View) bool { return view.Known && view.CouldHaveRunningContainers() }
 
 // begun: the pod has a worker that has not ended it yet.
 func begun(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
@@ -154,6 +163,35 @@ func (n *Node) changed(uid types.UID) {
 // states are the pods that look different from what was shown last. They share all that
 // they are made of, and are only read.
 func (w *watcher) states(n *Node) []PodState {
+	w.take()
+	var states []PodState
+	for _, c := range w.changed.TakeAll(nil) {
+		from, wanted := n.manager.GetPodByUID(c.UID) // Before the worker, which a new pod has not yet.
+		view, newest := w.look(n, c.UID)
+		if state, ok := stateOf(from, wanted, view, newest, w.shown[c.UID]); ok {
+			states = append(states, state)
+			w.remember(c.UID, state)
+		}
+	}
+	return states
+}
+
+// look is the pod's newest status, and what its worker does, read after that. Once nothing of the
+// pod runs any more, the status says how it ended; one that is forgotten meanwhile still counts.
+func (w *watcher) look(n *Node, uid types.UID) (lifecycle.View, status.Update) {
+	view, newest := n.workers.View(uid), w.newest[uid]
+	if !couldRun(view) && !newest.Finished {
+		w.take()
+		view = n.workers.View(uid)
+		if newer, ok := w.newest[uid]; ok {
+			newest = newer
+		}
+	}
+	return view, newest
+}
+
+// take notes the newest status of each pod that has another than before.
+func (w *watcher) take() {
 	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
 			delete(w.newest, s.UID) // It may be seen off already, and nobody would come for it.
@@ -162,14 +200,6 @@ func (w *watcher) states(n *Node) []PodState {
 		}
 		w.changed.Add(s.UID, struct{}{})
 	}
-	var states []PodState
-	for _, c := range w.changed.TakeAll(nil) {
-		if state, ok := n.state(c.UID, w.newest[c.UID], w.shown[c.UID]); ok {
-			states = append(states, state)
-			w.remember(c.UID, state)
-		}
-	}
-	return states
 }
 
 func (w *watcher) remember(uid types.UID, state PodState) {
@@ -181,18 +211,16 @@ func (w *watcher) remember(uid types.UID, state PodState) {
 	w.shown[uid] = state
 }
 
-// state puts together what is known of a pod. A pod that is no longer desired
+// stateOf puts together what is known of a pod. A pod that is no longer desired
 // keeps the shape in which it was shown last. It is not ok if there is nothing
 // to show, or nothing new.
-func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodState, bool) {
-	from, wanted := n.manager.GetPodByUID(uid)
+func stateOf(from *v1.Pod, wanted bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
 	if !wanted {
 		from = shown.from
 	}
 	if from == nil {
 		return PodState{}, false // It was never wanted, or has been seen off already.
 	}
-	view := n.workers.View(uid)
 	if view.IsPodTerminationRequested() && newest.Pod != nil {
 		from = newest.Pod // What there is to see is what ends, whatever comes after it.
 	}
@@ -202,7 +230,7 @@ func (n *Node) state(uid types.UID, newest status.Update, shown PodState) (PodSt
 		from:        from,
 	}
 	state.number(view, wanted, &newest, &shown)
-	state.held = n.holdBack(uid, &newest, &shown)
+	state.held = couldRun(view) && holdBack(&newest, &shown)
 	if shown.Pod != nil && state.like(shown) {
 		return PodState{}, false
 	}
@@ -236,11 +264,11 @@ func (s *PodState) number(view lifecycle.View, wanted bool, newest *status.Updat
 	}
 }
 
-// holdBack takes the end out of the newest status of a pod as long as something of it
-// may run, and reports whether it did. What was shown to have ended stays so.
-func (n *Node) holdBack(uid types.UID, newest *status.Update, shown *PodState) bool {
+// holdBack takes the end out of the newest status of a pod, something of which may run, and
+// reports whether it did. What was shown to have ended stays so.
+func holdBack(newest *status.Update, shown *PodState) bool {
 	phase := newest.Status.Phase
-	if !podstatus.IsTerminal(phase) || !n.couldRun(uid) {
+	if !podstatus.IsTerminal(phase) {
 		return false
 	}
 	if shown.Pod != nil && shown.StatusEpoch == newest.StatusEpoch && podstatus.IsTerminal(shown.Pod.Status.Phase) {

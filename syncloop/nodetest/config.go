@@ -28,5 +28,6 @@ func (c Config) node(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config 
 	if c.Configure != nil {
 		c.Configure(&n)
 	}
+	n.PartHooks.Status = t.seeing(n.PartHooks.Status)
 	return n
 }

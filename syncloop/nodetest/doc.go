@@ -29,7 +29,8 @@
 //
 // The harness checks the invariants after every call to the runtime and of every status
 // (see Check), and fails the test if one is broken: the order of init containers, policies,
-// preStop hooks, and that a rejected pod gets nothing. Without Config.Wrap, which may delay
+// preStop hooks, that a rejected pod gets nothing, and that pods and statuses which the parts
+// of the node share are not modified. Without Config.Wrap, which may delay
 // calls or make them fail, it also checks times: grace periods, the order in which sidecars
 // stop, deadlines and probes.
 package nodetest

@@ -45,15 +45,21 @@ func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
 	}), "with dead containers")
 }
 
-// I49: what a node is asked to do regularly it does: it looks at each pod once a
-// minute, and probes it.
+// I49: what a node is asked to do regularly it does: it syncs each pod once a minute whose age
+// counts, and probes pods. At others, of which nothing changes, it looks six times an hour.
 func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	const pods, hour = 110, 60
 	syncs := 0
 	config := node.Config{Hooks: podworkers.Hooks{Synced: func(podworkers.Synced) { syncs++ }}}
-	steps := idleHour(t, config, pods, plain)
+	deadline := func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1_000_000)) }
+	steps := idleHour(t, config, pods, deadline)
 	assert.InDelta(t, pods*(hour+10), syncs, 3*pods, "one a minute")
 	assert.Less(t, steps, 600+3*pods*hour)
+
+	syncs = 0
+	steps = idleHour(t, config, pods, plain)
+	assert.Less(t, syncs, 3*pods, "until it runs")
+	assert.InDelta(t, 600+pods*hour/10, steps, pods, "a step for each look")
 
 	never := node.Config{Resync: 10_000 * time.Hour}
 	steps = idleHour(t, never, pods, func(p *v1.Pod) { p.Spec.Containers[0].ReadinessProbe = tcpProbe(10) })

@@ -35,6 +35,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 		defer func() {
 			end()
 			running.Wait()
+			w.trace.compareHanded()
 			if t.Failed() {
 				t.Logf("The transcript:\n%s", w.Transcript())
 				saveTimelines(t, w.trace.timelines)

@@ -33,11 +33,12 @@ type trace struct {
 
 	mu struct {
 		sync.Mutex
-		made  map[string]object // by the ID that the runtime gave it
-		pods  map[string]*log
-		notes []line
-		last  map[types.UID]node.PodState
-		rules rules
+		made   map[string]object // by the ID that the runtime gave it
+		pods   map[string]*log
+		notes  []line
+		last   map[types.UID]node.PodState
+		rules  rules
+		handed handed
 	}
 }
 
@@ -111,6 +112,7 @@ func (tr *trace) stopped() {
 }
 
 func (tr *trace) forgetLocked() {
+	tr.compareHandedLocked()
 	clear(tr.mu.last)
 	tr.mu.rules.crashed(tr.now())
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Options say what Build cannot know from records.
@@ -22,7 +24,7 @@ type Options struct {
 // Timeline of one second without lanes.
 func Build(records []Record, o Options) Timeline {
 	records = slices.Clone(records)
-	slices.SortStableFunc(records, func(a, b Record) int { return a.At.Compare(b.At) })
+	sorting.Func(records, func(a, b Record) int { return a.At.Compare(b.At) })
 	b := &builder{t: Timeline{Dropped: o.Dropped}, containers: map[string]*container{}}
 	b.span(records, o.Now)
 	for i := range records {

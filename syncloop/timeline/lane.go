@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // put appends a bar. What took no time and happened at the same moment as the bar before, which
@@ -89,7 +91,7 @@ func (l *Lane) finish(from, to time.Time, ended bool) {
 			b.To = b.From
 		}
 	}
-	slices.SortStableFunc(l.Bars, func(a, b Bar) int { return a.From.Compare(b.From) })
+	sorting.Func(l.Bars, func(a, b Bar) int { return a.From.Compare(b.From) })
 	l.pack()
 }
 

@@ -90,28 +90,70 @@ func (f feed[T]) List(ctx context.Context, resourceVersion string) (apiserver.Li
 func (f feed[T]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiserver.Stream[T], error) {
 	r := f.request
 	r.Verb = "watch"
-	return ask(ctx, f.c, r, func() (apiserver.Stream[T], error) {
-		s := f.c.s
-		if err := f.allowed(); err != nil {
+	s := f.c.s
+	o := opening{}
+	out, err := ask(ctx, f.c, r, func() (apiserver.Stream[T], error) {
+		w, err := f.watchLocked(r, opts)
+		if err != nil {
 			return nil, err
 		}
-		version, err := s.parseLocked(opts.ResourceVersion)
-		if err != nil && !apierrors.IsTimeout(err) {
-			return nil, err
-		}
-		now := s.seam.Now()
-		timeout := s.config.WatchTimeout
-		if opts.Timeout > 0 {
-			timeout = opts.Timeout
-		}
-		w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.seam.NewEvent(), due: now.Add(timeout), bookmark: now.Add(s.config.BookmarkInterval)}
-		if err != nil && opts.SendInitialEvents {
-			w.end(err) // It is in the future.
-			return &stream[T]{s: s, w: w}, nil
-		}
-		s.beginLocked(w, version, opts.SendInitialEvents)
+		o.beginLocked(s, w)
 		return &stream[T]{s: s, w: w}, nil
 	})
+	if err != nil {
+		o.abandon(s)
+	}
+	return out, err
+}
+
+// watchLocked is the stream that a request asks for, with what it shows first.
+func (f feed[T]) watchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
+	s := f.c.s
+	if err := f.allowed(); err != nil {
+		return nil, err
+	}
+	version, err := s.parseLocked(opts.ResourceVersion)
+	if err != nil && !apierrors.IsTimeout(err) {
+		return nil, err
+	}
+	now := s.seam.Now()
+	timeout := s.config.WatchTimeout
+	if opts.Timeout > 0 {
+		timeout = opts.Timeout
+	}
+	w := &watch{request: r, resource: r.Resource, selected: f.selected, event: s.seam.NewEvent(), due: now.Add(timeout), bookmark: now.Add(s.config.BookmarkInterval)}
+	if err != nil && opts.SendInitialEvents {
+		w.end(err) // It is in the future.
+		return w, nil
+	}
+	s.fillLocked(w, version, opts.SendInitialEvents)
+	return w, nil
+}
+
+// opening is the request for a stream. A caller that has gone, or that the answer does not
+// reach, has no stream: a connection that is cut ends it.
+type opening struct {
+	w         *watch
+	abandoned bool
+}
+
+func (o *opening) beginLocked(s *Server, w *watch) {
+	if o.abandoned || w.ended {
+		return
+	}
+	o.w = w
+	s.mu.streams = append(s.mu.streams, w)
+}
+
+func (o *opening) abandon(s *Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.abandoned = true
+	s.removeStreamLocked(o.w)
+}
+
+func (s *Server) removeStreamLocked(gone *watch) {
+	s.mu.streams = slices.DeleteFunc(s.mu.streams, func(w *watch) bool { return w == gone })
 }
 
 // parseLocked reads a version. One that is in the future is a timeout.
@@ -131,8 +173,8 @@ func (s *Server) parseLocked(version string) (uint64, error) {
 	return n, nil
 }
 
-// beginLocked fills the queue with what comes first.
-func (s *Server) beginLocked(w *watch, version uint64, initial bool) {
+// fillLocked fills the queue with what comes first.
+func (s *Server) fillLocked(w *watch, version uint64, initial bool) {
 	switch {
 	case initial || version == 0:
 		for _, o := range s.listLocked(w.resource, w.selected) {
@@ -145,14 +187,12 @@ func (s *Server) beginLocked(w *watch, version uint64, initial bool) {
 		w.after = s.mu.version
 	case version < s.mu.lost:
 		w.end(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, s.mu.lost)))
-		return
 	default:
 		w.after = version
 		for _, c := range s.mu.history {
 			w.show(c)
 		}
 	}
-	s.mu.streams = append(s.mu.streams, w)
 }
 
 // stream is a watch on the caller's side.
@@ -222,5 +262,5 @@ func (t *stream[T]) take() (out apiserver.Event[T], until time.Time, err error) 
 func (t *stream[T]) Close() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	t.s.mu.streams = slices.DeleteFunc(t.s.mu.streams, func(w *watch) bool { return w == t.w })
+	t.s.removeStreamLocked(t.w)
 }

@@ -144,30 +144,51 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 		return apierrors.NewConflict(groupResource("pods"), pod.Name,
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *uid, pod.UID))
 	}
-	after := pod.DeepCopy()
-	if pod.DeletionTimestamp == nil {
-		period := graceOf(pod, grace)
-		after.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(period) * time.Second)}
-		after.DeletionGracePeriodSeconds = &period
+	after, changed := pod.DeepCopy(), false
+	switch {
+	case cutShort(pod):
+	case pod.DeletionTimestamp == nil:
+		s.markDeleted(after, graceOf(pod, grace))
 		after.Generation++
-	} else {
-		before := *pod.DeletionGracePeriodSeconds
-		if grace == nil || *grace >= before {
-			return nil // A deletion that is under way can only be shortened.
-		}
-		period := max(*grace, 0)
-		after.DeletionTimestamp = &metav1.Time{Time: pod.DeletionTimestamp.Add(time.Duration(period-before) * time.Second)}
-		after.DeletionGracePeriodSeconds = &period
+		changed = true
+	case grace == nil || *grace >= *pod.DeletionGracePeriodSeconds:
+		return nil // A deletion that is under way can only be shortened.
+	default:
+		shorten(after, max(*grace, 0))
+		changed = true
 	}
 	if err := admit(); err != nil {
 		return err
 	}
-	k := keyOf(pod)
-	s.storeLocked(k, pod, after)
-	if *after.DeletionGracePeriodSeconds == 0 && len(after.Finalizers) == 0 {
-		s.removeLocked(k)
+	if changed {
+		s.storeLocked(keyOf(pod), pod, after)
 	}
+	if *after.DeletionGracePeriodSeconds > 0 || len(after.Finalizers) > 0 {
+		return nil
+	}
+	if s.mu.cut > 0 {
+		s.mu.cut--
+		return errReset()
+	}
+	s.removeLocked(keyOf(pod))
 	return nil
+}
+
+// cutShort reports whether only the second step of a removal is left to do.
+func cutShort(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
+}
+
+// markDeleted begins a deletion.
+func (s *Server) markDeleted(pod *v1.Pod, grace int64) {
+	pod.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(grace) * time.Second)}
+	pod.DeletionGracePeriodSeconds = &grace
+}
+
+// shorten moves the end of the grace.
+func shorten(pod *v1.Pod, grace int64) {
+	less := time.Duration(grace-*pod.DeletionGracePeriodSeconds) * time.Second
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: pod.DeletionTimestamp.Add(less)}, &grace
 }
 
 // graceOf is the grace that a pod gets.

@@ -53,6 +53,7 @@ type Server struct {
 		faults   []*fault
 		requests []*Request
 		late     []func()
+		cut      int // removals that stop after their first step
 		down     bool
 		frozen   executor.Latch // opens at the end of the freeze; nil: not frozen
 	}
@@ -102,6 +103,15 @@ func (s *Server) Crash() {
 	s.mu.late = nil
 	s.mu.Unlock()
 	s.Down()
+}
+
+// CutRemovals has the next n removals of pods stop after their first step, as in a server that is
+// killed there: the pod stays, with a grace of zero, and the caller sees a broken connection. A
+// further deletion, or a write by the pod's node, removes it.
+func (s *Server) CutRemovals(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.cut = n
 }
 
 // Recover ends Down as the start of a new process does: the state is kept and the history

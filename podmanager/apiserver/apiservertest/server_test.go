@@ -236,3 +236,43 @@ func TestSimulation_ACrashWithinACall(t *testing.T) {
 	assert.NotZero(t, outcomes[true])
 	assert.NotZero(t, outcomes[false])
 }
+
+// A stream ends with the connection of the caller that does not get it: its answer is lost,
+// the caller has gone before the request is carried out, or crashes at any step of the call.
+func TestSimulation_AbandonedStream(t *testing.T) {
+	watch := func(s *simulated) {
+		s.agent.Go(func() {
+			_, err := s.server.Client("n1").PodFeed().Watch(context.Background(), apiserver.WatchOptions{})
+			s.say("%v", err)
+		})
+	}
+	s := simulate(t, 1)
+	s.server.Inject(apiservertest.Fault{Verb: "watch", Times: 1, Lost: true})
+	watch(s)
+	assert.Equal(t, []string{"read tcp: read: connection reset by peer"}, s.heard())
+	assert.Empty(t, s.server.Watches())
+
+	clear := s.server.Inject(apiservertest.Fault{Verb: "watch", Times: 1, Hang: true, Late: true})
+	watch(s)
+	s.RunUntilIdle()
+	s.agent.Crash()
+	clear()
+	assert.Empty(t, s.server.Watches())
+
+	answered := 0
+	for seed := range uint64(20) {
+		s := simulate(t, seed)
+		watch(s)
+		for range seed % 4 {
+			s.Step()
+		}
+		s.agent.Crash()
+		switch log := s.heard(); {
+		case len(log) == 1 && log[0] == "<nil>":
+			answered++ // The stream is the caller's to close.
+		default:
+			assert.Empty(t, s.server.Watches(), "seed %d: %v", seed, log)
+		}
+	}
+	assert.NotZero(t, answered)
+}

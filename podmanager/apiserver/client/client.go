@@ -112,6 +112,16 @@ func (c *Client) connectGroups() (err error) {
 
 // FromKubeconfig is New with the current context of a kubeconfig file.
 func FromKubeconfig(path, nodeName string) (*Client, error) {
+	cfg, err := Kubeconfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return New(cfg, nodeName)
+}
+
+// Kubeconfig reads the current context of a kubeconfig file, for programs that change something before
+// New, as its Wrap: metrics.Metrics.RoundTripper counts requests.
+func Kubeconfig(path string) (*rest.Config, error) {
 	if path == "" {
 		return nil, errors.New("client: the path of a kubeconfig is required")
 	}
@@ -126,7 +136,7 @@ func FromKubeconfig(path, nodeName string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return New(cfg, nodeName)
+	return cfg, nil
 }
 
 // maxKubeconfig is more than kubectl config has ever written.

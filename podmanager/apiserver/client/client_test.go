@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -401,6 +402,34 @@ func TestFromKubeconfig_Empty(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	_, err := client.FromKubeconfig(path, "n1")
 	assert.EqualError(t, err, "client: "+path+" has no current context that names a cluster")
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestKubeconfig_Wrap: what wraps the transport of the configuration has every request, those of
+// the lease too, which go over connections of their own.
+func TestKubeconfig_Wrap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(`{"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))
+	cfg, err := client.Kubeconfig(path)
+	require.NoError(t, err)
+	var asked []string
+	cfg.Wrap(func(http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Path)
+			return nil, errors.New("no server")
+		})
+	})
+	c, err := client.New(cfg, "n1")
+	require.NoError(t, err)
+	_, err = c.Pods().Get(t.Context(), "default", "a")
+	require.ErrorContains(t, err, "no server")
+	_, err = c.Leases().Get(t.Context(), "n1")
+	require.ErrorContains(t, err, "no server")
+	assert.Equal(t, []string{"/api/v1/namespaces/default/pods/a", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"}, asked)
 }
 
 // TestFromKubeconfig_Refused: what cannot be read to its end, and a server that cannot be asked,

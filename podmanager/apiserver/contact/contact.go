@@ -117,7 +117,7 @@ func means(err error) (failure, answer bool) {
 	case a.Kind == patch.WaitAll:
 		busy := apierrors.IsTooManyRequests(err)
 		return !busy, false
-	case a.Kind == patch.Retry && !a.Forbidden:
+	case a.Kind == patch.Retry:
 		return false, false
 	}
 	return false, true

@@ -70,7 +70,7 @@ func TestReport_CF26_WhatAnAnswerIs(t *testing.T) {
 		{errRefused, true, false},
 		{apierrors.NewNotFound(pods, "p"), false, true},
 		{apierrors.NewConflict(pods, "p", nil), false, true},
-		{apierrors.NewForbidden(pods, "p", nil), false, true},
+		{apierrors.NewForbidden(pods, "p", nil), false, false},
 		{apierrors.NewBadRequest(""), false, true},
 		{apierrors.NewServiceUnavailable(""), true, false},
 		{apierrors.NewUnauthorized(""), true, false},

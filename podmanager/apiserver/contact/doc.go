@@ -16,8 +16,8 @@
 //
 //   - A call that got no answer is a failure, and so is one that a server refuses because
 //     it is unavailable or does not know the node. Any other answer proves that the server
-//     is there, but for an internal error, a timeout, and a server that has no time, which
-//     prove nothing, and neither does a call that its caller has given up.
+//     is there, but for an internal error, a timeout, a right that is denied, and a server that
+//     has no time, which prove nothing, and neither does a call that its caller has given up.
 //   - An outage begins with the first failure and ends with the first answer. Then all
 //     waits end and all subscribers are called, in order of subscription.
 //   - A Contact starts nothing and has no timer of its own.

@@ -1,10 +1,6 @@
 package objects
 
-import (
-	"slices"
-
-	v1 "k8s.io/api/core/v1"
-)
+import v1 "k8s.io/api/core/v1"
 
 // ref names an object.
 type ref struct {
@@ -15,9 +11,10 @@ type ref struct {
 // references are the objects that a pod names, each once, in order.
 func references(pod *v1.Pod) []ref {
 	var refs []ref
+	named := map[ref]bool{}
 	add := func(secret bool, name string) {
-		if r := (ref{secret, pod.Namespace, name}); name != "" && !slices.Contains(refs, r) {
-			refs = append(refs, r)
+		if r := (ref{secret, pod.Namespace, name}); name != "" && !named[r] {
+			refs, named[r] = append(refs, r), true
 		}
 	}
 	for _, s := range pod.Spec.ImagePullSecrets {

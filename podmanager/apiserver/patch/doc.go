@@ -2,8 +2,10 @@
 // is pure: the state at the server is an argument, patches are bytes, times are durations.
 //
 //	PodStatus        the patch of a pod's status
+//	WithVersion      that patch, for one version of the pod alone
 //	NodeStatus       the patch of the node's status
 //	OnlyOwnDiffers   whether a newer state of a pod has news for the node
+//	Removed          whether the server removes a pod, which is not to be disturbed
 //	FinalDelete      whether the node may remove a pod from the server
 //	OfPatch          what the answer to a patch means
 //	OfDelete         what the answer to a deletion means
@@ -25,6 +27,6 @@
 //   - Conditions of a node merge by type: those that are not in the status stay. Capacities
 //     of others stay. Addresses are replaced.
 //   - The final delete is due only for the UID that the node has run, after the server has
-//     shown a terminal phase of it and a deletion timestamp, and when the node has released
-//     everything.
+//     shown a terminal phase of it and a deletion timestamp, or a deletion with force, and when
+//     the node has released everything.
 package patch

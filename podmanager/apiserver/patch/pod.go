@@ -55,6 +55,25 @@ func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 	return marshal(object{"metadata": object{"uid": uid}, "status": o})
 }
 
+// WithVersion adds a resource version to a patch of PodStatus, as a precondition: a server that has
+// another version of the pod refuses the patch with reason Conflict. Only the version keeps a patch
+// from a pod that is deleted with force at the same time: the server takes it for the second step
+// of that removal, which removes whatever has the name by then.
+func WithVersion(raw []byte, version string) ([]byte, error) {
+	var o struct {
+		Metadata struct {
+			ResourceVersion string    `json:"resourceVersion"`
+			UID             types.UID `json:"uid"`
+		} `json:"metadata"`
+		Status json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil, fmt.Errorf("patch: %w", err)
+	}
+	o.Metadata.ResourceVersion = version
+	return marshal(o)
+}
+
 // podConditions are the conditions of the node that differ, and those that are gone. The
 // scheduler writes PodScheduled before the node does, so it is not removed.
 func podConditions(known bool, server, want *v1.PodStatus) []object {
@@ -116,15 +135,29 @@ func foreign(conditions []v1.PodCondition) []v1.PodCondition {
 // state as the server has acknowledged or shown it last, uid the pod that the node has run,
 // and finished says that nothing of it runs and its resources are released. A mirror pod is
 // never deleted this way. A pod whose grace is zero already may wait for its finalizers, and
-// another deletion changes nothing then. Without finalizers it is there only because the server
-// was ended between the two steps of a removal, and stays until it is deleted again.
+// another deletion changes nothing then. Without finalizers the server removes it, see Removed.
 func FinalDelete(server *v1.Pod, uid types.UID, finished bool) bool {
 	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
-	return finished && !mirror && server.UID == uid && server.DeletionTimestamp != nil && podstatus.IsTerminal(server.Status.Phase) &&
-		(server.DeletionGracePeriodSeconds == nil || *server.DeletionGracePeriodSeconds != 0 || len(server.Finalizers) == 0)
+	if !finished || mirror || server.UID != uid || server.DeletionTimestamp == nil {
+		return false
+	}
+	return Removed(server) || podstatus.IsTerminal(server.Status.Phase) && !graceless(server)
 }
 
-func marshal(o object) ([]byte, error) {
+// Removed reports whether a server removes a pod now, as it was deleted with force. It does so in two
+// steps, and a patch between them is taken for the second one, which removes whatever has the name by
+// then, perhaps a new pod. So nothing is written to such a pod. If it stays, the server was ended
+// between the steps, and a deletion with its UID is all that is left to do.
+func Removed(server *v1.Pod) bool {
+	return server.DeletionTimestamp != nil && graceless(server) && len(server.Finalizers) == 0
+}
+
+// graceless reports whether the grace of a deletion is zero.
+func graceless(server *v1.Pod) bool {
+	return server.DeletionGracePeriodSeconds != nil && *server.DeletionGracePeriodSeconds == 0
+}
+
+func marshal(o any) ([]byte, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("patch: cannot be written as JSON: %w", err)

@@ -18,6 +18,8 @@
 //     mirror is shown, the status is sent.
 //   - Nothing that others own is written; see package patch.
 //   - A pod that is gone, or whose name another one has, has nothing left to be sent.
+//   - A patch has the version that is known as its lock. Only where another writer was first the
+//     pod is read, and the patch made anew. A pod that was deleted with force is not written to.
 //   - If the answer to a patch was lost, the next one has everything, as the state at the
 //     server is not known.
 //   - The final delete follows in the same Send as soon as the status is Finished and the

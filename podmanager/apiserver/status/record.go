@@ -22,6 +22,7 @@ type record struct {
 	residue []byte        // what the server did not take over of that
 	unsure  bool          // an answer was lost
 	deleted bool          // the server has said that it removes the pod
+	awaited bool          // a removal that the server does itself was waited for
 }
 
 // status is the one at the server; nil if it is not known.
@@ -58,6 +59,9 @@ func (r *record) show(pod *v1.Pod) bool {
 		return false
 	}
 	r.server = pod
+	if order < 0 {
+		r.deleted = false // The server has forgotten it.
+	}
 	return true
 }
 
@@ -77,6 +81,7 @@ func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) 
 	defer s.mu.Unlock()
 	_, known := s.mu.records[pod.UID]
 	r := s.recordLocked(pod.UID)
+	deleted := r.deleted
 	if !r.show(pod) {
 		return nil, nil
 	}
@@ -89,7 +94,9 @@ func (s *Sink) observe(pod *v1.Pod) (again []types.UID, resend func(types.UID)) 
 	if r.want == nil {
 		return nil, nil
 	}
-	if raw, err := patch.PodStatus(pod.UID, &pod.Status, r.want); err != nil || raw == nil || bytes.Equal(raw, r.residue) {
+	raw, err := patch.PodStatus(pod.UID, &pod.Status, r.want)
+	said := err != nil || raw == nil || bytes.Equal(raw, r.residue)
+	if said && r.deleted == deleted {
 		return nil, nil
 	}
 	return []types.UID{r.local}, s.mu.resend
@@ -156,19 +163,40 @@ func (s *Sink) acknowledge(uid types.UID, pod *v1.Pod) {
 	}
 }
 
-// goes reports whether the server removes a pod now, which was deleted with force. It does so in
-// two steps, and a write between them is taken for the second one: what that removes is whatever
-// has the name by then, perhaps a new pod. So nothing is written but that the pod is finished,
-// in case the server was ended between the steps.
-func (s *Sink) goes(uid types.UID) bool {
+// removed reports whether the server removes a pod now, and is not to be disturbed.
+func (s *Sink) removed(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.server == nil || r.server.DeletionTimestamp == nil || len(r.server.Finalizers) > 0 {
+	return r != nil && r.server != nil && patch.Removed(r.server)
+}
+
+// awaits reports, once, whether a removal is to be waited for that the server does itself.
+func (s *Sink) awaits(uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	if r == nil || r.awaited || r.server == nil || !patch.Removed(r.server) {
 		return false
 	}
-	grace := r.server.DeletionGracePeriodSeconds
-	return grace != nil && *grace == 0
+	r.awaited = true
+	return true
+}
+
+// read notes the state that was read after a conflict, unless a newer one was shown meanwhile. It
+// reports whether it is that of the pod.
+func (s *Sink) read(uid types.UID, pod *v1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.records[uid]
+	if r == nil || pod == nil || pod.UID != uid {
+		return false
+	}
+	r.unsure = false
+	if r.compare(pod) > 0 {
+		r.server, r.ahead = pod, true
+	}
+	return true
 }
 
 // unsure notes that the state at the server is not known until the next answer.
@@ -195,5 +223,5 @@ func (s *Sink) finalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.unsure && !r.deleted && r.server != nil && patch.FinalDelete(r.server, uid, finished)
+	return r != nil && !r.deleted && r.server != nil && (!r.unsure || patch.Removed(r.server)) && patch.FinalDelete(r.server, uid, finished)
 }

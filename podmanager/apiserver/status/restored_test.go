@@ -19,6 +19,7 @@ func TestSink_Restored(t *testing.T) {
 	for range 20 {
 		require.NoError(t, a.server.Admin().EditPod("default", "web", func(p *v1.Pod) { p.Labels = map[string]string{"at": p.ResourceVersion} }))
 	}
+	a.pass(time.Second)
 	a.SetPodStatus(pod, running("after"))
 	require.Len(t, a.requests(), 1)
 	require.NoError(t, a.server.Admin().DeletePod("default", "web", 30))

@@ -130,12 +130,13 @@ func TestSink_ST22_ST30_AWholeLife(t *testing.T) {
 	a := newAgent(t, 1)
 	pod := a.create("web")
 	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending})
-	require.Equal(t, []string{"patch pods/status default/web metadata.uid status.startTime"}, a.requests())
+	require.Equal(t, []string{"patch pods/status default/web metadata.resourceVersion metadata.uid status.startTime"}, a.requests())
 	a.SetPodStatus(pod, running(""))
-	require.Equal(t, []string{"patch pods/status default/web metadata.uid status.conditions[Ready] status.phase"}, a.requests())
+	require.Equal(t, []string{"patch pods/status default/web metadata.resourceVersion metadata.uid status.conditions[Ready] status.phase"}, a.requests())
 	require.NoError(t, a.server.Admin().DeletePod("default", "web", 30))
+	a.pass(time.Second)
 	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed})
-	require.Equal(t, []string{"patch pods/status default/web metadata.uid status.conditions[Ready ContainersReady] status.phase"}, a.requests())
+	require.Equal(t, []string{"patch pods/status default/web metadata.resourceVersion metadata.uid status.conditions[Ready ContainersReady] status.phase"}, a.requests())
 	require.NotNil(t, a.server.Admin().Pod("default", "web"), "something may run")
 	a.TerminatePod(pod)
 	require.Equal(t, []string{"delete pods default/web"}, a.requests())
@@ -181,7 +182,7 @@ func TestSink_ST29_ND38_ForeignWrites(t *testing.T) {
 		}
 	}
 	edit(unready)
-	require.Equal(t, []string{"patch pods/status default/web metadata.uid status.conditions[Ready]"}, a.requests())
+	require.Equal(t, []string{"patch pods/status default/web metadata.resourceVersion metadata.uid status.conditions[Ready]"}, a.requests())
 	for range 5 {
 		edit(unready)
 		a.pass(500 * time.Millisecond)
@@ -222,9 +223,10 @@ func TestSink_MI16_ST33_Mirrors(t *testing.T) {
 		a.pass(10 * time.Second)
 		a.requests()
 		mirror("h")
-		require.Equal(t, []string{"patch pods/status default/dns metadata.uid status.conditions[Ready] status.phase status.startTime"}, a.requests())
+		require.Equal(t, []string{"patch pods/status default/dns metadata.resourceVersion metadata.uid status.conditions[Ready] status.phase status.startTime"}, a.requests())
 	}
 	require.NoError(t, a.server.Admin().DeletePod("default", "dns", 30))
+	a.pass(time.Second)
 	a.SetPodStatus(static, v1.PodStatus{Phase: v1.PodSucceeded})
 	a.TerminatePod(static)
 	require.Len(t, a.requests(), 1, "a patch")
@@ -254,6 +256,60 @@ func TestSink_ST28_ST32_AnotherPodOfTheName(t *testing.T) {
 	a.pass(time.Hour)
 	require.Empty(t, a.requests(), "it is done")
 	a.server.ClearFaults()
+	a.stop()
+}
+
+// ST-32: a status that is under way while its pod is deleted with force is refused by its version: the
+// server would take it for the second step of the removal, and remove the next pod of the name.
+func TestSink_AStatusMeetsARemoval(t *testing.T) {
+	a := newAgent(t, 1)
+	pod := a.create("web")
+	a.SetPodStatus(pod, running(""))
+	a.requests()
+	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
+	a.server.Break(nil)
+	a.pass(time.Second)
+	a.server.CutRemovals(1)
+	require.Error(t, a.server.Admin().DeletePod("default", "web", 0))
+	a.SetPodStatus(pod, running("later"))
+	got := a.requests()
+	require.Len(t, got, 2)
+	require.Contains(t, got[0], "metadata.resourceVersion metadata.uid status.message: 409 Conflict")
+	require.Equal(t, "get pods default/web", got[1])
+	a.pass(10 * time.Second)
+	require.Empty(t, a.requests())
+	require.NotNil(t, a.server.Admin().Pod("default", "web"), "the removal is the server's")
+	a.server.ClearFaults()
+	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed})
+	a.TerminatePod(pod)
+	a.pass(900 * time.Millisecond)
+	require.NotNil(t, a.server.Admin().Pod("default", "web"), "the server may be about to remove it")
+	require.Equal(t, []string{"delete pods default/web"}, a.requests(), "the server was ended between the steps")
+	require.Nil(t, a.server.Admin().Pod("default", "web"))
+	a.stop()
+}
+
+// ST-22: a status whose pod others have changed meanwhile is sent again at once, for the version that
+// it has now, however that was changed.
+func TestSink_AStatusMeetsAnotherChange(t *testing.T) {
+	a := newAgent(t, 1)
+	pod := a.create("web")
+	a.SetPodStatus(pod, running(""))
+	a.requests()
+	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
+	a.server.Break(nil)
+	a.pass(time.Second)
+	require.NoError(t, a.server.Admin().EditPod("default", "web", func(p *v1.Pod) { p.Status.Phase = v1.PodPending }))
+	a.SetPodStatus(pod, running("later"))
+	require.Equal(t, []string{
+		"patch pods/status default/web metadata.resourceVersion metadata.uid status.message: 409 Conflict",
+		"get pods default/web",
+		"patch pods/status default/web metadata.resourceVersion metadata.uid status.message status.phase",
+	}, a.requests())
+	a.server.ClearFaults()
+	a.pass(time.Minute)
+	require.Empty(t, a.requests())
+	require.Equal(t, v1.PodRunning, a.server.Admin().Pod("default", "web").Status.Phase)
 	a.stop()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,28 +86,17 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if !ok {
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
-	if !u.Finished && s.goes(ref.UID) {
-		return fmt.Errorf("%w: the server removes the pod", status.ErrNotYet)
+	if err := s.write(ctx, ref, u.Finished); err != nil {
+		return err
 	}
-	raw, err := s.difference(ref.UID)
-	if err != nil {
-		return fmt.Errorf("%w: %w", status.ErrRefused, err)
-	}
-	if raw != nil {
-		pod, err := s.cfg.Pods.PatchStatus(ctx, ref, raw)
-		s.cfg.Contact.Report(err)
-		if answer := patch.OfPatch(err); answer.Kind != patch.Done {
-			s.unsure(ref.UID)
-			return s.failed(ctx, ref, answer, err)
-		}
-		s.acknowledge(ref.UID, pod)
-		s.cfg.Wrote(pod)
+	if s.awaits(ref.UID) {
+		return status.RetryAfter(errRemoved, removalTime)
 	}
 	if !s.finalDelete(ref.UID, u.Finished) {
 		return nil
 	}
 	now := int64(0)
-	err = s.cfg.Pods.Delete(ctx, ref, &now)
+	err := s.cfg.Pods.Delete(ctx, ref, &now)
 	s.cfg.Contact.Report(err)
 	switch answer := patch.OfDelete(err); answer.Kind {
 	case patch.Done:
@@ -114,7 +104,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		return nil
 	case patch.Gone:
 		// The server looks the pod up in a cache, which lags behind after its start. The next
-		// patch finds out for certain.
+		// patch finds out for certain, or else the next deletion.
 		s.unsure(ref.UID)
 		return status.RetryAfter(err, answer.After)
 	default:
@@ -122,12 +112,65 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	}
 }
 
+// maxConflicts bounds how often one Send meets a state that is newer than the known one.
+const maxConflicts = 3
+
+// errStale is that the server had another state of the pod than was known. That is known now.
+var errStale = errors.New("status: the pod has changed at the server meanwhile")
+
+// errRemoved is that the server removes a pod that was deleted with force. It takes milliseconds for
+// that. After removalTime it was ended meanwhile.
+var errRemoved = errors.New("status: the server has not removed the pod yet")
+
+const removalTime = time.Second
+
+// write sends what the server does not have, unless it removes the pod.
+func (s *Sink) write(ctx context.Context, ref apiserver.PodRef, finished bool) (err error) {
+	for range maxConflicts {
+		switch {
+		case !s.removed(ref.UID):
+			err = s.patch(ctx, ref)
+		case finished:
+			return nil
+		default:
+			return fmt.Errorf("%w: the server removes the pod", status.ErrNotYet)
+		}
+		if !errors.Is(err, errStale) {
+			return err
+		}
+	}
+	return status.RetryAfter(err, 0)
+}
+
+// patch sends the difference to the state that is known.
+func (s *Sink) patch(ctx context.Context, ref apiserver.PodRef) error {
+	raw, err := s.difference(ref.UID)
+	if err != nil {
+		return fmt.Errorf("%w: %w", status.ErrRefused, err)
+	}
+	if raw == nil {
+		return nil
+	}
+	pod, err := s.cfg.Pods.PatchStatus(ctx, ref, raw)
+	s.cfg.Contact.Report(err)
+	if answer := patch.OfPatch(err); answer.Kind != patch.Done {
+		s.unsure(ref.UID)
+		return s.failed(ctx, ref, answer, err)
+	}
+	s.acknowledge(ref.UID, pod)
+	s.cfg.Wrote(pod)
+	return nil
+}
+
 // failed is what an answer means for the Sender. After a conflict the pod is read, to tell
-// another pod of the name from two writers.
+// another pod of the name from a state that was not known.
 func (s *Sink) failed(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
 		pod, readErr := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
 		s.cfg.Contact.Report(readErr)
+		if readErr == nil && s.read(ref.UID, pod) {
+			return fmt.Errorf("%w: %w", errStale, err)
+		}
 		if answer = patch.OfGet(ref.UID, pod, readErr); readErr != nil {
 			err = errors.Join(err, readErr)
 		}
@@ -167,17 +210,20 @@ func (s *Sink) begin(u *status.Update) (apiserver.PodRef, bool) {
 	return ref, true
 }
 
-// difference is the patch to send; nil if the server has what the node says, or did not take
-// over the rest when it was sent.
+// difference is the patch to send, for the version that is known; nil if the server has what the
+// node says, or did not take over the rest when it was sent.
 func (s *Sink) difference(uid types.UID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recordLocked(uid)
 	raw, err := patch.PodStatus(uid, r.status(), r.want)
-	if r.residue != nil && bytes.Equal(raw, r.residue) {
+	if err != nil || raw == nil || r.residue != nil && bytes.Equal(raw, r.residue) {
 		return nil, err
 	}
-	return raw, err
+	if r.status() == nil || r.server.ResourceVersion == "" {
+		return raw, nil
+	}
+	return patch.WithVersion(raw, r.server.ResourceVersion)
 }
 
 func (s *Sink) recordLocked(uid types.UID) *record {

@@ -116,15 +116,17 @@ func TestSink_ST29_WhatTheServerKeeps(t *testing.T) {
 	require.Equal(t, v1.PodRunning, pods.pods["a"].Status.Phase)
 }
 
-// Of a pod that was deleted with force nothing is written but its end, unless it has finalizers:
-// the server would take a write for the removal of whatever has the name then.
+// Of a pod that was deleted with force nothing is written, unless it has finalizers: the server
+// would take a write for the removal of whatever has the name then. When the pod has ended it is
+// deleted, with its UID.
 func TestSink_DeletedWithForce(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace      int64
 		finalizers []string
 		patches    int
-	}{"with force": {0, nil, 1}, "in time": {30, nil, 3}, "with finalizers": {0, []string{"example.com/x"}, 3}} {
-		pods := &anyPods{pods: map[types.UID]*v1.Pod{}}
+		deletions  int
+	}{"with force": {0, nil, 0, 1}, "in time": {30, nil, 3, 0}, "with finalizers": {0, []string{"example.com/x"}, 3, 0}} {
+		pods := &removals{anyPods: &anyPods{pods: map[types.UID]*v1.Pod{}}, asked: 1}
 		sink, err := apistatus.New(apistatus.Config{Pods: pods})
 		require.NoError(t, err)
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "web", Namespace: "default", ResourceVersion: "1"}}
@@ -143,8 +145,13 @@ func TestSink_DeletedWithForce(t *testing.T) {
 				require.ErrorIs(t, err, status.ErrNotYet, name)
 			}
 		}
+		if c.deletions > 0 {
+			require.Error(t, send("c", true), "the server may be about to remove it")
+			require.Equal(t, 1, pods.asked)
+		}
 		require.NoError(t, send("c", true), name)
 		require.Equal(t, c.patches, pods.patches, name)
+		require.Equal(t, 1+c.deletions, pods.asked, name)
 	}
 }
 
@@ -173,6 +180,8 @@ func TestSink_ARemovalCutShort(t *testing.T) {
 	pods.pods["a"] = pod.DeepCopy()
 	sink.Observe(pod)
 	update := status.Update{UID: "a", Version: 1, StatusEpoch: 1, Pod: pod, Finished: true, Status: v1.PodStatus{Phase: v1.PodFailed}}
+	require.Error(t, sink.Send(t.Context(), update), "the server may be about to remove it")
+	require.Zero(t, pods.asked)
 	require.Error(t, sink.Send(t.Context(), update))
 	require.NoError(t, sink.Send(t.Context(), update))
 	late := pod.DeepCopy()
@@ -180,6 +189,14 @@ func TestSink_ARemovalCutShort(t *testing.T) {
 	sink.Observe(late)
 	require.NoError(t, sink.Send(t.Context(), update))
 	require.Equal(t, 2, pods.asked)
+	var again []types.UID
+	sink.SetResend(func(uid types.UID) { again = append(again, uid) }, func(types.UID) {})
+	restored := pod.DeepCopy()
+	restored.ResourceVersion = "1"
+	sink.Observe(restored) // The server's data were restored: it knows of no removal.
+	require.Equal(t, []types.UID{"a"}, again)
+	require.NoError(t, sink.Send(t.Context(), update))
+	require.Equal(t, 3, pods.asked)
 }
 
 // ST-29: a static pod that was changed waits for its own mirror pod. The one before it still

@@ -15,6 +15,8 @@
 //	a good version                       its pods               good
 //	a bad or unreadable version          the last good one's    broken, reported once
 //	... and there was no good one        none                   broken, snapshot incomplete
+//	... but an earlier process kept one  that one's             broken, reported once
+//	... which cannot be read             none                   broken, snapshot incomplete
 //	empty, after it held a pod           the last good one's    broken, reported once
 //	empty, and it never held a pod       none                   ignored, reported once
 //	a link that leads nowhere            the last good one's    broken, reported once
@@ -24,9 +26,12 @@
 //	a directory without files            none                   valid, and empty
 //
 // A file is good or bad as a whole: one bad document rejects all of its pods. "Never held a
-// pod" means in this process. A List without items is a good version without pods. A path
-// that could not be listed since the start delivers nothing, and the source does not count
-// as seen.
+// pod" means in this process, and with [Config.StateDir] in those before it. A List without
+// items is a good version without pods. A path that could not be listed since the start
+// delivers nothing, and the source does not count as seen.
+//
+// What stands now can be asked for (Faults, FaultOf), until the file is good or gone; what is
+// ignored or skipped is no fault. The log and the reports tell when one begins and ends.
 //
 // # Bounds
 //

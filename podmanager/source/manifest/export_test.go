@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"context"
+
 	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
 
@@ -12,6 +14,17 @@ func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
 	pods, _, err := load(data, origin{node: node, path: path}, validation.Available{ConfigMaps: objects, Secrets: objects})
 	return pods, err
 }
+
+// KeptAtOnce is how many good versions KeepSome keeps.
+const KeptAtOnce = keptAtOnce
+
+// MaxHeld bounds the texts that are held until they are kept; Held is how much is held.
+const MaxHeld = maxHeld
+
+func (s *Source) Held() int { return s.held }
+
+// KeepSome is what Run does between two scans.
+func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.keepSome(ctx) }
 
 // News is what a test puts in the place of the system's watch.
 type News struct {

@@ -23,8 +23,14 @@ type file struct {
 	// like. Both stay while later versions are bad.
 	pods []*v1.Pod
 	good sum
+	// saved is the good version that is kept for the next process.
+	saved sum
+	// text is that of the good version, if it is not kept yet and there is room for it.
+	text []byte
 	// broken: what is there now is not the last good version, nor a new one.
 	broken bool
+	// lost: an earlier process has kept a version, which cannot be read. It may have had pods.
+	lost bool
 	// known is the version last looked at; one like it is not parsed again.
 	known sum
 	// memory is what pods take, need what those of the known version would, if there
@@ -40,6 +46,9 @@ type sum [sha256.Size]byte
 
 // blind reports a file that is desired and of which no good version is known.
 func (f *file) blind() bool { return f.broken && f.good == sum{} }
+
+// mayHavePods reports whether pods of the file may run.
+func (f *file) mayHavePods() bool { return len(f.pods) > 0 || f.lost }
 
 // look takes in the content of the file, and returns what people should be told.
 // room is what its pods may take.
@@ -60,9 +69,9 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	}
 	switch {
 	case err == nil:
-		f.pods, f.memory, f.good, f.broken, f.told = pods, memory, version, false, ""
+		f.pods, f.memory, f.good, f.broken, f.lost, f.told = pods, memory, version, false, false, ""
 		return nil
-	case errors.Is(err, ErrEmpty) && len(f.pods) == 0:
+	case errors.Is(err, ErrEmpty) && !f.mayHavePods():
 		// It holds no pod and never has, so nothing is missing (F1).
 		f.good, f.broken = version, false
 	default:
@@ -74,7 +83,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 // trouble takes in that the file cannot be read.
 func (f *file) trouble(err error) *Problem {
 	f.known = sum{} // Whatever is read next is looked at.
-	if errors.Is(err, ErrNotFile) && len(f.pods) == 0 {
+	if errors.Is(err, ErrNotFile) && !f.mayHavePods() {
 		f.broken = false // Nothing that could hold a pod.
 		return f.problem(err.Error(), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // What a Problem or a decoding error can be.
@@ -35,8 +36,9 @@ var (
 	// ErrFetch: the server has not answered with a manifest, so nothing was learned and
 	// everything stays as it was.
 	ErrFetch = errors.New("manifest: cannot be fetched")
-	// ErrKeep: the last good answer of a server could not be saved, or what was saved
-	// could not be read. A restart without the server may end pods.
+	// ErrKeep: the last good answer of a server, or the last good version of a file, could
+	// not be saved, or what was saved could not be read. A restart without the server, or
+	// with a faulty file, may end pods.
 	ErrKeep = errors.New("manifest: cannot be kept over a restart")
 )
 
@@ -136,7 +138,7 @@ func (f Faults) Is(target error) bool {
 
 // inOrder sorts faults by line and bounds their number.
 func (f Faults) inOrder() Faults {
-	slices.SortStableFunc(f, func(a, b Fault) int { return a.Line - b.Line })
+	sorting.Func(f, func(a, b Fault) int { return a.Line - b.Line })
 	if more := len(f) - document.MaxFaults; more > 0 {
 		f = append(f[:document.MaxFaults:document.MaxFaults], Fault{Reason: fmt.Sprintf("and more, %d faults at least", len(f)), syntax: f[0].syntax})
 	}

@@ -29,13 +29,15 @@ const (
 // be listed nothing is handed over, so a source that never could be is one that
 // has not been heard.
 //
-// Only a call to the system that does not return may outlive it.
+// When ctx ends it still keeps the good versions that it has read, for five seconds at most unless
+// a write takes longer. Only another call to the system that does not return may outlive it.
 func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	var (
 		w    *watch
 		last *source.Snapshot
 	)
 	defer func() { w.close() }()
+	defer s.keepLast()
 	for {
 		if s.kind == unseen {
 			_, _ = s.list(ctx) // What to watch has to be known first. Scan tells of trouble.
@@ -50,10 +52,30 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 			last = &snapshot
 			sink.Set(snapshot)
 		}
-		if s.wait(ctx, w) != nil {
+		if err != nil || !s.keepAll(ctx, w) {
+			_ = s.wait(ctx, w) // It fails with ctx only.
+		}
+		if ctx.Err() != nil {
 			return nil
 		}
 	}
+}
+
+// keepAll keeps what is new, some after some, until there is news, and reports whether there is:
+// then it has waited for quiet.
+func (s *Source) keepAll(ctx context.Context, w *watch) (news bool) {
+	for s.keepSome(ctx) && ctx.Err() == nil {
+		select {
+		case e := <-w.events():
+			if w.matters(e) {
+				return s.debounce(ctx, w, e) == nil
+			}
+		case <-w.errors():
+			return s.debounce(ctx, w, lost) == nil
+		default:
+		}
+	}
+	return false
 }
 
 // same compares snapshots: a pod that has changed is another object.

@@ -34,15 +34,21 @@ func (s sink) Set(snapshot source.Snapshot) {
 
 // run runs the source of d until the test ends.
 func (d *dir) run() sink {
-	s := make(sink, 1000)
+	stop, s := d.runUntilStopped()
+	d.t.Cleanup(stop)
+	return s
+}
+
+// runUntilStopped runs the source of d.
+func (d *dir) runUntilStopped() (stop func(), s sink) {
+	s = make(sink, 1000)
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan error)
 	go func() { done <- d.source.Run(ctx, s) }()
-	d.t.Cleanup(func() {
+	return func() {
 		cancel()
 		assert.NoError(d.t, <-done)
-	})
-	return s
+	}, s
 }
 
 // TestRun_CF15_SystemAnnouncesChanges: real files, the system's own news, and a

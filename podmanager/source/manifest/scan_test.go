@@ -421,5 +421,5 @@ func TestScan_TheLogSaysWhatIsKnown(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifests", "a"), []byte(podYAML("web", `""`)), 0o600))
 	_, err = s.Scan(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, "path=DIR/manifests kept=false\npath=DIR/manifests/a line=4 pod=web kept=false\n", out.String())
+	assert.Equal(t, "path=DIR/manifests kept=false\npath=DIR/manifests\npath=DIR/manifests/a line=4 pod=web kept=false\n", out.String())
 }

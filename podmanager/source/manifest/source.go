@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
@@ -34,7 +35,11 @@ type Source struct {
 	files  map[string]*file // by path
 	memory int64            // of all of their pods
 	last   source.Snapshot
-	told   told
+	faults *standing
+	listed []string
+	held   int    // bytes of the texts of all files, maxHeld at most
+	keptTo string // the path to which a round of keeping has come
+	swept  bool   // what was kept of files that are gone has been removed
 
 	debounced time.Time // when the end of changes was last waited for; zero is never
 
@@ -52,7 +57,7 @@ func New(cfg Config) (*Source, error) {
 		place:        osPlace{cfg.Path},
 		slow:         newIOLimit(cfg.ReadTimeout),
 		files:        map[string]*file{},
-		told:         told{},
+		faults:       newStanding(cfg.Report, cfg.Resolved, cfg.Log, cfg.Clock.Now),
 		newAnnouncer: newAnnouncer,
 	}
 	if cfg.FS != nil {
@@ -60,6 +65,14 @@ func New(cfg Config) (*Source, error) {
 	}
 	return s, nil
 }
+
+var _ source.FaultReporter = (*Source)(nil)
+
+// Faults implements source.FaultReporter.
+func (s *Source) Faults() (first []source.Fault, count int) { return s.faults.faults() }
+
+// FaultOf implements source.FaultReporter.
+func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }
 
 // Scan reads everything once and returns all desired pods, pods in order
 // of file name. It is the single step of Run. An error is ErrListing, with the
@@ -71,13 +84,14 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 		return s.last, ctx.Err()
 	}
 	if err != nil {
-		s.tellOnce("listing", Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err})
+		s.faults.tellOnce(aboutListing, Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err}, s.last.Pods)
 		return s.last, err
 	}
-	delete(s.told, "listing")
+	s.faults.end(aboutListing)
 	if err := s.slow.each(ctx, paths, s.read, s.look); err != nil {
 		return s.last, err
 	}
+	s.listed = paths
 	s.forget(paths)
 	s.last = s.compose()
 	return s.last, nil
@@ -102,21 +116,28 @@ func (s *Source) look(path string, data any, err error) {
 		return // The next listing says whether it is gone.
 	}
 	f := s.files[path]
-	if f == nil {
+	first := f == nil
+	if first {
 		f = &file{path: path}
 		s.files[path] = f
 	}
-	var p *Problem
+	p := s.takeIn(f, data, err)
+	if (first && p != nil || f.lost) && s.recall(f) {
+		p = s.takeIn(f, data, err)
+	}
+	s.faults.see(f, p)
+}
+
+// takeIn takes in what was read, and returns what people should be told.
+func (s *Source) takeIn(f *file, data any, err error) (p *Problem) {
 	if err != nil {
-		p = f.trouble(err)
-	} else {
-		others := s.memory - f.memory
-		p = f.look(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
-		s.memory = others + f.memory
+		return f.trouble(err)
 	}
-	if p != nil {
-		s.tell(*p)
-	}
+	others := s.memory - f.memory
+	p = f.look(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
+	s.memory = others + f.memory
+	s.hold(f, data.([]byte))
+	return p
 }
 
 // forget lets go of files that a successful listing lacks: only now are they,
@@ -125,7 +146,11 @@ func (s *Source) forget(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
 			s.memory -= s.files[path].memory
+			s.release(s.files[path])
 			delete(s.files, path)
+			s.faults.end(aboutFile(path))
+			s.faults.end(aboutKept(path))
+			s.swept = false
 		}
 	}
 }
@@ -135,50 +160,40 @@ func (s *Source) forget(listed []string) {
 // changes nothing (F8).
 func (s *Source) compose() source.Snapshot {
 	var snapshot source.Snapshot
-	owners, doubles := map[string]string{}, map[string]bool{}
+	owners, doubles := map[string]owner{}, map[about]bool{}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.blind()
 		for _, pod := range f.pods {
-			if err := own(owners, pod, path); err != nil {
-				key := path + "\x00" + string(pod.UID) + err.Error()
-				doubles[key] = true
-				s.tellOnce(key, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err})
+			if first, err := own(owners, pod, path); err != nil {
+				what := aboutPod(path, string(pod.UID)+err.Error())
+				doubles[what] = true
+				s.faults.tellOnce(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
 				continue
 			}
 			snapshot.Pods = append(snapshot.Pods, pod)
 		}
 	}
-	maps.DeleteFunc(s.told, func(key string, _ string) bool { return strings.Contains(key, "\x00") && !doubles[key] })
+	s.faults.endOthers("pod", doubles)
 	return snapshot
 }
 
-// own gives the pod's name and UID to the file, or says which one has them.
-func own(owners map[string]string, pod *v1.Pod, path string) error {
+// owner is the file that has a name or UID, and its pod.
+type owner struct {
+	path string
+	pod  *v1.Pod
+}
+
+// own gives the pod's name and UID to the file, or says which pod of which file has them.
+func own(owners map[string]owner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
 	name, uid := pod.Namespace+"/"+pod.Name, string(pod.UID) // A UID has no slash.
 	for _, key := range []string{name, uid} {
-		if owner, ok := owners[key]; ok {
-			return fmt.Errorf("%w: %s has a pod %s", ErrDuplicate, owner, key)
+		if o, ok := owners[key]; ok {
+			return o.pod, fmt.Errorf("%w: %s has a pod %s", ErrDuplicate, o.path, key)
 		}
 	}
-	owners[name], owners[uid] = path, path
-	return nil
-}
-
-// told remembers trouble that belongs to no single file, by what it is about.
-type told map[string]string
-
-// tellOnce reports a problem unless the last one about the same was the same.
-func (s *Source) tellOnce(about string, p Problem) {
-	if text := p.Err.Error(); s.told[about] != text {
-		s.told[about] = text
-		s.tell(p)
-	}
-}
-
-func (s *Source) tell(p Problem) {
-	s.cfg.Log.Warn("Trouble with a manifest", p.attributes()...)
-	s.cfg.Report(p)
+	owners[name], owners[uid] = owner{path, pod}, owner{path, pod}
+	return nil, nil
 }
 
 // ErrConfig is what every fault of a Config is.
@@ -221,6 +236,15 @@ type Config struct {
 	// and content, by the goroutine in Scan or Run, one call at a time. It must
 	// not block.
 	Report func(Problem)
+	// Resolved, if not nil, is called like Report with each fault that Faults has had and
+	// that is over: its file is good again or gone, or the directory can be listed.
+	Resolved func(source.Fault)
+	// StateDir is a directory in which the last good version of each file is kept for the next
+	// process, as files manifest-file-*.json; it is made if it is missing. They have what the
+	// manifests have: only their owner can read them. Of two sources that run at once each has
+	// its own. Run keeps; Scan only reads. Empty: nothing is kept, and of a file that is
+	// faulty when the process begins no pods are known.
+	StateDir string
 }
 
 // complete fills in the defaults and names every fault.
@@ -260,6 +284,9 @@ func (c *Config) complete() error {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Report == nil {
 		c.Report = func(Problem) {}
+	}
+	if c.Resolved == nil {
+		c.Resolved = func(source.Fault) {}
 	}
 	return errors.Join(faults...)
 }

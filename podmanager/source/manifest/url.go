@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
@@ -50,9 +51,10 @@ type URLConfig struct {
 	// requests; nil is random.
 	Clock  clock.Clock
 	Jitter func() float64
-	// Log and Report: as in Config.
-	Log    *slog.Logger
-	Report func(Problem)
+	// Log, Report and Resolved: as in Config.
+	Log      *slog.Logger
+	Report   func(Problem)
+	Resolved func(source.Fault)
 }
 
 // URLSource is a manifest that a server has, as a source of static pods: a Pod, a PodList or
@@ -69,8 +71,16 @@ type URLSource struct {
 	file    file
 	resumed bool // the state directory has been read
 	unsaved bool // the last good answer could not be kept
-	told    map[string]string
+	faults  *standing
 }
+
+var _ source.FaultReporter = (*URLSource)(nil)
+
+// Faults implements source.FaultReporter.
+func (s *URLSource) Faults() (first []source.Fault, count int) { return s.faults.faults() }
+
+// FaultOf implements source.FaultReporter.
+func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }
 
 // NewURL makes a URLSource. It makes no request, touches no file and starts nothing. An error
 // is ErrConfig and names every fault.
@@ -83,9 +93,9 @@ func NewURL(cfg URLConfig) (*URLSource, error) {
 		executor: executor.Over(cfg.Clock),
 		files:    Config{NodeName: cfg.NodeName, Objects: cfg.Objects, MaxMemory: maxMemory},
 		fetch:    newFetcher(&cfg),
-		keep:     keeper{dir: cfg.StateDir, url: cfg.URL},
-		told:     map[string]string{},
+		keep:     keeper{dir: cfg.StateDir, name: keptURL, of: cfg.URL},
 	}
+	s.faults = newStanding(cfg.Report, cfg.Resolved, cfg.Log, s.executor.Now)
 	s.file = file{path: cfg.URL, url: true, shown: shownURL(cfg.URL)}
 	return s, nil
 }
@@ -105,10 +115,10 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	meaning, err := s.state.Take(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
-		s.tellOnce("fetch", err)
+		s.tellOnce(aboutFetch, err)
 		return s.snapshot(), err
 	}
-	delete(s.told, "fetch")
+	s.faults.end(aboutFetch)
 	if meaning == poll.Changed {
 		s.take(body)
 	}
@@ -118,19 +128,17 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 // take takes in a body.
 func (s *URLSource) take(body []byte) {
 	before := s.file.good
-	if p := s.file.look(body, &s.files, maxMemory); p != nil {
-		s.tell(*p)
-	}
+	s.faults.see(&s.file, s.file.look(body, &s.files, maxMemory))
 	if s.file.broken || s.file.good == before && !s.unsaved {
 		return
 	}
 	err := s.keep.save(s.state.ETag(), body)
 	if s.unsaved = err != nil; s.unsaved {
 		s.state = poll.Resume("") // So that the body comes again, and can be saved then.
-		s.tellOnce("keep", fmt.Errorf("%w: %w", ErrKeep, err))
+		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err))
 		return
 	}
-	delete(s.told, "keep")
+	s.faults.end(aboutKeep)
 }
 
 // resume takes in, once, what an earlier process has kept.
@@ -147,7 +155,7 @@ func (s *URLSource) resume() {
 		}
 	}
 	if err != nil {
-		s.tellOnce("keep", fmt.Errorf("%w: %w", ErrKeep, err))
+		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err))
 		return
 	}
 	s.state = poll.Resume(etag)
@@ -187,17 +195,9 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// tellOnce reports trouble unless the last one about the same was the same.
-func (s *URLSource) tellOnce(about string, err error) {
-	if text := err.Error(); s.told[about] != text {
-		s.told[about] = text
-		s.tell(Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err})
-	}
-}
-
-func (s *URLSource) tell(p Problem) {
-	s.cfg.Log.Warn("Trouble with a manifest", p.attributes()...)
-	s.cfg.Report(p)
+// tellOnce reports trouble that stands, unless the last one about the same was the same.
+func (s *URLSource) tellOnce(what about, err error) {
+	s.faults.tellOnce(what, Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err}, s.file.pods)
 }
 
 // complete fills in the defaults and names every fault.
@@ -227,6 +227,9 @@ func (c *URLConfig) complete() error {
 	}
 	if c.Report == nil {
 		c.Report = func(Problem) {}
+	}
+	if c.Resolved == nil {
+		c.Resolved = func(source.Fault) {}
 	}
 	return errors.Join(faults...)
 }

@@ -73,10 +73,10 @@ func (s *Source) keepWatch(ctx context.Context, w *watch) {
 	}
 	switch err := s.ensure(ctx, w); {
 	case err == nil:
-		delete(s.told, "watch")
+		s.faults.end(aboutWatch)
 	case errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil: // The listing says so too, or nobody listens.
 	default:
-		s.tellOnce("watch", Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)})
+		s.faults.tellOnce(aboutWatch, Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)}, nil)
 	}
 }
 

@@ -10,6 +10,6 @@
 //	Merge        combines conditions of others with ours
 //	HoldBack     hides a terminal phase while something may run
 //
-// All functions change the status that is to be completed, and never the one that it is
-// compared with.
+// A function that changes a status changes the one that is to be completed, and never the
+// one that it is compared with.
 package reconcile

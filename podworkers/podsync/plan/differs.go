@@ -73,7 +73,7 @@ func (d *Decision) replaces() Why {
 // byID has what the newest containers were created with, by their IDs.
 func (m *Memory) byID() map[string]Made {
 	made := make(map[string]Made)
-	m.pasts.each(func(_ string, p *past) bool {
+	m.pasts.each(func(_ string, p *stored) bool {
 		if p.created.Name != "" && p.start.id != "" {
 			made[p.start.id] = p.created
 		}

@@ -21,9 +21,8 @@ var (
 // records say.
 func (m Memory) Holding(c *v1.Container, now time.Time, delay time.Duration) Memory {
 	p := m.pasts.of(c.Name)
-	p.loop = loop{
-		spec: loopKey(c), backoff: backoff.State{Delay: delay, LastStart: now}, exit: exit{id: "held", attempt: math.MaxUint32, at: now},
-	}
+	p.spec, p.start = loopKey(c), attempt{}
+	p.backoff, p.exit = backoff.State{Delay: delay, LastStart: now}, exit{id: "held", attempt: math.MaxUint32, at: now}
 	m.note(c.Name, p)
 	return m
 }
@@ -38,8 +37,8 @@ func (m Memory) HoldingSandbox(now time.Time, delay time.Duration) Memory {
 func (m Memory) Dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v %+v\n", m.Initialized, m.sandbox)
-	m.pasts.each(func(name string, p *past) bool {
-		fmt.Fprintf(&b, "%s: %+v\n", name, *p)
+	m.pasts.each(func(name string, p *stored) bool {
+		fmt.Fprintf(&b, "%s: %+v\n", name, p.load())
 		return true
 	})
 	return b.String()

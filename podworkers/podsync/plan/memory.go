@@ -24,15 +24,6 @@ type Memory struct {
 	sandbox sandboxLoop
 }
 
-// loop is where a container is in its crash loop. Another image, or other
-// resources, begin another loop.
-type loop struct {
-	spec    string
-	backoff backoff.State
-	exit    exit
-	start   attempt
-}
-
 // attempt is the last start of a container that was sent to the runtime.
 type attempt struct {
 	id     string    // empty: there was none
@@ -189,18 +180,18 @@ func (m Memory) IsReplaced(name, id string) bool { return m.pasts.isReplaced(nam
 // Succeeded not yet.
 func (m Memory) Replaced() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		m.pasts.each(func(name string, p *past) bool { return p.replaced == "" || yield(name, p.replaced) })
+		m.pasts.each(func(name string, p *stored) bool { return p.replaced() == "" || yield(name, p.replaced()) })
 	}
 }
 
 // note replaces a past.
-func (m *Memory) note(container string, p past) { m.pasts = m.pasts.with(container, &p) }
+func (m *Memory) note(container string, p past) { m.pasts = m.pasts.with(container, store(&p)) }
 
 // end is when the last attempt at a container ended, on the caller's clock: one that has
 // failed did so then, and none ended before it began.
-func (l *loop) end() time.Time {
-	end := l.exit.at
-	for _, at := range [...]time.Time{l.start.failed, l.backoff.LastStart} {
+func (p *past) end() time.Time {
+	end := p.exit.at
+	for _, at := range [...]time.Time{p.start.failed, p.backoff.LastStart} {
 		if at.After(end) {
 			end = at
 		}

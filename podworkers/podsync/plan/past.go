@@ -1,14 +1,60 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/podkeel/podkeel/podworkers/backoff"
+)
 
 // past is what is remembered of one container. The zero value: nothing is.
 type past struct {
-	loop
+	start   attempt
+	created Made // what the newest record was made with
+	// spec is what the crash loop is of: another image, or other resources, begin another one.
+	spec string
+	troubles
+}
+
+// troubles are empty for a container that has neither ended nor failed.
+type troubles struct {
+	backoff  backoff.State // of its crash loop
+	exit     exit
 	replaced string // the ID of the attempt that was told to end for the sake of the next one
-	created  Made   // what the newest record was made with
 	refused  refusal
 	reason   Reason // why the last start failed
+}
+
+// stored is a past as it is kept: most containers have no troubles, and those take most of it.
+type stored struct {
+	start    attempt
+	created  Made
+	spec     string
+	troubles *troubles // nil: there are none
+}
+
+func store(p *past) *stored {
+	s := &stored{start: p.start, created: p.created, spec: p.spec}
+	if p.troubles != (troubles{}) {
+		own := p.troubles
+		s.troubles = &own
+	}
+	return s
+}
+
+func (s *stored) load() past {
+	p := past{start: s.start, created: s.created, spec: s.spec}
+	if s.troubles != nil {
+		p.troubles = *s.troubles
+	}
+	return p
+}
+
+// replaced is that of the troubles.
+func (s *stored) replaced() string {
+	if s == nil || s.troubles == nil {
+		return ""
+	}
+	return s.troubles.replaced
 }
 
 // pasts has the past of each container, by name: a search tree that is never written to in
@@ -16,28 +62,36 @@ type past struct {
 // of a node is above those of its children and a hash of its name, which keeps it flat.
 type pasts struct {
 	name        string
-	past        *past
+	past        *stored
 	rank        uint32
 	left, right *pasts
 }
 
-// of is the past of a container. It is not changed.
+// of is the past of a container.
 func (t *pasts) of(name string) past {
+	if s := t.find(name); s != nil {
+		return s.load()
+	}
+	return past{}
+}
+
+// find is the stored past of a container, or nil. It is not changed.
+func (t *pasts) find(name string) *stored {
 	for t != nil {
 		switch order := strings.Compare(name, t.name); {
 		case order == 0:
-			return *t.past
+			return t.past
 		case order < 0:
 			t = t.left
 		default:
 			t = t.right
 		}
 	}
-	return past{}
+	return nil
 }
 
 // with is a copy with another past of one container.
-func (t *pasts) with(name string, p *past) *pasts {
+func (t *pasts) with(name string, p *stored) *pasts {
 	if t == nil {
 		return &pasts{name: name, past: p, rank: rankOfName(name)}
 	}
@@ -62,14 +116,14 @@ func (t *pasts) with(name string, p *past) *pasts {
 }
 
 // each calls yield for each container in the order of their names, until that is false.
-func (t *pasts) each(yield func(string, *past) bool) bool {
+func (t *pasts) each(yield func(string, *stored) bool) bool {
 	return t == nil || t.left.each(yield) && yield(t.name, t.past) && t.right.each(yield)
 }
 
 // isReplaced reports whether a container with an ID, as in a record or a status, was told
 // to end for the sake of its next attempt.
 func (t *pasts) isReplaced(name, id string) bool {
-	told := t.of(name).replaced
+	told := t.find(name).replaced()
 	return told != "" && (id == told || strings.HasSuffix(id, "://"+told))
 }
 
@@ -83,7 +137,7 @@ func (t *pasts) code(name, id string, code int32) int32 {
 
 // noneReplaced reports whether no container was told to end for the sake of its next attempt.
 func (t *pasts) noneReplaced() bool {
-	return t.each(func(_ string, p *past) bool { return p.replaced == "" })
+	return t.each(func(_ string, p *stored) bool { return p.replaced() == "" })
 }
 
 // rankOfName is FNV-1a with its bits mixed, since names are often alike but for their end.

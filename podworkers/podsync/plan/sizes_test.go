@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/proportion"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
@@ -87,7 +88,7 @@ func TestSizes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inProportion(t, func() { work(small, &smallDecision) }, func() { work(large, &largeDecision) }, times)
+			proportion.Check(t, func() { work(small, &smallDecision) }, func() { work(large, &largeDecision) }, times)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/podkeel/podkeel/internal/proportion"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -124,6 +124,7 @@ func (k *walk) lose() {
 // over publishes how the pod is, and reports whether it has ended.
 func (k *walk) over() bool {
 	k.old = new(plan.Status(k.statusInput(false)))
+	require.Equal(k.t, *k.old, plan.Status(k.statusInput(false)), "what was published is published as it is")
 	return plan.IsTerminal(k.old.Phase)
 }
 
@@ -290,30 +291,9 @@ func TestDecide_Size(t *testing.T) {
 				in := w.input()
 				return func() { plan.Decide(w.pod, w.st, in) }
 			}
-			inProportion(t, work(200), work(3200), 16)
+			proportion.Check(t, work(200), work(3200), 16)
 		})
 	}
-}
-
-// inProportion checks that the large work, which is so many times the size of the small one,
-// takes not much more than so many times as long. Each counts by its fastest run, and there
-// are as many runs as that takes on a machine that is busy with something else.
-func inProportion(t *testing.T, small, large func(), times int) {
-	took := func(work func()) time.Duration {
-		began := time.Now()
-		work()
-		return time.Since(began)
-	}
-	slow, quick := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-	for range 300 {
-		for range times {
-			quick = min(quick, took(small))
-		}
-		if slow = min(slow, took(large)); slow < time.Duration(8*times)*quick {
-			return
-		}
-	}
-	require.Fail(t, "not in proportion", "%d times the size took %s instead of %s", times, slow, quick)
 }
 
 // sized is a pod of n containers.

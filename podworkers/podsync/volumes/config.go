@@ -27,10 +27,11 @@ type Config struct {
 	// Allocatable is what the node has for pods, for files that tell of it; its
 	// memory bounds volumes in memory.
 	Allocatable v1.ResourceList
-	// SecretsInMemory has the files of each secret, projected and downwardAPI volume in a
-	// tmpfs, so that they are never on a disk. It needs Linux, root, and a mount namespace
-	// whose mounts the runtime sees, which one of an agent's own is not by default. Volumes
-	// that have files already stay as they are. False: they are below Root.
+	// SecretsInMemory mounts a tmpfs for each secret, projected and downwardAPI volume, so that
+	// their files are never on a disk. It needs Linux and root. The runtime must see the mounts
+	// of this process: an agent with a mount namespace of its own needs shared propagation for
+	// Root. A volume that has files already stays as it is. False: the files are on the file
+	// system of Root.
 	SecretsInMemory bool
 	// HostsFile is the hosts file of the node, which pods get that use its
 	// network. Default "/etc/hosts".

@@ -50,6 +50,8 @@
 // over what was read later. Refresh makes no directory, and TearDown renames under the same
 // lock, so nothing is left behind for a pod that is gone.
 //
+// With Config.SecretsInMemory those files are in a tmpfs, but for ConfigMaps: TearDown unmounts it.
+//
 // A local volume of a claim, and all in it, is given to the group of the pod's fsGroup before
 // containers start, unless it may only be read or its directory has that group already: the
 // directory comes last, so it has the group only when all in it has. This is the kubelet's

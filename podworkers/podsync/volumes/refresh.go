@@ -60,8 +60,11 @@ func (o *order) forget(uid types.UID) {
 // under that of the UID, which SetUp writes and TearDown renames under: so the files are in the
 // directory that the pod has, or nowhere.
 func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
-	if made, err := d.made(pod); !made {
-		return err
+	switch made, err := d.made(pod); {
+	case err != nil:
+		return fmt.Errorf("volumes: %w", err)
+	case !made:
+		return nil
 	}
 	read := d.order.read()
 	objects, err := find.Objects(ctx, d.cfg.Objects, pod.Namespace, volume.Needs(pod))
@@ -77,10 +80,20 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
+// mostReplacements bounds how often made looks again because a TearDown and a SetUp have put
+// another directory in the place of the one that it opened: it holds no lock.
+const mostReplacements = 10
+
 // made reports whether a SetUp has made files of the pod, perhaps one of an earlier agent: objects
 // are read only for these.
 func (d *Dir) made(pod *v1.Pod) (bool, error) {
 	volumes, err := d.look(pod.UID, volumesDir)
+	for range mostReplacements {
+		if !errors.Is(err, osfile.ErrReplaced) {
+			break
+		}
+		volumes, err = d.look(pod.UID, volumesDir)
+	}
 	if err != nil {
 		return false, unless(err, fs.ErrNotExist)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/poduid"
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // PodOfLogs is the pod whose logs are in a directory, by the directory's name:
@@ -121,7 +122,7 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 			last = o.at.Add(time.Second)
 		}
 	}
-	slices.SortFunc(rotated, func(a, b old) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
+	sorting.Func(rotated, func(a, b old) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
 	rotated = r.settle(rotated)
 	many := max(len(rotated)-(p.MaxFiles-2), 0) // There will be the log, and what it is now.
 	for i, o := range rotated {

@@ -61,8 +61,14 @@ func (u *Usage) Update(q *Queue) {
 			}
 		}
 	}
+	if len(q.touched) > maxKept {
+		q.touched = nil
+	}
 	clear(q.touched)
 }
+
+// maxKept is for how many pods an empty map keeps its memory, which a map never gives back.
+const maxKept = 64
 
 // at is where a pod of this rank is counted.
 func (u *Usage) at(waits bool, rank int32) *Sums {
@@ -154,7 +160,9 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 // Forget drops a pod that is only assumed.
 func (u *Usage) Forget(uid types.UID) {
 	if a := u.assumed[uid]; a != nil {
-		delete(u.assumed, uid)
+		if delete(u.assumed, uid); len(u.assumed) == 0 {
+			u.assumed, u.unjudged = nil, nil
+		}
 		if a.judged {
 			u.leave(uid)
 		}

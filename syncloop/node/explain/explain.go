@@ -2,10 +2,11 @@ package explain
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/sorting"
 )
 
 // Explain says how a pod is, why, and what comes next.
@@ -29,6 +30,10 @@ func Explain(f Facts) Explanation {
 	}
 	e.Sentence, e.Waits = f.answer(e.Containers)
 	e.Sentence = e.Pod + " is " + e.Sentence
+	if f.Fault != nil {
+		e.Sentence += "; but a manifest of it is faulty"
+		e.Fault = &Fault{line(f.Fault.Path), line(f.Fault.Reason), line(f.Fault.Effect), f.Fault.Since}
+	}
 	return e
 }
 
@@ -107,7 +112,7 @@ func (f *Facts) probes(all []Container) (probes []Probe) {
 			p.Message = line(p.Message)
 			probes = append(probes, p)
 		}
-		slices.SortFunc(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
+		sorting.Func(probes[first:], func(a, b Probe) int { return cmp.Compare(a.Kind, b.Kind) })
 	}
 	return probes
 }

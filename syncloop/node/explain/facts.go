@@ -32,6 +32,8 @@ type Facts struct {
 	// EndAt is when a pod is ended that a former agent has started and that no source
 	// has named, unless one does; zero: that is not so.
 	EndAt time.Time
+	// Fault is what is wrong with a manifest of the pod; nil: nothing.
+	Fault *Fault
 	// Last is how the last sync ended.
 	Last Sync
 	// Held are the times before which containers are not tried again.
@@ -93,10 +95,21 @@ type Node struct {
 	Stopped bool
 	// Unheard are the sources that have not said everything they want.
 	Unheard []string
+	// Faulty is what is wrong with a manifest of those sources; empty: nothing.
+	Faulty string
 	// Fault is what is wrong with the runtime; empty: nothing.
 	Fault string
 	// Draining: nothing new is started.
 	Draining bool
+}
+
+// Fault is what is wrong with the manifest that a pod is of, or with the directory or the
+// server that has it.
+type Fault struct {
+	Path   string    `json:"path"`
+	Reason string    `json:"reason"`
+	Effect string    `json:"effect"` // what it means for the pod
+	Since  time.Time `json:"since"`
 }
 
 // Sync is how a sync ended; the zero value: there was none.
@@ -133,6 +146,8 @@ type Explanation struct {
 	Worker      string `json:"worker"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	Doing       string `json:"doing,omitempty"`
+	// Fault is what is wrong with a manifest of it; nil: nothing.
+	Fault *Fault `json:"fault,omitempty"`
 	// Waits is everything that is waited for, the nearest cause first. A pod
 	// that is as it should be waits for nothing.
 	Waits []string `json:"waits,omitempty"`

@@ -2,14 +2,13 @@ package explain_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/proportion"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
@@ -19,26 +18,14 @@ func TestExplain_NothingIsKnown(t *testing.T) {
 	assert.NotEmpty(t, explain.Explain(explain.Facts{}).Sentence)
 }
 
-// A pod with thousands of containers is explained in time in proportion to them. Each size
-// counts by its fastest run, and there are as many runs as that takes on a busy machine.
+// A pod with thousands of containers is explained in time in proportion to them.
 func TestExplain_Size(t *testing.T) {
 	const few, times = 250, 20
-	small, large := backwards(few), backwards(few*times)
-	took := func(f explain.Facts) time.Duration {
-		began := time.Now()
-		assert.Len(t, explain.Explain(f).Waits, len(f.Pod.Spec.Containers))
-		return time.Since(began)
+	work := func(n int) func() {
+		facts := backwards(n)
+		return func() { assert.Len(t, explain.Explain(facts).Waits, n) }
 	}
-	quick, slow := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-	for range 300 {
-		for range times {
-			quick = min(quick, took(small))
-		}
-		if slow = min(slow, took(large)); slow < 8*times*quick {
-			return
-		}
-	}
-	require.Fail(t, "not in proportion", "%d times the size took %s instead of %s", times, slow, quick)
+	proportion.Check(t, work(few), work(few*times), times)
 }
 
 // backwards are facts of a pod of n containers whose statuses are in the other order.

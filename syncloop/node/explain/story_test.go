@@ -43,6 +43,9 @@ var now = epoch.Add(time.Minute)
 //	worker terminating [deleted] [evicted] [grace=30] [name] [former] [step=awaiting_a_status]; or: none
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
+//	fault a.yaml 40s : message
+//	                     what is wrong with the manifest
+//	faulty : message     what is wrong with a manifest of a source that is unheard
 //	refused : message    why the status is not that of what the runtime shows
 //	deferred [until=100s] : message    for what the pod waits before it is admitted
 //	late 90s             when it is ended unless a source names it
@@ -164,6 +167,12 @@ func (w *harness) line(line string) {
 		w.f.Worker.NextAt = w.at(args[0])
 	case "held":
 		w.f.Held[args[0]] = w.at(args[1])
+	case "fault":
+		d, err := time.ParseDuration(args[1])
+		require.NoError(w.t, err)
+		w.f.Fault = &explain.Fault{Path: args[0], Since: epoch.Add(d), Reason: message, Effect: "its last good version stays in force"}
+	case "faulty":
+		w.f.Node.Faulty = message
 	case "refused":
 		w.f.Refused = message
 	case "failed":

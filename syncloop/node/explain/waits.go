@@ -79,6 +79,13 @@ func (f *Facts) outside() (waits []string) {
 // about pods that nobody has named.
 func (f *Facts) unheard() string {
 	sources := strings.Join(f.Node.Unheard, ", ")
+	switch {
+	case f.Node.Faulty == "":
+	case f.Desired:
+		return "all sources have to be heard first, and a manifest is faulty: " + line(f.Node.Faulty)
+	default:
+		return "no source has named it, and nothing is concluded from that while a manifest is faulty: " + line(f.Node.Faulty)
+	}
 	if f.Desired {
 		return "all sources have to be heard first, and there is nothing yet of " + sources
 	}

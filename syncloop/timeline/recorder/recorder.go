@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
@@ -112,7 +113,7 @@ func (r *Recorder) Named(namespace, name string, now time.Time) (timeline.Timeli
 	if len(kept) == 0 {
 		return timeline.Timeline{}, false
 	}
-	slices.SortFunc(kept, func(a, b copied) int {
+	sorting.Func(kept, func(a, b copied) int {
 		switch {
 		case a.gone == b.gone:
 			return b.last.Compare(a.last)
@@ -156,7 +157,7 @@ func (r *Recorder) All(now time.Time) []timeline.Timeline {
 	for _, c := range r.copies(func(p *pod) bool { return p.name != "" }) {
 		all = append(all, c.draw(now))
 	}
-	slices.SortFunc(all, func(a, b timeline.Timeline) int {
+	sorting.Func(all, func(a, b timeline.Timeline) int {
 		return cmp.Or(cmp.Compare(a.Pod, b.Pod), a.From.Compare(b.From), a.To.Compare(b.To))
 	})
 	return all

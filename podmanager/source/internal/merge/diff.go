@@ -22,7 +22,7 @@ const (
 )
 
 // Changes are what a consumer gets, in the order of delivery.
-// The pods are shared with the source, annotations apart, and only read.
+// The pods are shared with the source, annotations apart, and must not be modified.
 type Changes struct {
 	// First: this is the source's first snapshot, so that Add is delivered
 	// even when empty.
@@ -86,14 +86,24 @@ func local(key string) bool {
 }
 
 // deliver makes the stamped copy that the consumer gets (CF-7, CF-8). It shares all but the
-// annotations with the source's, which is never changed.
+// annotations with the source's, which is never changed. A pod that is the Tracker's own is
+// stamped already.
 func (e entry) deliver(source string) *v1.Pod {
+	if e.stamped {
+		return e.pod
+	}
 	pod := *e.pod
-	pod.Annotations = make(map[string]string, len(e.pod.Annotations)+2)
-	maps.Copy(pod.Annotations, e.pod.Annotations)
-	pod.Annotations[SourceAnnotation] = source
-	pod.Annotations[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
+	pod.Annotations = e.annotations(source)
 	return &pod
+}
+
+// annotations are those of the pod and the local ones.
+func (e entry) annotations(source string) map[string]string {
+	all := make(map[string]string, len(e.pod.Annotations)+2)
+	maps.Copy(all, e.pod.Annotations)
+	all[SourceAnnotation] = source
+	all[SeenAnnotation] = e.seen.Format(time.RFC3339Nano)
+	return all
 }
 
 // newlyRejected leaves out what was rejected before for the same reason.

@@ -9,7 +9,8 @@
 // a RECONCILE. The first snapshot of a source without pods delivers an empty ADD. Of two
 // pods with one full name the first is used and the other reported. The annotations for
 // source and first-seen time are set on delivery and ignored in comparisons. Delivered pods
-// are copies with annotations of their own; the rest is shared with the source, and only read.
+// are copies with annotations of their own; the rest is shared with the source, and must not be
+// modified. A Tracker that owns its pods delivers them themselves.
 //
 // A pod object that is the same pointer as before is not compared: a source delivers a new
 // object for every change.

@@ -55,6 +55,9 @@ func TestStories_CF1toCF8(t *testing.T) {
 func TestTracker_IsTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s both
+		if rapid.Bool().Draw(t, "owned") {
+			s.tracker.Own("file")
+		}
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			s.now = epoch.Add(time.Duration(i) * time.Second)
 			s.guarded = rapid.Bool().Draw(t, "guarded")
@@ -277,6 +280,29 @@ func TestDiff_CF8_Copies(t *testing.T) {
 	s.replace(nil)
 	assert.Equal(t, got, s.take(t).Remove[0])
 	assert.Equal(t, before, pod)
+}
+
+// TestTracker_Own_CF8: a pod of a source that gives its pods up is stamped once and delivered
+// itself; one that may have been delivered before is copied.
+func TestTracker_Own_CF8(t *testing.T) {
+	pod := parsePods(t, "uid=a name=a k=v")[0]
+	s := both{now: epoch}
+	s.tracker.Own("file")
+	s.replace([]*v1.Pod{pod})
+	got := s.take(t).Add[0]
+	assert.Same(t, pod, got)
+	stamped := pod.DeepCopy()
+
+	s.now = epoch.Add(time.Second)
+	again := *pod
+	again.Status.Phase = v1.PodRunning
+	s.put(&again)
+	updated := s.take(t).Reconcile[0]
+	assert.NotSame(t, &again, updated)
+	assert.Equal(t, stamped.Annotations, updated.Annotations)
+	s.replace(nil)
+	assert.Equal(t, updated, s.take(t).Remove[0])
+	assert.Equal(t, stamped, pod, "what was delivered is never changed")
 }
 
 // A pod with a quantity that would take all memory to compare is rejected, and compared with

@@ -16,6 +16,16 @@ type entry struct {
 	place   uint64    // in the order of the source
 	arrived uint64    // number of the change with which it arrived
 	seen    time.Time // when that was
+	stamped bool      // pod has the local annotations already
+}
+
+// hold makes pod that of e, which was seen by then.
+func (t *Tracker) hold(e *entry, pod *v1.Pod) {
+	e.pod, e.stamped = pod, false
+	if _, has := pod.Annotations[SourceAnnotation]; t.owner != "" && !has {
+		pod.Annotations = e.annotations(t.owner)
+		e.stamped = true
+	}
 }
 
 // Rejected is a pod that a snapshot held and that cannot be delivered.

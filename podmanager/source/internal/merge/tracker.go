@@ -17,6 +17,7 @@ import (
 // Replace costs time in proportion to the pods of the source, Put and Remove do not, unless
 // something of the source is rejected, and Take in proportion to what has changed.
 type Tracker struct {
+	owner  string // see Own
 	heard  bool   // the source has said what it has
 	number uint64 // of the last change
 	places uint64 // that have been given away
@@ -35,6 +36,12 @@ type Tracker struct {
 
 // past is what the consumer has of a pod; nothing if pod is nil.
 type past struct{ entry }
+
+// Own says that the pods of the source, which has this name, are the Tracker's when they have
+// been handed over: nobody else has them. It sets the local annotations of each once and
+// delivers the pod itself, instead of a copy. One that comes with such annotations may have
+// been delivered before, and is copied.
+func (t *Tracker) Own(source string) { t.owner = source }
 
 // Heard reports whether the source has said what it has.
 func (t *Tracker) Heard() bool { return t.heard }
@@ -78,7 +85,7 @@ func (t *Tracker) Put(pod *v1.Pod, guarded bool, now time.Time) {
 		t.names[fullNameOf(pod)] = pod.UID
 		e.arrived, e.seen = t.number, now
 	}
-	e.pod = pod
+	t.hold(e, pod)
 }
 
 // Remove: the source has no pod with this UID any more.
@@ -124,7 +131,7 @@ func (t *Tracker) refresh(pods []*v1.Pod, guarded bool) bool {
 	for i, e := range t.order {
 		if pods[i] != e.pod {
 			t.mark(e.pod.UID, e)
-			e.pod = pods[i]
+			t.hold(e, pods[i])
 		}
 	}
 	return true
@@ -159,7 +166,9 @@ func (t *Tracker) rebuild(pods []*v1.Pod, guarded bool, now time.Time) {
 // append takes a new pod after all others.
 func (t *Tracker) append(pod *v1.Pod, now time.Time) {
 	t.mark(pod.UID, nil)
-	t.enter(&entry{pod: pod, arrived: t.number, seen: now})
+	e := &entry{arrived: t.number, seen: now}
+	t.hold(e, pod)
+	t.enter(e)
 }
 
 // carry brings a pod that is there already, after all others; one that stays keeps its
@@ -170,7 +179,7 @@ func (t *Tracker) carry(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
 		if !stays(e.pod, pod, guarded) {
 			e.arrived, e.seen = t.number, now
 		}
-		e.pod = pod
+		t.hold(e, pod)
 	}
 	t.enter(e)
 }

@@ -161,10 +161,15 @@ func (b *Box[V]) Again(uid types.UID, value V, at time.Time) {
 	b.wait(uid, p, at)
 }
 
-// WakeAll ends the waits of all that was put off after a failure.
-func (b *Box[V]) WakeAll(now time.Time) {
+// WakeFailed makes every pod due that was put off after a failure.
+func (b *Box[V]) WakeFailed(now time.Time) { b.wakeAll(now, false) }
+
+// WakeHeld makes every pod due that waits after Hold or Again.
+func (b *Box[V]) WakeHeld(now time.Time) { b.wakeAll(now, true) }
+
+func (b *Box[V]) wakeAll(now time.Time, soft bool) {
 	for _, uid := range b.Left() {
-		if p := b.pods[uid]; p.off && !p.soft {
+		if p := b.pods[uid]; p.off && p.soft == soft {
 			b.wait(uid, p, now)
 		}
 	}

@@ -25,7 +25,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	off a v1 5s [3s]    a newer value may go after three seconds
 //	hold a v1 5s
 //	again a v1 5s
-//	wake                all that was put off is due
+//	wake                all that was put off after a failure is due
+//	wake held           all that waits for news is due
 //	at 3s               the time is that much after the beginning
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -52,7 +53,11 @@ func TestStories(t *testing.T) {
 				case "again":
 					box.Again(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "wake":
-					box.WakeAll(now)
+					if len(f) > 1 {
+						box.WakeHeld(now)
+					} else {
+						box.WakeFailed(now)
+					}
 				case "hold":
 					box.Hold(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])))
 				case "at":

@@ -16,6 +16,10 @@ import (
 const (
 	firstPause = 800 * time.Millisecond
 	lastPause  = 15 * time.Second
+	// A collection that is denied before it was ever seen is asked for so often after these pauses,
+	// doubled each time: the server may not know yet that a pod that names it is on the node.
+	earlyPause = 50 * time.Millisecond
+	earlyAsks  = 5
 	// shortStream is how long a stream lives at least that is no failure. One that has shown
 	// something is none either, but only so many of them in a row.
 	shortStream  = time.Second
@@ -36,7 +40,7 @@ const (
 	Watch
 	// Read: call Stream.Next, then Event, or Ended after an error.
 	Read
-	// Wait: wait for Pause, or until the server answers if UntilAnswer, then Waited.
+	// Wait: wait for Pause, or until an outage ends if UntilAnswer, then Waited.
 	Wait
 )
 
@@ -82,6 +86,7 @@ type Machine[T metav1.Object] struct {
 	err        error
 	asked      time.Duration // the server asks to wait so long
 	away       bool          // the server could not be reached
+	denied     bool          // the node has no right to the collection
 	next       Do            // after the pause
 	synced, at time.Time
 }
@@ -108,17 +113,29 @@ func (m *Machine[T]) Next(random float64) Step {
 			s.Options.ResourceVersion = m.version
 		}
 	case Wait:
-		pause := min(firstPause<<min(m.failures-1, 10), lastPause)
+		pause := m.pause()
 		s.Pause = max(m.asked, pause+time.Duration(random*float64(pause)))
-		s.UntilAnswer = m.away
+		s.UntilAnswer = m.away || m.denied
 	}
 	return s
 }
 
+// pause is the one after the failures so far, without what is random.
+func (m *Machine[T]) pause() time.Duration {
+	n := m.failures - 1
+	if m.denied && m.synced.IsZero() {
+		if n < earlyAsks {
+			return earlyPause << n
+		}
+		n -= earlyAsks
+	}
+	return min(firstPause<<min(n, 10), lastPause)
+}
+
 // Waited says that a pause is over; answered, that it has ended early because the server
-// answers.
+// answers. That may go on to deny the collection.
 func (m *Machine[T]) Waited(answered bool) {
-	if m.do = m.next; answered {
+	if m.do = m.next; answered && !m.denied {
 		m.failures = 0
 	}
 }
@@ -269,6 +286,7 @@ func (m *Machine[T]) fail(err error, next Do) {
 	a := patch.OfPatch(err)
 	m.failures++
 	m.err, m.do, m.next, m.asked = err, Wait, next, a.After
+	m.denied = a.Forbidden
 	m.away = a.Kind == patch.WaitAll && !apierrors.IsTooManyRequests(err) && !errors.Is(err, io.EOF)
 }
 

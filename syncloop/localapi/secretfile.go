@@ -1,8 +1,9 @@
-package main
+package localapi
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,10 +17,42 @@ import (
 // maxSecret bounds a file with credentials, in bytes.
 const maxSecret = 1 << 20
 
-var (
-	errNotRegular = errors.New("it is no regular file")
-	errOthers     = errors.New("the file is not a kubeconfig of this program alone and would be lost; choose another file, and name it in the variable KUBECONFIG, or remove this one")
-)
+// ErrForeignFile says that there is a file in the place of the kubeconfig that NewService may not
+// replace: it is not one that a Service has written, or others have added to it.
+var ErrForeignFile = errors.New("the file is not a kubeconfig of this program alone and would be lost; choose another file, and name it in the variable KUBECONFIG, or remove this one")
+
+var errNotRegular = errors.New("it is no regular file")
+
+// KeepCredentials returns the credentials that a file has, so that kubeconfig files stay valid over
+// restarts. If there is no such file, it makes new ones and writes them there, with mode 0600; the
+// directory must exist. A symbolic link at its place is an error, and others lose the right to read it.
+func KeepCredentials(path string) (*Credentials, error) {
+	text, err := readSecret(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = newSecret(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("localapi: %s: %w", path, err)
+	}
+	secrets, err := ParseCredentials(text)
+	if err != nil {
+		err = fmt.Errorf("%s: %w; remove the file to have new ones", path, err)
+	}
+	return secrets, err
+}
+
+// newSecret writes a file of new credentials, and returns what is in it.
+func newSecret(path string) ([]byte, error) {
+	secrets, err := NewCredentials()
+	if err != nil {
+		return nil, err
+	}
+	text, err := secrets.Marshal()
+	if err == nil {
+		err = writeSecret(path, text)
+	}
+	return text, err
+}
 
 // writeSecret puts a file of mode 0600 in its place, in place of what was there.
 func writeSecret(path string, text []byte) error {
@@ -67,7 +100,7 @@ func replaceable(path string) error {
 	case !info.Mode().IsRegular():
 		return errNotRegular
 	case info.Size() > maxSecret:
-		return errOthers
+		return ErrForeignFile
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -78,11 +111,11 @@ func replaceable(path string) error {
 	}
 	var has struct{ Clusters, Users, Contexts named }
 	if yaml.Unmarshal(text, &has) != nil || len(has.Clusters) != 1 {
-		return errOthers
+		return ErrForeignFile
 	}
 	for _, list := range []named{has.Clusters, has.Users, has.Contexts} {
 		if len(list) > 1 || len(list) == 1 && list[0].Name != "podkeel" {
-			return errOthers
+			return ErrForeignFile
 		}
 	}
 	return nil

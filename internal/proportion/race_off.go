@@ -1,0 +1,5 @@
+//go:build !race
+
+package proportion
+
+const raced = false

@@ -1,0 +1,126 @@
+package source
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/plain"
+)
+
+// MaxFaults bounds how many faults of one source are returned. All are counted.
+const MaxFaults = 100
+
+// Fault is something wrong with what a source reads, for as long as it is wrong.
+type Fault struct {
+	// Path is the file, the directory, or the URL without its secrets.
+	Path string `json:"path"`
+	// Reason says what is wrong, in one sentence without the path.
+	Reason string `json:"reason"`
+	// Effect is what that means for what runs, in a clause.
+	Effect string `json:"effect"`
+	// Since is when it began to be wrong; what exactly is wrong may have changed since.
+	Since time.Time `json:"since"`
+}
+
+// String is the path and what is wrong with it.
+func (f Fault) String() string { return f.Path + ": " + f.Reason }
+
+// FaultReporter is a Source that can be asked what is wrong now. Its methods are called at
+// any time, concurrently with Run and with each other, and must not block.
+type FaultReporter interface {
+	// Faults are those that stand now, in order of path, MaxFaults at most, and the number
+	// of all.
+	Faults() (first []Fault, count int)
+	// FaultOf is the fault because of which a pod of the source may not be as its author
+	// wants it now. It is false if there is none.
+	FaultOf(uid types.UID) (Fault, bool)
+}
+
+// Faults are the faults of one source.
+type Faults struct {
+	Source string `json:"source"`
+	// Count is the number of all; First are MaxFaults of them at most.
+	Count int     `json:"count"`
+	First []Fault `json:"faults,omitempty"`
+}
+
+// Faults are those of each source that is a FaultReporter, in order of name. They stand now:
+// what was mended is not among them.
+func (m *Mux) Faults() (all []Faults) {
+	for _, in := range m.inboxes {
+		r, ok := in.src.(FaultReporter)
+		if !ok {
+			continue
+		}
+		all = append(all, contain.Or(m.guard, "Source.Faults", Faults{Source: in.name}, func() Faults {
+			first, count := r.Faults()
+			return Faults{Source: in.name, Count: count, First: first[:min(len(first), MaxFaults)]}
+		}))
+	}
+	return all
+}
+
+// FaultOf is the first fault, in order of the names of the sources, that concerns a pod.
+func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
+	for _, in := range m.inboxes {
+		if r, ok := in.src.(FaultReporter); ok && !found {
+			_ = m.guard.Do("Source.FaultOf", func() { fault, found = r.FaultOf(uid) }) // A panic is told of.
+		}
+	}
+	return fault, found
+}
+
+// mayConcern reports whether the fault may be that of a pod: its file is called like the pod, whose
+// name may have the node's as a suffix, or its reason has the name as a word.
+func (f Fault) mayConcern(pod string) bool {
+	file, _, _ := strings.Cut(filepath.Base(f.Path), ".")
+	return pod != "" && (pod == file || strings.HasPrefix(pod, file+"-") || slices.Contains(strings.Fields(f.Reason), pod))
+}
+
+// shownFaults is how many faults a sentence for people has.
+const shownFaults = 5
+
+// Describe says in lines how many faults there are, and what the first few are. It is empty
+// if there is none.
+func Describe(all []Faults) string { return DescribeFor(all, "") }
+
+// DescribeFor is Describe for a caller that looks for a pod: faults that name it, or whose file is
+// called like it, come first.
+func DescribeFor(all []Faults, pod string) string {
+	var first, others []string
+	count := 0
+	for _, one := range all {
+		count += one.Count
+		for _, f := range one.First {
+			line := plain.Visible(fmt.Sprintf("%s; %s (since %s)", f, f.Effect, f.Since.UTC().Format(time.RFC3339)))
+			if f.mayConcern(pod) {
+				first = append(first, line)
+			} else {
+				others = append(others, line)
+			}
+		}
+	}
+	lines := append(first, others...)
+	lines = lines[:min(len(lines), shownFaults)]
+	counted := fmt.Sprint(count, " faults in the manifests")
+	if count == 1 {
+		counted = "1 fault in the manifests"
+	}
+	switch {
+	case count == 0:
+		return ""
+	case len(lines) == 0:
+		return counted
+	case count == 1:
+		return counted + ": " + lines[0]
+	case count > len(lines):
+		lines = append(lines, fmt.Sprintf("and %d more", count-len(lines)))
+	}
+	return counted + ":\n  " + strings.Join(lines, "\n  ")
+}

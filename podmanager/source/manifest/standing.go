@@ -1,0 +1,195 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/sorting"
+	"github.com/podkeel/podkeel/podmanager/source"
+)
+
+// about is what a problem concerns: there is one of each at a time.
+type about struct{ kind, of string }
+
+// What concerns a directory or a server as a whole.
+var (
+	aboutListing = about{kind: "listing"}
+	aboutWatch   = about{kind: "watch"}
+	aboutFetch   = about{kind: "fetch"}
+	aboutKeep    = about{kind: "keep"}
+)
+
+// aboutFile is a file with a bad version, aboutKept one that cannot be kept, and aboutPod a
+// pod of one that another file has.
+func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
+func aboutFile(path string) about       { return about{"file", path} }
+func aboutPod(path, which string) about { return about{"pod", path + "\x00" + which} }
+
+// standing are the faults that stand now. Its owner adds and ends them in one goroutine;
+// anybody may ask.
+type standing struct {
+	report   func(Problem)
+	resolved func(source.Fault)
+	log      *slog.Logger
+	now      func() time.Time
+
+	mu  sync.Mutex
+	all map[about]*stands
+}
+
+// stands is one of them, with the pods that it concerns.
+type stands struct {
+	fault source.Fault
+	text  string // of the whole problem
+	pods  []*v1.Pod
+}
+
+func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *standing {
+	return &standing{report: report, resolved: resolved, log: log, now: now, all: map[about]*stands{}}
+}
+
+// tell tells people of a problem that does not stand.
+func (s *standing) tell(p Problem) {
+	s.log.Warn("Trouble with a manifest", p.attributes()...)
+	s.report(p)
+}
+
+// put makes a problem stand. It began when the last one about the same did.
+func (s *standing) put(what about, p Problem, pods []*v1.Pod) (news bool) {
+	fault := source.Fault{Path: p.Path, Reason: p.Reason(), Effect: p.Effect(), Since: s.now()}
+	text := p.Err.Error()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.all[what]; was != nil {
+		fault.Since = was.fault.Since
+		news = was.text != text
+	} else {
+		news = true
+	}
+	s.all[what] = &stands{fault, text, pods}
+	return news
+}
+
+// tellOnce makes a problem stand, and tells of it unless the last one about the same was the
+// same.
+func (s *standing) tellOnce(what about, p Problem, pods []*v1.Pod) {
+	if s.put(what, p, pods) {
+		s.tell(p)
+	}
+}
+
+// see takes in how a file is, and what people should be told of it.
+func (s *standing) see(f *file, p *Problem) {
+	what := aboutFile(f.path)
+	switch {
+	case !f.broken:
+		s.end(what)
+	case p != nil:
+		s.put(what, *p, f.pods)
+	}
+	if p != nil {
+		s.tell(*p)
+	}
+}
+
+// end tells people that what stood is over, if it did.
+func (s *standing) end(what about) {
+	s.mu.Lock()
+	was := s.all[what]
+	delete(s.all, what)
+	s.mu.Unlock()
+	if was != nil {
+		s.log.Info("A manifest is all right again", "path", was.fault.Path, "was", was.fault.Reason)
+		s.resolved(was.fault)
+	}
+}
+
+// endOthers ends all of a kind but some.
+func (s *standing) endOthers(kind string, but map[about]bool) {
+	for _, what := range s.kind(kind) {
+		if !but[what] {
+			s.end(what)
+		}
+	}
+}
+
+// kind is what stands of a kind, in order.
+func (s *standing) kind(kind string) (all []about) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what := range s.all {
+		if what.kind == kind {
+			all = append(all, what)
+		}
+	}
+	sorting.Func(all, func(a, b about) int { return cmp.Compare(a.of, b.of) })
+	return all
+}
+
+// faults are those of all files, in order of path, not all if they are many.
+func (s *standing) faults() (first []source.Fault, count int) {
+	s.mu.Lock()
+	for _, one := range s.all {
+		first = append(first, one.fault)
+	}
+	s.mu.Unlock()
+	sorting.Func(first, func(a, b source.Fault) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
+	count = len(first)
+	return slices.Clip(first[:min(count, source.MaxFaults)]), count
+}
+
+// of is the fault that concerns a pod; of several the first by kind.
+func (s *standing) of(uid types.UID) (fault source.Fault, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var best about
+	for what, one := range s.all {
+		if slices.ContainsFunc(one.pods, func(pod *v1.Pod) bool { return pod.UID == uid }) &&
+			(!found || cmp.Or(cmp.Compare(what.kind, best.kind), cmp.Compare(what.of, best.of)) < 0) {
+			fault, found, best = one.fault, true, what
+		}
+	}
+	return fault, found
+}
+
+// Reason is the problem as one sentence without its path.
+func (p Problem) Reason() string {
+	var faults Faults
+	if !errors.As(p.Err, &faults) || len(faults) == 0 {
+		return strings.TrimPrefix(p.Err.Error(), "manifest: ")
+	}
+	if more := len(faults) - 1; more > 0 {
+		return fmt.Sprintf("%s (and %d more)", faults[0], more)
+	}
+	return faults[0].String()
+}
+
+// Effect is what the problem means for what runs, in a clause.
+func (p Problem) Effect() string {
+	switch {
+	case errors.Is(p.Err, ErrNoWatch):
+		return "changes are found a little later"
+	case errors.Is(p.Err, ErrDuplicate):
+		return "the other pod of this name runs"
+	case errors.Is(p.Err, ErrKeep):
+		return "a restart without the server, or with a faulty file, may end its pods"
+	case errors.Is(p.Err, ErrListing), errors.Is(p.Err, ErrFetch):
+		return "everything stays as it was"
+	case p.Kept:
+		return "its last good version stays in force"
+	case errors.Is(p.Err, ErrNotFile):
+		return "it is skipped"
+	}
+	return "nothing of this file runs"
+}

@@ -1,0 +1,68 @@
+package status
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/status/internal/hold"
+	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
+	"github.com/podkeel/podkeel/podmanager/status/reconcile"
+	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
+)
+
+// hold takes the end out of a status as long as something of the pod may run, and
+// reports whether it did. What the sink was told to be over stays so. [ST-17]
+func (s *Sender) hold(u *Update, known told) bool {
+	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
+		return false
+	}
+	var before v1.PodStatus
+	switch {
+	case known.version > 0 && known.epoch == u.StatusEpoch:
+		before.Phase, before.Reason, before.Message = known.phase, known.reason, known.message
+	case u.Pod != nil: // A store of somebody else may not say.
+		before.Phase, before.Reason, before.Message = u.Pod.Status.Phase, u.Pod.Status.Reason, u.Pod.Status.Message
+	}
+	switch {
+	case podstatus.IsTerminal(before.Phase):
+		return false
+	case before.Phase == "":
+		before.Phase = v1.PodPending
+	}
+	u.Status = *u.Status.DeepCopy()
+	reconcile.HoldBack(&before, &u.Status)
+	return true
+}
+
+// withhold puts off, or drops, a status that is not to be sent now, and reports whether it did.
+// stored is the status with its end.
+func (s *Sender) withhold(u Update, known told, stored v1.PodStatus, held, draining bool) bool {
+	decision, until, deadline := hold.Facts{
+		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
+		Stopping: s.cfg.CouldRun != nil && !u.Finished && hold.Stopping(u.Pod, &stored),
+		Resend:   known.again, Draining: draining, Epoch: u.StatusEpoch, Deadline: known.deadline,
+	}.Decide(s.executor.Now())
+	if decision == hold.Send {
+		return false
+	}
+	u.Status = stored
+	s.finish(u.UID, func(b *outbox.Box[Update], now time.Time) {
+		if decision == hold.Drop {
+			b.Sent(u.UID)
+			return
+		}
+		s.toldLocked(u.UID).deadline = deadline
+		s.holdLocked(u, now, until)
+	})
+	return true
+}
+
+// holdLocked puts a pod off until a time, unless there is news of it. When the sender ends nothing
+// waits.
+func (s *Sender) holdLocked(u Update, now, until time.Time) {
+	if s.draining.Load() {
+		until = now
+	}
+	s.mu.box.Hold(u.UID, u, until)
+}

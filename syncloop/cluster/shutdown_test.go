@@ -1,0 +1,59 @@
+package cluster_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// readiness is the node's condition Ready at the server, in a line.
+func (h *harness) readiness() string {
+	for _, c := range h.server.Admin().Node("n1").Status.Conditions {
+		if c.Type == v1.NodeReady {
+			return string(c.Status) + " " + c.Message
+		}
+	}
+	return ""
+}
+
+// TestCluster_ND40_ND41_ND42_Shutdown: the server is told at once that the node goes down, pods end in the
+// order of their priority, and the server knows how they have ended when Run has returned.
+func TestCluster_ND40_ND41_ND42_Shutdown(t *testing.T) {
+	h := simulate(t, 1)
+	h.start()
+	require.ErrorIs(t, h.node.Shutdown(t.Context(), node.ShutdownGroups(time.Minute, 0)...), node.ErrNotRunning)
+	h.bind("web", ignoring)
+	h.bind("critical", ignoring, func(pod *v1.Pod) { pod.Spec.Priority = new(node.SystemCriticalPriority) })
+	h.after(15 * time.Second)
+	assert.Equal(t, "True kubelet is posting ready status", h.readiness())
+	h.process.Go(func() {
+		assert.NoError(t, h.node.Shutdown(context.Background(), node.ShutdownGroups(9*time.Second, 4*time.Second)...))
+		h.end()
+	})
+	h.after(100 * time.Millisecond)
+	assert.Equal(t, "False node is shutting down", h.readiness())
+	h.after(4 * time.Second)
+	assert.Equal(t, "web/c attempt 0, critical/c attempt 0", h.running())
+	h.after(time.Second)
+	assert.Equal(t, "critical/c attempt 0", h.running())
+	h.after(5 * time.Second)
+	assert.Empty(t, h.running())
+	assert.True(t, h.ended)
+	for _, name := range []string{"web", "critical"} {
+		status := h.server.Admin().Pod("default", name).Status
+		assert.Equal(t, []string{"Failed", "Terminated", "Pod was terminated in response to imminent node shutdown."},
+			[]string{string(status.Phase), status.Reason, status.Message}, name)
+	}
+}
+
+// ignoring has a container that ends when the grace of its pod is over.
+func ignoring(pod *v1.Pod) {
+	pod.Annotations = map[string]string{memory.AnnotationPrefix + "c": "run=forever ignore-term"}
+}

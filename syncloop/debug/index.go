@@ -1,0 +1,37 @@
+package debug
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/podkeel/podkeel/syncloop/internal/respond"
+)
+
+// indexes are the routes that say what can be asked. They answer text: a browser that follows
+// a link of a page is refused, as any page could have it.
+func indexes(config Config, all []route) []route {
+	var patterns []string
+	for _, r := range all {
+		patterns = append(patterns, r.pattern)
+	}
+	lists := []route{{"GET /{$}", list("this node can be asked for:", func() []string { return patterns })}}
+	if config.Timeline == nil {
+		return lists
+	}
+	drawn := list("these timelines can be drawn:", func() (paths []string) {
+		for _, pod := range config.Pods() {
+			paths = append(paths, "/timeline/"+pod.Namespace+"/"+pod.Name)
+		}
+		return paths
+	})
+	return append(lists, route{"GET /timeline", drawn}, route{"GET /timeline/{$}", drawn})
+}
+
+// list answers with lines in order.
+func list(title string, lines func() []string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		sorted := slices.Sorted(slices.Values(lines()))
+		respond.Text(w, http.StatusOK, strings.Join(append([]string{title}, sorted...), "\n")+"\n")
+	}
+}

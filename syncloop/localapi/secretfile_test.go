@@ -1,0 +1,67 @@
+package localapi
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestReplaceable: a kubeconfig is written over one of its own, and over nothing that
+// somebody would miss.
+func TestReplaceable(t *testing.T) {
+	dir := t.TempDir()
+	const own = `{"clusters":[{"name":"podkeel"}],"users":[{"name":"podkeel"}],"contexts":[{"name":"podkeel"}]}`
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"empty":           {" \n", nil},
+		"own":             {own, nil},
+		"own, as YAML":    {"clusters:\n- name: podkeel\n  cluster: {server: x}\nusers:\n- name: podkeel\n", nil},
+		"another cluster": {"clusters: [{name: kind}]\n", ErrForeignFile},
+		"two clusters":    {"clusters: [{name: podkeel}, {name: kind}]\n", ErrForeignFile},
+		"another user":    {"clusters: [{name: podkeel}]\nusers: [{name: podkeel}, {name: me}]\n", ErrForeignFile},
+		"another context": {"clusters: [{name: podkeel}]\ncontexts: [{name: other}]\n", ErrForeignFile},
+		"other text":      {"127.0.0.1 localhost\n", ErrForeignFile},
+		"no cluster":      {"{}\n", ErrForeignFile},
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		assert.Equal(t, c.want, replaceable(path), name)
+		require.NoError(t, os.Symlink(path, path+" link"))
+		assert.Equal(t, c.want, replaceable(path+" link"), name)
+	}
+	assert.NoError(t, replaceable(filepath.Join(dir, "none")))
+	assert.Equal(t, errNotRegular, replaceable(os.DevNull))
+	assert.Equal(t, errNotRegular, replaceable(dir))
+}
+
+// TestKeepCredentials: they are made once, others cannot read them, and nobody can swap them.
+func TestKeepCredentials(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "credentials.json")
+	first, err := KeepCredentials(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(path, 0o644))
+	again, err := KeepCredentials(path)
+	require.NoError(t, err)
+	assert.Equal(t, first.Kubeconfig("a:1"), again.Kubeconfig("a:1"))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
+	_, err = KeepCredentials(filepath.Join(dir, "link"))
+	require.Error(t, err, "who swaps it chooses the credentials")
+	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+	_, err = KeepCredentials(path)
+	assert.EqualError(t, err, path+": localapi: these are no credentials: they are not in JSON, or have no token; remove the file to have new ones")
+	none := filepath.Join(dir, "none", "credentials.json")
+	got, err := KeepCredentials(none)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.ErrorContains(t, err, "localapi: "+none+": ")
+	assert.Nil(t, got, "credentials that were not kept")
+}
