@@ -4,16 +4,12 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/e2e"
 )
-
-// safety is how often the runtime is listed even if there are events.
-const safety = 30 * time.Second
 
 const dies = `
 terminationGracePeriodSeconds: 2
@@ -52,14 +48,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// dies ends the container of a pod and waits until it runs again.
+// dies ends the container of a pod and waits until it runs again, which is much less long than
+// the hour until the runtime is listed again.
 func (s *scene) dies(name string) {
 	s.Helper()
-	s.sh(name, "web", "touch /tmp/die")
-	from := real.Now()
+	s.fell(name, "web", "touch /tmp/die")
 	p := s.await(name, "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount == 1 })
-	took := real.Now().Sub(from).Round(time.Millisecond)
-	assert.Less(s, took, safety)
-	s.Logf("%s: running again after %s", name, took)
 	assert.EqualValues(s, 1, lastExit(p, "web").ExitCode)
 }

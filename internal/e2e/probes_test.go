@@ -32,12 +32,12 @@ containers:
   image: IMAGE
   command: [sh, -c, 'touch /tmp/well; httpd -p 8080 -h /tmp; trap "exit 0" TERM; sleep 100000 & wait']
   ports: [{name: web, containerPort: 8080}]
-  livenessProbe: {%s, initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 2, timeoutSeconds: 20}
+  livenessProbe: {%s, initialDelaySeconds: 3, periodSeconds: 1, failureThreshold: 2, timeoutSeconds: 20}
 - {name: other, image: IMAGE, command: STAY}
 `, probe))
 	s.ready(name)
 	sandbox, other, web := s.sandbox(name).Id, s.running(name, "other").Id, s.running(name, "web").Id
-	s.sh(name, "web", breakIt)
+	s.fell(name, "web", breakIt)
 	p := s.await(name, "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount > 0 })
 	assert.EqualValues(s, 1, statusOf(p, "web").RestartCount)
 	require.NotNil(s, lastExit(p, "web"))

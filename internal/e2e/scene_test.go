@@ -288,14 +288,28 @@ func (s *scene) status(id string) *cri.ContainerStatus {
 // prints.
 func (s *scene) sh(pod, container, script string) string {
 	s.Helper()
+	res := s.exec(pod, container, script)
+	require.Zero(s, res.ExitCode, "%s: %s", script, res.Stderr)
+	return strings.TrimSuffix(string(res.Stdout), "\n")
+}
+
+// fell runs a script that makes the container end. The container may end before the shell does,
+// which the kernel kills then: the caller awaits the end, so that says nothing.
+func (s *scene) fell(pod, container, script string) {
+	s.Helper()
+	res := s.exec(pod, container, script)
+	require.Contains(s, []int32{0, 128 + int32(syscall.SIGKILL)}, res.ExitCode, "%s: %s", script, res.Stderr)
+}
+
+func (s *scene) exec(pod, container, script string) *cri.ExecSyncResponse {
+	s.Helper()
 	ctx, cancel := s.bare()
 	defer cancel()
 	res, err := s.cri.ExecSync(ctx, &cri.ExecSyncRequest{
 		ContainerId: s.running(pod, container).Id, Cmd: []string{"sh", "-c", script}, Timeout: 20,
 	})
 	require.NoError(s, err)
-	require.Zero(s, res.ExitCode, "%s: %s", script, res.Stderr)
-	return strings.TrimSuffix(string(res.Stdout), "\n")
+	return res
 }
 
 // armed waits until the processes of containers catch TERM or ignore it: one that is told
