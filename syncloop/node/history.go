@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,12 +37,25 @@ type history struct {
 	ring explain.Ring
 	held map[string]time.Time // by container
 	last explain.Sync
-	look string // of its newest status
+	look unique.Handle[string] // of its newest status: that of most pods
+	rare *rareHistory          // nil: there is nothing of it
+}
+
+// rareHistory is what there is to remember of few pods only.
+type rareHistory struct {
 	// refused is why its status does not follow what the runtime shows, as long as
 	// that is so; told is what people have been told of that.
 	refused, told string
 	// probes are in the order in which they were first heard of.
 	probes []probed
+}
+
+// rarely is rare, which it makes if there is none.
+func (one *history) rarely() *rareHistory {
+	if one.rare == nil {
+		one.rare = &rareHistory{}
+	}
+	return one.rare
 }
 
 // probed is what the last check of a probe has said of a container.
@@ -85,8 +99,8 @@ func (h *historyStore) looks(uid types.UID, pod *v1.Pod, look string, at time.Ti
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
 	one.pod = pod
-	if one.look != look {
-		one.look = look
+	if shared := unique.Make(look); one.look != shared {
+		one.look = shared
 		one.ring.Add(explain.Entry{At: at, What: "status", Text: look})
 	}
 }
@@ -96,11 +110,12 @@ func (h *historyStore) refuses(uid types.UID, why string, at time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
-	one.refused = why
-	if one.told == why {
+	rare := one.rarely()
+	rare.refused = why
+	if rare.told == why {
 		return false
 	}
-	one.told = why
+	rare.told = why
 	one.ring.Add(explain.Entry{At: at, What: "status", Text: "refused", Err: why})
 	return true
 }
@@ -109,8 +124,8 @@ func (h *historyStore) refuses(uid types.UID, why string, at time.Time) bool {
 func (h *historyStore) agrees(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if one := h.mu.pods[uid]; one != nil {
-		one.refused = ""
+	if one := h.mu.pods[uid]; one != nil && one.rare != nil {
+		one.rare.refused = ""
 	}
 }
 
@@ -140,9 +155,9 @@ func (h *historyStore) hold(uid types.UID, container string, until time.Time) {
 func (h *historyStore) probed(uid types.UID, p probed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one := h.ofLocked(uid)
-	for i := range one.probes {
-		old := &one.probes[i]
+	rare := h.ofLocked(uid).rarely()
+	for i := range rare.probes {
+		old := &rare.probes[i]
 		if old.Container != p.Container || old.Kind != p.Kind {
 			continue
 		}
@@ -152,7 +167,7 @@ func (h *historyStore) probed(uid types.UID, p probed) {
 		*old = p
 		return
 	}
-	one.probes = append(one.probes, p)
+	rare.probes = append(rare.probes, p)
 }
 
 // over drops what has no meaning for the next incarnation of the UID.
@@ -160,8 +175,7 @@ func (h *historyStore) over(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.ofLocked(uid)
-	one.held, one.probes, one.last = nil, nil, explain.Sync{}
-	one.refused, one.told = "", ""
+	one.held, one.last, one.rare = nil, explain.Sync{}, nil
 }
 
 // tell adds what is remembered to the facts, and the pod if they have none.
@@ -175,9 +189,12 @@ func (h *historyStore) tell(uid types.UID, f *explain.Facts) {
 	if f.Pod == nil {
 		f.Pod = one.pod
 	}
-	f.History, f.Last, f.Refused = one.ring.Entries(), one.last, one.refused
-	for i := range one.probes {
-		f.Probes = append(f.Probes, one.probes[i].Probe)
+	f.History, f.Last = one.ring.Entries(), one.last
+	if one.rare != nil {
+		f.Refused = one.rare.refused
+		for i := range one.rare.probes {
+			f.Probes = append(f.Probes, one.rare.probes[i].Probe)
+		}
 	}
 	f.Held = make(map[string]time.Time, len(one.held))
 	for name, until := range one.held {
