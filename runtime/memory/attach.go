@@ -101,13 +101,14 @@ func (l *logged) Write(text []byte) (int, error) {
 func (m *machine) print(c *container, line string) {
 	now := m.lock()
 	defer m.unlock()
-	c.logged += len(line) + 1
-	if c.logged > mostLogged || c.state(now) != runtime.StateRunning {
+	used := c.uses()
+	used.logged += len(line) + 1
+	if used.logged > mostLogged || c.state(now) != runtime.StateRunning {
 		return
 	}
 	since := now.Sub(c.start)
 	at, _ := slices.BinarySearchFunc(c.log(), since, lineAfter)
-	c.lines = slices.Insert(c.lines, at, Line{since, line})
+	used.lines = slices.Insert(used.lines, at, Line{since, line})
 	m.planLocked(c, now)
 }
 

@@ -34,12 +34,25 @@ type container struct {
 	start     time.Time // when it runs, or will; zero: it has not been told to
 	end       *ending   // nil: it never ends by itself
 	next      time.Time
-	index     int // in the heap, if next is not zero
-	waiters   []executor.Event
-	lines     []Line        // of its log; nil: nobody has asked
-	logged    int           // bytes of lines beside those of its run
-	files     *files.Tree   // nil: no process has run in it
-	talk      *conversation // nil: no client with input is attached
+	index     int      // in the heap, if next is not zero
+	used      *visited // nil: nobody has
+}
+
+// visited is what a container has that somebody has used: few have.
+type visited struct {
+	waiters []executor.Event
+	lines   []Line        // of its log; nil: nobody has asked
+	logged  int           // bytes of lines beside those of its run
+	files   *files.Tree   // nil: no process has run in it
+	talk    *conversation // nil: no client with input is attached
+}
+
+// uses is used, which it makes if there is none.
+func (c *container) uses() *visited {
+	if c.used == nil {
+		c.used = &visited{}
+	}
+	return c.used
 }
 
 // ending is how a container ends, has ended or would end if nobody interferes.

@@ -242,8 +242,8 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 // dropLocked drops a container's record, and with it whatever ran in it.
 func (m *machine) dropLocked(c *container, now time.Time) {
 	c.gone = true
-	if c.files != nil {
-		c.files.Close()
+	if files := c.uses().files; files != nil {
+		files.Close()
 	}
 	m.planLocked(c, now)
 	delete(m.mu.containers, c.id)

@@ -39,14 +39,14 @@ func (r *Runtime) conversation(ctx context.Context, c *container, tty bool, main
 	inner, con := console.Open(ctx, r.connected(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
 	t = &conversation{r: r, console: con, cancel: cancel}
 	r.m.lock()
-	if other := c.talk; other != nil && other.r == r {
+	if other := c.uses().talk; other != nil && other.r == r {
 		other.clients++
 		r.m.unlock()
 		cancel()
 		con.Close()
 		return other, nil
 	}
-	c.talk, t.clients = t, 1
+	c.used.talk, t.clients = t, 1
 	r.m.unlock()
 	return t, func() {
 		con.Start(func() {
@@ -71,8 +71,8 @@ func (r *Runtime) leave(ctx context.Context, c *container, t *conversation) erro
 	r.m.lock()
 	t.clients--
 	last := t.clients == 0
-	if last && c.talk == t {
-		c.talk = nil
+	if last && c.uses().talk == t {
+		c.used.talk = nil
 	}
 	failed := t.err
 	r.m.unlock()
@@ -87,8 +87,8 @@ func (r *Runtime) leave(ctx context.Context, c *container, t *conversation) erro
 func (r *Runtime) over(c *container, t *conversation, code int32, err error) {
 	now := r.m.lock()
 	defer r.m.unlock()
-	if c.talk == t {
-		c.talk = nil
+	if c.uses().talk == t {
+		c.used.talk = nil
 	}
 	var panicked *contain.Panic
 	if errors.As(err, &panicked) {

@@ -9,7 +9,9 @@ func (r *Runtime) Waiters() int {
 	defer r.m.unlock()
 	n := len(r.m.mu.streams)
 	for _, c := range r.m.mu.containers {
-		n += len(c.waiters)
+		if c.used != nil {
+			n += len(c.used.waiters)
+		}
 	}
 	return n
 }

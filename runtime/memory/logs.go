@@ -65,7 +65,8 @@ func (m *machine) openLog(req runtime.ReadLogRequest, changed executor.Event) (*
 	if c == nil {
 		return nil, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
 	}
-	c.waiters = append(c.waiters, changed)
+	used := c.uses()
+	used.waiters = append(used.waiters, changed)
 	return &reader{c: c, changed: changed, tail: req.Tail, since: req.Since, stamped: req.Timestamps}, nil
 }
 
@@ -126,18 +127,19 @@ func lineAfter(l Line, since time.Duration) int {
 
 // log is what the container's run prints, line by line, in order of time.
 func (c *container) log() []Line {
-	if c.lines != nil {
-		return c.lines
+	used := c.uses()
+	if used.lines != nil {
+		return used.lines
 	}
 	if len(c.run.Print) == 0 {
-		c.lines = []Line{{0, c.name + ": " + c.run.String()}}
-		return c.lines
+		used.lines = []Line{{0, c.name + ": " + c.run.String()}}
+		return used.lines
 	}
 	for _, l := range c.run.Print {
 		for text := range strings.SplitSeq(strings.TrimSuffix(l.Text, "\n"), "\n") {
-			c.lines = append(c.lines, Line{l.After, text})
+			used.lines = append(used.lines, Line{l.After, text})
 		}
 	}
-	slices.SortStableFunc(c.lines, func(a, b Line) int { return cmp.Compare(a.After, b.After) })
-	return c.lines
+	slices.SortStableFunc(used.lines, func(a, b Line) int { return cmp.Compare(a.After, b.After) })
+	return used.lines
 }

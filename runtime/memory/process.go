@@ -104,13 +104,14 @@ var usualDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root
 func (m *machine) filesOf(c *container) *files.Tree {
 	m.lock()
 	defer m.unlock()
-	if c.files == nil {
-		c.files = files.New(&m.room, append(slices.Clone(usualDirs), c.spec.workingDir)...)
+	used := c.uses()
+	if used.files == nil {
+		used.files = files.New(&m.room, append(slices.Clone(usualDirs), c.spec.workingDir)...)
 	}
 	if c.gone {
-		c.files.Close()
+		used.files.Close()
 	}
-	return c.files
+	return used.files
 }
 
 // runIn runs a process in a container that runs, connected with a client, and returns its

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -242,7 +243,9 @@ func (m *machine) planLocked(c *container, now time.Time) {
 		c.next = at
 		heap.Fix(&m.mu.next, c.index)
 	}
-	m.mu.wake = append(m.mu.wake, c.waiters...)
+	if c.used != nil {
+		m.mu.wake = append(m.mu.wake, c.used.waiters...)
+	}
 	for _, s := range m.mu.streams {
 		m.mu.wake = append(m.mu.wake, s.wake)
 	}
@@ -317,7 +320,8 @@ func (r *Runtime) await(ctx context.Context, c *container, while runtime.State) 
 func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.State, until time.Time) (bool, error) {
 	changed := r.executor.NewEvent()
 	r.m.lock()
-	c.waiters = append(c.waiters, changed)
+	used := c.uses()
+	used.waiters = append(used.waiters, changed)
 	r.m.unlock()
 	defer r.m.unregister(c, changed)
 	for {
@@ -342,11 +346,10 @@ func (r *Runtime) awaitUntil(ctx context.Context, c *container, while runtime.St
 func (m *machine) unregister(c *container, e executor.Event) {
 	m.lock()
 	defer m.unlock()
-	for i, w := range c.waiters {
-		if w == e {
-			c.waiters = append(c.waiters[:i:i], c.waiters[i+1:]...)
-			return
-		}
+	used := c.uses()
+	used.waiters = slices.DeleteFunc(slices.Clone(used.waiters), func(w executor.Event) bool { return w == e })
+	if len(used.waiters) == 0 && used.lines == nil && used.logged == 0 && used.files == nil && used.talk == nil {
+		c.used = nil
 	}
 }
 

@@ -18,7 +18,8 @@ type Sums struct {
 	items     map[types.UID]*entry
 	requested map[v1.ResourceName]resource.Quantity
 	ports     map[portKey][]*entry // in order of arrival
-	names     map[nameKey][]*entry // in order of arrival
+	names     map[nameKey]*entry   // the first that arrived
+	namesakes map[nameKey][]*entry // those after the first, in order of arrival; few names have any
 	arrived   uint64
 	// list has the pods in order of arrival; nil: it has to be made.
 	list []*v1.Pod
@@ -55,7 +56,8 @@ func (s *Sums) put(e *entry) {
 		s.items = make(map[types.UID]*entry)
 		s.requested = make(map[v1.ResourceName]resource.Quantity)
 		s.ports = make(map[portKey][]*entry)
-		s.names = make(map[nameKey][]*entry)
+		s.names = make(map[nameKey]*entry)
+		s.namesakes = make(map[nameKey][]*entry)
 	}
 	s.items[e.UID] = e
 	switch {
@@ -74,8 +76,37 @@ func (s *Sums) put(e *entry) {
 		k := portKey{port.Protocol, port.Port}
 		s.ports[k] = insert(s.ports[k], e)
 	}
+	s.name(e)
+}
+
+// name counts an entry among those of its name.
+func (s *Sums) name(e *entry) {
 	k := nameKey{e.Namespace, e.Name}
-	s.names[k] = insert(s.names[k], e)
+	first := s.names[k]
+	switch {
+	case first == nil || first == e:
+		s.names[k] = e
+	case byArrival(e, first) < 0:
+		s.names[k] = e
+		s.namesakes[k] = insert(s.namesakes[k], first)
+	default:
+		s.namesakes[k] = insert(s.namesakes[k], e)
+	}
+}
+
+// unname takes an entry out of those of its name.
+func (s *Sums) unname(e *entry) {
+	k := nameKey{e.Namespace, e.Name}
+	next := e
+	if s.names[k] == e {
+		if len(s.namesakes[k]) == 0 {
+			delete(s.names, k)
+			return
+		}
+		next = s.namesakes[k][0]
+		s.names[k] = next
+	}
+	remove(s.namesakes, k, next)
 }
 
 // Remove takes an item out and returns it; false if there is none.
@@ -97,7 +128,7 @@ func (s *Sums) Remove(uid types.UID) (Item, bool) {
 	for _, port := range e.Ports {
 		remove(s.ports, portKey{port.Protocol, port.Port}, e)
 	}
-	remove(s.names, nameKey{e.Namespace, e.Name}, e)
+	s.unname(e)
 	return e.Item, true
 }
 
@@ -170,13 +201,14 @@ func (s *Sums) holder(port podspec.HostPort, counts func(types.UID) bool) (Item,
 
 // Named lists the items of a name, in order of arrival. The list is the caller's.
 func (s *Sums) Named(namespace, name string) []Item {
-	entries := s.names[nameKey{namespace, name}]
-	if len(entries) == 0 {
+	k := nameKey{namespace, name}
+	first := s.names[k]
+	if first == nil {
 		return nil
 	}
-	items := make([]Item, len(entries))
-	for i, e := range entries {
-		items[i] = e.Item
+	items := []Item{first.Item}
+	for _, e := range s.namesakes[k] {
+		items = append(items, e.Item)
 	}
 	return items
 }
