@@ -13,32 +13,43 @@ import (
 
 // prompt is how long a containerd that is there again may wait for what it is owed:
 // the connection is made anew within a second, and each pod asked about within
-// another. What is left of the backoff of ten seconds, of which 1.5 have gone by, leaves
-// room for a busy machine.
+// another. A pod that waited for its backoff of ten seconds, of which 1.5 have gone by,
+// would take longer.
 const prompt = 8 * time.Second
 
 // containerd is away while a pod ought to start and another one to stop. Neither
-// waits for its backoff when it is there again.
+// waits for its backoff when it is there again. A machine that does much else may take as
+// long once, but not three times in a row.
 func TestAgent_RuntimeAway(t *testing.T) {
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
-		const spec = `
+		var took []time.Duration
+		for len(took) < 3 && (len(took) == 0 || took[len(took)-1] >= prompt) {
+			took = append(took, s.away())
+		}
+		assert.Less(t, took[len(took)-1], prompt, "%v", took)
+	})
+}
+
+// away takes containerd away, and says how long everything takes that is owed when it is back.
+func (s *scene) away() time.Duration {
+	s.Helper()
+	const spec = `
 terminationGracePeriodSeconds: 1
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `
-		s.pod("goes", spec)
-		s.await("goes", "ready", isReady)
-		c.Kill()
-		a.Remove("goes.yaml")
-		s.pod("comes", spec)
-		_ = real.Sleep(t.Context(), 1500*time.Millisecond) // Until both have failed.
-		c.Restart()
-		back := real.Now()
-		s.await("comes", "ready", isReady)
-		assert.Less(t, real.Now().Sub(back), prompt)
-		s.gone("goes")
-		assert.Less(t, real.Now().Sub(back), prompt)
-		s.remove("comes")
-	})
+	s.pod("goes", spec)
+	s.ready("goes")
+	s.c.Kill()
+	s.agent.Remove("goes.yaml")
+	s.pod("comes", spec)
+	_ = real.Sleep(s.Context(), 1500*time.Millisecond) // Until both have failed.
+	s.c.Restart()
+	back := real.Now()
+	s.ready("comes")
+	s.gone("goes")
+	took := real.Now().Sub(back)
+	s.remove("comes")
+	return took
 }

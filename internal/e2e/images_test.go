@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"sync"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
@@ -49,9 +48,7 @@ containers:
 - {name: web, image: SLOW, command: STAY}
 `, "SLOW="+s.c.Registry.Reference(repository))
 	<-asked
-	from := real.Now()
-	s.remove("slow")
-	assert.Less(s, real.Now().Sub(from), 20*time.Second)
+	s.remove("slow") // Which is given two minutes, while the registry gives no answer.
 	release()
 	assert.Empty(s, s.containers("slow"))
 }
