@@ -20,6 +20,7 @@ type record struct {
 	ahead   bool          // it was acknowledged, and not shown yet
 	want    *v1.PodStatus // as sent last, or being sent
 	residue []byte        // what the server did not take over of that
+	based   string        // the version that the last patch was for; empty: any
 	unsure  bool          // an answer was lost
 	deleted bool          // the server has said that it removes the pod
 	awaited bool          // a removal that the server does itself was waited for
@@ -184,7 +185,9 @@ func (s *Sink) awaits(uid types.UID) bool {
 }
 
 // read notes the state that was read after a conflict, unless a newer one was shown meanwhile. It
-// reports whether it is that of the pod.
+// reports whether it is that of the pod. If the server has refused the very version that is known,
+// what was read counts though its version may be lower: the data of the server were restored, and
+// our last write, which no watch has shown, is lost.
 func (s *Sink) read(uid types.UID, pod *v1.Pod) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +196,11 @@ func (s *Sink) read(uid types.UID, pod *v1.Pod) bool {
 		return false
 	}
 	r.unsure = false
-	if r.compare(pod) > 0 {
+	switch order := r.compare(pod); {
+	case order > 0:
 		r.server, r.ahead = pod, true
+	case order < 0 && r.server.ResourceVersion == r.based:
+		r.server, r.ahead, r.deleted = pod, false, false
 	}
 	return true
 }

@@ -220,10 +220,11 @@ func (s *Sink) difference(uid types.UID) ([]byte, error) {
 	if err != nil || raw == nil || r.residue != nil && bytes.Equal(raw, r.residue) {
 		return nil, err
 	}
-	if r.status() == nil || r.server.ResourceVersion == "" {
+	if r.based = ""; r.status() == nil || r.server.ResourceVersion == "" {
 		return raw, nil
 	}
-	return patch.WithVersion(raw, r.server.ResourceVersion)
+	r.based = r.server.ResourceVersion
+	return patch.WithVersion(raw, r.based)
 }
 
 func (s *Sink) recordLocked(uid types.UID) *record {
