@@ -127,9 +127,6 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 	return h.do(func() error {
 		h.mu.sink = sink
 		h.mu.single, _ = sink.(ChangeSink)
-		if in, ok := sink.(*inbox); ok {
-			in.own() // Copies that it made, or pods that were given up.
-		}
 		h.wholeLocked()
 		return nil
 	})
@@ -192,6 +189,9 @@ func (h *Handle) takeLocked() (give func()) {
 	if h.mu.whole {
 		h.mu.whole = false
 		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
+		if in, ok := sink.(*inbox); ok {
+			return func() { in.set(s, true) } // Its pods are copies, or were given up.
+		}
 		return func() { sink.Set(s) }
 	}
 	sink, changes := h.mu.single, h.mu.changes

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -24,6 +25,32 @@ func TestHandle_ReadyAtOnceAndBeforeRun(t *testing.T) {
 		assert.Equal(t, []string{"api ADD", "host ADD b"}, told(m.TakeAll(nil)))
 		assert.True(t, m.AllSeen())
 		assert.True(t, m.Complete("api"))
+	})
+}
+
+// exchanged is a source that hands over the pods of a handle, and then those of another owner.
+type exchanged struct {
+	handle *source.Handle
+	others []*v1.Pod
+}
+
+func (e exchanged) Run(ctx context.Context, sink source.Sink) error {
+	if err := e.handle.Run(ctx, sink); err != nil {
+		return err
+	}
+	sink.Set(source.Snapshot{Pods: e.others})
+	return nil
+}
+
+// That the pods of a handle are the Mux's says nothing of the pods that come after them.
+func TestHandle_OwnsNoPodsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		others := pod("b", "b", "v1")
+		h := source.NewHandle()
+		require.NoError(t, h.Apply(pod("a", "a", "v1")))
+		m := running(t, source.Config{Sources: map[string]source.Source{"file": exchanged{h, []*v1.Pod{others}}}})
+		assert.Equal(t, []string{"file ADD b"}, told(m.TakeAll(nil)))
+		assert.Equal(t, pod("b", "b", "v1"), others)
 	})
 }
 

@@ -28,9 +28,17 @@ type inbox struct {
 var _ ChangeSink = (*inbox)(nil)
 
 // Set implements Sink: the inbox is what its source is given.
-func (in *inbox) Set(s Snapshot) {
+func (in *inbox) Set(s Snapshot) { in.set(s, false) }
+
+// set is Set. The pods, and those of later changes, are the inbox's if they are owned: see
+// HandleConfig.Owned.
+func (in *inbox) set(s Snapshot, owned bool) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
+	in.mu.pods.Own("")
+	if owned {
+		in.mu.pods.Own(in.name)
+	}
 	in.mu.pods.Replace(s.Pods, s.Guarded, now)
 	in.mu.guarded, in.mu.incomplete = s.Guarded, s.Incomplete
 	in.mu.Unlock()
@@ -53,13 +61,6 @@ func (in *inbox) Delete(uid types.UID) {
 	in.mu.pods.Remove(uid, in.mu.guarded, now)
 	in.mu.Unlock()
 	in.mux.wake()
-}
-
-// own: the pods of the source are the inbox's own, see HandleConfig.Owned.
-func (in *inbox) own() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.mu.pods.Own(in.name)
 }
 
 // take gives what is new, and counts it as seen by the consumer.

@@ -296,9 +296,13 @@ func TestWatch_Expired(t *testing.T) {
 		assert.Equal(t, "ERROR  Expired", w.next())
 		assert.False(t, w.body.Scan())
 	}
-	now := into[v1.PodList](h, "/api/v1/pods").ResourceVersion
+	shown := h.watch("/api/v1/pods?watch=true")
 	h.states <- node.PodState{Pod: pod("default", "b")}
-	assert.Equal(t, "ADDED b", h.watch("/api/v1/pods?watch=true&resourceVersion="+now).next())
+	for shown.next() != "ADDED b" { // The last change of a may still be on its way.
+	}
+	now := into[v1.PodList](h, "/api/v1/pods").ResourceVersion
+	h.states <- node.PodState{Pod: pod("default", "c")}
+	assert.Equal(t, "ADDED c", h.watch("/api/v1/pods?watch=true&resourceVersion="+now).next())
 }
 
 // TestWatch_Table: only the first Table has columns.
