@@ -53,7 +53,7 @@ func TestFiles(t *testing.T) {
 	write("z-twin.yaml", "kind: Pod")
 	log.until(t, "z-twin.yaml: line 1: apiVersion", `effect="nothing of this file runs"`)
 	write("z-twin.yaml", web)
-	log.until(t, "z-twin.yaml", `effect="the other pod of this name runs"`)
+	log.until(t, "z-twin.yaml", `effect="the pod of the earlier file runs"`)
 	require.NoError(t, os.Remove(filepath.Join(dir, "z-twin.yaml")))
 
 	write("odd.yaml", `{apiVersion: v1, kind: Pod, metadata: {name: odd}, spec: {securityContext: {seLinuxChangePolicy: MountOption}, containers: [{name: c, image: x}]}}`)

@@ -72,7 +72,7 @@ func (s *Source) keepSome(ctx context.Context) (more bool) {
 	}
 	_ = s.slow.each(ctx, unheld, s.read, s.keepOne) // The end of ctx is seen by the caller.
 	if !more && !s.swept {
-		s.swept = s.sweep() == nil
+		s.sweep()
 	}
 	return more
 }
@@ -165,8 +165,20 @@ func (s *Source) keepFails(path string, err error) {
 	s.faults.tellOnce(aboutKept(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 
-// sweep removes what was kept of files that are gone.
-func (s *Source) sweep() error {
+// errSweep is an ErrKeep: what was kept of a file that is gone could not be removed.
+var errSweep = fmt.Errorf("%w: removing what was kept of files that are gone", ErrKeep)
+
+// sweep removes what was kept of files that are gone, or says why it could not.
+func (s *Source) sweep() {
+	err := s.removeUnlisted()
+	if s.swept = err == nil; s.swept {
+		s.faults.end(aboutSweep)
+		return
+	}
+	s.faults.tellOnce(aboutSweep, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errSweep, err)}, nil)
+}
+
+func (s *Source) removeUnlisted() error {
 	known := map[string]bool{}
 	for _, path := range s.listed {
 		known[keeperOf("", path).name] = true

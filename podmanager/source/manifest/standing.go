@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source"
 )
 
-// about is what a problem concerns: there is one of each at a time.
+// about names what has a problem; it has one at a time.
 type about struct{ kind, of string }
 
 // What concerns a directory or a server as a whole.
@@ -26,12 +26,13 @@ var (
 	aboutWatch   = about{kind: "watch"}
 	aboutFetch   = about{kind: "fetch"}
 	aboutKeep    = about{kind: "keep"}
+	aboutSweep   = about{kind: "sweep"}
 )
 
 // aboutFile is a file with a bad version, aboutKept one that cannot be kept, and aboutPod a
 // pod of one that another file has.
-func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
 func aboutFile(path string) about       { return about{"file", path} }
+func aboutKept(path string) about       { return about{aboutKeep.kind, path} }
 func aboutPod(path, which string) about { return about{"pod", path + "\x00" + which} }
 
 // standing are the faults that stand now. Its owner adds and ends them in one goroutine;
@@ -57,7 +58,7 @@ func newStanding(report func(Problem), resolved func(source.Fault), log *slog.Lo
 	return &standing{report: report, resolved: resolved, log: log, now: now, all: map[about]*stands{}}
 }
 
-// tell tells people of a problem that does not stand.
+// tell reports a problem: to the log, and to Config.Report.
 func (s *standing) tell(p Problem) {
 	s.log.Warn("Trouble with a manifest", p.attributes()...)
 	s.report(p)
@@ -108,7 +109,7 @@ func (s *standing) end(what about) {
 	delete(s.all, what)
 	s.mu.Unlock()
 	if was != nil {
-		s.log.Info("A manifest is all right again", "path", was.fault.Path, "was", was.fault.Reason)
+		s.log.Info("Trouble with a manifest is over", "path", was.fault.Path, "was", was.fault.Reason)
 		s.resolved(was.fault)
 	}
 }
@@ -181,7 +182,9 @@ func (p Problem) Effect() string {
 	case errors.Is(p.Err, ErrNoWatch):
 		return "changes are found a little later"
 	case errors.Is(p.Err, ErrDuplicate):
-		return "the other pod of this name runs"
+		return "the pod of the earlier file runs"
+	case errors.Is(p.Err, errSweep):
+		return "a file that is gone may count again after a restart"
 	case errors.Is(p.Err, ErrKeep):
 		return "a restart without the server, or with a faulty file, may end its pods"
 	case errors.Is(p.Err, ErrListing), errors.Is(p.Err, ErrFetch):

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
@@ -115,7 +116,7 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	meaning, err := s.state.Take(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
-		s.tellOnce(aboutFetch, err)
+		s.tellOnce(aboutFetch, err, s.file.pods)
 		return s.snapshot(), err
 	}
 	s.faults.end(aboutFetch)
@@ -135,7 +136,7 @@ func (s *URLSource) take(body []byte) {
 	err := s.keep.save(s.state.ETag(), body)
 	if s.unsaved = err != nil; s.unsaved {
 		s.state = poll.Resume("") // So that the body comes again, and can be saved then.
-		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err))
+		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
 	s.faults.end(aboutKeep)
@@ -155,7 +156,7 @@ func (s *URLSource) resume() {
 		}
 	}
 	if err != nil {
-		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err))
+		s.tellOnce(aboutKeep, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
 	s.state = poll.Resume(etag)
@@ -195,9 +196,10 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// tellOnce reports trouble that stands, unless the last one about the same was the same.
-func (s *URLSource) tellOnce(what about, err error) {
-	s.faults.tellOnce(what, Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err}, s.file.pods)
+// tellOnce reports trouble that stands, unless the last one about the same was the same. The pods
+// are those that may not be as their author wants them.
+func (s *URLSource) tellOnce(what about, err error, pods []*v1.Pod) {
+	s.faults.tellOnce(what, Problem{Path: s.file.shown, Kept: len(s.file.pods) > 0, Err: err}, pods)
 }
 
 // complete fills in the defaults and names every fault.

@@ -31,7 +31,7 @@ func Explain(f Facts) Explanation {
 	e.Sentence, e.Waits = f.answer(e.Containers)
 	e.Sentence = e.Pod + " is " + e.Sentence
 	if f.Fault != nil {
-		e.Sentence += "; but a manifest of it is faulty"
+		e.Sentence += "; but there is trouble with a manifest of it"
 		e.Fault = &Fault{line(f.Fault.Path), line(f.Fault.Reason), line(f.Fault.Effect), f.Fault.Since}
 	}
 	return e

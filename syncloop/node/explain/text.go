@@ -67,7 +67,7 @@ func (e Explanation) String() string {
 	fmt.Fprintf(&b, "pod       %s\nuid       %s\nphase     %s\n", e.Pod, e.UID, strings.TrimSuffix(because(string(e.Phase)+" "+e.Reason, e.Message), " "))
 	b.WriteString("worker    " + e.worker() + "\n")
 	if f := e.Fault; f != nil {
-		fmt.Fprintf(&b, "manifest  %s is faulty since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), ago(e.At.Sub(f.Since)), f.Reason, f.Effect)
+		fmt.Fprintf(&b, "manifest  trouble with %s since %s (%s): %s; %s\n", f.Path, f.Since.UTC().Format(time.RFC3339), ago(e.At.Sub(f.Since)), f.Reason, f.Effect)
 	}
 	if e.Next != nil {
 		fmt.Fprintf(&b, "next      %s: %s\n", in(e.Next.At.Sub(e.At)), e.Next.Why)

@@ -82,9 +82,9 @@ func (f *Facts) unheard() string {
 	switch {
 	case f.Node.Faulty == "":
 	case f.Desired:
-		return "all sources have to be heard first, and a manifest is faulty: " + line(f.Node.Faulty)
+		return "all sources have to be heard first, and there is trouble with a manifest: " + line(f.Node.Faulty)
 	default:
-		return "no source has named it, and nothing is concluded from that while a manifest is faulty: " + line(f.Node.Faulty)
+		return "no source has named it, and nothing is concluded from that while there is trouble with a manifest: " + line(f.Node.Faulty)
 	}
 	if f.Desired {
 		return "all sources have to be heard first, and there is nothing yet of " + sources
