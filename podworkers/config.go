@@ -64,9 +64,10 @@ type Hooks struct {
 	Phase func(uid types.UID, incarnation uint64, phase lifecycle.Phase)
 	// Forgotten: the workers have dropped the record of the pod.
 	Forgotten func(uid types.UID)
-	// Syncing: SyncPod or SyncTerminatingPod of an incarnation of the pod is to be called next, by
-	// this goroutine, which then waits for a fresh status, perhaps for long. A StabilityReporter
-	// may find then that there is nothing to do. The pod is only read.
+	// Syncing: SyncPod or SyncTerminatingPod of an incarnation of the pod may be called next, by
+	// this goroutine, which first waits for a fresh status, perhaps for long. If the status cannot
+	// be had, or a StabilityReporter says then that there is nothing to do, no call follows, and
+	// no Synced. The pod is only read.
 	Syncing func(pod *v1.Pod, incarnation uint64)
 	// Synced: a call of the syncer has returned.
 	Synced func(s Synced)

@@ -58,7 +58,8 @@ func (m *Mux) Faults() (all []Faults) {
 		if !ok {
 			continue
 		}
-		all = append(all, contain.Or(m.guard, "Source.Faults", Faults{Source: in.name}, func() Faults {
+		broken := Fault{Path: in.name, Reason: "the source panicked when it was asked for its faults", Effect: "its faults are not known", Since: m.cfg.Clock.Now()}
+		all = append(all, contain.Or(m.guard, "Source.Faults", Faults{Source: in.name, Count: 1, First: []Fault{broken}}, func() Faults {
 			first, count := r.Faults()
 			return Faults{Source: in.name, Count: count, First: first[:min(len(first), MaxFaults)]}
 		}))

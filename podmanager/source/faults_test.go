@@ -21,7 +21,12 @@ type faulty struct {
 	pod   types.UID
 }
 
-func (f *faulty) Faults() ([]source.Fault, int) { return f.first, f.count }
+func (f *faulty) Faults() ([]source.Fault, int) {
+	if f.count < 0 {
+		panic("boo")
+	}
+	return f.first, f.count
+}
 
 func (f *faulty) FaultOf(uid types.UID) (source.Fault, bool) {
 	if uid == "bug" {
@@ -57,6 +62,10 @@ func TestFaults(t *testing.T) {
 		_, ok = m.FaultOf("bug")
 		assert.False(t, ok)
 		assert.Equal(t, []string{"Source.FaultOf", "Source.FaultOf", "Source.FaultOf"}, panicked)
+
+		many.count = -1 // What is wrong there is not known, which is not that nothing is.
+		assert.Equal(t, "1 fault in the manifests: other: the source panicked when it was asked for its faults; its faults are not known (since 2000-01-01T00:00:00Z)",
+			source.Describe(m.Faults()[2:]))
 
 		one := `/m/a\n.yaml: not YAML; it stays (since 1970-01-01T00:00:00Z)`
 		assert.Equal(t, "1 fault in the manifests: "+one, source.Describe(all[:2]))

@@ -131,12 +131,20 @@ type count struct {
 	starts    int
 }
 
-// startsOf is the count of a container, which it begins if there is none.
-func (p *past) startsOf(container string) *int {
+// counted is the count of a container, or nil.
+func (p *past) counted(container string) *count {
 	for i := range p.starts {
 		if p.starts[i].container == container {
-			return &p.starts[i].starts
+			return &p.starts[i]
 		}
+	}
+	return nil
+}
+
+// startsOf is the count of a container, which it begins if there is none.
+func (p *past) startsOf(container string) *int {
+	if c := p.counted(container); c != nil {
+		return &c.starts
 	}
 	p.starts = append(p.starts, count{container: container})
 	return &p.starts[len(p.starts)-1].starts

@@ -86,7 +86,9 @@ func (m *machine) upcomingLocked(ref runtime.PodRef, container string, annotatio
 // startsLocked is how many starts of a container have been counted.
 func (m *machine) startsLocked(uid types.UID, container string) int {
 	if p := m.mu.past[uid]; p != nil {
-		return *p.startsOf(container)
+		if c := p.counted(container); c != nil {
+			return c.starts
+		}
 	}
 	return 0
 }

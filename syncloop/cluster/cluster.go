@@ -87,7 +87,7 @@ type Node struct {
 	measure  *measure
 	follows  bool // the addresses of the node at the server
 	ran      atomic.Bool
-	closing  atomic.Bool      // Shutdown is being called
+	closing  atomic.Int32     // calls of Shutdown that go on
 	tokens   *tokens.Source   // nil: the Config has others
 	claims   *claims.Source   // nil: the Config has others
 	objects  *objects.Objects // nil: the Config has others
@@ -125,10 +125,14 @@ func New(config Config) (*Node, error) {
 // the node is not ready, as it is shutting down. Statuses of the pods that have ended are sent until Run
 // has returned: end its context after that.
 func (c *Node) Shutdown(ctx context.Context, groups ...node.ShutdownGroup) error {
-	c.closing.Store(true)
-	defer c.closing.Store(false) // The node itself says so by now.
+	c.closing.Add(1)
 	c.agent.Report()
-	return c.node.Shutdown(ctx, groups...)
+	err := c.node.Shutdown(ctx, groups...)
+	c.closing.Add(-1) // The node itself says so by now.
+	if !c.node.ShuttingDown() {
+		c.agent.Report() // Nothing has come of it.
+	}
+	return err
 }
 
 // Node is the node itself, to be watched, explained or drained. It takes no pods by Apply.

@@ -77,7 +77,7 @@ type measure struct {
 func newMeasure(c *Node) *measure {
 	return &measure{
 		config: &c.config, guard: c.guard, executor: c.executor, version: c.config.Info.ContainerRuntimeVersion,
-		follows: c.follows, object: c.Object, closing: c.closing.Load,
+		follows: c.follows, object: c.Object, closing: func() bool { return c.closing.Load() > 0 },
 	}
 }
 

@@ -53,6 +53,17 @@ func TestCluster_ND40_ND41_ND42_Shutdown(t *testing.T) {
 	}
 }
 
+// TestCluster_ShutdownFails: a shutdown of which nothing comes leaves the node ready.
+func TestCluster_ShutdownFails(t *testing.T) {
+	h := simulate(t, 1)
+	h.start()
+	h.after(15 * time.Second)
+	assert.Error(t, h.node.Shutdown(context.Background()), "no groups")
+	h.after(100 * time.Millisecond)
+	assert.Equal(t, "True kubelet is posting ready status", h.readiness())
+	h.end()
+}
+
 // ignoring has a container that ends when the grace of its pod is over.
 func ignoring(pod *v1.Pod) {
 	pod.Annotations = map[string]string{memory.AnnotationPrefix + "c": "run=forever ignore-term"}

@@ -31,6 +31,7 @@ func TestHandler_Faults(t *testing.T) {
 	h, err = debug.New(config)
 	require.NoError(t, err)
 	assert.Equal(t, "ok\n", get(t, h, "GET", "/healthz?verbose").Body.String())
+	assert.Equal(t, "[]", get(t, h, "GET", "/faults").Body.String())
 	faults = []source.Faults{{Source: "file", Count: 1, First: []source.Fault{{Path: "/m/\x1b.yaml", Reason: "not YAML", Effect: "it stays", Since: time.Unix(0, 0).UTC()}}}}
 	says := `1 fault in the manifests: /m/\x1b.yaml: not YAML; it stays (since 1970-01-01T00:00:00Z)` + "\n"
 	assert.Equal(t, "ok\n"+says, get(t, h, "GET", "/healthz?verbose").Body.String())

@@ -74,7 +74,9 @@ func routes(config Config) []route {
 		{"GET /pods", respond.Pods(config.Pods)},
 	}
 	if config.Faults != nil {
-		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) { respond.JSON(w, config.Faults()) }})
+		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) {
+			respond.JSON(w, append([]source.Faults{}, config.Faults()...)) // Never null.
+		}})
 	}
 	if config.Explain != nil {
 		all = append(all, route{"GET /explain/{namespace}/{name}", explain(config)})

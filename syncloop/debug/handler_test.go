@@ -87,7 +87,7 @@ POST /exec/{namespace}/{pod}
 POST /exec/{namespace}/{pod}/{container}
 `, answer.Body.String())
 	for _, path := range []string{"/timeline", "/timeline/"} {
-		assert.Equal(t, "these timelines can be drawn:\n/timeline/a/z\n/timeline/default/web\n", get(t, h, "GET", path).Body.String())
+		assert.Equal(t, "the timelines of these pods can be asked for:\n/timeline/a/z\n/timeline/default/web\n", get(t, h, "GET", path).Body.String())
 	}
 	config.Timeline = nil
 	h, err = debug.New(config)

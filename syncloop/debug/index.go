@@ -19,7 +19,7 @@ func indexes(config Config, all []route) []route {
 	if config.Timeline == nil {
 		return lists
 	}
-	drawn := list("these timelines can be drawn:", func() (paths []string) {
+	drawn := list("the timelines of these pods can be asked for:", func() (paths []string) {
 		for _, pod := range config.Pods() {
 			paths = append(paths, "/timeline/"+pod.Namespace+"/"+pod.Name)
 		}

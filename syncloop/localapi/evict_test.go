@@ -94,5 +94,5 @@ func TestEvict_Discovery(t *testing.T) {
 
 	readOnly := serve(t).start(pod("default", "a")).ready()
 	assert.Empty(t, find(readOnly))
-	assert.Equal(t, `405 this server is read only: create is not supported on resources of kind "pods"`, readOnly.message("POST", pods+"/a/eviction", `{}`, "json"))
+	assert.Equal(t, `405 this server is read only: create is not supported on resources of kind "pods/eviction"`, readOnly.message("POST", pods+"/a/eviction", `{}`, "json"))
 }

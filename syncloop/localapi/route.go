@@ -89,7 +89,7 @@ func (a *API) health(w http.ResponseWriter, path string) {
 	respond.Text(w, http.StatusOK, "ok")
 }
 
-// target is what a path below /api/v1 names.
+// target is what a path below a group and version names.
 type target struct {
 	resource                     *resource
 	namespace, name, subresource string
@@ -112,6 +112,7 @@ func (a *API) find(group string, parts []string) (t target, ok bool) {
 	}
 	switch {
 	case t.resource == nil || len(parts) > 3, len(parts) > 1 && t.name == "", t.namespace != "" && !t.resource.Namespaced:
+	case t.subresource != "" && len(t.resource.subresources) == 0:
 	case t.name != "" && t.resource.Namespaced && t.namespace == "":
 	default:
 		return t, true

@@ -143,7 +143,7 @@ func (s *watcher) send(kind watch.EventType, o any) error {
 }
 
 func (s *watcher) extend() {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // A writer without deadlines has a bound of its own.
+	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // That of RoundTripper has none: it waits for its reader, or for the end of the context.
 }
 
 func (s *watcher) flush() error { return s.out.Flush() }

@@ -116,13 +116,15 @@ func TestGet(t *testing.T) {
 	assert.Equal(t, "v1 Pod a", got.APIVersion+" "+got.Kind+" "+got.Name)
 	assert.NotEmpty(t, got.ResourceVersion)
 	for path, want := range map[string]string{
-		"/api/v1/namespaces/default/pods/b":     `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"b\" not found","reason":"NotFound","details":{"name":"b","kind":"pods"},"code":404}`,
-		"/api/v1/pods?labelSelector=a==b==c":    `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"unable to parse labelSelector: found '==', expected: ',' or 'end of string'","reason":"BadRequest","code":400}`,
-		"/api/v1/pods?fieldSelector=spec.x=1":   `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"field label not supported: spec.x","reason":"BadRequest","code":400}`,
-		"/api/v1/pods?resourceVersion=x":        `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"invalid resource version \"x\": expected a number","reason":"BadRequest","code":400}`,
-		"/api/v1/pods?continue=x":               `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"continue: the token is not one of this server","reason":"BadRequest","code":400}`,
-		"/api/v1/pods?sendInitialEvents=true":   `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents needs watch and resourceVersionMatch=NotOlderThan","reason":"BadRequest","code":400}`,
-		"/api/v1/namespaces/default/services/a": `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"there are no services here: this node has no cluster, and runs pods only","reason":"NotFound","details":{"kind":"services"},"code":404}`,
+		"/api/v1/namespaces/default/pods/b":                                        `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"b\" not found","reason":"NotFound","details":{"name":"b","kind":"pods"},"code":404}`,
+		"/api/v1/pods?labelSelector=a==b==c":                                       `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"unable to parse labelSelector: found '==', expected: ',' or 'end of string'","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?fieldSelector=spec.x=1":                                      `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"field label not supported: spec.x","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?resourceVersion=x":                                           `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"invalid resource version \"x\": expected a number","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?continue=x":                                                  `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"continue: the token is not one of this server","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?sendInitialEvents=true":                                      `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents needs watch and resourceVersionMatch=NotOlderThan","reason":"BadRequest","code":400}`,
+		"/api/v1/nodes/n1/status":                                                  `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`,
+		"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1/status": `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`,
+		"/api/v1/namespaces/default/services/a":                                    `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"there are no services here: this node has no cluster, and runs pods only","reason":"NotFound","details":{"kind":"services"},"code":404}`,
 	} {
 		code, text := h.do("GET", path, "", nil)
 		assert.Equal(t, want+"\n", fmt.Sprint(code, " ", text), path)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -59,14 +60,19 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 
 // unsupported is the error about a request for which there are others of its method.
 func (t *target) unsupported(verb string) error {
-	of := t.resource.group()
-	switch {
-	case t.subresource != "":
-		of.Resource += "/" + t.subresource
-	case verb == "delete":
+	if t.subresource == "" && verb == "delete" {
 		verb = "deletecollection"
 	}
-	return apierrors.NewMethodNotSupported(of, verb)
+	return apierrors.NewMethodNotSupported(t.asked(), verb)
+}
+
+// asked is the resource of errors, with the subresource.
+func (t *target) asked() schema.GroupResource {
+	of := t.resource.group()
+	if t.subresource != "" {
+		of.Resource += "/" + t.subresource
+	}
+	return of
 }
 
 var writeVerbs = map[string]string{
@@ -93,7 +99,7 @@ func (q *writing) contained(write func() (*v1.Pod, error)) (pod *v1.Pod, err err
 func (a *API) newWriting(w http.ResponseWriter, r *http.Request, t target) (*writing, error) {
 	text, err := readBody(w, r)
 	if err == nil && a.config.Writer == nil {
-		err = apierrors.NewMethodNotSupported(t.resource.group(), writeVerbs[r.Method])
+		err = apierrors.NewMethodNotSupported(t.asked(), writeVerbs[r.Method])
 		err.(*apierrors.StatusError).ErrStatus.Message = "this server is read only: " + err.Error()
 	}
 	return &writing{API: a, target: t, text: text, query: r.URL.Query(), dry: r.URL.Query().Get("dryRun") != "", media: r.Header.Get("Content-Type")}, err

@@ -48,7 +48,8 @@ func ShutdownGroups(total, critical time.Duration) []ShutdownGroup {
 //
 // From its call on ShuttingDown reports true and new pods are refused, until Undrain, which does not
 // end the Shutdown. Another call begins with the lowest group again. Without groups it fails and
-// changes nothing. An agent that is only restarted does not call it.
+// changes nothing. A pod's priority is its spec.priority: the name of a class alone counts for
+// nothing, as for a kubelet, since an API server resolves it. An agent that is only restarted does not call it.
 func (n *Node) Shutdown(ctx context.Context, groups ...ShutdownGroup) error {
 	if len(groups) == 0 {
 		return errors.New("node: Shutdown needs a group")

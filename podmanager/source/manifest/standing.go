@@ -2,11 +2,8 @@ package manifest
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -162,37 +159,4 @@ func (s *standing) of(uid types.UID) (fault source.Fault, found bool) {
 		}
 	}
 	return fault, found
-}
-
-// Reason is the problem as one sentence without its path.
-func (p Problem) Reason() string {
-	var faults Faults
-	if !errors.As(p.Err, &faults) || len(faults) == 0 {
-		return strings.TrimPrefix(p.Err.Error(), "manifest: ")
-	}
-	if more := len(faults) - 1; more > 0 {
-		return fmt.Sprintf("%s (and %d more)", faults[0], more)
-	}
-	return faults[0].String()
-}
-
-// Effect is what the problem means for what runs, in a clause.
-func (p Problem) Effect() string {
-	switch {
-	case errors.Is(p.Err, ErrNoWatch):
-		return "changes are found a little later"
-	case errors.Is(p.Err, ErrDuplicate):
-		return "the pod of the earlier file runs"
-	case errors.Is(p.Err, errSweep):
-		return "a file that is gone may count again after a restart"
-	case errors.Is(p.Err, ErrKeep):
-		return "a restart without the server, or with a faulty file, may end its pods"
-	case errors.Is(p.Err, ErrListing), errors.Is(p.Err, ErrFetch):
-		return "everything stays as it was"
-	case p.Kept:
-		return "its last good version stays in force"
-	case errors.Is(p.Err, ErrNotFile):
-		return "it is skipped"
-	}
-	return "nothing of this file runs"
 }

@@ -61,14 +61,14 @@ func (u *Usage) Update(q *Queue) {
 			}
 		}
 	}
-	if len(q.touched) > maxKept {
+	if len(q.touched) > minKept {
 		q.touched = nil
 	}
 	clear(q.touched)
 }
 
-// maxKept is for how many pods an empty map keeps its memory, which a map never gives back.
-const maxKept = 64
+// minKept is for how many pods an empty map keeps its memory, which a map never gives back.
+const minKept = 64
 
 // at is where a pod of this rank is counted.
 func (u *Usage) at(waits bool, rank int32) *Sums {

@@ -57,5 +57,5 @@ func (s *Stream) Flush() error {
 
 // Extend gives the client as much time again.
 func (s *Stream) Extend() {
-	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // A writer without deadlines has a bound of its own.
+	_ = s.out.SetWriteDeadline(time.Now().Add(stuck)) // A writer without deadlines stays without one.
 }
