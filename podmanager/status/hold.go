@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 )
 
-// hold takes the end out of a status as long as something of the pod may run, and
+// holdBackEnd takes the end out of a status as long as something of the pod may run, and
 // reports whether it did. What the sink was told to be over stays so. [ST-17]
-func (s *Sender) hold(u *Update, known told) bool {
+func (s *Sender) holdBackEnd(u *Update, known told) bool {
 	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
 	}
@@ -35,9 +35,10 @@ func (s *Sender) hold(u *Update, known told) bool {
 	return true
 }
 
-// withhold puts off, or drops, a status that is not to be sent now, and reports whether it did.
-// stored is the status with its end.
-func (s *Sender) withhold(u Update, known told, stored v1.PodStatus, held, draining bool) bool {
+// postpone puts off, or drops, a status that is not to be sent now, and reports whether it did.
+// stored is the status with its end, held whether that was taken out of u, and draining whether the
+// sender ended before that was asked; waitLocked asks again, as the sender may have ended since.
+func (s *Sender) postpone(u Update, known told, stored v1.PodStatus, held, draining bool) bool {
 	decision, until, deadline := hold.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
 		Stopping: s.cfg.CouldRun != nil && !u.Finished && hold.Stopping(u.Pod, &stored),
@@ -53,14 +54,14 @@ func (s *Sender) withhold(u Update, known told, stored v1.PodStatus, held, drain
 			return
 		}
 		s.toldLocked(u.UID).deadline = deadline
-		s.holdLocked(u, now, until)
+		s.waitLocked(u, now, until)
 	})
 	return true
 }
 
-// holdLocked puts a pod off until a time, unless there is news of it. When the sender ends nothing
+// waitLocked has a pod wait until a time, unless there is news of it. When the sender ends nothing
 // waits.
-func (s *Sender) holdLocked(u Update, now, until time.Time) {
+func (s *Sender) waitLocked(u Update, now, until time.Time) {
 	if s.draining.Load() {
 		until = now
 	}

@@ -74,8 +74,8 @@ func (s *Sender) send(ctx context.Context, u Update) {
 	stored := u.Status // As it is, if its end is held back.
 	known := s.begin(u.UID)
 	draining := s.draining.Load() // Before CouldRun is asked: no older answer may drop an end.
-	held := s.hold(&u, known)
-	if s.withhold(u, known, stored, held, draining) {
+	held := s.holdBackEnd(&u, known)
+	if s.postpone(u, known, stored, held, draining) {
 		return
 	}
 	err := s.call(ctx, u)
@@ -90,7 +90,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		s.mu.outages = 0
 		s.noteLocked(&u, held)
 		if u.Status = stored; held {
-			s.holdLocked(u, now, now.Add(hold.RecheckPeriod))
+			s.waitLocked(u, now, now.Add(hold.RecheckPeriod))
 			return
 		}
 		b.Sent(u.UID)

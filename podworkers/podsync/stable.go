@@ -41,19 +41,21 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 
 // noteStable notes how a sync pass has left a pod for which it found nothing to do.
 func (s *Syncer) noteStable(v *syncPass) {
-	if isTimeless(v.pod) && !s.owes(v) {
+	if changesOnlyByEvents(v.pod) && !s.hasUnfinishedWork(v) {
 		v.incarnation.stable = stable{pod: v.pod, status: v.status, published: s.standing(v.pod)}
 	}
 }
 
-// isTimeless reports whether nothing that a pod asks for is looked at without an event: its
-// age is, what its probes say, and whether what was made of its volumes is still there.
-func isTimeless(pod *v1.Pod) bool {
+// changesOnlyByEvents reports whether everything that a pod asks for is told by an event when it
+// changes. No event tells that a pod is older than its activeDeadlineSeconds, that a probe is due,
+// or that files of a volume have changed.
+func changesOnlyByEvents(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 
-// owes reports whether something is to be done, or done again, that is no step of a decision.
-func (s *Syncer) owes(v *syncPass) bool {
+// hasUnfinishedWork reports whether something is to be done, or done again, that is no step of a
+// decision: to say, to read or to save.
+func (s *Syncer) hasUnfinishedWork(v *syncPass) bool {
 	l, kept := v.incarnation, v.incarnation.kept.containers
 	return v.untold() || v.unread() ||
 		kept != nil && (kept.failed || len(kept.saved) > 0) ||
