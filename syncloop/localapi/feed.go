@@ -106,34 +106,44 @@ func (a *API) sweep() (more bool) {
 		case known && !podstatus.IsTerminal(now.Status.Phase):
 			more = true
 		default:
+			if known {
+				a.put(kinded(now.DeepCopy(), "Pod"))
+			}
 			a.forgetEnded(pod)
 		}
 	}
 	return more
 }
 
-// show keeps what the node says of a pod.
+// show keeps what the node says of a pod. One that goes is shown before with its last status: a
+// watcher is told no other of how it has ended.
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
 	own, forgotten := a.desired.get(state.Pod.UID)
 	ended := state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)
+	deleted := own != nil && own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended
+	gone := own == nil && (state.Gone || state.Pod.DeletionTimestamp != nil && ended) // A node may know it for long.
 	switch {
 	case forgotten:
 		return // It is gone, also if the node shows its end once more.
-	case own == nil:
-	case own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended:
-		a.forgetEnded(own)
-		return
-	case state.Gone:
+	case own != nil && state.Gone && !deleted:
 		return // The node ends, and not the pod.
+	case !gone || pods.has(state.Pod.UID):
+		a.put(a.shownAs(state))
 	}
-	if state.Gone || own == nil && state.Pod.DeletionTimestamp != nil && ended { // A node may know it for long.
+	switch {
+	case deleted:
+		a.forgetEnded(own)
+	case gone:
 		pods.remove(state.Pod.UID)
 		a.dropNamespace(state.Pod.Namespace)
-		return
 	}
+}
+
+// shownAs is a pod as a server shows it.
+func (a *API) shownAs(state node.PodState) *v1.Pod {
 	pod := kinded(state.Pod.DeepCopy(), "Pod")
-	if before, _ := pods.get(pod.Namespace, pod.Name).(*v1.Pod); before != nil && before.UID == pod.UID {
+	if before, _ := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); before != nil && before.UID == pod.UID {
 		pod.CreationTimestamp = before.CreationTimestamp
 	}
 	if pod.CreationTimestamp.IsZero() {
@@ -146,7 +156,7 @@ func (a *API) show(state node.PodState) {
 		a.markDeleted(pod)
 	}
 	a.putNamespace(pod.Namespace)
-	a.put(pod)
+	return pod
 }
 
 // created is when a pod without a creation time was started, or now.

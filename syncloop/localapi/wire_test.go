@@ -234,20 +234,36 @@ func (h *harness) watch(query string) *watching {
 	return &watching{h, bufio.NewScanner(resp.Body), func() { _ = resp.Body.Close() }}
 }
 
+// watched is an event of a watch.
+type watched struct {
+	Type   watch.EventType
+	Object struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Code              int
+		Reason, Message   string
+		Status            any
+	}
+}
+
+func (w *watching) event() (e watched) {
+	w.Helper()
+	require.True(w, w.body.Scan(), "the watch has ended")
+	require.NoError(w, json.Unmarshal(w.body.Bytes(), &e))
+	return e
+}
+
+// nextPhase is the next event, with the phase of its pod.
+func (w *watching) nextPhase() string {
+	w.Helper()
+	e := w.event()
+	status, _ := e.Object.Status.(map[string]any)
+	return fmt.Sprint(e.Type, " ", e.Object.Name, " ", status["phase"])
+}
+
 // next is the next event on one line.
 func (w *watching) next() string {
 	w.Helper()
-	require.True(w, w.body.Scan(), "the watch has ended")
-	var e struct {
-		Type   watch.EventType
-		Object struct {
-			metav1.ObjectMeta `json:"metadata"`
-			Code              int
-			Reason, Message   string
-			Status            any
-		}
-	}
-	require.NoError(w, json.Unmarshal(w.body.Bytes(), &e))
+	e := w.event()
 	line := strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Object.Name, " ", e.Object.Reason))
 	if e.Object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 		line += " initial-events-end"
@@ -275,9 +291,12 @@ func TestWatch(t *testing.T) {
 	h.states <- node.PodState{Pod: pod("default", "a")}
 	assert.Equal(t, "MODIFIED a", all.next())
 	assert.Equal(t, "ADDED a", some.next())
-	h.states <- node.PodState{Pod: pod("default", "a"), Gone: true}
+	ended := pod("default", "a")
+	ended.Status.Phase = v1.PodSucceeded
+	h.states <- node.PodState{Pod: ended, Gone: true}
 	for _, w := range []*watching{all, some} {
-		assert.Equal(t, "DELETED a", w.next())
+		assert.Equal(t, "MODIFIED a Succeeded", w.nextPhase(), "how it has ended")
+		assert.Equal(t, "DELETED a Succeeded", w.nextPhase())
 	}
 	short := h.watch("/api/v1/pods?watch=true&timeoutSeconds=1")
 	assert.False(t, short.body.Scan())

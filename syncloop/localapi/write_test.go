@@ -247,9 +247,12 @@ func TestDelete(t *testing.T) {
 	assert.Equal(t, "MODIFIED a", watch.next())
 	assert.Equal(t, "MODIFIED a", watch.next())
 	assert.Equal(t, `409 pods "a" already exists`, h.message("POST", pods, simple, "json"), "the name is taken until the pod has ended")
-	h.states <- node.PodState{Pod: running, Gone: true}
-	assert.Equal(t, "DELETED a", watch.next())
-	h.states <- node.PodState{Pod: running} // The node shows its end once more.
+	ended := running.DeepCopy()
+	ended.Status.Phase = v1.PodFailed
+	h.states <- node.PodState{Pod: ended, Gone: true}
+	assert.Equal(t, "MODIFIED a Failed", watch.nextPhase(), "how it has ended")
+	assert.Equal(t, "DELETED a Failed", watch.nextPhase())
+	h.states <- node.PodState{Pod: ended} // The node shows its end once more.
 	again := h.created(simple)
 	assert.Equal(t, "ADDED a", watch.next())
 	assert.Equal(t, again.UID, into[v1.Pod](h, pods+"/a").UID)
