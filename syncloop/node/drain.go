@@ -20,7 +20,7 @@ import (
 // refused from then on, until Undrain. The pods have Failed then, unless they had ended before, with
 // reason Terminated and the condition DisruptionTarget. It needs a running node, and
 // leaves it running: end Run's context afterwards. Before Run it fails with
-// ErrNotRunning and changes nothing. If ctx ends first the error names the
+// ErrNotRunning, and after it with ErrStopped, and changes nothing. If ctx ends first the error names the
 // pods that are still ending, and they go on doing so. It may be called again,
 // to go on waiting.
 func (n *Node) Drain(ctx context.Context) error {
@@ -43,13 +43,16 @@ func await(ctx context.Context, all []ending) error {
 
 // shut begins to refuse pods, and waits until the loop has done what it was about:
 // a pod that was admitted in the last moment has its worker then, and can be found.
-// Before Run it fails and changes nothing.
+// Before Run, and when it has ended, it fails and changes nothing.
 func (n *Node) shut(ctx context.Context) error {
 	n.mu.Lock()
 	ran := n.mu.ran
 	n.mu.Unlock()
-	if !ran {
+	switch {
+	case !ran:
 		return ErrNotRunning
+	case n.done.Opened():
+		return ErrStopped
 	}
 	n.drained.Store(true)
 	n.draining.Store(true)

@@ -36,13 +36,10 @@ type Eviction struct {
 	Force bool
 }
 
-// systemCritical is the least priority of a pod that the node cannot do without.
-const systemCritical = 2_000_000_000
-
 // evictable is what is spared unless Config.Evictable says otherwise: static
 // pods, which nobody would start anywhere else, and critical ones.
 func evictable(pod *v1.Pod) bool {
-	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < systemCritical)
+	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < SystemCriticalPriority)
 }
 
 // Evict ends a pod that the node can not afford any more: it has Failed, with
@@ -52,6 +49,8 @@ func evictable(pod *v1.Pod) bool {
 // handle is resolved exactly once, when the pod has ended or it is certain that nothing
 // of it runs.
 //
+// Its error is ErrUnknownPod, ErrNotEvictable, or ErrStopped when Run has ended.
+//
 // It never blocks and may be called from anywhere, again too: a second eviction
 // can shorten the grace, but the reason that was published first stands, as does
 // that of a pod which ended for another. An event says it once.
@@ -59,6 +58,9 @@ func evictable(pod *v1.Pod) bool {
 // A restarted node knows of evictions before it by Config.TerminalStatuses, or from a
 // source that keeps statuses; without either the pod has to be deleted on it.
 func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) {
+	if n.done.Opened() {
+		return nil, ErrStopped
+	}
 	pod, ok := n.manager.GetPodByUID(uid)
 	view := n.workers.View(uid)
 	_, waits := n.handlers.Deferred(uid)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/source"
-	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -113,11 +112,12 @@ func TestNode_Evict_Spared(t *testing.T) {
 		require.NoError(t, err)
 		assert.NoError(t, done.Wait(t.Context()))
 		require.NoError(t, n.stop())
-		_, err = n.Evict("critical", node.Eviction{})
-		assert.ErrorIs(t, err, node.ErrNotEvictable)
-		done, err = n.Evict("critical", node.Eviction{Force: true})
-		require.NoError(t, err)
-		assert.ErrorIs(t, done.Wait(t.Context()), podworkers.ErrStopped)
+		_, err = n.Evict("critical", node.Eviction{Force: true})
+		assert.ErrorIs(t, err, node.ErrStopped)
+		assert.ErrorIs(t, n.Drain(t.Context()), node.ErrStopped)
+		assert.ErrorIs(t, n.DrainWithin(t.Context(), 1), node.ErrStopped)
+		assert.ErrorIs(t, n.Shutdown(t.Context(), node.ShutdownGroups(time.Minute, 0)...), node.ErrStopped)
+		assert.False(t, n.ShuttingDown())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }})

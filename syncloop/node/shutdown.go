@@ -56,7 +56,7 @@ func (n *Node) Shutdown(ctx context.Context, groups ...ShutdownGroup) error {
 	}
 	n.shutdown.Store(true)
 	if err := n.shut(ctx); err != nil {
-		n.shutdown.Store(!errors.Is(err, ErrNotRunning))
+		n.shutdown.Store(!errors.Is(err, ErrNotRunning) && !errors.Is(err, ErrStopped))
 		return err
 	}
 	groups = slices.SortedStableFunc(slices.Values(groups), func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
