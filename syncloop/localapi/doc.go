@@ -28,14 +28,15 @@
 // # Writes
 //
 // Without Config.Writer the API is read only: writes are answered with 405. With it clients
-// create, patch, update and delete pods, which the node runs as those of Apply and Saved keeps
+// create, patch, update and delete pods, alone and all of a namespace, which the node runs as those of Apply and Saved keeps
 // over restarts. A pod is completed and checked by podmanager/validation; of one that exists
 // may change what a real server lets change, and an absent nodeName changes nothing. Patches are
 // JSON, merge and strategic merge patches; server-side apply, for which a server has to know
 // the owner of each field, is answered with 415. A pod that is deleted has a deletion
 // timestamp until it has ended and has no finalizers. An eviction is a deletion, as there are no
-// PodDisruptionBudgets: kubectl drain evicts. Static pods are shown as their mirror
-// pods are in a cluster; writes of them are answered with 405.
+// PodDisruptionBudgets: kubectl drain evicts. The node takes pods all the same then: cordon, labels
+// and taints of nodes, and pods/status with the conditions of readiness gates, are answered with 405.
+// Static pods are shown as their mirror pods are in a cluster; writes of them are answered with 405.
 //
 // # Versions
 //

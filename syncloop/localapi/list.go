@@ -45,6 +45,10 @@ func (r *resource) getList(v *view, w http.ResponseWriter, o options) {
 			meta.RemainingItemCount = &left
 		}
 	}
+	sendList(w, v, objects, meta)
+}
+
+func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.ListMeta) {
 	header(w, "application/json")
 	switch list := v.list(objects, meta).(type) { // If it cannot be sent the client has gone.
 	case *metav1.Table:

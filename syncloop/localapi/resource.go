@@ -43,7 +43,7 @@ func kinded[T k8sruntime.Object](o T, kind string) T {
 
 var (
 	readVerbs     = metav1.Verbs{"get", "list", "watch"}
-	podWriteVerbs = metav1.Verbs{"create", "delete", "patch", "update"}
+	podWriteVerbs = metav1.Verbs{"create", "delete", "deletecollection", "patch", "update"}
 )
 
 // resources are all that are served, by GroupResource.

@@ -136,6 +136,8 @@ func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string,
 		a.subresource(w, r, t)
 	case r.Method == http.MethodGet:
 		a.read(w, r, t)
+	case t.resource.Name == "pods" && r.Method == http.MethodDelete && t.name == "" && t.namespace != "":
+		a.deleteMany(w, r, t)
 	case t.resource.Name == "pods" && writeVerbs[r.Method] != "":
 		a.write(w, r, t)
 	default:

@@ -329,7 +329,7 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 		return nil, err
 	}
 	if q.dry {
-		next.Status = shown.Status
+		next.Status, next.ResourceVersion = shown.Status, shown.ResourceVersion
 		return kinded(next, "Pod"), nil
 	}
 	if err := q.config.Saved.Save(next); err != nil {

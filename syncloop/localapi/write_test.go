@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -218,6 +220,56 @@ func TestUpdate_Whole(t *testing.T) {
 	assert.Equal(t, `405 patch is not supported on resources of kind "pods/status"`, h.message("PATCH", pods+"/a/status", `{}`, "merge-patch+json"))
 }
 
+// TestUpdate_Dry: what is answered differs from what there is in what was asked for only, as
+// kubectl diff shows it; nothing is changed.
+func TestUpdate_Dry(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(simple)
+	w.seen()
+	before := into[v1.Pod](h, pods+"/a")
+	code, text := h.do("PATCH", pods+"/a?dryRun=All", `{"metadata":{"labels":{"new":"1"}}}`, http.Header{"Content-Type": {"application/merge-patch+json"}})
+	require.Equal(t, http.StatusOK, code, text)
+	var after v1.Pod
+	require.NoError(t, json.Unmarshal([]byte(text), &after))
+	assert.Equal(t, map[string]string{"new": "1"}, after.Labels)
+	after.Labels = before.Labels
+	assert.Equal(t, before, after)
+	assert.Equal(t, before, into[v1.Pod](h, pods+"/a"))
+	assert.Empty(t, w.seen())
+}
+
+// TestDeleteMany: the pods of a namespace that are selected are deleted, static ones left alone.
+func TestDeleteMany(t *testing.T) {
+	h, w := writable(t, t.TempDir())
+	static := pod("default", "static-n1")
+	static.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: podmanager.FileSource}
+	h.start(static).ready()
+	for _, name := range []string{"a", "b", "c"} {
+		h.created(strings.Replace(simple, `"a"`, strconv.Quote(name), 1))
+	}
+	require.Equal(t, "200 ", h.message("PATCH", pods+"/b", `{"metadata":{"labels":{"keep":"me"}}}`, "merge-patch+json"))
+	w.seen()
+	deleted := func(query, body string) (names []string) {
+		code, text := h.do("DELETE", pods+query, body, nil)
+		require.Equal(t, http.StatusOK, code, text)
+		var list v1.PodList
+		require.NoError(t, json.Unmarshal([]byte(text), &list))
+		for _, pod := range list.Items {
+			require.NotNil(t, pod.DeletionTimestamp)
+			names = append(names, pod.Name)
+		}
+		return names
+	}
+	assert.Equal(t, []string{"a"}, deleted("?fieldSelector=metadata.name%3Da&dryRun=All", ""))
+	assert.Empty(t, w.seen())
+	assert.Equal(t, []string{"a", "c"}, deleted("?labelSelector=%21keep", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":1}`))
+	applied := slices.DeleteFunc(w.seen(), func(call string) bool { return call == "delete" }) // The node knows none of them.
+	assert.Equal(t, []string{"apply a x:1 end 1", "apply c x:1 end 1"}, applied)
+	assert.Nil(t, into[v1.Pod](h, pods+"/b").DeletionTimestamp)
+	assert.Equal(t, `400 unable to parse labelSelector: found '=', expected: !, identifier, or 'end of string'`, h.message("DELETE", pods+"?labelSelector=%3D", "", "json"))
+}
+
 // TestDelete: a pod has a deletion timestamp until it has ended; another deletion can only
 // shorten its time.
 func TestDelete(t *testing.T) {
@@ -379,7 +431,7 @@ func TestStatic(t *testing.T) {
 	for request, want := range map[string]string{
 		"PATCH /api/v1/nodes/n1":           `405 patch is not supported on resources of kind "nodes": the node is as it was configured`,
 		"PUT " + pods + "/web-n1/status":   `405 update is not supported on resources of kind "pods/status"`,
-		"DELETE " + pods:                   `405 deletecollection is not supported on resources of kind "pods"`,
+		"DELETE /api/v1/pods":              `405 deletecollection is not supported on resources of kind "pods"`,
 		"PATCH " + pods + "/web-n1/resize": `404 this server does not serve pods/resize`,
 	} {
 		method, path, _ := strings.Cut(request, " ")
