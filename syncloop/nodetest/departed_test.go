@@ -47,3 +47,20 @@ func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {
 	assert.Equal(t, []string{"stays 1/1 Running"}, listed(b))
 	b.Stop()
 }
+
+// TestStatus_OfAPodThatWentWhileNoNodeRan: the next node has nothing to say of it, and it is gone
+// when that has cleaned up after it.
+func TestStatus_OfAPodThatWentWhileNoNodeRan(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b.Apply(heavy("web", 20))
+	b.Run(5 * time.Second)
+	b.Crash()
+	b.Delete("uid-web")
+	b.AssertStatus("web", "1/1 Running restarts=0")
+	b.Start()
+	b.AssertStatus("web", "1/1 Running restarts=0")
+	b.RunUntil(func() bool { return b.Status("web") == "gone" })
+	assert.Empty(t, b.Machine().Look())
+	assert.Empty(t, b.Status("unheard-of"))
+	b.Stop()
+}

@@ -1,9 +1,12 @@
 package nodetest
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // fullName is a pod's name with its namespace, which is default unless given.
@@ -32,8 +35,23 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 // transcript has it behind the "|": "1/1 Running restarts=0", or "gone". It is
 // empty if the pod has not been seen. Changes of one instant are one line, which is
 // written when all that is due then has run: call RunUntilIdle first where RunUntil or a call
-// of the node has returned in the middle of an instant. It may be asked after Stop.
-func (b *Simulation) Status(name string) string { return b.trace.last(fullName(name)) }
+// of the node has returned in the middle of an instant. It may be asked after Stop. A pod that was
+// deleted while no node ran is "gone" when the next one has cleaned up after it, though the
+// transcript says nothing of that.
+func (b *Simulation) Status(name string) string {
+	last := b.trace.last(fullName(name))
+	if last != "" && b.vanished(name) {
+		return "gone"
+	}
+	return last
+}
+
+// vanished reports whether a node that has heard all of its sources knows nothing of a pod, and
+// the runtime has nothing of it.
+func (b *Simulation) vanished(name string) bool {
+	return b.node != nil && b.node.Waiting() == nil && b.Pod(name) == nil &&
+		!slices.ContainsFunc(b.node.Observed(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
+}
 
 // AssertStatus fails the test unless Status of a pod is as given, and reports
 // whether it is. The test goes on.
