@@ -16,8 +16,9 @@ import (
 // pleg looks for EventSource; podsync for StatusReporter, Execer, HandlerRunner and
 // LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and HandlerRunner; the
 // node for people with questions for LogReader, ExecStreamer, Execer, Attacher and
-// PortForwarder; a node that is joined to a cluster for PodCIDRUpdater. Nothing in this module looks for the others yet: they are the words in
-// which resizes and figures are spoken of.
+// PortForwarder; a node that is joined to a cluster for PodCIDRUpdater; node.Node.Stats,
+// and with it /stats/summary and kubectl top, for StatsReader; what a node says of itself, for
+// Versioner. Nothing looks for Updater yet.
 
 // EventSource is a runtime with a stream of pod changes.
 type EventSource interface {

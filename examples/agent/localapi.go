@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,7 +33,7 @@ type apiOptions struct {
 	write      bool
 }
 
-// defaultAPIListen is a free port on loopback.
+// defaultAPIListen is a port on loopback: see listenAPI.
 const defaultAPIListen = "127.0.0.1:0"
 
 func (o *options) apiFlags() flagSet {
@@ -39,7 +42,7 @@ func (o *options) apiFlags() flagSet {
 			o.api.kubeconfig = s
 			return nil
 		}},
-		{name: "api-listen", value: "ADDR", meaning: "where that API is served (a free port on 127.0.0.1)", set: func(s string) error {
+		{name: "api-listen", value: "ADDR", meaning: "where that API is served (a port on 127.0.0.1 that restarts keep if it is free)", set: func(s string) error {
 			o.api.listen = s
 			return nil
 		}},
@@ -95,7 +98,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", o.listen)
+	listener, err := listenAPI(o.listen, secrets.Token)
 	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
 	}
@@ -107,6 +110,23 @@ func (a *agent) bindAPI(config *node.Config) error {
 		err = fmt.Errorf("--write-kubeconfig: %w", errors.Join(err, listener.Close()))
 	}
 	return err
+}
+
+// The ports that listenAPI chooses from: below those that Linux gives away, and those of services.
+const firstPort, ports = 20_000, 10_000
+
+// listenAPI listens where the flag says. By default the port follows from the token, which a state
+// directory keeps: so a client finds the agent again after a restart. One that is taken makes way
+// for a free one.
+func listenAPI(address, token string) (net.Listener, error) {
+	if address == defaultAPIListen {
+		sum := sha256.Sum256([]byte(token))
+		usual := firstPort + int(binary.BigEndian.Uint32(sum[:4])%ports)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(usual))); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", address)
 }
 
 // newAPI makes the API of the node, which keeps created pods if it may be written.

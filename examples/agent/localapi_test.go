@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,24 @@ import (
 
 	"github.com/podkeel/podkeel/syncloop/localapi"
 )
+
+// TestListenAPI: the port is the same for a token, unless it is taken.
+func TestListenAPI(t *testing.T) {
+	first, err := listenAPI(defaultAPIListen, "secret")
+	require.NoError(t, err)
+	usual := first.Addr().String()
+	second, err := listenAPI(defaultAPIListen, "secret")
+	require.NoError(t, err)
+	require.NotEqual(t, usual, second.Addr().String())
+	require.NoError(t, first.Close())
+	again, err := listenAPI(defaultAPIListen, "secret")
+	require.NoError(t, err)
+	require.Equal(t, usual, again.Addr().String())
+	other, err := listenAPI(second.Addr().String(), "secret")
+	require.Error(t, err, "it is taken")
+	require.Nil(t, other)
+	require.NoError(t, errors.Join(again.Close(), second.Close()))
+}
 
 // TestWriteKubeconfig: an agent that would destroy another file does not start.
 func TestWriteKubeconfig(t *testing.T) {

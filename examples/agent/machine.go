@@ -160,6 +160,14 @@ func (o *options) contradictions() (faults []error) {
 	if o.logDir != "" && o.runtime != "cri" {
 		faults = append(faults, errors.New("--log-dir has no effect without --runtime cri"))
 	}
+	if o.api.kubeconfig == "" {
+		if o.api.write {
+			faults = append(faults, errors.New("--api-write has no effect without --write-kubeconfig"))
+		}
+		if o.api.listen != defaultAPIListen {
+			faults = append(faults, errors.New("--api-listen has no effect without --write-kubeconfig"))
+		}
+	}
 	if len(o.urlHeader) > 0 && o.manifestURL == "" {
 		faults = append(faults, errors.New("--manifest-url-header has no effect without --manifest-url"))
 	}

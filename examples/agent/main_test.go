@@ -128,6 +128,7 @@ func TestRun_BadArguments(t *testing.T) {
 			"agent: --cluster-domain has no effect without --cluster-dns"},
 		{[]string{"--resolv-conf", "no/such", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf "no/such": no such file or directory`},
 		{[]string{"--resolv-conf", ".", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf ".": is no file`},
+		{[]string{"--api-write", "--api-listen", ":1"}, "agent: --api-write has no effect without --write-kubeconfig\nagent: --api-listen has no effect without --write-kubeconfig"},
 		{[]string{"--resolv-conf", "main.go"}, `agent: --resolv-conf has no effect without --runtime cri`},
 		{[]string{"--max-parallel-pulls", "-1"}, `agent: --max-parallel-pulls "-1": expected a number, or 0 for no bound`},
 		{[]string{"--image-gc-high", "101"}, `agent: --image-gc-high "101": expected a percentage from 1 to 100`},

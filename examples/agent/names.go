@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -44,6 +45,8 @@ func meant(word string, pods []podName) (podName, error) {
 		func(p podName) bool { return in(p) && name != "" && strings.HasPrefix(p.name, name) },
 	} {
 		found := slices.DeleteFunc(slices.Clone(pods), func(p podName) bool { return !fits(p) })
+		slices.SortFunc(found, func(a, b podName) int { return cmp.Compare(a.String(), b.String()) })
+		found = slices.Compact(found) // Of two of one name one was refused for that, or still ends.
 		switch len(found) {
 		case 0:
 			continue
@@ -65,7 +68,6 @@ func several(word string, found []podName) error {
 	for _, p := range found[:min(len(found), most)] {
 		names = append(names, p.String())
 	}
-	slices.Sort(names)
 	if more := len(found) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}

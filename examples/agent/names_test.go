@@ -11,7 +11,7 @@ func TestMeant(t *testing.T) {
 	pods := []podName{
 		{"default", "web-n1", "web"}, {"default", "web-2-n1", "web-2"}, {"default", "crash-looper-n1", "crash-looper"},
 		{"kube-system", "etcd-n1", "etcd"}, {"kube-system", "web-n1", "web"}, {"a", "etcd-backup-n1", "etcd-backup"}, {"b", "job", "job"},
-		{"default", "api", "api"}, {"default", "api-n1", "api"},
+		{"default", "api", "api"}, {"default", "api-n1", "api"}, {"kube-system", "etcd-n1", "etcd"},
 	}
 	for word, want := range map[string]string{
 		"web-n1":             "default/web-n1",

@@ -121,8 +121,11 @@ func (t *table) restarts(pod *v1.Pod, n int32) string {
 	return fmt.Sprintf("%d (%s ago)", n, t.since(last))
 }
 
-// age is how long ago the node has taken the pod up.
+// age is how long ago the pod was created, or the node has taken up one of which that is not known.
 func (t *table) age(pod *v1.Pod) string {
+	if !pod.CreationTimestamp.IsZero() {
+		return t.since(pod.CreationTimestamp.Time)
+	}
 	if pod.Status.StartTime == nil {
 		return t.since(t.now())
 	}

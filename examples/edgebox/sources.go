@@ -17,7 +17,7 @@ var own embed.FS
 func (o options) sources() (map[string]source.Source, error) {
 	files := manifest.Config{Path: o.manifests, NodeName: name, StateDir: o.state}
 	if files.Path == "" {
-		files.StateDir = "" // The program itself keeps them.
+		files.StateDir = ""                    // The program itself keeps them.
 		files.FS, _ = fs.Sub(own, "manifests") // The path is constant and valid.
 		files.Path = "."
 	}

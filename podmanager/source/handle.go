@@ -212,8 +212,10 @@ func (h *Handle) own(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:
 		return nil, fmt.Errorf("%w: nil", ErrInvalid)
-	case pod.Name == "" || pod.UID == "":
-		return nil, fmt.Errorf("%w: name %q and UID %q must not be empty", ErrInvalid, pod.Name, pod.UID)
+	case pod.Name == "":
+		return nil, fmt.Errorf("%w: the pod of UID %q has no name", ErrInvalid, pod.UID)
+	case pod.UID == "":
+		return nil, fmt.Errorf("%w: pod %q has no UID", ErrInvalid, pod.Name)
 	}
 	if !h.owned {
 		pod = pod.DeepCopy()

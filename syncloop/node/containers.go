@@ -89,7 +89,8 @@ func (n *Node) lastEnded(uid types.UID, name string) (id string) {
 	return id
 }
 
-// named are the pods of a name, the one that is desired first.
+// named are the pods of a name: first the desired one that has a worker, as another may have been
+// refused for its name, then those that are desired, then the others.
 func (n *Node) named(namespace, name string) []types.UID {
 	var uids []types.UID
 	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
@@ -107,6 +108,17 @@ func (n *Node) named(namespace, name string) []types.UID {
 			once = append(once, uid)
 		}
 	}
+	rank := func(uid types.UID) int {
+		_, desired := n.manager.GetPodByUID(uid)
+		switch {
+		case desired && n.workers.View(uid).Known:
+			return 0
+		case desired:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(once, func(a, b types.UID) int { return cmp.Compare(rank(a), rank(b)) })
 	return once
 }
 
