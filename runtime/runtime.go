@@ -39,7 +39,8 @@ type PodLister interface {
 // Sandboxes are the shells in which a pod's containers live.
 type Sandboxes interface {
 	// RunSandbox creates and starts the sandbox of a pod and returns its ID.
-	// ErrExists: an attempt of that number has a sandbox already.
+	// ErrExists: the UID has a sandbox of that attempt already, of whatever incarnation and whether
+	// it is ready or not.
 	RunSandbox(ctx context.Context, req RunSandboxRequest) (id string, err error)
 	// StopSandbox kills what still runs in the sandbox and releases its
 	// network. Stopping a stopped sandbox is no error; an unknown one is

@@ -79,8 +79,11 @@ type PodStatus struct {
 // SandboxStatus is a sandbox in full.
 type SandboxStatus struct {
 	Sandbox
-	IPs         []string // the pod's addresses, primary first; empty for a host-network pod
-	HostNetwork bool     // echoes Namespaces.HostNetwork; a sandbox with another value is replaced
+	// IPs are the pod's addresses, primary first; empty for a host-network pod. A runtime without a
+	// network of its own says those under which the pod's processes are reached, such as 127.0.0.1:
+	// probes and hooks ask there.
+	IPs         []string
+	HostNetwork bool // echoes Namespaces.HostNetwork; a sandbox with another value is replaced
 }
 
 // ContainerStatus is the full record of a container.

@@ -60,7 +60,7 @@ func ExampleNewHandle() {
 	err := handle.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
 	fmt.Println(err)
 	// Output:
-	// source: invalid pod: name "web" and UID "" must not be empty
+	// source: invalid pod: pod "web" has no UID
 }
 
 // A program that learns of its pods one by one says when it knows them all: until then no

@@ -52,7 +52,7 @@ func sandboxNextAttempt(b *bench) {
 func sandboxAddress(b *bench) {
 	inside, onHost := b.pod(), b.pod()
 	s := b.place(inside, b.sandbox(inside, 0))
-	b.check(len(s.IPs) > 0 && !s.HostNetwork, "a pod of the pod network has the addresses %v, host network is %v", s.IPs, s.HostNetwork)
+	b.check(len(s.IPs) > 0 && !s.HostNetwork, "a pod of the pod network has the addresses %v, host network is %v; a runtime without a network answers 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
 	req := b.sandboxRequest(onHost, 0)
 	req.Namespaces.HostNetwork = true
 	id, err := b.rt.RunSandbox(b.ctx, req)

@@ -87,8 +87,8 @@ func (e *End) String() string {
 	if e.Signal != 0 {
 		s = fmt.Sprintf("signal %d", e.Signal)
 	}
-	if e.Reason != "" {
-		s += " (" + e.Reason + ")"
+	if why := strings.Trim(because(e.Reason, strings.Trim(e.Message, "; ")), ": "); why != "" {
+		s += " (" + why + ")"
 	}
 	return s
 }

@@ -124,7 +124,7 @@ func (c *Container) text(now time.Time) string {
 			s += " " + ago(now.Sub(c.LastEnd.At))
 		}
 	}
-	if c.Message != "" {
+	if c.Message != "" && (c.LastEnd == nil || c.LastEnd.Message != c.Message) {
 		s += ": " + c.Message
 	}
 	return s
