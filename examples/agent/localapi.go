@@ -87,8 +87,8 @@ func (r recorders) Eventf(object k8sruntime.Object, eventtype, reason, format st
 // bindAPI takes the port of the API and writes the kubeconfig, before anything runs.
 func (a *agent) bindAPI(config *node.Config) error {
 	o := a.options.api
-	if o.kubeconfig == "" {
-		return nil
+	if err := a.leavesCreated(); err != nil || o.kubeconfig == "" {
+		return err
 	}
 	secrets, err := a.credentials()
 	if err != nil {
@@ -153,6 +153,22 @@ func (a *agent) credentials() (*localapi.Credentials, error) {
 	return localapi.KeepCredentials(filepath.Join(a.stateDir, credentialsFile))
 }
 
+// createdDir has the created pods, in the state directory.
+const createdDir = "api-pods"
+
+// leavesCreated is an error if the state directory has created pods and this agent takes none: they
+// would end, and their volumes with them.
+func (a *agent) leavesCreated() error {
+	if a.stateDir == "" || a.options.api.write {
+		return nil
+	}
+	dir := filepath.Join(a.stateDir, createdDir)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) > 0 { // The pattern is a good one.
+		return fmt.Errorf("%d pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove %s", len(files), dir)
+	}
+	return nil
+}
+
 // savedPods keeps created pods in the state directory, if there is one.
 func (a *agent) savedPods() (localapi.Saved, error) {
 	if a.stateDir == "" {
@@ -162,7 +178,7 @@ func (a *agent) savedPods() (localapi.Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, "api-pods"), Log: a.log})
+	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, createdDir), Log: a.log})
 }
 
 // defaultMaxPods is how many pods a node may have that was not told.

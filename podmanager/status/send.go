@@ -124,7 +124,11 @@ func (s *Sender) call(ctx context.Context, u Update) (err error) {
 func (s *Sender) failed(u Update, err error, again bool) {
 	if errors.Is(err, ErrNotYet) {
 		s.finish(u.UID, func(b *outbox.Box[Update], _ time.Time) {
-			s.toldLocked(u.UID).repeat = time.Time{}
+			if u.Removed {
+				delete(s.mu.told, u.UID)
+			} else {
+				s.toldLocked(u.UID).repeat = time.Time{}
+			}
 			b.Sent(u.UID)
 		})
 		return

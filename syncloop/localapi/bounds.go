@@ -152,7 +152,8 @@ func messages(t reflect.Type) map[uint64]reflect.Type {
 }
 
 // fits is an error of code 413 for a pod that is too large to be kept, and of code 403 if
-// there would be too much of all created ones with it.
+// there would be too much of all created ones with it. One that is there and does not grow can
+// always be changed. Creations that come together may be a few too many.
 func (q *writing) fits(pod *v1.Pod) error {
 	if text, err := json.Marshal(pod); err != nil || len(text) > mostPod {
 		return tooMuch("limit is %d bytes for a pod", mostPod)
@@ -161,11 +162,14 @@ func (q *writing) fits(pod *v1.Pod) error {
 	defer q.desired.mu.Unlock()
 	others, bytes := 0, pod.Size()
 	for uid, other := range q.desired.mu.pods {
-		if uid != pod.UID {
+		switch {
+		case uid != pod.UID:
 			others, bytes = others+1, bytes+other.Size()
+		case other.Size() >= pod.Size():
+			return nil
 		}
 	}
-	if others >= mostPods || bytes > mostKept {
+	if others >= mostPods && q.desired.mu.pods[pod.UID] == nil || bytes > mostKept {
 		return apierrors.NewForbidden(q.resource.group(), pod.Name, fmt.Errorf("there are %d pods already, of at most %d, with %d MiB at most", others, mostPods, mostKept>>20))
 	}
 	return nil

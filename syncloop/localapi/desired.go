@@ -63,7 +63,16 @@ type desired struct {
 		pods map[types.UID]*v1.Pod
 		// gone are those that were forgotten, since when: the node may still show their end.
 		gone map[types.UID]time.Time
+		// restored are those of an earlier process that the node has not shown yet.
+		restored map[types.UID]bool
 	}
+}
+
+// yielded reports whether a pod is there as the node has shown it.
+func (d *desired) yielded(uid types.UID, pods *resource) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.mu.restored[uid] && pods.has(uid)
 }
 
 // remembered is how long a pod that is gone is known to be after the node has forgotten it.
@@ -132,6 +141,7 @@ func (a *API) put(pod *v1.Pod) {
 	if _, gone := d.mu.gone[pod.UID]; gone {
 		return
 	}
+	delete(d.mu.restored, pod.UID)
 	if own := d.mu.pods[pod.UID]; own != nil {
 		status := pod.Status
 		pod = kinded(own.DeepCopy(), "Pod")
@@ -160,10 +170,11 @@ func (a *API) forget(pod *v1.Pod) {
 	a.dropNamespace(pod.Namespace)
 }
 
-// restore gives the node the pods that were created before this process. Those that were being
-// deleted are left to the node, which ends what is not desired.
+// restore gives the node the pods that were created before this process. Each has its name from
+// now on: a static pod of that name may be refused for it. Those that were being deleted go on
+// ending.
 func (a *API) restore() error {
-	a.desired.mu.pods, a.desired.mu.gone = map[types.UID]*v1.Pod{}, map[types.UID]time.Time{}
+	a.desired.mu.pods, a.desired.mu.gone, a.desired.mu.restored = map[types.UID]*v1.Pod{}, map[types.UID]time.Time{}, map[types.UID]bool{}
 	if (a.config.Writer == nil) != (a.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
 	}
@@ -175,23 +186,15 @@ func (a *API) restore() error {
 		lost = u.Unread()
 	}
 	for _, pod := range a.config.Saved.Consume() {
-		if pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 {
-			if err := a.config.Saved.Drop(pod.UID); err != nil {
-				return err
-			}
-			continue
-		}
 		validation.Default(pod) // The file may be of another version, or changed by hand.
 		if err := a.config.Writer.Apply(pod); err != nil {
 			a.log.Error("a pod that was created before cannot run any more; its file stays", "pod", key(pod.Namespace, pod.Name), "uid", pod.UID, "err", err)
 			lost = err
 			continue
 		}
-		a.desired.mu.pods[pod.UID] = pod  // It is shown when the node shows it, with its status.
-		if pod.DeletionTimestamp != nil { // The node may have nothing to show.
-			a.served["pods"].put(kinded(pod.DeepCopy(), "Pod"))
-			a.putNamespace(pod.Namespace)
-		}
+		a.desired.mu.pods[pod.UID], a.desired.mu.restored[pod.UID] = pod, true
+		a.served["pods"].put(asCreated(pod)) // Its status is not known before the API is ready.
+		a.putNamespace(pod.Namespace)
 	}
 	a.settle(lost)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/podstatus"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -26,12 +27,13 @@ const (
 	endPeriod = time.Second
 )
 
-// Run follows the node until ctx ends, and returns nil then. Before it has heard of all pods
-// requests are answered with 503. A second call returns runtime.ErrSecondRun.
+// Run follows the node until ctx ends, and returns nil then. Before it has heard of all pods, and
+// after it has ended, requests are answered with 503; watches end with it. A second call returns runtime.ErrSecondRun.
 func (a *API) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)
 	}
+	defer close(a.ended)
 	var under sync.WaitGroup
 	defer under.Wait()
 	if e := a.config.Events; e != nil {
@@ -55,8 +57,10 @@ func (a *API) describe(ctx context.Context) {
 		if !a.isComplete() && a.shown() {
 			a.describeNode(ctx)
 			a.renewLease()
+			if period.Reset(tick); a.sweep() {
+				period.Reset(endPeriod)
+			}
 			close(a.complete)
-			period.Reset(tick)
 		}
 		select {
 		case <-period.C:
@@ -83,13 +87,13 @@ func (a *API) known(uid types.UID) bool {
 }
 
 // shown reports whether the node has heard all of its sources, and Watch has yielded every
-// pod that is desired.
+// pod that is desired. One that a former agent has left behind may stay for long.
 func (a *API) shown() bool {
 	if a.config.Node.Waiting() != nil {
 		return false
 	}
 	for _, pod := range a.config.Node.Pods() {
-		if pod.DeletionTimestamp == nil && !a.served["pods"].has(pod.UID) {
+		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && !a.desired.yielded(pod.UID, a.served["pods"]) {
 			return false
 		}
 	}

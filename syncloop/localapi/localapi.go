@@ -88,6 +88,7 @@ type API struct {
 	deleted chan struct{} // a pod is being deleted
 	// complete is closed when the list of pods is complete.
 	complete chan struct{}
+	ended    chan struct{} // Run has ended
 }
 
 // New makes an API. It starts nothing; the error names what is missing. The pods that Saved
@@ -96,7 +97,7 @@ func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
-	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), deleted: make(chan struct{}, 1), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	a := &API{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), deleted: make(chan struct{}, 1), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
 	a.started = a.now().Truncate(time.Second)
 	// Versions grow over restarts as long as there are fewer than a million changes a second.
 	a.served = a.resources(uint64(max(a.started.UnixMicro(), 1)))

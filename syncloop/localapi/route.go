@@ -128,6 +128,8 @@ func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string,
 		sendNoResource(w, r.URL.Path)
 	case !ok:
 		sendError(w, errNoSuchPath())
+	case a.hasEnded():
+		sendError(w, apierrors.NewServiceUnavailable("the API of the node has ended"))
 	case !a.isComplete():
 		sendError(w, errStarts())
 	case t.resource.Name == "pods" && t.subresource == evictions:
@@ -179,6 +181,15 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, t target) {
 	default:
 		o.namespace = t.namespace
 		t.resource.getList(v, w, o)
+	}
+}
+
+func (a *API) hasEnded() bool {
+	select {
+	case <-a.ended:
+		return true
+	default:
+		return false
 	}
 }
 

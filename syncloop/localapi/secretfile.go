@@ -70,6 +70,16 @@ func writeSecret(path string, text []byte) error {
 	return err
 }
 
+// isSecret reports whether a file is there already, with this text, and for its owner only.
+func isSecret(path string, text []byte) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() != int64(len(text)) {
+		return false
+	}
+	is, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(is, text)
+}
+
 // readSecret reads a regular file, and takes the rights of others from it.
 func readSecret(path string) ([]byte, error) {
 	dir, err := osfile.OpenDir(filepath.Dir(path))

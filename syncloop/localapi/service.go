@@ -74,7 +74,11 @@ func (s *Service) introduce(config ServiceConfig) error {
 	if err := replaceable(config.Kubeconfig); err != nil {
 		return err
 	}
-	return writeSecret(config.Kubeconfig, config.Credentials.Kubeconfig(s.Address()))
+	text := config.Credentials.Kubeconfig(s.Address())
+	if isSecret(config.Kubeconfig, text) {
+		return nil // As on a disk that is full, or read only, by now.
+	}
+	return writeSecret(config.Kubeconfig, text)
 }
 
 // Address is one that a client on this machine can dial, as 127.0.0.1:6443.

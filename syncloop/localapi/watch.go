@@ -30,9 +30,10 @@ type watcher struct {
 	w       http.ResponseWriter
 	out     *http.ResponseController
 	version uint64 // of the newest change that was looked at
+	ended   <-chan struct{}
 }
 
-// watchAll streams changes until the client goes, the time is over, or it is too slow.
+// watchAll streams changes until the client goes, the time is over, it is too slow, or Run ends.
 func (a *API) watchAll(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
 	if a.watches.Add(1) > mostWatches {
 		a.watches.Add(-1)
@@ -45,7 +46,7 @@ func (a *API) watchAll(r *resource, v *view, w http.ResponseWriter, req *http.Re
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), o.timeout)
 	defer cancel()
-	s := &watcher{resource: r, view: v, selection: o.selection, w: w, out: http.NewResponseController(w), version: o.version}
+	s := &watcher{resource: r, view: v, selection: o.selection, w: w, out: http.NewResponseController(w), version: o.version, ended: a.ended}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -106,6 +107,8 @@ func (s *watcher) follow(ctx context.Context, bookmarks bool) error {
 			}
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-s.ended:
+			return nil
 		}
 		if err != nil {
 			return err

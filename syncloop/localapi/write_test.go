@@ -455,7 +455,8 @@ func TestStatic_Mirror(t *testing.T) {
 	assert.NotContains(t, static.Annotations, podmanager.ConfigMirrorAnnotation, "the pod of the node stays as it is")
 }
 
-// TestRestore: the next process has what was created and changed, and not what was deleted.
+// TestRestore: the next process has what was created and changed. What was being deleted goes on
+// ending, and is gone at once if the node has nothing of it.
 func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	h, _ := writable(t, dir)
@@ -473,7 +474,7 @@ func TestRestore(t *testing.T) {
 
 	next, w := writable(t, dir)
 	next.start(running).ready()
-	assert.Equal(t, []string{"apply a x:1"}, w.seen())
+	assert.ElementsMatch(t, []string{"apply a x:1", "apply gone x:1 end 7", "delete"}, w.seen(), "in the order of their UIDs")
 	all := into[v1.PodList](next, "/api/v1/pods").Items
 	require.Len(t, all, 1)
 	assert.Equal(t, "a v "+string(running.UID)+" Running", all[0].Name+" "+all[0].Labels["k"]+" "+string(all[0].UID)+" "+string(all[0].Status.Phase))

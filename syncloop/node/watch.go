@@ -45,7 +45,8 @@ func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 // changes, until ctx ends or the caller breaks the loop. It never misses a
 // pod's newest state; a slow reader sees fewer of those between. After ctx has ended it
 // still yields what had changed before. Any number may watch at once, from any goroutine,
-// before and after Run as well.
+// before and after Run as well. A loop whose body does not return holds memory for each pod that
+// changes meanwhile, also for those that have gone: break it instead.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
 		w := n.watch()

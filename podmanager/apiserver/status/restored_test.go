@@ -72,7 +72,9 @@ func (p *lockedPods) PatchStatus(_ context.Context, ref apiserver.PodRef, raw []
 	return p.pod.DeepCopy(), nil
 }
 
-func (p *lockedPods) Get(context.Context, string, string) (*v1.Pod, error) { return p.pod.DeepCopy(), nil }
+func (p *lockedPods) Get(context.Context, string, string) (*v1.Pod, error) {
+	return p.pod.DeepCopy(), nil
+}
 
 // The data are restored before any watch has shown what the server has acknowledged last. The
 // state that is read after the conflict is older than that, and counts all the same.

@@ -1,0 +1,188 @@
+package localapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// keeping is a Saved in memory.
+type keeping map[types.UID]*v1.Pod
+
+func (s keeping) Consume() (all []*v1.Pod) {
+	for _, pod := range s {
+		all = append(all, pod.DeepCopy())
+	}
+	return all
+}
+func (s keeping) Save(pod *v1.Pod) error   { s[pod.UID] = pod.DeepCopy(); return nil }
+func (s keeping) Drop(uid types.UID) error { delete(s, uid); return nil }
+
+// box is a machine on which one agent runs after the other.
+type box struct {
+	*testing.T
+	machine *memory.Runtime
+	kept    keeping
+	node    *node.Node
+	client  *http.Client
+	stop    func()
+}
+
+// restart ends the agent, if one runs, and starts the next. The containers go on.
+func (b *box) restart(files *source.Handle) {
+	b.Helper()
+	if b.stop != nil {
+		b.stop()
+	}
+	var err error
+	b.node, err = node.New(node.Config{Name: "n1", Runtime: b.machine, AwaitHost: true, Sources: map[string]source.Source{"file": files}})
+	require.NoError(b, err)
+	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: b.kept, Authenticator: localapi.Token("")})
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { _ = b.node.Run(ctx) }()
+	go func() { ended <- api.Run(ctx) }()
+	b.client, b.stop = &http.Client{Transport: api.RoundTripper()}, func() { cancel(); <-ended; <-b.node.Done() }
+	select {
+	case <-api.Ready():
+	case <-time.After(5 * time.Second):
+		require.Fail(b, "the API is not ready")
+	}
+}
+
+// ask is the status code of an answer, and the names, phases and images of the pods that it has.
+func (b *box) ask(method, path, body string) (answer string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, "http://n1"+path, strings.NewReader(body))
+	require.NoError(b, err)
+	resp, err := b.client.Do(req)
+	require.NoError(b, err)
+	defer func() { _ = resp.Body.Close() }()
+	var list struct {
+		v1.Pod
+		Items []v1.Pod
+	}
+	require.NoError(b, json.NewDecoder(resp.Body).Decode(&list))
+	answer = fmt.Sprint(resp.StatusCode)
+	for _, pod := range append(list.Items, list.Pod) {
+		if len(pod.Spec.Containers) > 0 {
+			answer += fmt.Sprint(" ", pod.Name, " ", pod.Status.Phase, " ", pod.Spec.Containers[0].Image)
+		}
+	}
+	return answer
+}
+
+func inBox(t *testing.T, test func(b *box)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &box{T: t, machine: memory.New(memory.Config{}), kept: keeping{}}
+		defer func() { b.stop() }()
+		test(b)
+	})
+}
+
+// fileOf is a source with one pod.
+func fileOf(t *testing.T, name, image string) *source.Handle {
+	h := source.NewHandle()
+	p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: image}}}}
+	p.Name, p.UID = name, types.UID("static-"+name)
+	require.NoError(t, h.Apply(p))
+	return h
+}
+
+const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","annotations":{"memory.podkeel.dev/c":"run=forever ignore-term"}},"spec":{"containers":[{"name":"c","image":"created:1"}]}}`
+
+// TestRestart_Orphan: a pod that nobody names any more, which stays as long as a source is
+// incomplete, keeps nobody from the others.
+func TestRestart_Orphan(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(fileOf(t, "old", "old:1"))
+		require.Equal(t, "201 web Pending created:1", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		b.restart(source.NewHandleWith(source.HandleConfig{Incomplete: true}))
+		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+		time.Sleep(time.Hour)
+		assert.Len(t, b.machine.Look(), 2)
+		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+	})
+}
+
+// TestRestart_Namesake: a created pod keeps its name from a static one over a restart, as the API
+// shows it. Until the node has shown it there is no answer, as its status is not known.
+func TestRestart_Namesake(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		require.Equal(t, "201 web Pending created:1", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		b.restart(fileOf(t, "web", "static:1"))
+		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
+		time.Sleep(time.Minute)
+		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
+		assert.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=5", ""))
+		time.Sleep(10 * time.Second)
+		assert.NotContains(t, b.ask("GET", pods+"/web", ""), "created:1")
+	})
+}
+
+// TestRestart_Deleted: a deletion that was accepted goes on after a restart, within the grace.
+func TestRestart_Deleted(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		require.Equal(t, "201 web Pending created:1", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		b.restart(source.NewHandle())
+		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+		time.Sleep(22 * time.Second)
+		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Empty(t, b.kept)
+	})
+}
+
+// TestRestart_DeletedAndGone: one of which nothing is left is gone soon.
+func TestRestart_DeletedAndGone(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		require.Equal(t, "201 web Pending created:1", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		b.machine = memory.New(memory.Config{}) // As after a boot.
+		b.restart(source.NewHandle())
+		time.Sleep(3 * time.Second)
+		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Empty(t, b.kept)
+		assert.Empty(t, b.machine.Look())
+	})
+}
+
+// TestRun_Ended: watches end with Run, and nothing is answered after it.
+func TestRun_Ended(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		watch, err := b.client.Get("http://n1/api/v1/pods?watch=true")
+		require.NoError(t, err)
+		b.stop()
+		b.stop = func() {}
+		_, err = watch.Body.Read(make([]byte, 1))
+		assert.EqualError(t, err, "EOF")
+		resp, err := b.client.Get("http://n1" + pods)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	})
+}
