@@ -12,6 +12,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/localapi"
 )
 
+// TestLeavesCreated: an agent that takes no created pods does not start where there are some.
+func TestLeavesCreated(t *testing.T) {
+	o := defaults()
+	o.manifests, o.listen, o.stateDir = t.TempDir(), "", t.TempDir()
+	dir := filepath.Join(o.stateDir, createdDir)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "uid.json"), nil, 0o600))
+	_, err := newAgent(o, io.Discard, io.Discard)
+	require.EqualError(t, err, "1 pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove "+dir)
+}
+
 // TestListenAPI: the port is the same for a token, unless it is taken.
 func TestListenAPI(t *testing.T) {
 	first, err := listenAPI(defaultAPIListen, "secret")

@@ -156,6 +156,10 @@ func TestSender_ST45_NotYet(t *testing.T) {
 	s.sender.Resend("a")
 	s.sender.Resend("unknown")
 	s.at(3 * time.Minute)
+	require.Equal(t, 1, s.sender.Known())
+	s.RemoveOrphanedStatuses(nil)
+	s.at(4 * time.Minute)
+	require.Zero(t, s.sender.Known(), "nothing comes after the removal")
 	require.NoError(t, s.end(time.Second))
 }
 

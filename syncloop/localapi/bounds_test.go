@@ -90,6 +90,22 @@ func TestBounds_Pods(t *testing.T) {
 	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"annotations":{"k":"`+strings.Repeat("x", 240_000)+`"}}}`, "merge-patch+json"), "403 ")
 }
 
+// TestBounds_Full: where there are as many pods as there may be, those that are there can be
+// changed all the same.
+func TestBounds_Full(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	var there kept
+	for i := range 1000 {
+		one := pod("default", fmt.Sprint("p", i))
+		one.UID = types.UID(one.Name)
+		there = append(there, one)
+	}
+	h.config.Saved = there
+	h.start(there...).ready()
+	assert.Equal(t, `403 pods "a" is forbidden: there are 1000 pods already, of at most 1000, with 32 MiB at most`, h.message("POST", pods, simple, "json"))
+	assert.Equal(t, "200 ", h.message("PATCH", pods+"/p7", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
+}
+
 // TestPanic: a write in which the program's own code panics is answered, and others after it.
 func TestPanic(t *testing.T) {
 	h, w := writable(t, t.TempDir())

@@ -111,6 +111,33 @@ func TestService_ForeignFile(t *testing.T) {
 	assert.EqualError(t, err, "localapi: ServiceConfig.API, Listener and Credentials are all needed")
 }
 
+// TestService_SameFile: a kubeconfig that is right stays as it is, as on a disk that can be written
+// no more. One that others may read is written again.
+func TestService_SameFile(t *testing.T) {
+	h := serve(t)
+	api, err := localapi.New(h.config)
+	require.NoError(t, err)
+	secrets, err := localapi.NewCredentials()
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	config := localapi.ServiceConfig{API: api, Listener: l, Credentials: secrets, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	stat := func() os.FileInfo {
+		_, err := localapi.NewService(config)
+		require.NoError(t, err)
+		info, err := os.Stat(config.Kubeconfig)
+		require.NoError(t, err)
+		return info
+	}
+	first := stat()
+	assert.True(t, os.SameFile(first, stat()))
+	require.NoError(t, os.Chmod(config.Kubeconfig, 0o644))
+	again := stat()
+	assert.False(t, os.SameFile(first, again))
+	assert.Equal(t, os.FileMode(0o600), again.Mode().Perm())
+}
+
 // clientOf trusts the CA of a kubeconfig and knows where its server is.
 func clientOf(t *testing.T, file string) (*http.Client, string) {
 	text, err := os.ReadFile(file)

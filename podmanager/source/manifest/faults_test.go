@@ -394,11 +394,11 @@ func TestKeep_I47_Damaged(t *testing.T) {
 	}{
 		"half": {
 			func(_ *dir, file string, good []byte) error { return os.WriteFile(file, good[:9], 0o600) },
-			"incomplete", []string{unkept, "DIR/a: empty; nothing of this file runs (0s)"},
+			"incomplete", []string{unkept, "DIR/a: empty; what runs of it goes on, and nothing of it is started (0s)"},
 		},
 		"directory": {
 			func(d *dir, _ string, _ []byte) error { d.remove("a"); return os.Mkdir(d.file("a"), 0o700) },
-			"incomplete [a:0 not a file]", []string{unkept, "DIR/a: not a regular file: a directory; it is skipped (0s)"},
+			"incomplete [a:0 not a file]", []string{unkept, "DIR/a: not a regular file: a directory; what runs of it goes on, and nothing of it is started (0s)"},
 		},
 		"good": {func(d *dir, _ string, _ []byte) error { d.write("a", podYAML("a", "k")); return nil }, "a-n1", []string{unkept}},
 		"readable": {

@@ -100,7 +100,7 @@ func (f *file) problem(key string, err error) *Problem {
 		return nil
 	}
 	f.told = key
-	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.broken && len(f.pods) > 0, Err: err}
+	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.broken && len(f.pods) > 0, lost: f.lost, Err: err}
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {
 		p.Line, p.Pod = faults[0].Line, faults[0].Pod

@@ -53,6 +53,7 @@ type Problem struct {
 	Pod string
 	// Kept: the last good version of the file stays in force.
 	Kept bool
+	lost bool // there may be pods of a good version that cannot be read
 	// Err is one of the errors of this package, with the reason. For
 	// ErrSyntax and ErrInvalid it holds [Faults].
 	Err error
@@ -172,6 +173,8 @@ func (p Problem) Effect() string {
 		return "everything stays as it was"
 	case p.Kept:
 		return "its last good version stays in force"
+	case p.lost:
+		return "what runs of it goes on, and nothing of it is started"
 	case errors.Is(p.Err, ErrNotFile):
 		return "it is skipped"
 	}
