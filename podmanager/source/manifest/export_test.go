@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
@@ -30,8 +32,17 @@ func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.keepSome(c
 type News struct {
 	Events chan fsnotify.Event
 	Errors chan error
-	Err    error    // the system grants no watch
-	Calls  []string // "add" and "remove", with the directory
+	Err    error // the system grants no watch
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// Calls are "add" and "remove", with the directory.
+func (n *News) Calls() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.calls)
 }
 
 // WatchWith makes the source get its news from n.
@@ -42,7 +53,9 @@ func (s *Source) WatchWith(n *News) {
 		}
 		call := func(what string) func(string) error {
 			return func(dir string) error {
-				n.Calls = append(n.Calls, what+" "+dir)
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				n.calls = append(n.calls, what+" "+dir)
 				return nil
 			}
 		}

@@ -97,21 +97,21 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 		again := []string{"remove " + d.file("m"), "add " + d.file("m")}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, again, news.Calls, "the same for a minute")
+		assert.Equal(t, again, news.Calls(), "the same for a minute")
 
 		require.NoError(t, os.Rename(d.file("m"), d.file("away")))
 		require.NoError(t, os.Mkdir(d.file("m"), 0o700))
 		d.write("m/a", podYAML("a", "one"))
 		assert.Equal(t, "a-n1 one", <-got)
 		synctest.Wait()
-		assert.Len(t, news.Calls, 4, "another directory")
+		assert.Len(t, news.Calls(), 4, "another directory")
 
 		// The system drops the watch of a directory that is moved, even if it
 		// is moved back before anybody looks.
 		news.Events <- fsnotify.Event{Name: d.file("m"), Op: fsnotify.Rename}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Len(t, news.Calls, 6)
+		assert.Len(t, news.Calls(), 6)
 	})
 }
 
