@@ -43,7 +43,7 @@ type box struct {
 	stop    func()
 }
 
-// restart ends the agent, if one runs, and starts the next. The containers go on.
+// restart ends the agent, if one runs, and starts the next, in a bubble. The containers go on.
 func (b *box) restart(files *source.Handle) {
 	b.Helper()
 	if b.stop != nil {
@@ -107,7 +107,7 @@ func fileOf(t *testing.T, name, image string) *source.Handle {
 
 const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","annotations":{"memory.podkeel.dev/c":"run=forever ignore-term"}},"spec":{"containers":[{"name":"c","image":"created:1"}]}}`
 
-// TestRestart_Orphan: a pod that nobody names any more, which stays as long as a source is
+// TestRestart_Orphan, in a bubble: a pod that nobody names any more, which stays as long as a source is
 // incomplete, keeps nobody from the others.
 func TestRestart_Orphan(t *testing.T) {
 	inBox(t, func(b *box) {
@@ -122,7 +122,7 @@ func TestRestart_Orphan(t *testing.T) {
 	})
 }
 
-// TestRestart_Namesake: a created pod keeps its name from a static one over a restart, as the API
+// TestRestart_Namesake, in a bubble: a created pod keeps its name from a static one over a restart, as the API
 // shows it. Until the node has shown it there is no answer, as its status is not known.
 func TestRestart_Namesake(t *testing.T) {
 	inBox(t, func(b *box) {
@@ -139,7 +139,7 @@ func TestRestart_Namesake(t *testing.T) {
 	})
 }
 
-// TestRestart_Deleted: a deletion that was accepted goes on after a restart, within the grace.
+// TestRestart_Deleted, in a bubble: a deletion that was accepted goes on after a restart, within the grace.
 func TestRestart_Deleted(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.restart(source.NewHandle())
@@ -154,7 +154,7 @@ func TestRestart_Deleted(t *testing.T) {
 	})
 }
 
-// TestRestart_DeletedAndGone: one of which nothing is left is gone soon.
+// TestRestart_DeletedAndGone, in a bubble: one of which nothing is left is gone soon.
 func TestRestart_DeletedAndGone(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.restart(source.NewHandle())
@@ -170,7 +170,7 @@ func TestRestart_DeletedAndGone(t *testing.T) {
 	})
 }
 
-// TestRun_Ended: watches end with Run, and nothing is answered after it.
+// TestRun_Ended, in a bubble: watches end with Run, and nothing is answered after it.
 func TestRun_Ended(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.restart(source.NewHandle())
