@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -137,7 +138,8 @@ func (l *live) cellsLocked() [][]string {
 	if len(l.mu.pods) == 0 {
 		return nil
 	}
-	states := slices.SortedFunc(maps.Values(l.mu.pods), func(a, b node.PodState) int {
+	states := slices.Collect(maps.Values(l.mu.pods))
+	sorting.Func(states, func(a, b node.PodState) int {
 		return cmp.Or(cmp.Compare(displayName(a.Pod), displayName(b.Pod)), cmp.Compare(a.Pod.UID, b.Pod.UID))
 	})
 	cells := [][]string{heading()}

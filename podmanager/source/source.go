@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -129,7 +129,7 @@ func (c *Config) complete() error {
 			faults = append(faults, fmt.Errorf("%w: source %q is nil", ErrConfig, name))
 		}
 	}
-	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }) // Maps have no order, sentences should.
+	sorting.Func(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }) // Maps have no order, sentences should.
 	if c.Wake == nil {
 		c.Wake = func() {}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
@@ -118,7 +119,7 @@ func (n *Node) named(namespace, name string) []types.UID {
 		}
 		return 2
 	}
-	slices.SortStableFunc(once, func(a, b types.UID) int { return cmp.Compare(rank(a), rank(b)) })
+	sorting.Func(once, func(a, b types.UID) int { return cmp.Compare(rank(a), rank(b)) })
 	return once
 }
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -128,7 +129,8 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 			return nil, err
 		}
 	}
-	out := slices.SortedFunc(maps.Values(w.files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	out := slices.Collect(maps.Values(w.files))
+	sorting.Func(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return out, nested(out)
 }
 
