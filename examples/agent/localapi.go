@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -98,7 +99,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listenAPI(o.listen, secrets.Token)
+	listener, err := listenAPI(o.listen, secrets.Token, a.log)
 	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
 	}
@@ -116,15 +117,17 @@ func (a *agent) bindAPI(config *node.Config) error {
 const firstPort, ports = 20_000, 10_000
 
 // listenAPI listens where the flag says. By default the port follows from the token, which a state
-// directory keeps: so a client finds the agent again after a restart. One that is taken makes way
-// for a free one.
-func listenAPI(address, token string) (net.Listener, error) {
+// directory keeps: so a client finds the agent again after a restart. If it is taken a free one is
+// chosen, and the log says so.
+func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	if address == defaultAPIListen {
 		sum := sha256.Sum256([]byte(token))
 		usual := firstPort + int(binary.BigEndian.Uint32(sum[:4])%ports)
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(usual))); err == nil {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(usual)))
+		if err == nil {
 			return l, nil
 		}
+		log.Warn("the usual port of the Kubernetes API cannot be used: clients that have read the kubeconfig before read it again", "port", usual, "err", err)
 	}
 	return net.Listen("tcp", address)
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,19 +27,24 @@ func TestLeavesCreated(t *testing.T) {
 
 // TestListenAPI: the port is the same for a token, unless it is taken.
 func TestListenAPI(t *testing.T) {
-	first, err := listenAPI(defaultAPIListen, "secret")
+	var text bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&text, nil))
+	first, err := listenAPI(defaultAPIListen, "secret", log)
 	require.NoError(t, err)
 	usual := first.Addr().String()
-	second, err := listenAPI(defaultAPIListen, "secret")
+	second, err := listenAPI(defaultAPIListen, "secret", log)
 	require.NoError(t, err)
+	require.Contains(t, text.String(), "the usual port of the Kubernetes API cannot be used")
+	text.Reset()
 	require.NotEqual(t, usual, second.Addr().String())
 	require.NoError(t, first.Close())
-	again, err := listenAPI(defaultAPIListen, "secret")
+	again, err := listenAPI(defaultAPIListen, "secret", log)
 	require.NoError(t, err)
 	require.Equal(t, usual, again.Addr().String())
-	other, err := listenAPI(second.Addr().String(), "secret")
+	other, err := listenAPI(second.Addr().String(), "secret", log)
 	require.Error(t, err, "it is taken")
 	require.Nil(t, other)
+	require.Empty(t, text.String())
 	require.NoError(t, errors.Join(again.Close(), second.Close()))
 }
 

@@ -53,8 +53,8 @@ type Unreader interface {
 // mostPods is how many pods may have been created and not be gone.
 const mostPods = 1000
 
-// desired are the pods that were created by the API, without their statuses. An object in it
-// is never changed.
+// desired are the pods that were created by the API. Of their statuses they have nothing but the
+// conditions that clients write. An object in it is never changed.
 type desired struct {
 	// writes are held while a pod of a name is being written.
 	writes keylock.Locks[string]
@@ -122,6 +122,7 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 	shown := asCreated(pod)
 	if before, ok := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); ok {
 		shown.Status = *before.Status.DeepCopy()
+		setOthers(&shown.Status, pod)
 	}
 	return a.served["pods"].put(shown).(*v1.Pod)
 }
@@ -129,7 +130,7 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 // asCreated is a pod as a server shows it before a node has taken it up.
 func asCreated(pod *v1.Pod) *v1.Pod {
 	shown := kinded(pod.DeepCopy(), "Pod")
-	shown.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)}
+	shown.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod), Conditions: shown.Status.Conditions}
 	return shown
 }
 
@@ -146,6 +147,7 @@ func (a *API) put(pod *v1.Pod) {
 		status := pod.Status
 		pod = kinded(own.DeepCopy(), "Pod")
 		pod.Status = status
+		setOthers(&pod.Status, own)
 	}
 	a.served["pods"].put(pod)
 }

@@ -35,7 +35,8 @@
 // the owner of each field, is answered with 415. A pod that is deleted has a deletion
 // timestamp until it has ended and has no finalizers. An eviction is a deletion, as there are no
 // PodDisruptionBudgets: kubectl drain evicts. The node takes pods all the same then: cordon, labels
-// and taints of nodes, and pods/status with the conditions of readiness gates, are answered with 405.
+// and taints of nodes are answered with 405. Of pods/status clients write the conditions that
+// the node does not write, such as those of readiness gates; the rest of it is the node's.
 // Static pods are shown as their mirror pods are in a cluster; writes of them are answered with 405.
 //
 // # Versions

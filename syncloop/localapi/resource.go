@@ -57,7 +57,6 @@ func (a *API) resources(first uint64) map[string]*resource {
 			{Name: "pods/exec", Namespaced: true, Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: "pods/log", Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}},
 			{Name: "pods/portforward", Namespaced: true, Kind: "PodPortForwardOptions", Verbs: metav1.Verbs{"create", "get"}},
-			{Name: "pods/status", Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}},
 		},
 	}
 	events := &resource{
@@ -95,12 +94,15 @@ func (a *API) resources(first uint64) map[string]*resource {
 	for _, r := range []*resource{pods, events, nodes, namespaces, leases, &newer} {
 		all[r.group().String()] = r
 	}
+	status := metav1.APIResource{Name: "pods/" + statusSub, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get"}}
 	if a.config.Writer != nil {
 		pods.Verbs = slices.Sorted(slices.Values(slices.Concat(readVerbs, podWriteVerbs)))
+		status.Verbs = metav1.Verbs{"get", "patch", "update"}
 		pods.subresources = append(pods.subresources,
-			metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "patch", "update"}},
+			metav1.APIResource{Name: "pods/" + ephemeral, Namespaced: true, Kind: "Pod", Verbs: status.Verbs},
 			metav1.APIResource{Name: "pods/" + evictions, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}})
 	}
+	pods.subresources = append(pods.subresources, status)
 	return all
 }
 

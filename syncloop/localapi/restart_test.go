@@ -71,6 +71,9 @@ func (b *box) ask(method, path, body string) (answer string) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, "http://n1"+path, strings.NewReader(body))
 	require.NoError(b, err)
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/strategic-merge-patch+json")
+	}
 	resp, err := b.client.Do(req)
 	require.NoError(b, err)
 	defer func() { _ = resp.Body.Close() }()

@@ -123,7 +123,7 @@ func (a *API) verbs(asked *authorizationv1.ResourceAttributes) metav1.Verbs {
 
 // whyNot is why something that is asked for may not be done.
 func (a *API) whyNot(asked *authorizationv1.ResourceAttributes) string {
-	if asked != nil && a.config.Writer == nil && asked.Group == "" && asked.Resource == "pods" && slices.Contains([]string{"", ephemeral, evictions}, asked.Subresource) && slices.Contains(podWriteVerbs, asked.Verb) {
+	if asked != nil && a.config.Writer == nil && asked.Group == "" && asked.Resource == "pods" && slices.Contains([]string{"", statusSub, ephemeral, evictions}, asked.Subresource) && slices.Contains(podWriteVerbs, asked.Verb) {
 		return isReadOnly
 	}
 	return notServed

@@ -134,7 +134,7 @@ func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string,
 		sendError(w, errStarts())
 	case t.resource.Name == "pods" && t.subresource == evictions:
 		a.evict(w, r, t)
-	case t.subresource != "" && t.subresource != "status" && t.subresource != ephemeral:
+	case t.subresource != "" && t.subresource != statusSub && t.subresource != ephemeral:
 		a.subresource(w, r, t)
 	case r.Method == http.MethodGet:
 		a.read(w, r, t)

@@ -38,7 +38,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 	case r.Method == http.MethodPost && t.name == "":
 		code = http.StatusCreated
 		pod, err = q.contained(q.create)
-	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && (t.subresource != ephemeral || r.Method == http.MethodDelete):
+	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && r.Method == http.MethodDelete:
 		err = q.unsupported(writeVerbs[r.Method])
 	case r.Method == http.MethodDelete:
 		pod, err = q.contained(q.delete)
@@ -305,18 +305,8 @@ func (q *writing) update(method string) (*v1.Pod, error) {
 
 // replace checks what is different, keeps it, shows it and gives it to the node.
 func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
-	next := pod.DeepCopy()
-	next.Spec = after.Spec
-	if next.Spec.NodeName == "" { // A manifest names no node, as there is one only.
-		next.Spec.NodeName = pod.Spec.NodeName
-	}
-	check := checkEphemeral
-	if q.target.subresource == "" {
-		check = checkUpdate
-		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, after.Finalizers, after.OwnerReferences
-	}
-	validation.Default(next)
-	if err := q.check(next, append(check(pod, next), checkFinalizers(pod, next)...)); err != nil {
+	next, faults := q.changed(pod, after)
+	if err := q.check(next, faults); err != nil {
 		return nil, err
 	}
 	switch {
@@ -329,8 +319,10 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 		return nil, err
 	}
 	if q.dry {
-		next.Status, next.ResourceVersion = shown.Status, shown.ResourceVersion
-		return kinded(next, "Pod"), nil
+		dry := kinded(next.DeepCopy(), "Pod")
+		dry.Status, dry.ResourceVersion = *shown.Status.DeepCopy(), shown.ResourceVersion
+		setOthers(&dry.Status, next)
+		return dry, nil
 	}
 	if err := q.config.Saved.Save(next); err != nil {
 		return nil, err
@@ -343,6 +335,27 @@ func (q *writing) replace(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 		q.lookForEnds() // What it waited for may have been its last finalizer.
 	}
 	return after, nil
+}
+
+// changed is the pod as a client wants it, and what is wrong with the change. Each subresource
+// changes its part only; what else the client sends is ignored, or a fault, as at a real server.
+func (q *writing) changed(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
+	next := pod.DeepCopy()
+	if q.target.subresource == statusSub {
+		next.Status.Conditions = ofOthers(after.Status.Conditions)
+		return next, checkConditions(after.Status.Conditions)
+	}
+	next.Spec = after.Spec
+	if next.Spec.NodeName == "" { // A manifest names no node, as there is one only.
+		next.Spec.NodeName = pod.Spec.NodeName
+	}
+	check := checkEphemeral
+	if q.target.subresource == "" {
+		check = checkUpdate
+		next.Labels, next.Annotations, next.Finalizers, next.OwnerReferences = after.Labels, after.Annotations, after.Finalizers, after.OwnerReferences
+	}
+	validation.Default(next)
+	return next, append(check(pod, next), checkFinalizers(pod, next)...)
 }
 
 // patchTypes are the forms of patches that are taken.

@@ -217,7 +217,6 @@ func TestUpdate_Whole(t *testing.T) {
 	assert.Len(t, into[v1.Pod](h, pods+"/a").Spec.EphemeralContainers, 1)
 	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"ephemeralContainers":null}}`, "merge-patch+json"), "existing ephemeral containers may not be changed or removed")
 	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"hostPID":true}}`, "merge-patch+json"), "only additions to `spec.ephemeralContainers` are possible here")
-	assert.Equal(t, `405 patch is not supported on resources of kind "pods/status"`, h.message("PATCH", pods+"/a/status", `{}`, "merge-patch+json"))
 }
 
 // TestUpdate_Dry: what is answered differs from what there is in what was asked for only, as
@@ -430,7 +429,8 @@ func TestStatic(t *testing.T) {
 	}
 	for request, want := range map[string]string{
 		"PATCH /api/v1/nodes/n1":           `405 patch is not supported on resources of kind "nodes": the node is as it was configured`,
-		"PUT " + pods + "/web-n1/status":   `405 update is not supported on resources of kind "pods/status"`,
+		"PUT " + pods + "/web-n1/status":   `405 pod "web-n1" is a static pod: change or remove its manifest`,
+		"POST " + pods + "/web-n1/status":  `405 create is not supported on resources of kind "pods/status"`,
 		"DELETE /api/v1/pods":              `405 deletecollection is not supported on resources of kind "pods"`,
 		"PATCH " + pods + "/web-n1/resize": `404 this server does not serve pods/resize`,
 	} {
