@@ -107,7 +107,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		return nil, err
 	}
 	a.metrics.Observe(a.node)
-	if err := a.apply(); err != nil {
+	if err := a.apply(stdout); err != nil {
 		return nil, err
 	}
 	if err := a.bind(); err != nil {
@@ -117,11 +117,18 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 }
 
 // apply gives the node the pods of the command run.
-func (a *agent) apply() error {
+func (a *agent) apply(stdout io.Writer) error {
 	if a.pods == nil {
 		return nil
 	}
 	a.batch = newBatch(a.pods)
+	if a.printLogs {
+		table, live := a.face.(*live) // The lines would tear it.
+		if live {
+			stdout = table
+		}
+		a.batch.logs = &logPrinter{from: a.node, to: stdout, plain: !live, log: a.log, seen: map[string]bool{}}
+	}
 	var faults []error
 	for _, pod := range a.pods {
 		faults = append(faults, a.node.Apply(pod))
@@ -161,6 +168,7 @@ func (a *agent) run(signals <-chan os.Signal) error {
 				late = time.After(killMargin)
 			}
 		}
+		a.batch.printed()
 		end()
 		if over, err := a.await(ended, signals, late); over {
 			return errors.Join(left, a.finish(err, end, shown))

@@ -61,6 +61,7 @@ type options struct {
 	logLevel     slog.Level
 	logFormat    string
 	events       bool
+	printLogs    bool // of the command run
 	exec         bool
 	api          apiOptions
 }

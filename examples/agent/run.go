@@ -45,7 +45,7 @@ func (o *options) runFlags() flagSet {
 	} {
 		flags.find(name).meaning = meaning
 	}
-	return flags
+	return append(flags, cliFlag{name: "logs", meaning: "print what containers write, each line behind [pod/POD/CONTAINER] (false)", set: boolean(&o.printLogs)})
 }
 
 // runFiles is the command run: it runs the pods of files and returns the status to end with.
@@ -142,6 +142,7 @@ func named(file string, err error) error {
 // batch are pods with which the agent ends.
 type batch struct {
 	over chan struct{} // closed when all have ended
+	logs *logPrinter   // nil: what containers write is not printed
 
 	mu   sync.Mutex
 	left int
@@ -150,6 +151,13 @@ type batch struct {
 
 func newBatch(pods []*v1.Pod) *batch {
 	return &batch{over: make(chan struct{}), left: len(pods), pods: slices.Clone(pods)}
+}
+
+// printed waits until what containers have written is printed, if it is to be.
+func (b *batch) printed() {
+	if b != nil {
+		b.logs.wait()
+	}
 }
 
 // follow takes in what becomes of the pods until all have ended, or ctx has.
@@ -162,6 +170,7 @@ func (b *batch) follow(ctx context.Context, n *node.Node) {
 		return
 	}
 	for state := range n.Watch(ctx) {
+		b.logs.see(ctx, state.Pod)
 		if b.see(state) {
 			close(b.over)
 			return

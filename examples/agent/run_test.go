@@ -124,3 +124,54 @@ func TestExitCode(t *testing.T) {
 		assert.Equal(t, c.want, exitCode(c.pods))
 	}
 }
+
+// TestRunFiles_Logs: what containers write is printed to the last line, of init containers and of
+// each restart too; without --logs nothing is.
+func TestRunFiles_Logs(t *testing.T) {
+	file := write(t, "x.yaml", `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: x
+  annotations:
+    memory.podkeel.dev/setup: run=1s print=ready
+    memory.podkeel.dev/c: run=1s exit=1 print=first; run=3s exit=0 print=second print@2s=last
+spec: {restartPolicy: OnFailure, initContainers: [{name: setup, image: i}], containers: [{name: c, image: i}]}
+`)
+	for _, flag := range []string{"--logs", "--logs=false"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, log output
+			assert.Equal(t, 0, run([]string{"run", flag, file}, nil, &out, &log), log.String())
+			var lines []string
+			for line := range strings.Lines(out.String()) {
+				if strings.HasPrefix(line, "[") {
+					lines = append(lines, strings.TrimSpace(line))
+				}
+			}
+			want := []string{"[pod/x/setup] ready", "[pod/x/c] first", "[pod/x/c] second", "[pod/x/c] last"}
+			if flag != "--logs" {
+				want = nil
+			}
+			assert.Equal(t, want, lines)
+		})
+	}
+}
+
+// TestLogPrinter_Lines: a line is printed when it is complete, when it is too long, and at the
+// end; a terminal gets no control characters.
+func TestLogPrinter_Lines(t *testing.T) {
+	for raw, want := range map[bool]string{
+		true:  "[p] a\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] end\n",
+		false: "[p] a\\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] end\n",
+	} {
+		var out strings.Builder
+		w := &prefixed{printer: &logPrinter{to: &out, plain: raw}, prefix: "[p] "}
+		for _, text := range []string{"a\x1bb\r\nc", "d\n", strings.Repeat("x", maxLogLine), "y\nend"} {
+			n, err := w.Write([]byte(text))
+			require.NoError(t, err)
+			require.Equal(t, len(text), n)
+		}
+		w.flush()
+		assert.Equal(t, want, out.String())
+	}
+}
