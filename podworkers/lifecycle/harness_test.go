@@ -18,7 +18,8 @@ import (
 //	create|update|sync|kill POD [static=NAME] [source=O] [grace=N] [deletion=N] [deleted] [terminal] [stopped]
 //	                            [override=N] [evict] [status-func]      a config pod
 //	orphan POD [asof=mark|0] [override=N] [type=T]                 a runtime pod, killed unless T says else
-//	start POD        done POD RESULT [late]        due POD
+//	start POD [stable]   done POD RESULT [stable] [late]   due POD
+//	                                             stable: the syncer says so if it is asked
 //	mark                                         remember Generation for the next two
 //	known [POD...] [asof=mark] [exclude=O] [removed=POD] [partial]
 //	silent POD      answered POD                 the runtime was asked about it
@@ -166,7 +167,7 @@ func (w *harness) dispatch(c command) (string, error) {
 	case "create", "update", "sync", "show", "kill", "orphan":
 		return w.accept(c)
 	case "start":
-		return w.take(c.uid())
+		return w.start(c)
 	case "done":
 		return w.done(c)
 	case "due":
@@ -253,6 +254,16 @@ func (w *harness) take(uid types.UID) (string, error) {
 	return workString(work), w.h.taken(work)
 }
 
+// start takes work as a shell does, which leaves the call out if it may.
+func (w *harness) start(c command) (string, error) {
+	answer, err := w.take(c.uid())
+	if p := w.h.pod(c.uid()); err != nil || !c.has("stable") || !p.work.AsksStable(0) {
+		return answer, err
+	}
+	_, err = w.done(command{words: []string{c.words[0], lifecycle.Stable.String()}})
+	return answer + ", left out", err
+}
+
 func (w *harness) done(c command) (string, error) {
 	p := w.h.pod(c.uid())
 	work := p.work
@@ -264,6 +275,9 @@ func (w *harness) done(c command) (string, error) {
 		}
 	}
 	result := results[c.words[1]]
+	if c.has("stable") && work.AsksStable(result) {
+		result = lifecycle.Stable
+	}
 	ok := w.t.Done(work.Ref, work.Incarnation, result, &w.out)
 	answer := ""
 	if !ok {

@@ -41,8 +41,8 @@ type Work struct {
 	PodStatusFunc uint64
 	// Evicted: the pod is terminating because, among others, of an eviction.
 	Evicted bool
-	// Stable: the result of the call before was Stable, and no update came since. The caller
-	// leaves this call out, with the result Stable, if it would still find nothing to do.
+	// Stable: the result of the call before was Stable, and no update came since, so that
+	// this call can perhaps be left out (AsksStable).
 	Stable bool
 	// NeedStatus: the call needs an observation begun after the pod's last
 	// call has ended. False for a SyncTerminatingRuntimePod only.
@@ -57,8 +57,8 @@ const (
 	Succeeded Result = iota + 1
 	// Completed: nil error of a SyncPod that found the pod at its own end.
 	Completed
-	// Stable: nil error of a SyncPod, or one that was left out, and the next would find
-	// nothing to do either until something changes.
+	// Stable: nil error of a SyncPod, or a SyncPod that was left out, and the next one would
+	// find nothing to do either until something changes (Work.AsksStable).
 	Stable
 	// Cancelled: the context ended first.
 	Cancelled
@@ -101,6 +101,18 @@ func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	w := r.work()
 	r.activity, r.pending, r.waitsForRuntime = runs(w.Kind), false, false
 	return w, true
+}
+
+// AsksStable reports whether the caller asks the syncer now if the pod is stable: that is, if
+// a SyncPod would find nothing to do until something changes. The caller calls it twice for
+// each work: with a zero result once there is a fresh status, and with the result of the call.
+// If the syncer then says that the pod is stable, the work ends with the result Stable, and a
+// call that was not made yet is left out.
+func (w *Work) AsksStable(result Result) bool {
+	if result == 0 {
+		return w.Stable
+	}
+	return result == Succeeded && w.Kind == SyncPod
 }
 
 // work is what r's stage asks for: not the update that led to it.
