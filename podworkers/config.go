@@ -24,9 +24,13 @@ const DefaultDrainTimeout = 30 * time.Second
 
 // Config is what Workers need. Syncer and Cache are required.
 type Config struct {
-	// Syncer is called to sync, terminate and clean up pods. If it is a StabilityReporter too,
-	// pods for which it has nothing to do are synced less often.
+	// Syncer is called to sync, terminate and clean up pods.
 	Syncer PodSyncer
+	// Stability says for which pods Syncer has nothing to do until something changes. They are
+	// synced less often. Nil: every pod is synced in each resync interval. A podsync.Syncer is
+	// one for its own SyncPod. It is never taken from Syncer by itself, because a PodSyncer
+	// that embeds a podsync.Syncer has its methods, but perhaps more to do in SyncPod.
+	Stability StabilityReporter
 	// Cache has the newest observation of each pod: a pleg.PLEG, or another StatusCache.
 	// If it is a RelistRequester too, the workers ask it to observe each pod whose sync
 	// failed because the runtime was unavailable.
@@ -66,7 +70,7 @@ type Hooks struct {
 	Forgotten func(uid types.UID)
 	// Syncing: SyncPod or SyncTerminatingPod of an incarnation of the pod may be called next, by
 	// this goroutine, which first waits for a fresh status, perhaps for long. If the status cannot
-	// be had, or a StabilityReporter says then that there is nothing to do, no call follows, and
+	// be had, or Config.Stability says then that there is nothing to do, no call follows, and
 	// no Synced. The pod is only read.
 	Syncing func(pod *v1.Pod, incarnation uint64)
 	// Synced: a call of the syncer has returned.

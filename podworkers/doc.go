@@ -50,9 +50,10 @@
 //   - Every call except SyncTerminatingRuntimePod sees a status that was observed after the
 //     UID's last call had ended. If there is none, the event FailedSync is recorded and the
 //     pod is retried later; a termination uses the last status that was seen.
-//   - After a success a pod is synced again after the resync interval, or, if the syncer says
-//     that it is stable (StabilityReporter), looked at after ten times that. After an error it is
-//     retried when the error says so, or after the backoff. Pending updates run at once.
+//   - After a success a pod is synced again after the resync interval. If Config.Stability says
+//     that the pod is stable, it is asked again after ten times that, and the pod is synced
+//     only if it is stable no longer. After an error the pod is retried when the error says
+//     so, or after the backoff. Pending updates run at once.
 //   - A panic is an error of that pod. Its stack is logged once.
 //   - A Completion is resolved exactly once, whatever becomes of the pod.
 //   - Slots are given in order of arrival. None is held while waiting for a status, nor in

@@ -47,7 +47,7 @@ type PodWorkers interface {
 // pods: they must not be modified.
 type PodSyncer interface {
 	// SyncPod brings a desired pod closer to its spec. It is called again for
-	// every update, about once a minute without one (see StabilityReporter), and
+	// every update, about once a minute without one (see Config.Stability), and
 	// after an error with backoff. ctx ends when the pod has to terminate; return soon
 	// then, with an error that wraps ctx.Err(). isTerminal with a nil error means
 	// that the pod has reached its end by itself and must be terminated.

@@ -48,7 +48,7 @@ func runReporter(t *testing.T, r *reporter, d time.Duration) { runReporterOn(t, 
 func runReporterOn(t *testing.T, r *reporter, cache podworkers.StatusCache, d time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		r.begun = time.Now()
-		workers, err := podworkers.New(podworkers.Config{Syncer: r, Cache: cache, Jitter: func() float64 { return 0 }})
+		workers, err := podworkers.New(podworkers.Config{Syncer: r, Stability: r, Cache: cache, Jitter: func() float64 { return 0 }})
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		update := podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: podworkerstest.Pod("a")}
@@ -79,6 +79,24 @@ func TestStable_B099_IsNotSynced(t *testing.T) {
 		"22m35s SyncPod sync", "22m35s IsStable a a",
 		"32m35s IsStable a a",
 	}, r.calls)
+}
+
+// B-099: only Config.Stability counts. A PodSyncer that happens to have an IsStable, as one that
+// embeds a podsync.Syncer, is synced in every resync interval.
+func TestStable_B099_IsNotTakenFromTheSyncer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reporter{begun: time.Now(), stable: func() bool { return true }}
+		workers, err := podworkers.New(podworkers.Config{Syncer: r, Cache: &prompt{}, Jitter: func() float64 { return 0 }})
+		require.NoError(t, err)
+		ctx, end := context.WithCancel(t.Context())
+		require.NoError(t, workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: podworkerstest.Pod("a")}))
+		ended := make(chan error)
+		go func() { ended <- workers.Run(ctx) }()
+		time.Sleep(150 * time.Second)
+		end()
+		require.NoError(t, <-ended)
+		assert.Equal(t, []string{"0s SyncPod create", "1m0s SyncPod sync", "2m0s SyncPod sync"}, r.calls)
+	})
 }
 
 // counted is a cache of which each read makes an observation. It notes what that had to be newer

@@ -120,7 +120,7 @@ func (w *Workers) sync(j *job) outcome {
 	}
 	status, err := w.observe(j)
 	j.status = status
-	if err == nil && j.Stable && w.stable(j, status) {
+	if err == nil && w.isStable(j, 0) {
 		return outcome{result: lifecycle.Stable}
 	}
 	if err == nil {
@@ -133,7 +133,7 @@ func (w *Workers) sync(j *job) outcome {
 	terminal, err := w.attempt(j, status)
 	j.ctx.slot.end()
 	o := judge(j, terminal, err)
-	if o.result == lifecycle.Succeeded && w.stable(j, status) {
+	if w.isStable(j, o.result) {
 		o.result = lifecycle.Stable
 	}
 	return o

@@ -27,7 +27,6 @@ type Workers struct {
 	terminations *slots
 	wake         executor.Event    // the earliest retry became earlier
 	idle         executor.Event    // the last runner has ended
-	stability    StabilityReporter // nil: Config.Syncer is none
 	look         RelistRequester   // nil if nobody can be asked for an observation
 	root         *executor.Context // the parent of every call's context; set before the first runner starts
 	jobs         sync.Pool         // of *job
@@ -74,7 +73,6 @@ func New(config Config) (*Workers, error) {
 		idle:         t.NewEvent(),
 		look:         look,
 	}
-	w.stability, _ = config.Syncer.(StabilityReporter)
 	w.mu.queue.inner = config.Queue
 	w.jobs.New = func() any { return new(job) }
 	w.mu.table = lifecycle.New()

@@ -22,9 +22,10 @@ type stable struct {
 	published *v1.PodStatus // as it is stored
 }
 
-// IsStable implements podworkers.StabilityReporter. A pod is stable if nothing of it has changed
-// since a SyncPod that found nothing to do. A pod that has volumes, probes or an
-// activeDeadlineSeconds never is, nor is any pod if Config.Status is no StatusReader.
+// IsStable implements podworkers.StabilityReporter for the SyncPod of this Syncer: give it to
+// podworkers.Config.Stability. A pod is stable if nothing of it has changed since a SyncPod that
+// found nothing to do. A pod that has volumes, probes or an activeDeadlineSeconds never is, nor
+// is any pod if Config.Status is no StatusReader.
 func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) bool {
 	s.mu.Lock()
 	l := s.mu.lives[pod.UID]

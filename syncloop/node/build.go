@@ -90,6 +90,7 @@ func (n *Node) buildWork() (err error) {
 	}
 	n.workers, err = podworkers.New(podworkers.Config{
 		Syncer:       n.syncer,
+		Stability:    n.stability,
 		Cache:        n.pleg,
 		Retry:        backoff.Retry{Resync: n.config.Resync},
 		MaxSyncs:     n.config.MaxSyncs,

@@ -170,7 +170,8 @@ type Config struct {
 	MaxSyncs int
 	// Resync is the periodic resync interval of a pod; zero is 1 min. A pod without volumes,
 	// probes and activeDeadlineSeconds of which nothing has changed is looked at after ten
-	// times that; see podworkers.StabilityReporter.
+	// times that (podworkers.StabilityReporter), unless NewSyncer makes the PodSyncer and does
+	// not call SyncerParts.SetStability.
 	Resync time.Duration
 	// CrashLoop is the delay between restarts of a container, and ImagePull that between
 	// pulls of an image that fail; zero fields have the kubelet's numbers. Either is

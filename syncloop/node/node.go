@@ -44,21 +44,23 @@ type Node struct {
 	historyStore *historyStore
 	feed         *feed // what List and WatchFrom show
 
-	sources  *source.Mux
-	manager  *podmanager.Store
-	status   *status.Store
-	sender   *status.Sender // nil: nobody is told
-	pleg     *pleg.PLEG
-	prober   *prober.Prober
-	syncer   podworkers.PodSyncer
-	workers  *podworkers.Workers
-	handlers *syncloop.Handlers
-	limits   *syncloop.Deadlines
-	loop     *syncloop.Loop
-	leftover *gc.Pods
-	dead     *gc.Containers
-	unused   *gc.Images
-	images   *images.Manager
+	sources *source.Mux
+	manager *podmanager.Store
+	status  *status.Store
+	sender  *status.Sender // nil: nobody is told
+	pleg    *pleg.PLEG
+	prober  *prober.Prober
+	syncer  podworkers.PodSyncer
+	workers *podworkers.Workers
+	// stability is podworkers.Config.Stability: nil if Config.NewSyncer has set none.
+	stability podworkers.StabilityReporter
+	handlers  *syncloop.Handlers
+	limits    *syncloop.Deadlines
+	loop      *syncloop.Loop
+	leftover  *gc.Pods
+	dead      *gc.Containers
+	unused    *gc.Images
+	images    *images.Manager
 	// directories remove what pods leave on the disk; logs is nil without a place
 	// for logs.
 	directories []*gc.Directories

@@ -11,6 +11,7 @@ import (
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
@@ -38,6 +39,11 @@ type SyncerParts struct {
 	// NewSyncer: podsync.New makes that, to be wrapped, or to be called for some pods.
 	// It has the clock, the log and the recorder of the node too.
 	Reference podsync.Config
+	// SetStability sets podworkers.Config.Stability: for which pods the new PodSyncer has
+	// nothing to do until something changes. NewSyncer may call it once, before it returns.
+	// Without it every pod is synced once in Config.Resync. The podsync.Syncer that a
+	// PodSyncer wraps will do, if the wrapper has nothing of its own to do in each SyncPod.
+	SetStability func(podworkers.StabilityReporter)
 }
 
 // Forgetter is a PodSyncer that remembers something of pods between its calls. One
@@ -103,9 +109,11 @@ func (n *Node) volumesChanged(uid types.UID) {
 func (n *Node) buildSyncer() (err error) {
 	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, Observed: n.pleg, Reference: n.reference()}
 	if n.config.NewSyncer == nil {
-		n.syncer, err = podsync.New(parts.Reference)
+		reference, err := podsync.New(parts.Reference)
+		n.syncer, n.stability = reference, reference
 		return err
 	}
+	parts.SetStability = func(r podworkers.StabilityReporter) { n.stability = r }
 	n.syncer, err = n.config.NewSyncer(parts)
 	switch {
 	case err != nil:
