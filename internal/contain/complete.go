@@ -2,22 +2,30 @@ package contain
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 )
 
 // Completion collects the faults of one Config.
 type Completion struct {
-	config string
-	errs   []error
+	fault func(what string) error
+	errs  []error
 }
 
 // Complete begins the check of a Config, by the name that its faults begin with: "gc: PodsConfig".
-func Complete(config string) *Completion { return &Completion{config: config} }
+func Complete(config string) *Completion {
+	return &Completion{fault: func(what string) error { return errors.New(config + "." + what) }}
+}
+
+// CompleteAs begins the check of a Config whose faults all wrap one error.
+func CompleteAs(kind error) *Completion {
+	return &Completion{fault: func(what string) error { return fmt.Errorf("%w: %s", kind, what) }}
+}
 
 // Fault notes what is wrong, beginning with a field's name, if it is.
 func (c *Completion) Fault(wrong bool, what string) {
 	if wrong {
-		c.errs = append(c.errs, errors.New(c.config+"."+what))
+		c.errs = append(c.errs, c.fault(what))
 	}
 }
 

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -120,20 +120,13 @@ func (c *Config) contain() *contain.Guard {
 
 // complete fills in the defaults and names every fault.
 func (c *Config) complete() error {
-	var faults []error
-	for name, s := range c.Sources {
-		if name == "" {
-			faults = append(faults, fmt.Errorf("%w: a source has an empty name", ErrConfig))
-		}
-		if s == nil {
-			faults = append(faults, fmt.Errorf("%w: source %q is nil", ErrConfig, name))
-		}
+	done := contain.CompleteAs(ErrConfig)
+	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
+		done.Fault(name == "", "a source has an empty name")
+		done.Fault(c.Sources[name] == nil, fmt.Sprintf("source %q is nil", name))
 	}
-	sorting.Func(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }) // Maps have no order, sentences should.
-	if c.Wake == nil {
-		c.Wake = func() {}
-	}
+	contain.Unset(&c.Wake, func() {})
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return errors.Join(faults...)
+	return done.Err()
 }

@@ -2,7 +2,6 @@ package podsync
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
@@ -180,54 +180,29 @@ type Hold struct {
 
 // complete fills in defaults and names everything that is wrong.
 func (c *Config) complete() error {
-	var faults []error
-	if c.Runtime == nil {
-		faults = append(faults, errors.New("no Runtime"))
-	}
-	if c.Status == nil {
-		faults = append(faults, errors.New("no Status"))
-	}
+	done := contain.Complete("podsync: Config")
+	done.Missing(c.Runtime == nil, "Runtime")
+	done.Missing(c.Status == nil, "Status")
 	for _, ip := range c.HostIPs {
-		if _, err := netip.ParseAddr(ip); err != nil {
-			faults = append(faults, fmt.Errorf("HostIPs: %w", err))
-		}
+		_, err := netip.ParseAddr(ip)
+		done.Fault(err != nil, fmt.Sprintf("HostIPs: %v", err))
 	}
 	for _, ip := range c.DNS.ClusterDNS {
-		if _, err := netip.ParseAddr(ip); err != nil {
-			faults = append(faults, fmt.Errorf("DNS.ClusterDNS: %w", err))
-		}
+		_, err := netip.ParseAddr(ip)
+		done.Fault(err != nil, fmt.Sprintf("DNS.ClusterDNS: %v", err))
 	}
-	if c.SeccompRoot != "" && !path.IsAbs(c.SeccompRoot) {
-		faults = append(faults, fmt.Errorf("SeccompRoot is no absolute path: %q", c.SeccompRoot))
+	done.Fault(c.SeccompRoot != "" && !path.IsAbs(c.SeccompRoot), fmt.Sprintf("SeccompRoot is no absolute path: %q", c.SeccompRoot))
+	contain.Number(done, "CallTimeout", &c.CallTimeout, DefaultCallTimeout)
+	contain.Number(done, "PullTimeout", &c.PullTimeout, DefaultPullTimeout)
+	contain.Number(done, "HookTimeout", &c.HookTimeout, DefaultHookTimeout)
+	for _, limit := range []*time.Duration{&c.CallTimeout, &c.PullTimeout, &c.HookTimeout} {
+		*limit = min(*limit, podspec.Longest)
 	}
-	if c.CallTimeout < 0 {
-		faults = append(faults, fmt.Errorf("CallTimeout is negative: %s", c.CallTimeout))
-	}
-	if c.PullTimeout < 0 {
-		faults = append(faults, fmt.Errorf("PullTimeout is negative: %s", c.PullTimeout))
-	}
-	if c.HookTimeout < 0 {
-		faults = append(faults, fmt.Errorf("HookTimeout is negative: %s", c.HookTimeout))
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("podsync: invalid config: %w", errors.Join(faults...))
-	}
-	c.CallTimeout = min(cmp.Or(c.CallTimeout, DefaultCallTimeout), podspec.Longest)
-	c.PullTimeout = min(cmp.Or(c.PullTimeout, DefaultPullTimeout), podspec.Longest)
-	c.HookTimeout = min(cmp.Or(c.HookTimeout, DefaultHookTimeout), podspec.Longest)
 	c.RuntimeName = cmp.Or(c.RuntimeName, "podkeel")
 	c.SeccompRoot = cmp.Or(c.SeccompRoot, DefaultSeccompRoot)
-	if c.Desired == nil {
-		c.Desired = func(types.UID) (*v1.Pod, bool) { return nil, false }
-	}
-	if c.Probes == nil {
-		c.Probes = noProbes{}
-	}
-	if c.Keyring == nil {
-		c.Keyring = images.PullSecrets{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return nil
+	contain.Unset(&c.Desired, func(types.UID) (*v1.Pod, bool) { return nil, false })
+	contain.Unset[Prober](&c.Probes, noProbes{})
+	contain.Unset[images.Keyring](&c.Keyring, images.PullSecrets{})
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return done.Err()
 }

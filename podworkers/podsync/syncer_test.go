@@ -25,7 +25,7 @@ import (
 
 func TestNew_NamesEveryFault(t *testing.T) {
 	_, err := podsync.New(podsync.Config{HostIPs: []string{"nowhere"}, DNS: podsync.Resolver{ClusterDNS: []string{"dns.example"}}, CallTimeout: -1, PullTimeout: -1, HookTimeout: -1})
-	for _, word := range []string{"no Runtime", "no Status", "nowhere", "DNS.ClusterDNS", "CallTimeout", "PullTimeout", "HookTimeout"} {
+	for _, word := range []string{"Config.Runtime is missing", "Config.Status is missing", "nowhere", "DNS.ClusterDNS", "CallTimeout", "PullTimeout", "HookTimeout"} {
 		require.ErrorContains(t, err, word)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/source"
 )
@@ -249,46 +250,28 @@ type Config struct {
 
 // complete fills in the defaults and names every fault.
 func (c *Config) complete() error {
-	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
-	c.NodeName = strings.ToLower(c.NodeName)
-	if c.NodeName == "" {
-		fault("NodeName is empty")
-	} else if len(k8svalidation.IsDNS1123Subdomain(c.NodeName)) > 0 {
-		fault("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(c.NodeName))
-	}
+	done := contain.CompleteAs(ErrConfig)
+	completeNodeName(done, &c.NodeName)
 	if err := c.completePath(); err != nil {
-		fault("%v", err)
+		done.Fault(true, err.Error())
 	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		usual time.Duration
-	}{{"Period", &c.Period, 20 * time.Second}, {"ReadTimeout", &c.ReadTimeout, 5 * time.Second}} {
-		if *d.value < 0 {
-			fault("%s is negative", d.name)
-		}
-		*d.value = cmp.Or(*d.value, d.usual)
-	}
-	if c.MaxFiles < 0 {
-		fault("MaxFiles is negative")
-	}
-	c.MaxFiles = cmp.Or(c.MaxFiles, 10_000)
-	if c.MaxMemory < 0 {
-		fault("MaxMemory is negative")
-	}
-	c.MaxMemory = cmp.Or(c.MaxMemory, 256<<20)
+	contain.Number(done, "Period", &c.Period, 20*time.Second)
+	contain.Number(done, "ReadTimeout", &c.ReadTimeout, 5*time.Second)
+	contain.Number(done, "MaxFiles", &c.MaxFiles, 10_000)
+	contain.Number(done, "MaxMemory", &c.MaxMemory, 256<<20)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Report == nil {
-		c.Report = func(Problem) {}
-	}
-	if c.Resolved == nil {
-		c.Resolved = func(source.Fault) {}
-	}
-	return errors.Join(faults...)
+	contain.Unset(&c.Report, func(Problem) {})
+	contain.Unset(&c.Resolved, func(source.Fault) {})
+	return done.Err()
+}
+
+// completeNodeName makes the name lower case.
+func completeNodeName(done *contain.Completion, name *string) {
+	*name = strings.ToLower(*name)
+	done.Fault(*name == "", "NodeName is empty")
+	done.Fault(*name != "" && len(k8svalidation.IsDNS1123Subdomain(*name)) > 0,
+		fmt.Sprintf("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(*name)))
 }
 
 func (c *Config) completePath() error {

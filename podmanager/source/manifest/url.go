@@ -17,6 +17,7 @@ import (
 	k8svalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager/source"
@@ -204,34 +205,22 @@ func (s *URLSource) tellOnce(what about, err error, pods []*v1.Pod) {
 
 // complete fills in the defaults and names every fault.
 func (c *URLConfig) complete() error {
-	var faults []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-		}
-	}
-	c.NodeName = strings.ToLower(c.NodeName)
-	fault(len(k8svalidation.IsDNS1123Subdomain(c.NodeName)) > 0, "NodeName %s: expected a DNS name in lower case", plain.Quote(c.NodeName))
+	done := contain.CompleteAs(ErrConfig)
+	completeNodeName(done, &c.NodeName)
 	address, err := url.Parse(c.URL)
-	fault(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
-	c.Period, c.Timeout = cmp.Or(c.Period, 20*time.Second), cmp.Or(c.Timeout, 10*time.Second)
-	fault(c.Period < time.Second, "Period is less than a second")
-	fault(c.Timeout < 0, "Timeout is negative")
+	done.Fault(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
+	contain.Number(done, "Timeout", &c.Timeout, 10*time.Second)
+	c.Period = cmp.Or(c.Period, 20*time.Second)
+	done.Fault(c.Period < time.Second, "Period is less than a second")
 	for name, values := range c.Header {
 		for _, value := range values {
-			fault(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), "Header %s is no header", plain.Quote(name))
+			done.Fault(len(k8svalidation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"), fmt.Sprintf("Header %s is no header", plain.Quote(name)))
 		}
 	}
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Jitter == nil {
-		c.Jitter = rand.Float64
-	}
-	if c.Report == nil {
-		c.Report = func(Problem) {}
-	}
-	if c.Resolved == nil {
-		c.Resolved = func(source.Fault) {}
-	}
-	return errors.Join(faults...)
+	contain.Unset(&c.Jitter, rand.Float64)
+	contain.Unset(&c.Report, func(Problem) {})
+	contain.Unset(&c.Resolved, func(source.Fault) {})
+	return done.Err()
 }
