@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/contain"
-	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
+	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
 const (
@@ -90,8 +90,7 @@ func (n *Node) lastEnded(uid types.UID, name string) (id string) {
 	return id
 }
 
-// named are the pods of a name: first the desired one that has a worker, as another may have been
-// refused for its name, then those that are desired, then the others.
+// named are the pods of a name, in the order of explain.Order.
 func (n *Node) named(namespace, name string) []types.UID {
 	var uids []types.UID
 	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
@@ -103,24 +102,12 @@ func (n *Node) named(namespace, name string) []types.UID {
 			uids = append(uids, pod.UID)
 		}
 	}
-	var once []types.UID
-	for _, uid := range uids {
-		if !slices.Contains(once, uid) {
-			once = append(once, uid)
-		}
-	}
-	rank := func(uid types.UID) int {
+	namesakes := make([]explain.Namesake, len(uids))
+	for i, uid := range uids {
 		_, desired := n.manager.GetPodByUID(uid)
-		switch {
-		case desired && n.workers.View(uid).Known:
-			return 0
-		case desired:
-			return 1
-		}
-		return 2
+		namesakes[i] = explain.Namesake{UID: uid, Desired: desired, Admitted: n.workers.View(uid).Known}
 	}
-	sorting.Func(once, func(a, b types.UID) int { return cmp.Compare(rank(a), rank(b)) })
-	return once
+	return explain.Order(namesakes)
 }
 
 // meant is the container that people mean who name none; empty if nobody knows
@@ -156,20 +143,18 @@ func made(status *runtime.PodStatus, name string, previous bool) (string, error)
 		}
 		name = names[0]
 	}
-	nth := 0
-	if previous {
-		nth = 1
-	}
+	var ids []string
 	for _, c := range status.Containers { // Newest first.
-		if c.Name != name {
-			continue
+		if c.Name == name {
+			ids = append(ids, c.ID)
 		}
-		if nth == 0 {
-			return c.ID, nil
-		}
-		nth--
 	}
-	if previous && slices.Contains(names, name) {
+	switch {
+	case len(ids) > 0 && !previous:
+		return ids[0], nil
+	case len(ids) > 1:
+		return ids[1], nil
+	case len(ids) == 1:
 		return "", fmt.Errorf("container %q has no earlier one any more: %w", name, runtime.ErrNotFound)
 	}
 	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, list(names), runtime.ErrNotFound)

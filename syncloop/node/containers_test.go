@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -116,4 +117,29 @@ func TestExecStream_WithoutStreams(t *testing.T) {
 	require.ErrorIs(t, n.PortForward(t.Context(), runtime.PortForwardRequest{}, here), runtime.ErrUnsupported)
 	_, err = there.Read(nil)
 	require.ErrorIs(t, err, io.EOF)
+}
+
+// TestNamesakes: of two pods of a name the one that is desired is meant, as long as the one before
+// it still ends too.
+func TestNamesakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{})
+		first, second := pod("first"), pod("second")
+		first.Name, second.Name = "web", "web"
+		first.Annotations = map[string]string{memory.AnnotationPrefix + "c": "run=forever ignore-term"}
+		require.NoError(t, n.Apply(first))
+		time.Sleep(2 * time.Second)
+		n.Delete("first")
+		time.Sleep(time.Second)
+		e, ok := n.ExplainByName("default", "web")
+		assert.True(t, ok)
+		assert.Equal(t, types.UID("first"), e.UID)
+		require.NoError(t, n.Apply(second))
+		time.Sleep(time.Second)
+		_, ok = n.Explain("first")
+		assert.True(t, ok, "it still ends")
+		e, _ = n.ExplainByName("default", "web")
+		assert.Equal(t, types.UID("second"), e.UID)
+		require.NoError(t, n.stop())
+	})
 }
