@@ -53,12 +53,38 @@ func TestCluster_ND40_ND41_ND42_Shutdown(t *testing.T) {
 	}
 }
 
-// TestCluster_ShutdownFails: a shutdown of which nothing comes leaves the node ready.
+// TestCluster_ShutdownFails: a Shutdown that fails leaves the node ready.
 func TestCluster_ShutdownFails(t *testing.T) {
 	h := simulate(t, 1)
 	h.start()
 	h.after(15 * time.Second)
 	assert.Error(t, h.node.Shutdown(context.Background()), "no groups")
+	h.after(100 * time.Millisecond)
+	assert.Equal(t, "True kubelet is posting ready status", h.readiness())
+	h.end()
+}
+
+// TestCluster_ShutdownTakenBack: after Undrain the node is ready as soon as Shutdown has returned, and
+// not only with the next periodic report.
+func TestCluster_ShutdownTakenBack(t *testing.T) {
+	h := simulate(t, 1)
+	h.start()
+	h.bind("web", ignoring)
+	h.after(15 * time.Second)
+	returned := false
+	h.process.Go(func() {
+		assert.NoError(t, h.node.Shutdown(context.Background(), node.ShutdownGroups(4*time.Second, 0)...))
+		returned = true
+	})
+	h.after(100 * time.Millisecond)
+	assert.Equal(t, "False node is shutting down", h.readiness())
+	h.node.Node().Undrain()
+	h.after(2 * time.Second)
+	assert.Equal(t, "False node is shutting down", h.readiness(), "Shutdown goes on")
+	require.False(t, returned)
+	for !returned {
+		h.after(10 * time.Millisecond)
+	}
 	h.after(100 * time.Millisecond)
 	assert.Equal(t, "True kubelet is posting ready status", h.readiness())
 	h.end()
