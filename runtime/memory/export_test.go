@@ -1,5 +1,7 @@
 package memory
 
+import "k8s.io/apimachinery/pkg/types"
+
 // CommandRun is commandRun, for its table of examples.
 var CommandRun = commandRun
 
@@ -28,6 +30,16 @@ func (r *Runtime) Remembered() int {
 	r.m.lock()
 	defer r.m.unlock()
 	return len(r.m.mu.past)
+}
+
+// Counted is of how many containers of a UID starts are counted.
+func (r *Runtime) Counted(uid types.UID) int {
+	r.m.lock()
+	defer r.m.unlock()
+	if p := r.m.mu.past[uid]; p != nil {
+		return len(p.starts)
+	}
+	return 0
 }
 
 // FileBytes is how much the files of all containers take.

@@ -55,6 +55,23 @@ func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runt
 	return runtime.ContainerStatus{}
 }
 
+// TestStarts_AreCountedWhenMade: a question about the next run of a script counts nothing, so that
+// what is asked of containers that never start is not remembered.
+func TestStarts_AreCountedWhenMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := memory.New(memory.Config{})
+		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "web": "exit=1; exit=2"})
+		for attempt := range uint32(3) {
+			id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: "web", Attempt: attempt, Image: "busybox"})
+			require.NoError(t, err)
+			require.Zero(t, r.Counted(ref.UID))
+			require.NoError(t, r.RemoveContainer(t.Context(), runtime.RemoveContainerRequest{ContainerID: id}))
+		}
+		start(t, r, ref, sandbox, "web", 3)
+		require.Equal(t, 1, r.Counted(ref.UID))
+	})
+}
+
 func TestStopContainer_GraceTermAndKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

@@ -3,6 +3,7 @@ package localapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,11 +34,18 @@ func (s keeping) Consume() (all []*v1.Pod) {
 func (s keeping) Save(pod *v1.Pod) error   { s[pod.UID] = pod.DeepCopy(); return nil }
 func (s keeping) Drop(uid types.UID) error { delete(s, uid); return nil }
 
+// readOnly is a Saved on a disk that has become read only.
+type readOnly struct{ keeping }
+
+func (readOnly) Save(*v1.Pod) error   { return errors.New("read-only file system") }
+func (readOnly) Drop(types.UID) error { return errors.New("read-only file system") }
+
 // box is a machine on which one agent runs after the other.
 type box struct {
 	*testing.T
 	machine *memory.Runtime
 	kept    keeping
+	frozen  bool // the disk is read only
 	node    *node.Node
 	client  *http.Client
 	stop    func()
@@ -52,7 +60,11 @@ func (b *box) restart(files *source.Handle) {
 	var err error
 	b.node, err = node.New(node.Config{Name: "n1", Runtime: b.machine, AwaitHost: true, Sources: map[string]source.Source{"file": files}})
 	require.NoError(b, err)
-	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: b.kept, Authenticator: localapi.Token("")})
+	var saved localapi.Saved = b.kept
+	if b.frozen {
+		saved = readOnly{b.kept}
+	}
+	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: saved, Authenticator: localapi.Token("")})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -153,6 +165,29 @@ func TestRestart_Deleted(t *testing.T) {
 		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
 		time.Sleep(22 * time.Second)
 		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Empty(t, b.kept)
+	})
+}
+
+// TestRestart_ReadOnlyDisk, in a bubble: a deleted pod ends and is gone, although its file cannot be removed. A
+// later process that finds the file ends the pod again, and does not run it.
+func TestRestart_ReadOnlyDisk(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		b.frozen = true
+		b.restart(source.NewHandle())
+		time.Sleep(25 * time.Second)
+		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Empty(t, b.machine.Look())
+		assert.Len(t, b.kept, 1)
+		b.frozen = false
+		b.restart(source.NewHandle())
+		time.Sleep(25 * time.Second)
+		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Empty(t, b.machine.Look())
 		assert.Empty(t, b.kept)
 	})
 }
