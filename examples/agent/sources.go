@@ -147,11 +147,11 @@ func (s *swap) set(next source.Source) {
 var _ source.FaultReporter = (*swap)(nil)
 
 // Faults implements source.FaultReporter.
-func (s *swap) Faults() (first []source.Fault, count int) {
+func (s *swap) Faults() source.Faults {
 	if r, ok := s.now().(source.FaultReporter); ok {
 		return r.Faults()
 	}
-	return nil, 0
+	return source.Faults{}
 }
 
 // FaultOf implements source.FaultReporter.

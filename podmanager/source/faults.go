@@ -34,24 +34,25 @@ func (f Fault) String() string { return f.Path + ": " + f.Reason }
 // FaultReporter is a Source that can be asked what is wrong now. Its methods are called at
 // any time, concurrently with Run and with each other, and must not block.
 type FaultReporter interface {
-	// Faults are those that stand now, in order of path, MaxFaults at most, and the number
-	// of all.
-	Faults() (first []Fault, count int)
-	// FaultOf is the fault because of which a pod of the source may not be as its author
-	// wants it now. It is false if there is none.
+	// Faults returns the faults that stand now, in order of path. Its Source is left empty:
+	// the Mux knows the name.
+	Faults() Faults
+	// FaultOf returns the fault because of which a pod of the source may not be as its
+	// author wants it now, and false if there is none.
 	FaultOf(uid types.UID) (Fault, bool)
 }
 
-// Faults are the faults of one source.
+// Faults are the faults of one source that stand at one moment.
 type Faults struct {
+	// Source is the name of the source.
 	Source string `json:"source"`
-	// Count is the number of all; First are MaxFaults of them at most.
+	// Count is the number of all faults, First the first of them, MaxFaults at most.
 	Count int     `json:"count"`
 	First []Fault `json:"faults,omitempty"`
 }
 
-// Faults are those of each source that is a FaultReporter, in order of name. They stand now:
-// what was mended is not among them.
+// Faults returns the faults that stand now of each source that is a FaultReporter, in order of
+// the names of the sources. What was mended is not among them.
 func (m *Mux) Faults() (all []Faults) {
 	for _, in := range m.inboxes {
 		r, ok := in.src.(FaultReporter)
@@ -59,15 +60,15 @@ func (m *Mux) Faults() (all []Faults) {
 			continue
 		}
 		broken := Fault{Path: in.name, Reason: "the source panicked when it was asked for its faults", Effect: "its faults are not known", Since: m.cfg.Clock.Now()}
-		all = append(all, contain.Or(m.guard, "Source.Faults", Faults{Source: in.name, Count: 1, First: []Fault{broken}}, func() Faults {
-			first, count := r.Faults()
-			return Faults{Source: in.name, Count: count, First: first[:min(len(first), MaxFaults)]}
-		}))
+		one := contain.Or(m.guard, "Source.Faults", Faults{Count: 1, First: []Fault{broken}}, r.Faults)
+		one.Source, one.First = in.name, one.First[:min(len(one.First), MaxFaults)]
+		all = append(all, one)
 	}
 	return all
 }
 
-// FaultOf is the first fault, in order of the names of the sources, that concerns a pod.
+// FaultOf returns the first fault, in order of the names of the sources, that concerns a pod,
+// and false if there is none.
 func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	for _, in := range m.inboxes {
 		if r, ok := in.src.(FaultReporter); ok && !found {

@@ -21,11 +21,11 @@ type faulty struct {
 	pod   types.UID
 }
 
-func (f *faulty) Faults() ([]source.Fault, int) {
+func (f *faulty) Faults() source.Faults {
 	if f.count < 0 {
 		panic("boo")
 	}
-	return f.first, f.count
+	return source.Faults{Count: f.count, First: f.first}
 }
 
 func (f *faulty) FaultOf(uid types.UID) (source.Fault, bool) {

@@ -18,7 +18,7 @@ import (
 type faultySource int
 
 func (f *faultySource) Run(context.Context, source.Sink) error         { return nil }
-func (f *faultySource) Faults() ([]source.Fault, int)                  { return nil, int(*f) }
+func (f *faultySource) Faults() source.Faults                          { return source.Faults{Count: int(*f)} }
 func (f *faultySource) FaultOf(types.UID) (fault source.Fault, _ bool) { return fault, false }
 
 // The faults of manifests count for as long as they stand, by source, whatever files there are.

@@ -21,16 +21,16 @@ import (
 
 // faultsOf are the faults that stand, a line each, and how long they have.
 func faultsOf(s source.FaultReporter, dirs ...string) (lines []string) {
-	first, count := s.Faults()
-	for _, f := range first {
+	now := s.Faults()
+	for _, f := range now.First {
 		line := fmt.Sprintf("%s; %s (%s)", f, f.Effect, time.Since(f.Since))
 		for _, dir := range dirs {
 			line = strings.ReplaceAll(line, dir, "DIR")
 		}
 		lines = append(lines, line)
 	}
-	if count != len(first) {
-		lines = append(lines, fmt.Sprintf("%d in all", count))
+	if now.Count != len(now.First) {
+		lines = append(lines, fmt.Sprintf("%d in all", now.Count))
 	}
 	return lines
 }
@@ -193,9 +193,9 @@ func TestKeep_I47_F2_FilesOverRestarts(t *testing.T) {
 				assert.Equal(t, before, after)
 				require.Len(t, d.problems, 1)
 				assert.True(t, d.problems[0].Kept)
-				first, count := d.source.Faults()
-				require.Equal(t, 1, count)
-				assert.Equal(t, "its last good version stays in force", first[0].Effect)
+				faults := d.source.Faults()
+				require.Equal(t, 1, faults.Count)
+				assert.Equal(t, "its last good version stays in force", faults.First[0].Effect)
 				assert.Equal(t, "a-n1 b-n1", d.scan(), "told once")
 
 				open()
@@ -462,7 +462,7 @@ func TestKeep_CannotBeKept(t *testing.T) {
 		require.NoError(t, os.Remove(state))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		_, count := d.source.Faults()
+		count := d.source.Faults().Count
 		assert.Zero(t, count)
 		assert.Len(t, kept(t, state), 1)
 	})

@@ -70,7 +70,7 @@ func New(cfg Config) (*Source, error) {
 var _ source.FaultReporter = (*Source)(nil)
 
 // Faults implements source.FaultReporter.
-func (s *Source) Faults() (first []source.Fault, count int) { return s.faults.faults() }
+func (s *Source) Faults() source.Faults { return s.faults.faults() }
 
 // FaultOf implements source.FaultReporter.
 func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }

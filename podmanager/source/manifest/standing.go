@@ -134,7 +134,8 @@ func (s *standing) kind(kind string) (all []about) {
 }
 
 // faults are those of all files, in order of path, not all if they are many.
-func (s *standing) faults() (first []source.Fault, count int) {
+func (s *standing) faults() source.Faults {
+	var first []source.Fault
 	s.mu.Lock()
 	for _, one := range s.all {
 		first = append(first, one.fault)
@@ -143,8 +144,7 @@ func (s *standing) faults() (first []source.Fault, count int) {
 	sorting.Func(first, func(a, b source.Fault) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 	})
-	count = len(first)
-	return slices.Clip(first[:min(count, source.MaxFaults)]), count
+	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}
 }
 
 // of is the fault that concerns a pod; of several the first by kind.

@@ -79,7 +79,7 @@ type URLSource struct {
 var _ source.FaultReporter = (*URLSource)(nil)
 
 // Faults implements source.FaultReporter.
-func (s *URLSource) Faults() (first []source.Fault, count int) { return s.faults.faults() }
+func (s *URLSource) Faults() source.Faults { return s.faults.faults() }
 
 // FaultOf implements source.FaultReporter.
 func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.of(uid) }

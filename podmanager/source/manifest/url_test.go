@@ -341,7 +341,7 @@ func TestURL_CannotBeKept(t *testing.T) {
 	require.NotEmpty(t, *problems)
 	assert.Contains(t, (*problems)[0], "cannot be kept over a restart: ")
 	assert.LessOrEqual(t, len(*problems), 2, "reading and writing")
-	_, count := s.Faults()
+	count := s.Faults().Count
 	assert.Equal(t, 1, count)
 	require.NoError(t, os.Remove(dir))
 	_, err := s.Poll(t.Context())
