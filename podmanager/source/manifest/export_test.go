@@ -23,7 +23,7 @@ const KeptAtOnce = keptAtOnce
 // MaxHeld bounds the texts that are held until they are kept; Held is how much is held.
 const MaxHeld = maxHeld
 
-func (s *Source) Held() int { return s.held }
+func (s *Source) Held() int { return s.keep.held }
 
 // KeepSome is what Run does between two scans.
 func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.keepSome(ctx) }

@@ -27,10 +27,8 @@ type file struct {
 	saved sum
 	// text is that of the good version, if it is not kept yet and there is room for it.
 	text []byte
-	// broken: what is there now is not the last good version, nor a new one.
-	broken bool
-	// lost: an earlier process has kept a version, which cannot be read. It may have had pods.
-	lost bool
+	// state is how the version is that is there now.
+	state fileState
 	// known is the version last looked at; one like it is not parsed again.
 	known sum
 	// memory is what pods take, need what those of the known version would, if there
@@ -40,15 +38,28 @@ type file struct {
 	told string
 }
 
+// fileState is how the present version of a file is.
+type fileState uint8
+
+const (
+	// fine: it is the last good version, or holds no pod and never has. A new file is fine.
+	fine fileState = iota
+	// broken: it is bad, or cannot be read. The last good version counts, if there is one.
+	broken
+	// lost: it is broken, and an earlier process has kept a good version that cannot be read.
+	// That may have had pods, and they may run.
+	lost
+)
+
 // sum identifies content, which alone decides whether a file has changed: not
 // its times, which lie (F34). The zero sum is that of nothing.
 type sum [sha256.Size]byte
 
 // blind reports a file that is desired and of which no good version is known.
-func (f *file) blind() bool { return f.broken && f.good == sum{} }
+func (f *file) blind() bool { return f.state != fine && f.good == sum{} }
 
 // mayHavePods reports whether pods of the file may run.
-func (f *file) mayHavePods() bool { return len(f.pods) > 0 || f.lost }
+func (f *file) mayHavePods() bool { return len(f.pods) > 0 || f.state == lost }
 
 // look takes in the content of the file, and returns what people should be told.
 // room is what its pods may take.
@@ -56,7 +67,7 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	version := sum(sha256.Sum256(data))
 	switch {
 	case version == f.good: // Also after trouble: the pods are the very same.
-		f.known, f.broken, f.told, f.need = version, false, "", 0
+		f.known, f.state, f.told, f.need = version, fine, "", 0
 		return nil
 	case version == f.known && (f.need == 0 || f.need > room):
 		return nil
@@ -69,13 +80,13 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 	}
 	switch {
 	case err == nil:
-		f.pods, f.memory, f.good, f.broken, f.lost, f.told = pods, memory, version, false, false, ""
+		f.pods, f.memory, f.good, f.state, f.told = pods, memory, version, fine, ""
 		return nil
 	case errors.Is(err, ErrEmpty) && !f.mayHavePods():
 		// It holds no pod and never has, so nothing is missing (F1).
-		f.good, f.broken = version, false
+		f.good, f.state = version, fine
 	default:
-		f.broken = true
+		f.state = max(f.state, broken)
 	}
 	return f.problem(fmt.Sprintf("%x", version), err)
 }
@@ -84,10 +95,10 @@ func (f *file) look(data []byte, c *Config, room int64) *Problem {
 func (f *file) trouble(err error) *Problem {
 	f.known = sum{} // Whatever is read next is looked at.
 	if errors.Is(err, ErrNotFile) && !f.mayHavePods() {
-		f.broken = false // Nothing that could hold a pod.
+		f.state = fine // Nothing that could hold a pod.
 		return f.problem(err.Error(), err)
 	}
-	f.broken = true
+	f.state = max(f.state, broken)
 	if !errors.Is(err, ErrNotFile) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
@@ -100,7 +111,7 @@ func (f *file) problem(key string, err error) *Problem {
 		return nil
 	}
 	f.told = key
-	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.broken && len(f.pods) > 0, lost: f.lost, Err: err}
+	p := &Problem{Path: cmp.Or(f.shown, f.path), Kept: f.state != fine && len(f.pods) > 0, lost: f.state == lost, Err: err}
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {
 		p.Line, p.Pod = faults[0].Line, faults[0].Pod

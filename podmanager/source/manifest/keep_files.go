@@ -14,6 +14,14 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
+// keeping is how far a Source has come with keeping the good versions of its files for the next
+// process. Each file has its own part: saved and text.
+type keeping struct {
+	held  int    // bytes of the texts of all files, maxHeld at most
+	to    string // the path to which a round of keeping has come
+	swept bool   // what was kept of files that are gone has been removed
+}
+
 // recall takes in the last good version of a file that an earlier process has kept, and reports
 // whether the file has to be looked at again with it. One that is kept and cannot be read may
 // have had pods: the file is lost until it is good, or nothing is kept any more.
@@ -31,11 +39,11 @@ func (s *Source) recall(f *file) bool {
 	switch {
 	case err != nil:
 		s.keepFails(f.path, err)
-		was = file{path: f.path, lost: true}
+		was = file{path: f.path, state: lost}
 	default:
 		s.faults.end(aboutKept(f.path))
 	}
-	if f.lost == was.lost && was.pods == nil {
+	if (f.state == lost) == (was.state == lost) && was.pods == nil {
 		return false
 	}
 	was.saved = was.good
@@ -60,9 +68,9 @@ func (s *Source) keepSome(ctx context.Context) (more bool) {
 	unsaved := s.unsaved()
 	if more = len(unsaved) > keptAtOnce; more {
 		unsaved = unsaved[:keptAtOnce]
-		s.keptTo = unsaved[keptAtOnce-1] // Not only kept: one that cannot be holds up no other.
+		s.keep.to = unsaved[keptAtOnce-1] // Not only kept: one that cannot be holds up no other.
 	} else {
-		s.keptTo = ""
+		s.keep.to = ""
 	}
 	var unheld []string
 	for _, path := range unsaved {
@@ -71,7 +79,7 @@ func (s *Source) keepSome(ctx context.Context) (more bool) {
 		}
 	}
 	_ = s.slow.each(ctx, unheld, s.read, s.keepOne) // The end of ctx is seen by the caller.
-	if !more && !s.swept {
+	if !more && !s.keep.swept {
 		s.sweep()
 	}
 	return more
@@ -80,7 +88,7 @@ func (s *Source) keepSome(ctx context.Context) (more bool) {
 // unsaved are the files of the round that have a good version which is not kept.
 func (s *Source) unsaved() (paths []string) {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		if f := s.files[path]; path > s.keptTo && f.saved != f.good && (!f.broken || f.text != nil) {
+		if f := s.files[path]; path > s.keep.to && f.saved != f.good && (f.state == fine || f.text != nil) {
 			paths = append(paths, path)
 		}
 	}
@@ -93,18 +101,18 @@ const maxHeld = 4 << 20
 // hold holds the text that was just read, if it is a good version that is to be kept: the file may
 // be another one by then.
 func (s *Source) hold(f *file, text []byte) {
-	if f.broken {
+	if f.state != fine {
 		return // What is held is that of the last good version.
 	}
 	s.release(f)
-	if s.cfg.StateDir != "" && f.saved != f.good && s.held+len(text) <= maxHeld {
+	if s.cfg.StateDir != "" && f.saved != f.good && s.keep.held+len(text) <= maxHeld {
 		f.text = text
-		s.held += len(text)
+		s.keep.held += len(text)
 	}
 }
 
 func (s *Source) release(f *file) {
-	s.held -= len(f.text)
+	s.keep.held -= len(f.text)
 	f.text = nil
 }
 
@@ -125,10 +133,10 @@ const lastKeep = 5 * time.Second
 
 // keepLast keeps the texts that are held when the source ends.
 func (s *Source) keepLast() {
-	if s.held == 0 {
+	if s.keep.held == 0 {
 		return
 	}
-	s.keptTo = ""
+	s.keep.to = ""
 	late := s.cfg.Clock.Now().Add(lastKeep)
 	for _, path := range s.unsaved() {
 		if s.keepHeld(context.Background(), path); s.cfg.Clock.Now().After(late) {
@@ -171,7 +179,7 @@ var errSweep = fmt.Errorf("%w: removing what was kept of files that are gone", E
 // sweep removes what was kept of files that are gone, or says why it could not.
 func (s *Source) sweep() {
 	err := s.removeUnlisted()
-	if s.swept = err == nil; s.swept {
+	if s.keep.swept = err == nil; s.keep.swept {
 		s.faults.end(aboutSweep)
 		return
 	}

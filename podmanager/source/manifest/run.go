@@ -71,7 +71,7 @@ func (s *Source) keepAll(ctx context.Context, w *watch) (news bool) {
 				return s.debounce(ctx, w, e) == nil
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, lost) == nil
+			return s.debounce(ctx, w, missed) == nil
 		default:
 		}
 	}
@@ -99,14 +99,14 @@ func (s *Source) wait(ctx context.Context, w *watch) error {
 				return s.debounce(ctx, w, e)
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, lost)
+			return s.debounce(ctx, w, missed)
 		}
 	}
 }
 
-// lost stands for news that was lost, in an overflow most likely: anything may
+// missed stands for news that was lost, in an overflow most likely: anything may
 // have changed, and much has.
-var lost = fsnotify.Event{Op: fsnotify.Rename}
+var missed = fsnotify.Event{Op: fsnotify.Rename}
 
 // debounce waits until nothing has changed for a while.
 func (s *Source) debounce(ctx context.Context, w *watch, news fsnotify.Event) error {
@@ -158,17 +158,17 @@ func (s *Source) disturbed(ctx context.Context, w *watch, calm, enough <-chan ti
 	for {
 		select {
 		case <-ctx.Done():
-			return lost, false, ctx.Err()
+			return missed, false, ctx.Err()
 		case <-calm:
-			return lost, false, nil
+			return missed, false, nil
 		case <-enough:
-			return lost, false, nil
+			return missed, false, nil
 		case e := <-w.events():
 			if w.matters(e) {
 				return e, true, nil
 			}
 		case <-w.errors():
-			return lost, true, nil
+			return missed, true, nil
 		}
 	}
 }

@@ -38,9 +38,7 @@ type Source struct {
 	last   source.Snapshot
 	faults *standing
 	listed []string
-	held   int    // bytes of the texts of all files, maxHeld at most
-	keptTo string // the path to which a round of keeping has come
-	swept  bool   // what was kept of files that are gone has been removed
+	keep   keeping
 
 	debounced time.Time // when the end of changes was last waited for; zero is never
 
@@ -123,7 +121,7 @@ func (s *Source) look(path string, data any, err error) {
 		s.files[path] = f
 	}
 	p := s.takeIn(f, data, err)
-	if (first && p != nil || f.lost) && s.recall(f) {
+	if (first && p != nil || f.state == lost) && s.recall(f) {
 		p = s.takeIn(f, data, err)
 	}
 	s.faults.see(f, p)
@@ -151,7 +149,7 @@ func (s *Source) forget(listed []string) {
 			delete(s.files, path)
 			s.faults.end(aboutFile(path))
 			s.faults.end(aboutKept(path))
-			s.swept = false
+			s.keep.swept = false
 		}
 	}
 }

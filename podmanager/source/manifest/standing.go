@@ -89,7 +89,7 @@ func (s *standing) tellOnce(what about, p Problem, pods []*v1.Pod) {
 func (s *standing) see(f *file, p *Problem) {
 	what := aboutFile(f.path)
 	switch {
-	case !f.broken:
+	case f.state == fine:
 		s.end(what)
 	case p != nil:
 		s.put(what, *p, f.pods)

@@ -131,7 +131,7 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 func (s *URLSource) take(body []byte) {
 	before := s.file.good
 	s.faults.see(&s.file, s.file.look(body, &s.files, maxMemory))
-	if s.file.broken || s.file.good == before && !s.unsaved {
+	if s.file.state != fine || s.file.good == before && !s.unsaved {
 		return
 	}
 	err := s.keep.save(s.state.ETag(), body)
