@@ -82,7 +82,7 @@ type Store struct {
 		// unlocked.
 		subs []*subscription
 		// removed is the highest version that a removed status had, and
-		// removedEpoch is above the highest life: nothing that comes later
+		// removedEpoch is above the highest epoch: nothing that comes later
 		// can be taken for what was removed.
 		removed, removedEpoch uint64
 		// conditions are the last few that were stored.
@@ -189,13 +189,14 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 // GetReportedPodStatus is GetPodStatus for callers that publish statuses. It holds
 // the end of a pod back, as a Sender does, and shows the phase before it, as long as
 // couldRun answers true, the pod is not Finished, and not all of its containers have
-// ended. couldRun is called without the store's lock.
+// ended. couldRun is called at most once, without the store's lock, with the UID of the
+// pod that runs, also if uid is that of its mirror.
 func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
 	e := s.get(s.translate(uid))
 	if e == nil {
 		return v1.PodStatus{}, false
 	}
-	hold := !e.finished && couldRun(uid)
+	hold := !e.finished && couldRun(e.pod.UID)
 	if !e.finished && !hold {
 		// The worker may have stored the last status before couldRun answered.
 		if newer := s.get(e.pod.UID); newer != nil {
@@ -420,15 +421,7 @@ func (e *entry) changeStatus(f func(*v1.PodStatus) bool) *proposal {
 }
 
 func sortByUID(entries []*entry) {
-	slices.SortFunc(entries, func(a, b *entry) int {
-		switch {
-		case a.pod.UID < b.pod.UID:
-			return -1
-		case a.pod.UID > b.pod.UID:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.pod.UID, b.pod.UID) })
 }
 
 // Merge is the status to store where others write conditions too: mine, with the

@@ -659,6 +659,21 @@ func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 	assert.Equal(t, c.State, reported.ContainerStatuses[0].State, "what was said before nothing ran any more is not older")
 }
 
+// ST-17: by the UID of a mirror pod the end of its pod is held back as well.
+func TestStore_ST17_ReportedByTheMirror(t *testing.T) {
+	static, mirror := staticPod("static"), newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")
+	w := newHarness(static, mirror)
+	w.SetPodStatus(static, running(true))
+	failed := running(false)
+	failed.Phase = v1.PodFailed
+	w.SetPodStatus(static, failed)
+	for _, uid := range []types.UID{"static", "mirror"} {
+		reported, ok := w.GetReportedPodStatus(uid, func(uid types.UID) bool { return uid == "static" })
+		require.True(t, ok)
+		assert.Equal(t, v1.PodRunning, reported.Phase, uid)
+	}
+}
+
 // Pods whose conditions are alike, to the second, share them; a change of one pod's, or of what
 // a caller was given, reaches no other.
 func TestStore_AlikeConditionsAreShared(t *testing.T) {
