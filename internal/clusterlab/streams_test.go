@@ -86,7 +86,7 @@ func (j *joint) terminal() {
 		s.types("stty size\r", "stty size")
 	}
 	s.types("echo sl''eeps; sleep 1000\r", "sleeps") // What is typed before a command runs is the shell's.
-	s.types("\x03", "# ")
+	s.interrupts("# ")
 	s.types("echo re''ads; cat\r", "reads")
 	s.types("typed\r", "typed\r\ntyped")
 	s.types("\x04", "# ")
@@ -194,6 +194,18 @@ func (s *session) types(keys, shows string) {
 	_, err := s.keys.WriteString(keys)
 	require.NoError(s, err)
 	s.shows(shows)
+}
+
+// interrupts types Ctrl-C until a text is shown: one that comes while the shell is starting the
+// command is the shell's, which waits for the command then.
+func (s *session) interrupts(shows string) {
+	s.Helper()
+	seen := len(s.screen())
+	for began := time.Now(); !strings.Contains(s.screen()[seen:], shows); time.Sleep(time.Second) {
+		require.Less(s, time.Since(began), joinLimit, "%q is not shown after %q", shows, s.screen())
+		_, err := s.keys.WriteString("\x03")
+		require.NoError(s, err)
+	}
 }
 
 // ended is the status of kubectl.
