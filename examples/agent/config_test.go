@@ -118,19 +118,46 @@ func TestConfig_Warnings(t *testing.T) {
 	}, o.warnings)
 }
 
+// TestConfig_Zero: a zero value stands for the default, as in a kubelet, and is not worth a warning.
+func TestConfig_Zero(t *testing.T) {
+	o, err := parse([]string{"--config", kubeletFile(t, `
+staticPodPath: ""
+staticPodURL: ""
+syncFrequency: 0s
+fileCheckFrequency: 0s
+httpCheckFrequency: 0s
+address: ""
+port: 0
+maxPods: 0
+containerRuntimeEndpoint: ""
+podLogsDir: ""
+containerLogMaxSize: ""
+imageMinimumGCAge: 0s
+imageMaximumGCAge: 0s
+clusterDomain: ""
+cpuManagerReconcilePeriod: 0s
+healthzPort: 0
+`)})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	without, err := parse([]string{"--config", kubeletFile(t, "")})
+	require.NoError(t, err)
+	assert.Equal(t, []any{without.resync, without.filePeriod, without.urlPeriod, without.listen, without.maxPods, without.runtime, without.logDir, without.logMaxBytes, without.imageGC},
+		[]any{o.resync, o.filePeriod, o.urlPeriod, o.listen, o.maxPods, o.runtime, o.logDir, o.logMaxBytes, o.imageGC})
+}
+
 // TestConfig_Faults: an unknown field and a bad value are errors with their lines, all at once.
 func TestConfig_Faults(t *testing.T) {
 	for lines, want := range map[string]string{
 		"staticpodpath: /x\nmaxPod: 3\n": "line 3: staticpodpath: unknown field (did you mean \"staticPodPath\"?)\n" +
 			"line 4: maxPod: unknown field",
-		"maxPods: many\n":                       "line 3: maxPods: \"many\" is a string: expected a whole number",
-		"maxPods: 0\nsyncFrequency: 1 minute\n": "line 4: syncFrequency \"1 minute\": expected a duration above zero, such as 10s or 1m30s\nline 3: maxPods \"0\": expected a number from 1",
-		"staticPodPath: no/such\n":              "line 3: staticPodPath \"DIR/no/such\": no such file or directory",
-		"staticPodURL: ftp://x\n":               "line 3: staticPodURL \"ftp://x\": expected an address, as https://example.com/pods.yaml",
-		"httpCheckFrequency: 10ms\n":            "line 3: httpCheckFrequency \"10ms\": expected a duration from 1s",
-		"podLogsDir: ''\n":                      "line 3: podLogsDir \"\": expected an absolute path",
-		"maxPods: [\n":                          "line 3: not YAML: did not find expected node content",
-		"---\nkind: Pod\n":                      "expected one KubeletConfiguration",
+		"maxPods: many\n":                        "line 3: maxPods: \"many\" is a string: expected a whole number",
+		"maxPods: -1\nsyncFrequency: 1 minute\n": "line 4: syncFrequency \"1 minute\": expected a duration above zero, such as 10s or 1m30s\nline 3: maxPods \"-1\": expected a number from 1",
+		"staticPodPath: no/such\n":               "line 3: staticPodPath \"DIR/no/such\": no such file or directory",
+		"staticPodURL: ftp://x\n":                "line 3: staticPodURL \"ftp://x\": expected an address, as https://example.com/pods.yaml",
+		"httpCheckFrequency: 10ms\n":             "line 3: httpCheckFrequency \"10ms\": expected a duration from 1s",
+		"maxPods: [\n":                           "line 3: not YAML: did not find expected node content",
+		"---\nkind: Pod\n":                       "expected one KubeletConfiguration",
 	} {
 		file := kubeletFile(t, lines)
 		code, stdout, stderr := called("--config", file)

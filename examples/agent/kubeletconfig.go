@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -100,7 +101,9 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	known := &document.Value{Kind: document.Object, Line: doc.Line}
 	for _, f := range doc.Fields {
 		if slices.Contains(strings.Fields(otherFields), f.Name) {
-			p.warnings = append(p.warnings, fmt.Sprintf("line %d: %s has no effect on this agent", f.Line, f.Name))
+			if !isZero(f.Value.Text) {
+				p.warnings = append(p.warnings, fmt.Sprintf("line %d: %s has no effect on this agent", f.Line, f.Name))
+			}
 			continue
 		}
 		known.Fields = append(known.Fields, f)
@@ -135,7 +138,8 @@ func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
 }
 
 // asFlags are the fields as values of flags, in the order in which they are set. One without a
-// flag has nothing to set.
+// flag has nothing to set, such as one whose zero value stands for the kubelet's default: the
+// files that kubeadm writes have many of these.
 func (c *kubeletConfig) asFlags() []fieldSetting {
 	text := func(field, flag, value string) fieldSetting {
 		return fieldSetting{field: field, flag: flag, value: value}
@@ -147,24 +151,27 @@ func (c *kubeletConfig) asFlags() []fieldSetting {
 		}
 		return ""
 	}
+	unlessZero := func(field, flag, value string) fieldSetting {
+		return text(field, some(value != "" && !isZero(value), flag), value)
+	}
 	return []fieldSetting{
 		text("staticPodPath", some(c.StaticPodPath != "", "manifests"), c.StaticPodPath),
 		text("staticPodURL", some(c.StaticPodURL != "", "manifest-url"), c.StaticPodURL),
 		text("staticPodURLHeader", "manifest-url-header", headerText(c.StaticPodURLHeader)),
-		text("syncFrequency", "resync", c.SyncFrequency),
-		text("fileCheckFrequency", "manifest-period", c.FileCheckFrequency),
-		text("httpCheckFrequency", "manifest-url-period", c.HTTPCheckFrequency),
-		text("address", "address", c.Address),
-		number("port", "port", c.Port),
+		unlessZero("syncFrequency", "resync", c.SyncFrequency),
+		unlessZero("fileCheckFrequency", "manifest-period", c.FileCheckFrequency),
+		unlessZero("httpCheckFrequency", "manifest-url-period", c.HTTPCheckFrequency),
+		unlessZero("address", "address", c.Address),
+		unlessZero("port", "port", strconv.Itoa(int(c.Port))),
 		text("enableServer", some(c.EnableServer != nil && !*c.EnableServer, "listen"), ""),
-		number("maxPods", "max-pods", c.MaxPods),
+		unlessZero("maxPods", "max-pods", strconv.Itoa(int(c.MaxPods))),
 		text("registerWithTaints", some(len(c.RegisterWithTaints) > 0, "taints"), taintText(c.RegisterWithTaints)),
-		text("containerRuntimeEndpoint", "cri-endpoint", c.ContainerRuntimeEndpoint),
-		text("podLogsDir", "log-dir", c.PodLogsDir),
-		text("containerLogMaxSize", "log-max-size", c.ContainerLogMaxSize),
+		unlessZero("containerRuntimeEndpoint", "cri-endpoint", c.ContainerRuntimeEndpoint),
+		unlessZero("podLogsDir", "log-dir", c.PodLogsDir),
+		text("containerLogMaxSize", some(c.ContainerLogMaxSize != "", "log-max-size"), c.ContainerLogMaxSize),
 		number("containerLogMaxFiles", "log-max-files", c.ContainerLogMaxFiles),
-		text("imageMinimumGCAge", "image-min-age", c.ImageMinimumGCAge),
-		text("imageMaximumGCAge", some(c.ImageMaximumGCAge != "0s", "image-max-age"), c.ImageMaximumGCAge),
+		unlessZero("imageMinimumGCAge", "image-min-age", c.ImageMinimumGCAge),
+		text("imageMaximumGCAge", some(!isZero(c.ImageMaximumGCAge), "image-max-age"), c.ImageMaximumGCAge),
 		number("imageGCHighThresholdPercent", "image-gc-high", c.ImageGCHigh),
 		number("imageGCLowThresholdPercent", "image-gc-low", c.ImageGCLow),
 		number("serializeImagePulls", some(c.SerializeImagePulls, "max-parallel-pulls"), 1),
@@ -174,6 +181,12 @@ func (c *kubeletConfig) asFlags() []fieldSetting {
 		text("resolvConf", "resolv-conf", c.ResolvConf),
 		text("crashLoopBackOff", some(c.CrashLoopBackOff.Max != "", "max-container-restart-period"), c.CrashLoopBackOff.Max),
 	}
+}
+
+// isZero reports whether a value is zero, as a number or as a duration.
+func isZero(value string) bool {
+	d, err := time.ParseDuration(value)
+	return err == nil && d == 0
 }
 
 // taintText are taints as a flag has them.
