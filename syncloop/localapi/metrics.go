@@ -66,7 +66,7 @@ func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case !a.isComplete():
-		err = errStarts()
+		err = a.errStarts()
 	case r.Method != http.MethodGet:
 		err = apierrors.NewMethodNotSupported(group, strings.ToLower(r.Method))
 	case o.watch:

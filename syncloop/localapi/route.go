@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
@@ -131,7 +132,7 @@ func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string,
 	case a.hasEnded():
 		sendError(w, apierrors.NewServiceUnavailable("the API of the node has ended"))
 	case !a.isComplete():
-		sendError(w, errStarts())
+		sendError(w, a.errStarts())
 	case t.resource.Name == "pods" && t.subresource == evictions:
 		a.evict(w, r, t)
 	case t.subresource != "" && t.subresource != statusSub && t.subresource != ephemeral:
@@ -155,9 +156,14 @@ var whyFixed = map[string]string{
 	"nodes":      ": the node is as it was configured",
 }
 
-// errStarts has a client of client-go try again after a second, ten times.
-func errStarts() error {
-	err := apierrors.NewServiceUnavailable("the node starts: not every source of pods has been heard")
+// errStarts says what the node waits for, and has a client of client-go try again after a second,
+// ten times.
+func (a *API) errStarts() error {
+	message := "the node starts"
+	if waiting := a.config.Node.Waiting(); waiting != nil {
+		message += ": " + plain.Text(strings.TrimPrefix(waiting.Error(), "node: "))
+	}
+	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err
 }

@@ -57,14 +57,14 @@ func TestAccess(t *testing.T) {
 }
 
 // TestStart: lists are not answered before they are complete: an informer would take what is
-// missing for deleted.
+// missing for deleted. The answer names what the node waits for.
 func TestStart(t *testing.T) {
 	h := serve(t)
-	h.waiting = errors.New("files")
+	h.waiting = errors.New("node: the runtime has not been seen: it is down")
 	h.start()
 	code, text := h.do("GET", "/api/v1/pods", "", nil)
 	assert.Equal(t, http.StatusServiceUnavailable, code)
-	assert.Contains(t, text, `"message":"the node starts: not every source of pods has been heard","reason":"ServiceUnavailable","details":{"retryAfterSeconds":1}`)
+	assert.Contains(t, text, `"message":"the node starts: the runtime has not been seen: it is down","reason":"ServiceUnavailable","details":{"retryAfterSeconds":1}`)
 	code, _ = h.do("GET", "/readyz", "", nil)
 	assert.Equal(t, http.StatusInternalServerError, code)
 	h.mu.Lock()
