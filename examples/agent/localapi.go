@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -189,6 +190,7 @@ const defaultMaxPods = 110
 
 // factsOf is what the node's object shows beside its name and labels.
 func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Facts {
+	ask := runtimeHealth(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
 		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Reserved, Info: command.System()}
 		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.MaxPods, defaultMaxPods)), resource.DecimalSI)
@@ -203,7 +205,29 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 				f.Info.ContainerRuntimeVersion = name + "://" + version
 			}
 		}
+		f.RuntimeSeen, f.Runtime = ask(ctx)
+		if err := a.node.Healthy(); err != nil {
+			f.Problems = append(f.Problems, err.Error())
+		}
 		return f
+	}
+}
+
+// runtimeHealth returns a function that asks the runtime whether it is ready. It returns the last
+// answer and its time; the first answer counts as given now.
+func runtimeHealth(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
+	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
+	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
+		reporter, ok := rt.(runtime.StatusReporter)
+		if !ok {
+			return now(), status
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if answer, err := reporter.RuntimeStatus(ctx); err == nil {
+			seen, status = now(), answer
+		}
+		return seen, status
 	}
 }
 

@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/localapi"
+	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
 // TestLeavesCreated: an agent that takes no created pods does not start where there are some.
@@ -60,4 +64,36 @@ func TestWriteKubeconfig(t *testing.T) {
 	text, err := os.ReadFile(o.api.kubeconfig)
 	require.NoError(t, err)
 	require.Equal(t, "clusters: [{name: kind}]\n", string(text))
+}
+
+// mute is a runtime that answers with an error, or with a status.
+type mute struct {
+	runtime.Runtime
+	status runtime.RuntimeStatus
+	err    error
+}
+
+func (m *mute) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) { return m.status, m.err }
+
+// TestRuntimeHealth: a node is not ready when its runtime has been silent for 30 s, or says so.
+func TestRuntimeHealth(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	rt := &mute{err: runtime.ErrNotReady}
+	ask := runtimeHealth(rt, func() time.Time { return now })
+	ready := func() string {
+		seen, status := ask(t.Context())
+		c := nodestatus.Ready(nodestatus.Facts{Now: now, RuntimeSeen: seen, Runtime: status})
+		return string(c.Status) + " " + c.Message
+	}
+	now = now.Add(30 * time.Second)
+	require.Equal(t, "True kubelet is posting ready status", ready())
+	now = now.Add(time.Second)
+	require.Equal(t, "False container runtime is down", ready())
+	rt.status, rt.err = runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"}, nil
+	require.Equal(t, "False no CNI", ready())
+	rt.status.NetworkReady = true
+	require.Equal(t, "True kubelet is posting ready status", ready())
+	now = now.Add(time.Hour)
+	ask = runtimeHealth(nil, func() time.Time { return now })
+	require.Equal(t, "True kubelet is posting ready status", ready())
 }
