@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -70,6 +71,7 @@ func identify(d written, from origin) {
 			Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute,
 		})
 	}
+	pod.CreationTimestamp = metav1.Time{} // That of another object, from which the manifest was made.
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
