@@ -85,6 +85,14 @@ func (d *desired) get(uid types.UID) (pod *v1.Pod, gone bool) {
 	return d.mu.pods[uid], gone
 }
 
+// reuse has the UID of a pod that is gone belong to a static pod: kubectl get -o yaml made its
+// manifest.
+func (d *desired) reuse(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.mu.gone, uid)
+}
+
 // tidy drops those that are gone from the node, too.
 func (d *desired) tidy(now time.Time, known func(types.UID) bool) {
 	d.mu.Lock()

@@ -124,6 +124,10 @@ func (a *API) sweep() (more bool) {
 func (a *API) show(state node.PodState) {
 	pods := a.served["pods"]
 	own, forgotten := a.desired.get(state.Pod.UID)
+	if forgotten && !state.Gone && podmanager.IsStaticPod(state.Pod) {
+		a.desired.reuse(state.Pod.UID)
+		forgotten = false
+	}
 	ended := state.Gone || !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase)
 	deleted := own != nil && own.DeletionTimestamp != nil && len(own.Finalizers) == 0 && ended
 	gone := own == nil && (state.Gone || state.Pod.DeletionTimestamp != nil && ended) // A node may know it for long.

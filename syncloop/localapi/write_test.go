@@ -417,6 +417,25 @@ func TestDelete_Unseen(t *testing.T) {
 	assert.Equal(t, "DELETED a", watch.next())
 }
 
+// TestDelete_ThenStatic: the pod of a manifest that has the UID of a deleted pod is shown.
+func TestDelete_ThenStatic(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	created := h.created(simple)
+	watch := h.watch("/api/v1/pods?watch=true")
+	assert.Equal(t, "ADDED a", watch.next())
+	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
+	assert.Equal(t, "MODIFIED a", watch.next())
+	assert.Equal(t, "DELETED a", watch.next())
+	static := pod("default", "a-n1")
+	static.UID, static.Annotations = created.UID, map[string]string{podmanager.ConfigSourceAnnotation: podmanager.FileSource}
+	h.states <- node.PodState{Pod: &created, Gone: true}
+	h.states <- node.PodState{Pod: static}
+	assert.Equal(t, "ADDED a-n1", watch.next())
+	h.states <- node.PodState{Pod: static, Gone: true}
+	assert.Equal(t, "DELETED a-n1", watch.next())
+}
+
 // TestStatic: what comes from elsewhere is not the API's to change, and without a Writer
 // nothing is.
 func TestStatic(t *testing.T) {
