@@ -129,6 +129,9 @@ func parse(args []string) (options, error) {
 	if errors.Is(err, errHelp) {
 		return o, err
 	}
+	if len(words) > 0 && slices.Contains(commandNames(), words[0]) {
+		return o, fmt.Errorf("the command comes before its flags: agent %s ... (agent %s --help)", words[0], words[0])
+	}
 	return o, errors.Join(err, stray(words), errors.Join(o.contradictions()...))
 }
 
@@ -188,12 +191,18 @@ func (o *options) infer() {
 // command.
 var ofKubectl = map[string]string{"get": "ps", "describe": "explain", "apply": "run", "create": "run"}
 
+// servedToKubectl are commands of kubectl that work with the API of the agent, and have no like here.
+const servedToKubectl = "attach cp debug delete drain edit events label patch port-forward replace top wait"
+
 // stray is an error for each word that is no command.
 func stray(words []string) error {
 	var faults []error
 	for _, word := range words {
 		if meant := ofKubectl[word]; meant != "" {
 			return fmt.Errorf("%q is a command of kubectl; here it is %s (--help lists all commands)", word, meant)
+		}
+		if slices.Contains(strings.Fields(servedToKubectl), word) {
+			return fmt.Errorf("%q is a command of kubectl, which works with an agent that has --write-kubeconfig (--help lists all commands)", word)
 		}
 		if meant := command.Meant(word, commandNames()); meant != "" {
 			faults = append(faults, fmt.Errorf("%q is neither a command nor a flag; did you mean %s? (--help lists both)", word, meant))

@@ -126,6 +126,9 @@ func (s flagSet) take(name, value string, has bool, args []string) (item, []stri
 
 // unknown says that there is no such flag, and which one may have been meant.
 func (s flagSet) unknown(name string) error {
+	if name == "it" || name == "ti" {
+		return fmt.Errorf("unknown flag -%s: commands of the agent have no input and no terminal; kubectl exec has, with --write-kubeconfig", name)
+	}
 	var known []string
 	for i := range s {
 		for _, n := range append([]string{s[i].name}, s[i].also...) {

@@ -59,6 +59,8 @@ func TestRun_Meant(t *testing.T) {
 		"describe pod web":               `agent: "describe" is a command of kubectl; here it is explain (--help lists all commands)`,
 		"apply web.yaml":                 `agent: "apply" is a command of kubectl; here it is run (--help lists all commands)`,
 		"create web.yaml":                `agent: "create" is a command of kubectl; here it is run (--help lists all commands)`,
+		"--server x ps":                  `agent: the command comes before its flags: agent ps ... (agent ps --help)`,
+		"delete pod web":                 `agent: "delete" is a command of kubectl, which works with an agent that has --write-kubeconfig (--help lists all commands)`,
 		"--manifest x":                   `agent: unknown flag --manifest; did you mean --manifests? (--help lists the flags)`,
 		"--pod-manifest-pat x":           `agent: unknown flag --pod-manifest-pat; did you mean --pod-manifest-path? (--help lists the flags)`,
 		"--exec=maybe":                   `agent: --exec "maybe": expected true or false`,
@@ -68,6 +70,7 @@ func TestRun_Meant(t *testing.T) {
 		"--taints x:Never":               `agent: --taints "x:Never": expected taints, as dedicated=gpu:NoSchedule`,
 		"---exec":                        `agent: bad flag "---exec" (--help lists the flags)`,
 		"--max-pods 5 --capacity pods=6": `agent: --max-pods 5: --capacity says pods=6`,
+		"exec -it web -- sh":             `agent: unknown flag -it: commands of the agent have no input and no terminal; kubectl exec has, with --write-kubeconfig`,
 		"logs web --folow":               `agent: unknown flag --folow; did you mean --follow? (--help lists the flags)`,
 		"logs web --tail x":              `agent: --tail "x": expected a number from 1`,
 		"logs web --tail=0":              `agent: --tail "0": expected a number from 1`,
@@ -93,8 +96,8 @@ func TestRun_Meant(t *testing.T) {
 // TestHelp_Commands: each command tells of itself.
 func TestHelp_Commands(t *testing.T) {
 	for _, name := range commandNames() {
-		for _, flag := range []string{"--help", "-h"} {
-			code, stdout, stderr := called(name, flag)
+		for _, args := range [][]string{{name, "--help"}, {name, "-h"}, {"help", name}} {
+			code, stdout, stderr := called(args...)
 			assert.Equal(t, exitOK, code, name)
 			assert.Empty(t, stderr)
 			assert.True(t, strings.HasPrefix(stdout, "Usage: agent "+name), stdout)
@@ -121,4 +124,12 @@ Flags, with their defaults in parentheses:
                            also -p
   --raw                    do not escape control characters on a terminal (false)
 `, stdout)
+}
+
+// TestHelp_Word: help without a command is the help of the agent.
+func TestHelp_Word(t *testing.T) {
+	code, stdout, stderr := called("help")
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stderr)
+	assert.Equal(t, usage(), stdout)
 }

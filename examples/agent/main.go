@@ -89,6 +89,9 @@ const (
 
 // run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
 	if len(args) > 0 && args[0] == runName {
 		return runFiles(args[1:], signals, stdout, stderr)
 	}
