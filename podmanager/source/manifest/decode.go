@@ -127,7 +127,11 @@ func checkVersion(doc *document.Value) document.Faults {
 
 // checkKind looks at the kind of what is no list.
 func checkKind(doc *document.Value) document.Faults {
-	return checkWord(doc, "kind", "Pod", "Pod, PodList or List")
+	expected := "Pod, PodList or List"
+	if doc.Get("spec").Get("template") != nil {
+		expected += "; no controllers run here, so write a Pod with the spec of its spec.template"
+	}
+	return checkWord(doc, "kind", "Pod", expected)
 }
 
 // checkWord wants one word in a field.
