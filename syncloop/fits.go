@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -100,6 +101,18 @@ func (h *Handlers) Assume(pod *v1.Pod) (added bool) {
 	h.usage.mu.Lock()
 	defer h.usage.mu.Unlock()
 	return h.usage.mu.Assume(pod)
+}
+
+// AssumeEnding says that a pod is deleted, or evicted: Fits counts it as one that is ending, before
+// the loop has heard of that. It is called right before, and does nothing for a static pod, which
+// another source has. It never blocks and may be called from anywhere.
+func (h *Handlers) AssumeEnding(uid types.UID) {
+	if pod, known := h.config.Manager.GetPodByUID(uid); !known || podmanager.IsStaticPod(pod) {
+		return
+	}
+	h.usage.mu.Lock()
+	defer h.usage.mu.Unlock()
+	h.usage.mu.AssumeEnding(uid)
 }
 
 // Unassume takes an Assume back: the source does not have the pods any more. It is called

@@ -78,6 +78,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	if !view.IsPodTerminationRequested() || view.RestartRequested && !view.RestartEvicted {
 		n.warn(pod, e)
 	}
+	n.handlers.AssumeEnding(uid)
 	return n.workers.Kill(podworkers.UpdatePodOptions{
 		Pod: pod,
 		KillPodOptions: &podworkers.KillPodOptions{

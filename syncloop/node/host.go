@@ -128,6 +128,9 @@ func (e invalidPod) Unwrap() []error {
 // then forgotten. Deleting an unknown pod does nothing. Delete never blocks, and
 // may be called before Run and from anywhere.
 func (n *Node) Delete(uid types.UID) {
+	if !n.config.joined() {
+		n.handlers.AssumeEnding(uid)
+	}
 	n.host.Delete(uid)
 	n.handlers.Unassume(uid)
 }

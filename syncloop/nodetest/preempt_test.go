@@ -1,13 +1,17 @@
 package nodetest_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
@@ -75,4 +79,45 @@ func TestPreemption_OfAPortAndAName(t *testing.T) {
 	assert.ErrorContains(t, b.Node().Fits(again), "default/web is the name of another pod")
 	assert.NoError(t, b.Node().FitsWithout(again, held.UID))
 	b.Stop()
+}
+
+// TestPreemption_InOneMoment: a pod whose place another one was just given cannot be preempted
+// again, before the loop has heard of either as after it. The Delete of a static pod does nothing.
+func TestPreemption_InOneMoment(t *testing.T) {
+	for name, end := range map[string]func(*nodetest.Simulation, types.UID){
+		"delete": (*nodetest.Simulation).Delete,
+		"evict":  func(b *nodetest.Simulation, uid types.UID) { _, _ = b.Node().Evict(uid, node.Eviction{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixed := source.NewHandle()
+			b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
+				Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}, Sources: map[string]source.Source{"file": fixed},
+			}})
+			require.NoError(t, fixed.Replace([]*v1.Pod{stubborn("static", "1")}))
+			fixed.SetComplete()
+			b.Apply(stubborn("low", "1"))
+			b.Apply(stubborn("lower", "1"))
+			b.Run(5 * time.Second)
+			asked := func(gone ...types.UID) string {
+				var fit *syncloop.FitError
+				if !errors.As(b.Node().FitsWithout(stubborn("second", "1"), gone...), &fit) {
+					return "fits"
+				}
+				return map[bool]string{true: "waits", false: "refused"}[fit.Waits]
+			}
+			b.Node().Delete("uid-static")
+			assert.Equal(t, "refused", asked())
+			end(b, "uid-low")
+			assert.Equal(t, "waits", asked())
+			b.Apply(stubborn("first", "1"))
+			for range 2 {
+				assert.Equal(t, "refused", asked("uid-low"))
+				assert.Equal(t, "waits", asked("uid-lower"))
+				used := b.Node().Allocated()
+				assert.Equal(t, "3", used.Cpu().String(), "what waits has nothing")
+				b.RunUntilIdle()
+			}
+			b.Stop()
+		})
+	}
 }

@@ -22,6 +22,8 @@ type Usage struct {
 	// judged are in the order of unjudged, which may have more.
 	assumed  map[types.UID]*assumption
 	unjudged []types.UID
+	// leaving are pods that are counted as ending before the Queue has them so.
+	leaving map[types.UID]bool
 }
 
 // level are the pods of one rank that wait.
@@ -44,6 +46,10 @@ const (
 // Update copies what has changed in the Queue since the last Update.
 func (u *Usage) Update(q *Queue) {
 	for uid, parts := range q.touched {
+		if u.leaving[uid] {
+			delete(u.leaving, uid)
+			parts |= inStaying | inEnding
+		}
 		if parts&inStaying != 0 {
 			u.Forget(uid)
 			u.leave(uid)
@@ -155,6 +161,20 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	u.assumed[pod.UID] = &assumption{pod: pod}
 	u.unjudged = append(u.unjudged, pod.UID)
 	return !known
+}
+
+// AssumeEnding counts a pod that stays as one that is ending, until the Queue has decided on it.
+func (u *Usage) AssumeEnding(uid types.UID) {
+	e := u.staying.items[uid]
+	if e == nil || u.ending.items[uid] != nil || u.assumed[uid] != nil {
+		return
+	}
+	u.staying.Remove(uid)
+	u.ending.put(e)
+	if u.leaving == nil {
+		u.leaving = make(map[types.UID]bool)
+	}
+	u.leaving[uid] = true
 }
 
 // Forget drops a pod that is only assumed.
