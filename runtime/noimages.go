@@ -3,7 +3,9 @@ package runtime
 import "context"
 
 // NoImages is the Images of a runtime that has none, for embedding: every name is an image that
-// is present, such as the path of a program. Nothing is listed, so nothing is removed.
+// is present, such as the path of a program. Nothing is listed, so nothing is removed. As in the
+// kubelet, a name without a tag or a digest comes with ":latest", in the ImageRef of a
+// CreateContainerRequest too; its Image is the name as the pod has it.
 type NoImages struct{}
 
 // PullImage implements Images.

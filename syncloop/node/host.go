@@ -20,7 +20,8 @@ import (
 // everything that is wrong with it (each fault is a *field.Error of apimachinery), and
 // nothing has changed then; ErrStopped says that
 // Run has ended, ErrJoined that pods come from an API server. A pod with a deletion timestamp is no longer desired, but still shown
-// until it has ended. Apply never blocks, and may be called before Run and from
+// until it has ended. The conditions of its readiness gates are those in its status: Apply it
+// again to change them. Apply never blocks, and may be called before Run and from
 // anywhere.
 //
 // The cost of an Apply, and of a Delete, does not depend on the number of pods.

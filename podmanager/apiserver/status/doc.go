@@ -7,6 +7,10 @@
 //	sink.SetResend(sender.Resend, sender.ResendNow)
 //	c.OnAnswer(sender.RetryNow)
 //
+// Config.Pods is that of package client, for a rest.Config of client-go, of package apiservertest, or
+// four methods of your own over a clientset. Without package feed call Observe for each pod that
+// an informer shows, and Gone for each that it deletes.
+//
 // The sink is the Observer of feed.Pods, and so knows the state at the server: it sends
 // differences only, reads no pod before it writes, and sends a status again when another
 // writer has changed what the node owns.
