@@ -309,10 +309,14 @@ func (h *Handlers) publish(w *waiter) {
 		publish = h.config.Status.ReplacePodStatus
 	}
 	w.published = true
-	publish(w.pod, v1.PodStatus{
+	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
 		ObservedGeneration: w.pod.Generation,
-	})
+	}
+	if w.reason == v1.PodReasonUnschedulable { // As a scheduler says it.
+		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
+	}
+	publish(w.pod, status)
 }
 
 // maxNamed is how many pods a sentence names.

@@ -95,6 +95,9 @@ func (n *Node) withStatus(pod *v1.Pod) *v1.Pod {
 	switch {
 	case waits:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, Reason: deferral.Reason, Message: deferral.Message}
+		if s.Phase == v1.PodPending && s.Reason == deferral.Reason { // Of this incarnation, with older numbers.
+			pod.Status.QOSClass, pod.Status.Conditions = s.QOSClass, s.Conditions
+		}
 	case former(view, n.status.PodIsFinished(pod.UID)):
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case ok:

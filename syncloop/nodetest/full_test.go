@@ -165,3 +165,25 @@ func (c *crowd) first() *v1.Pod {
 func cpuOf(p *v1.Pod) int64 {
 	return p.Spec.Containers[0].Resources.Requests.Cpu().Value()
 }
+
+// TestFull_Condition: a pod that waits for room has the condition of a pod for which a scheduler
+// finds no node, until it is admitted.
+func TestFull_Condition(t *testing.T) {
+	b := nodetest.New(t, nodetest.Config{Node: node.Config{MaxPods: 1, WhenFull: syncloop.Wait}})
+	b.Apply(pod("first", []string{"serve"}))
+	b.Apply(pod("second", []string{"serve"}))
+	scheduled := func() string {
+		for _, c := range b.Pod("second").Status.Conditions {
+			if c.Type == v1.PodScheduled {
+				return fmt.Sprint(c.Status, " ", c.Reason)
+			}
+		}
+		return ""
+	}
+	b.Run(time.Second)
+	require.Equal(t, "False Unschedulable", scheduled())
+	b.Delete("uid-first")
+	b.RunUntil(func() bool { return b.Status("second") == "1/1 Running restarts=0" })
+	require.Equal(t, "True ", scheduled())
+	b.Stop()
+}
