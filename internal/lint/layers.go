@@ -106,7 +106,7 @@ func Podkeel() Codebase {
 		Hidden:       hiddenTypes,
 		Unruled:      unruled,
 		Uncontracted: uncontracted,
-		Limits:       Limits{FileLines: 450, FunctionLines: 22, ProductionLines: 51_900, ClusterLines: 6_865},
+		Limits:       Limits{FileLines: 450, FunctionLines: 22, ProductionLines: 52_050, ClusterLines: 6_900},
 		Simulated:    []string{"runtime/memory", "runtime/faulty"},
 		Cluster:      []string{"podmanager/apiserver", "syncloop/cluster", "syncloop/nodestatus", "syncloop/server"},
 		TopLevel: []string{
