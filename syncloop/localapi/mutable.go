@@ -32,7 +32,11 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	}
 	now.ActiveDeadlineSeconds = before.Spec.ActiveDeadlineSeconds
 	for _, t := range before.Spec.Tolerations {
-		if !slices.ContainsFunc(now.Tolerations, func(other v1.Toleration) bool { return equality.Semantic.DeepEqual(t, other) }) {
+		stays := func(other v1.Toleration) bool {
+			t.TolerationSeconds = other.TolerationSeconds
+			return equality.Semantic.DeepEqual(t, other)
+		}
+		if !slices.ContainsFunc(now.Tolerations, stays) {
 			errs = append(errs, field.Forbidden(spec.Child("tolerations"), "existing toleration can not be modified except its tolerationSeconds"))
 		}
 	}

@@ -184,6 +184,11 @@ func TestUpdate(t *testing.T) {
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":61}}`), "must be less than or equal to previous value")
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":null}}`), "must not update from a positive integer to nil value")
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"tolerations":[]}}`), "existing toleration can not be modified")
+	seconds := func(n int) string {
+		return fmt.Sprintf(`{"spec":{"tolerations":[{"key":"t"},{"key":"u","operator":"Exists","effect":"NoExecute","tolerationSeconds":%d}]}}`, n)
+	}
+	assert.Equal(t, "x:3 map[k:w] 5", patch("merge-patch+json", seconds(60)))
+	assert.Equal(t, "x:3 map[k:w] 6", patch("merge-patch+json", seconds(30)))
 }
 
 // TestUpdate_Whole: an object is replaced only as its client has seen it, and its status is
