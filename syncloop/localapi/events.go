@@ -1,9 +1,11 @@
 package localapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,8 +29,9 @@ const (
 )
 
 // Events keeps the events of a node in memory: the last 1000, each for an hour, equal ones
-// as one with a count. It is a runtime.EventRecorder for node.Config.Recorder, whose methods
-// never block; give it to [Config] too, whose API records what waits.
+// as one with a count. It is a runtime.EventRecorder, whose methods never block. Give it to
+// node.Config.Recorder, and to Config.Events: API.Run stores what was recorded, and drops what
+// is older than an hour.
 type Events struct {
 	*events.Recorder
 	cache *cache
@@ -42,9 +45,7 @@ func NewEvents(nodeName string, c clock.Clock) (*Events, error) {
 	if nodeName == "" {
 		return nil, errors.New("localapi: events need the name of the node")
 	}
-	if c == nil {
-		c = clock.RealClock{}
-	}
+	c = cmp.Or[clock.Clock](c, clock.RealClock{})
 	e := &Events{cache: newCache(uint64(max(c.Now().UnixMicro(), 1))), clock: c}
 	var err error
 	e.Recorder, err = events.New(events.Config{Events: store{e}, Host: nodeName, Clock: c})
@@ -90,6 +91,15 @@ func (s store) PatchEvent(_ context.Context, namespace, name string, patch []byt
 	return event, nil
 }
 
+// tidy drops events that are old. Nil has none.
+func (e *Events) tidy() {
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.tidyLocked(e.clock.Now())
+	}
+}
+
 // tidyLocked drops events that are old, and the least recent ones of too many.
 func (e *Events) tidyLocked(now time.Time) {
 	all, _ := e.cache.list()
@@ -102,13 +112,7 @@ func (e *Events) tidyLocked(now time.Time) {
 	}
 	for ; excess > 0; excess-- {
 		all, _ = e.cache.list()
-		oldest := all[0]
-		for _, o := range all {
-			if versionOf(o) < versionOf(oldest) {
-				oldest = o
-			}
-		}
-		e.cache.remove(oldest.GetUID())
+		e.cache.remove(slices.MinFunc(all, func(a, b object) int { return cmp.Compare(versionOf(a), versionOf(b)) }).GetUID())
 	}
 }
 

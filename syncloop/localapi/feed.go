@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// tick is how often the node is described, and its namespaces and events are tidied.
+	// tick is how often the node is described, and old events are dropped.
 	tick = 10 * time.Second
 	// startPeriod is how often it is asked whether all sources of pods have been heard.
 	startPeriod = 50 * time.Millisecond
@@ -73,6 +73,7 @@ func (a *API) describe(ctx context.Context) {
 			a.describeNode(ctx)
 			a.renewLease()
 			a.desired.tidy(a.now(), a.known)
+			a.config.Events.tidy()
 			if !a.sweep() {
 				period.Reset(tick)
 			}

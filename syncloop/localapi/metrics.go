@@ -63,10 +63,11 @@ func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	group := schema.GroupResource{Group: metricsGroup, Resource: t.resource.Name}
 	o, err := t.resource.parseOptions(r.URL.Query())
+	if err == nil {
+		err = a.unavailable()
+	}
 	switch {
 	case err != nil:
-	case !a.isComplete():
-		err = a.errStarts()
 	case r.Method != http.MethodGet:
 		err = apierrors.NewMethodNotSupported(group, strings.ToLower(r.Method))
 	case o.watch:

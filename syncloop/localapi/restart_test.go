@@ -57,14 +57,15 @@ func (b *box) restart(files *source.Handle) {
 	if b.stop != nil {
 		b.stop()
 	}
-	var err error
-	b.node, err = node.New(node.Config{Name: "n1", Runtime: b.machine, AwaitHost: true, Sources: map[string]source.Source{"file": files}})
+	events, err := localapi.NewEvents("n1", nil)
+	require.NoError(b, err)
+	b.node, err = node.New(node.Config{Name: "n1", Runtime: b.machine, AwaitHost: true, Recorder: events, Sources: map[string]source.Source{"file": files}})
 	require.NoError(b, err)
 	var saved localapi.Saved = b.kept
 	if b.frozen {
 		saved = readOnly{b.kept}
 	}
-	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: saved, Authenticator: localapi.Token("")})
+	api, err := localapi.New(localapi.Config{Node: b.node, NodeName: "n1", Finder: b.node, Writer: b.node, Saved: saved, Events: events, Stats: b.node, Authenticator: localapi.Token("")})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -218,9 +219,31 @@ func TestRun_Ended(t *testing.T) {
 		b.stop = func() {}
 		_, err = watch.Body.Read(make([]byte, 1))
 		assert.EqualError(t, err, "EOF")
-		resp, err := b.client.Get("http://n1" + pods)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		for _, path := range []string{pods, "/apis/metrics.k8s.io/v1beta1/pods"} {
+			resp, err := b.client.Get("http://n1" + path)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, path)
+		}
+	})
+}
+
+// TestEvents_Lifetime, in a bubble: events are gone after an hour, also if there are no others since.
+func TestEvents_Lifetime(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.restart(source.NewHandle())
+		events := func() int {
+			resp, err := b.client.Get("http://n1/api/v1/events")
+			require.NoError(t, err)
+			defer func() { _ = resp.Body.Close() }()
+			var list v1.EventList
+			require.NoError(t, json.NewDecoder(resp.Body).Decode(&list))
+			return len(list.Items)
+		}
+		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		time.Sleep(59 * time.Minute)
+		assert.NotZero(t, events())
+		time.Sleep(2 * time.Minute)
+		assert.Zero(t, events())
 	})
 }

@@ -124,15 +124,14 @@ func (a *API) find(group string, parts []string) (t target, ok bool) {
 // serveObjects answers for the resources of a group.
 func (a *API) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
 	t, ok := a.find(group, parts)
+	unavailable := a.unavailable()
 	switch {
 	case !ok && t.resource == nil:
 		sendNoResource(w, r.URL.Path)
 	case !ok:
 		sendError(w, errNoSuchPath())
-	case a.hasEnded():
-		sendError(w, apierrors.NewServiceUnavailable("the API of the node has ended"))
-	case !a.isComplete():
-		sendError(w, a.errStarts())
+	case unavailable != nil:
+		sendError(w, unavailable)
 	case t.resource.Name == "pods" && t.subresource == evictions:
 		a.evict(w, r, t)
 	case t.subresource != "" && t.subresource != statusSub && t.subresource != ephemeral:
@@ -156,9 +155,15 @@ var whyFixed = map[string]string{
 	"nodes":      ": the node is as it was configured",
 }
 
-// errStarts says what the node waits for, and has a client of client-go try again after a second,
-// ten times.
-func (a *API) errStarts() error {
+// unavailable is an error of code 503 before the API is complete and after Run has ended. The first
+// says what the node waits for, and has a client of client-go try again after a second, ten times.
+func (a *API) unavailable() error {
+	switch {
+	case a.hasEnded():
+		return apierrors.NewServiceUnavailable("the API of the node has ended")
+	case a.isComplete():
+		return nil
+	}
 	message := "the node starts"
 	if waiting := a.config.Node.Waiting(); waiting != nil {
 		message += ": " + plain.Text(strings.TrimPrefix(waiting.Error(), "node: "))
