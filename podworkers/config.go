@@ -26,24 +26,25 @@ const DefaultDrainTimeout = 30 * time.Second
 type Config struct {
 	// Syncer is called to sync, terminate and clean up pods.
 	Syncer PodSyncer
-	// Stability says for which pods Syncer has nothing to do until something changes. They are
-	// synced less often. Nil: every pod is synced in each resync interval. A podsync.Syncer is
-	// one for its own SyncPod. It is never taken from Syncer by itself, because a PodSyncer
-	// that embeds a podsync.Syncer has its methods, but perhaps more to do in SyncPod.
+	// Stability reports for which pods Syncer has nothing to do until something changes; the
+	// workers sync those less often. Nil: every pod is synced in each resync interval. A
+	// podsync.Syncer is a StabilityReporter for its own SyncPod. The workers never take it from
+	// Syncer by themselves: a PodSyncer that embeds a podsync.Syncer inherits IsStable, but may
+	// have more to do in SyncPod.
 	Stability StabilityReporter
 	// Cache has the newest observation of each pod: a pleg.PLEG, or another StatusCache.
 	// If it is a RelistRequester too, the workers ask it to observe each pod whose sync
 	// failed because the runtime was unavailable.
 	Cache StatusCache
-	// Retry is how long to wait after a sync; zero fields are the kubelet's.
+	// Retry is how long the workers wait after each sync; zero fields have the kubelet's numbers.
 	Retry backoff.Retry
 	// Queue holds when each pod is retried; nil is a workqueue.Queue. It belongs to these
 	// Workers alone, which call it under their lock, one call at a time. A panic of it ends
 	// Run with ErrQueue.
 	Queue workqueue.WorkQueue
-	// MaxSyncs bounds how many SyncPod calls run at once, MaxTerminations how
-	// many calls of the other three, each first come first served; 0 is no
-	// bound. A slot is held during the call only, and not in WithoutSlot.
+	// MaxSyncs is how many SyncPod calls run at once, and MaxTerminations how many calls of the
+	// other three methods; 0 is no limit. Calls beyond a limit wait, first come first served. A
+	// call gives its slot back while it is in Wait or WithoutSlot.
 	MaxSyncs, MaxTerminations int
 	// DrainTimeout is how long Run waits at its end for syncs that ignore
 	// their context; zero is DefaultDrainTimeout, negative is for ever.

@@ -44,7 +44,8 @@
 //   - Calls for one UID never overlap. Calls for different UIDs run in parallel, within
 //     Config.MaxSyncs and MaxTerminations.
 //   - The newest content wins. Updates of a busy pod are merged into one.
-//   - A kill, a deletion, a terminal phase or missing desire cancels a running SyncPod. A
+//   - A kill, a deletion, a terminal phase, or that the pod is no longer desired, cancels a
+//     running SyncPod. A
 //     shorter grace period cancels a running termination. Other updates cancel nothing.
 //   - After termination was requested no SyncPod begins.
 //   - Every call except SyncTerminatingRuntimePod sees a status that was observed after the

@@ -24,14 +24,14 @@ type PodWorkers interface {
 	// the end of the pod. The handle is resolved exactly once, whatever
 	// happens, with an error if the kill was refused.
 	Kill(options UpdatePodOptions) *Completion
-	// SyncKnownPods compares the workers with a whole snapshot of the desired state,
-	// terminates those that are not desired, forgets those that are finished, and
-	// returns the rest. It is called by housekeeping, by one caller at a time.
+	// SyncKnownPods compares the workers with a snapshot of the whole desired state. It terminates
+	// pods that are not desired, forgets those that have finished, and returns all others.
+	// Housekeeping calls it, one call at a time.
 	SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync
 	// Generation numbers the updates accepted so far. Read it before taking
 	// the snapshot for SyncKnownPods: later pods are left alone.
 	Generation() uint64
-	// View answers every question about one pod at once, for unknown ones too.
+	// View returns everything that is known of one pod at one moment, also for an unknown UID.
 	View(uid types.UID) lifecycle.View
 	// IsPodForMirrorPodTerminatingByFullName tells whether the static pod that
 	// holds a full name is being terminated: its mirror is no orphan then.
@@ -76,7 +76,7 @@ type SyncPodType = lifecycle.SyncPodType
 
 // The reasons of an update, in the kubelet's order.
 const (
-	// SyncPodSync: it is time to look again.
+	// SyncPodSync: the pod is due, and nothing is known to have changed.
 	SyncPodSync = lifecycle.SyncPodSync
 	// SyncPodUpdate: the content may have changed.
 	SyncPodUpdate = lifecycle.SyncPodUpdate
@@ -131,14 +131,15 @@ type KnownPods struct {
 	// Generation is PodWorkers.Generation as it was before the snapshot was
 	// taken.
 	Generation uint64
-	// Authoritative says whether pods of a source may be ended because they
-	// are missing here: its answer must be ready and complete. nil is always.
+	// Authoritative reports whether Desired has all pods of a source, because the source is ready
+	// and complete. Only then a pod of that source that is missing in Desired is terminated. Nil:
+	// it has all pods of every source.
 	Authoritative func(source string) bool
-	// Removed are pods that their source has removed: they are ended whatever Authoritative
-	// says. It means nothing for a pod that is in Desired, or was updated after Generation.
+	// Removed are pods that their source has removed: they are terminated whatever Authoritative
+	// says. A UID has no effect here if it is in Desired or was updated after Generation.
 	Removed []types.UID
-	// AllSources is true once every source has delivered. From then on the
-	// answers about unknown UIDs change, for ever.
+	// AllSources is true once every source has delivered. From the first such call on, View answers
+	// for an unknown UID that nothing of it runs, for ever.
 	AllSources bool
 }
 

@@ -8,17 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What follows is optional: whoever can make use of a power looks for it once, with
-// a type assertion, and does without it otherwise. A runtime that cannot know before
-// it is asked, as what is beneath it may be another one tomorrow, has the method and
-// returns ErrUnsupported, which costs the caller as little.
+// The interfaces of this file are optional. A package that can use one of them tests for it
+// once, with a type assertion, and works without it otherwise. A runtime that learns only from
+// the call whether it can do something, such as an adapter, has the method and returns
+// ErrUnsupported: callers treat that as if the method was missing.
 //
-// pleg looks for EventSource; podsync for StatusReporter, Execer, HandlerRunner and
-// LogReader; gc for ImageFilesystem and LogReopener; the node's probes for Execer and HandlerRunner; the
-// node for people with questions for LogReader, ExecStreamer, Execer, Attacher and
-// PortForwarder; a node that is joined to a cluster for PodCIDRUpdater; node.Node.Stats,
-// and with it /stats/summary and kubectl top, for StatsReader; what a node says of itself, for
-// Versioner. Nothing looks for Updater yet.
+//	EventSource                        pleg
+//	StatusReporter                     podsync
+//	Execer, HandlerRunner              podsync, and the probes of a node
+//	LogReader                          podsync, and a node's log of a container
+//	ExecStreamer, Attacher, PortForwarder   kubectl exec, attach and port-forward on a node
+//	ImageFilesystem, LogReopener       gc
+//	StatsReader                        node.Node.Stats: /stats/summary and kubectl top
+//	PodCIDRUpdater                     a node that is joined to a cluster
+//	Versioner                          the status of a node
+//	Updater                            no package yet
 
 // EventSource is a runtime with a stream of pod changes.
 type EventSource interface {
@@ -85,11 +89,10 @@ type PortForwarder interface {
 // network. Where a runtime is one, neither Exec nor a connection is used for
 // probes and hooks.
 type HandlerRunner interface {
-	// RunHandler asks a running container. It is called concurrently, also for one
-	// container, and returns at the end of ctx at the latest. An error means
-	// that nothing has been found out: ErrNotFound, ErrWrongState if the
-	// container does not run, or that of ctx. A container that refuses is a
-	// result, not an error.
+	// RunHandler runs a probe or a hook of a running container. It is called concurrently, also for
+	// one container, and returns at the end of ctx at the latest. An error means that there is no
+	// result: ErrNotFound, ErrWrongState if the container does not run, or the error of ctx. A
+	// container that refuses is a result with OK false, and no error.
 	RunHandler(ctx context.Context, req RunHandlerRequest) (RunHandlerResult, error)
 }
 
@@ -123,7 +126,7 @@ type ImageFilesystem interface {
 	ImageFilesystem(ctx context.Context) (FilesystemUsage, error)
 }
 
-// StatsReader is a runtime that measures its pods.
+// StatsReader is a runtime that measures what its pods use.
 type StatsReader interface {
 	// PodStats returns what a pod uses now: of its containers those that run, in any
 	// order. A pod without any is no error, and has none of the other figures either.
@@ -146,11 +149,11 @@ type Versioner interface {
 	Version(ctx context.Context) (name, version string, err error)
 }
 
-// PodCIDRUpdater is a runtime that can be told where the addresses of pods come from.
+// PodCIDRUpdater is a runtime that takes the ranges of pod addresses from its caller.
 type PodCIDRUpdater interface {
-	// UpdatePodCIDR tells the ranges that a cluster has given to the node, joined by commas,
-	// as "10.1.0.0/24,2001:db8::/64". Called by one caller, when they have changed, and again
-	// every 10 s after an error. Pods that run keep their addresses.
+	// UpdatePodCIDR sets the ranges of pod addresses that the cluster has given to the node, joined
+	// by commas: "10.1.0.0/24,2001:db8::/64". One caller calls it, when the ranges have changed,
+	// and again every 10 s after an error. Running pods keep their addresses.
 	UpdatePodCIDR(ctx context.Context, cidr string) error
 }
 
@@ -165,8 +168,8 @@ type Event struct {
 type RuntimeStatus struct {
 	RuntimeReady   bool
 	NetworkReady   bool
-	RuntimeMessage string // why not, for people
-	NetworkMessage string
+	RuntimeMessage string // why the runtime is not ready, for people
+	NetworkMessage string // why the network is not ready
 }
 
 // ExecRequest is a command to run in a container.
@@ -206,8 +209,9 @@ type PortForwardRequest struct {
 // Streams are what a process is connected with. Each is used by one goroutine at
 // a time, but several of them at once.
 type Streams struct {
-	// Stdin is what the process reads; nil is nothing. A Read that has begun when
-	// the process ends is left to itself: who minds makes it return.
+	// Stdin is what the process reads; nil is empty. The runtime does not wait for a Read
+	// that is under way when the process ends: a caller that needs it to return closes
+	// the source.
 	Stdin io.Reader
 	// Stdout and Stderr get what it prints; nil drops that. With a terminal all
 	// comes on Stdout.
@@ -221,13 +225,13 @@ type Streams struct {
 // TerminalSize is a terminal's, in characters.
 type TerminalSize struct{ Columns, Rows uint16 }
 
-// RunHandlerRequest is what a container is asked.
+// RunHandlerRequest is a probe or a hook of a container.
 type RunHandlerRequest struct {
 	ContainerID string
 	Purpose     Purpose
 }
 
-// Purpose is why a container is asked.
+// Purpose says which probe or hook of a container is run.
 type Purpose string
 
 // The purposes.
@@ -244,7 +248,7 @@ const (
 	PreStopHook Purpose = "pre-stop"
 )
 
-// RunHandlerResult is what a container answers.
+// RunHandlerResult is how the container has answered.
 type RunHandlerResult struct {
 	OK      bool
 	Message string // a few words for people

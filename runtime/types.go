@@ -105,25 +105,25 @@ type PodRef struct {
 	UID         types.UID
 	Name        string
 	Namespace   string
-	Incarnation uint64
+	Incarnation uint64 // counts how often the UID was created on this node, from 1; records echo it
 }
 
 // RunSandboxRequest asks for a sandbox.
 type RunSandboxRequest struct {
 	Pod         PodRef
-	Attempt     uint32
-	Labels      map[string]string
-	Annotations map[string]string
-	Hostname    string
+	Attempt     uint32            // counts the sandboxes of the pod, from 0
+	Labels      map[string]string // for tools of the runtime: Podkeel does not read them
+	Annotations map[string]string // kept with the record, which echoes them
+	Hostname    string            // of the pod; empty: the runtime sets none
 	Namespaces  Namespaces
 	DNS         DNS
-	Ports       []PortMapping
+	Ports       []PortMapping // those with a HostPort; empty with Namespaces.HostNetwork
 	Sysctls     map[string]string
 	Security    Security
 	Resources   Resources // of the pod as a whole; zero says nothing
 	Handler     string    // runtime handler; empty is the default
-	LogDir      string
-	CgroupDir   string
+	LogDir      string    // the directory of the pod's logs, which the runtime makes; empty: no log files
+	CgroupDir   string    // the parent cgroup; empty is the runtime's default
 }
 
 // StopSandboxRequest asks for a sandbox to be stopped.

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Credentials are what a server proves itself by, and what a client needs: a CA, a
-// certificate of it, and a token.
+// Credentials are the secrets of a Service: a CA, with which a server proves its identity, and the
+// token by which clients prove theirs.
 type Credentials struct {
 	// Token is the bearer token of the one user.
 	Token string

@@ -25,28 +25,29 @@ type Writer interface {
 
 // Saved keeps pods over restarts: a checkpoint.Pods. Its methods are called concurrently.
 type Saved interface {
-	// Consume returns what was kept by a process before this one. It is called once, by New.
+	// Consume returns the pods that an earlier process has saved. New calls it once.
 	Consume() []*v1.Pod
-	// Save returns when the pod is kept, in place of what was kept of its UID.
+	// Save keeps a pod in place of what was kept of its UID. After a nil error it outlives the
+	// process.
 	Save(pod *v1.Pod) error
-	// Drop forgets a pod, if it is kept.
+	// Drop removes what is kept of a pod, if anything is.
 	Drop(uid types.UID) error
 }
 
-// Completer is a Writer that waits to be told that all pods have been applied that an earlier
-// process was given, and ends no other until then: a node.Node with Config.AwaitHost.
+// Completer is a Writer that must be told when all pods of an earlier process have been applied,
+// and that ends no other pods before: a node.Node with Config.AwaitHost.
 type Completer interface {
 	Writer
-	// SetComplete says so. It is called once at most, by New.
+	// SetComplete says that all of them have been applied. New calls it at most once.
 	SetComplete()
 }
 
-// Unreader is a Saved that may lack some of what an earlier process has saved: a
+// Unreader is a Saved that knows whether it has lost pods that an earlier process has saved: a
 // checkpoint.Pods.
 type Unreader interface {
 	Saved
-	// Unread returns nil if Consume returns everything, or what is wrong. It is called once,
-	// by New.
+	// Unread returns nil if Consume returns all saved pods, and else why it cannot. New calls it
+	// once.
 	Unread() error
 }
 

@@ -29,46 +29,51 @@ type Config struct {
 	// Labels and Taints are the node's.
 	Labels map[string]string
 	Taints []v1.Taint
-	// Facts returns what the node's status is made of. Its Now is filled in; without a
-	// RuntimeSeen and Problems the node is ready if Node.Healthy says so. It is called every
-	// 10 s by one goroutine. Nil: there are no others.
+	// Facts returns what the status of the node object is made of; the API sets its Now. If it has
+	// neither a RuntimeSeen nor Problems, the node is ready as long as Node.Healthy returns nil. It
+	// is called every 10 s, by one goroutine. Nil: nothing else is known of the node.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Stats measures pods for metrics.k8s.io: a node.Node. Nil: that group is not served.
 	Stats Stats
 	// Events has the events of the node; nil: there are none.
 	Events *Events
-	// Authenticator decides who may ask: everyone whom it knows may do everything. [Token]
-	// makes one.
+	// Authenticator finds out which user sends a request. Every user whom it knows may do
+	// everything. [Token] makes one.
 	Authenticator server.Authenticator
 	// Finder, Logs, Exec, Attach and PortForward serve the subresources of pods as in
-	// server.Config: a node.Node. What is nil is answered with 501.
+	// server.Config: a node.Node is all of them. Requests for which the field is nil are answered
+	// with 501.
 	Finder      server.Finder
 	Logs        runtime.LogReader
 	Exec        runtime.ExecStreamer
 	Attach      runtime.Attacher
 	PortForward runtime.PortForwarder
-	// Writer and Saved let clients create, change and delete pods, which are those of
-	// Node.Apply: a node.Node, and a checkpoint.Pods or [Unsaved]. Nil: the API is read only.
-	// With node.Config.AwaitHost a node whose saved pods cannot all be read, or run, removes
-	// nothing of the others: see [Completer] and [Unreader].
+	// Writer and Saved let clients create, change and delete pods. Writer runs the pods: a
+	// node.Node, whose Apply they go to. Saved keeps them over restarts: a checkpoint.Pods, or
+	// [Unsaved]. Both nil: the API is read only. If some of the saved pods cannot be read or run, a
+	// node with node.Config.AwaitHost removes nothing that others have left; see [Completer] and
+	// [Unreader].
 	Writer Writer
 	Saved  Saved
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
-// Node has pods. Its methods are safe for concurrent use and those of a node.Node.
+// Node is where an API reads pods: a node.Node, whose methods these are. They are safe for
+// concurrent use.
 type Node interface {
 	// Watch yields the state of every pod, and then of every pod that changes, until ctx
 	// ends. It is called once, by Run.
 	Watch(ctx context.Context) iter.Seq[node.PodState]
 	// Pods returns copies of all pods with their newest status. It must not block.
 	Pods() []*v1.Pod
-	// Pod returns a copy of a pod, as long as the node knows it. It must not block.
+	// Pod returns a copy of a pod, and false if the node does not know it any more. It must not
+	// block.
 	Pod(uid types.UID) (*v1.Pod, bool)
-	// Waiting returns nil once all sources of pods have been heard, or what is waited for.
+	// Waiting returns nil once all sources of pods have delivered, and else what the node waits
+	// for.
 	Waiting() error
-	// Healthy returns nil, or what is wrong.
+	// Healthy returns nil, or what is wrong with the node.
 	Healthy() error
 }
 
@@ -91,8 +96,8 @@ type API struct {
 	ended    chan struct{} // Run has ended
 }
 
-// New makes an API. It starts nothing; the error names what is missing. The pods that Saved
-// has kept are given to Writer: call it before node.Node.Run.
+// New makes an API. It starts nothing. It gives the pods that Saved has kept to Writer, so call it
+// before node.Node.Run. The error names what is missing in the Config.
 func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
@@ -111,6 +116,6 @@ func New(config Config) (*API, error) {
 	return a, a.restore()
 }
 
-// Ready is closed when the API has all pods of the node: until then Run has not heard of all,
-// and requests are answered with 503.
+// Ready is closed when Run has heard of all pods of the node. Until then requests are answered with
+// 503.
 func (a *API) Ready() <-chan struct{} { return a.complete }

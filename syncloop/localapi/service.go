@@ -16,7 +16,7 @@ import (
 // apiHeader bounds the header of a request, in bytes: the command of an exec is in it.
 const apiHeader = 128 << 10
 
-// ServiceConfig is how clients reach an API. API, Listener and Credentials are required.
+// ServiceConfig is what a Service is made of. API, Listener and Credentials are required.
 type ServiceConfig struct {
 	// API answers. Its Config.Authenticator is the [Token] of the Credentials.
 	API *API
@@ -25,8 +25,8 @@ type ServiceConfig struct {
 	// Credentials are what the server proves itself by, and the token of clients:
 	// [KeepCredentials] or [NewCredentials].
 	Credentials *Credentials
-	// Hosts are the names and addresses by which clients ask, beside localhost, the loopback
-	// addresses and the Address of the Service, which are always there.
+	// Hosts are further names and addresses by which clients reach the server. Localhost, the
+	// loopback addresses and the Address of the Service are always included.
 	Hosts []string
 	// Kubeconfig is the file for kubectl. NewService writes it, with mode 0600. A file that is there
 	// is replaced only if it is a kubeconfig that a Service has written. Empty: none is written.
@@ -43,9 +43,10 @@ type Service struct {
 	ran      atomic.Bool
 }
 
-// NewService makes a Service and writes its kubeconfig. It starts nothing: until Run, clients wait,
-// and until API.Ready, those of client-go try again each second, ten times. The error says what is
-// missing, or why there is no kubeconfig: [ErrForeignFile] if the place is taken. It leaves the Listener open.
+// NewService makes a Service and writes its kubeconfig. It starts nothing. Clients that connect
+// before Run wait; those that ask before API.Ready get 503, after which client-go tries again each
+// second, ten times. The error says what is missing in the Config, or why the kubeconfig was not
+// written: [ErrForeignFile] if another file is in its place. NewService never closes the Listener.
 func NewService(config ServiceConfig) (*Service, error) {
 	if config.API == nil || config.Listener == nil || config.Credentials == nil {
 		return nil, errors.New("localapi: ServiceConfig.API, Listener and Credentials are all needed")
@@ -81,7 +82,7 @@ func (s *Service) introduce(config ServiceConfig) error {
 	return writeSecret(config.Kubeconfig, text)
 }
 
-// Address is one that a client on this machine can dial, as 127.0.0.1:6443.
+// Address returns an address that a client on this machine can dial, such as 127.0.0.1:6443.
 func (s *Service) Address() string {
 	host, port, err := net.SplitHostPort(s.listener.Addr().String())
 	if err != nil {
@@ -93,8 +94,8 @@ func (s *Service) Address() string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run runs the API and answers its clients until ctx ends, and returns nil then. If it cannot do either
-// it ends both. A second call returns runtime.ErrSecondRun.
+// Run runs the API and serves its clients until ctx ends, and returns nil then. If one of the two
+// fails, Run ends the other and returns the error. A second call returns runtime.ErrSecondRun.
 func (s *Service) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)

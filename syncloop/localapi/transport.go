@@ -11,18 +11,20 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// RoundTripper returns the way to the API for clients in this process: no listener, TLS or
-// connection is needed, and in a bubble of testing/synctest, in which the node and the API are
-// made too, time passes while a client waits for a watch or for logs. Of a request only method,
-// path, query, header and body count; any host will do:
+// RoundTripper returns a transport for clients in this process. It needs no listener, TLS or
+// connection. In a bubble of testing/synctest, in which the node and the API were made too,
+// virtual time passes while a client waits for a watch or for logs. The API reads method, path,
+// query, header and body of a request; the host may be any:
 //
 //	config := &rest.Config{Host: "http://node", Transport: api.RoundTripper()}
 //
-// A request without an Authorization header is one of the user podkeel, as the program holds the
-// API itself: never pass on requests of others by it. The Authenticator is asked about one with
-// that header. An answer is streamed as the client reads it, and nothing is read ahead: the handler
-// of one that is not read waits until the body is closed, or the context of the request ends.
-// A request for a stream of its own, such as exec, is an error: it needs a connection.
+// A request without an Authorization header has the user podkeel, because the program has the
+// API itself: never forward requests of others through this transport. A request with that header
+// is authenticated by the Authenticator.
+//
+// The answer is streamed and nothing is read ahead: if the client does not read the body, the
+// handler waits until the body is closed or the context of the request ends. Exec, attach and
+// port-forward need a connection, so such a request is an error.
 func (a *API) RoundTripper() http.RoundTripper { return transport{a} }
 
 // transport is the way from clients in this process.

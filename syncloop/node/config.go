@@ -35,48 +35,49 @@ type Config struct {
 	// Runtime runs the containers; nil is a new runtime in memory, with in-memory
 	// volumes if none are given.
 	Runtime runtime.Runtime
-	// NewSyncer makes the PodSyncer, which does what is to be done about one pod. It is
-	// called once, by New, with the parts that it may use; its error is that of New. A
-	// panic of the PodSyncer is the error of that call. Nil: a podsync.Syncer.
+	// NewSyncer makes the PodSyncer of the node. New calls it once, with the parts of the node that
+	// the PodSyncer may use, and returns its error. A panic of the PodSyncer fails only the call in
+	// which it occurs. Nil: a podsync.Syncer.
 	NewSyncer func(parts SyncerParts) (podworkers.PodSyncer, error)
-	// Sources bring pods beside those of Apply. The keys name them. The one named "api"
-	// replaces Apply, Replace and Delete, and its pods are those of an API server, mirror
-	// pods among them; package cluster has one. Pods of all others are static pods.
+	// Sources deliver pods in addition to those of Apply. The key is the name of the source. A
+	// source named "api" delivers the pods of an API server, mirror pods included, and takes the
+	// place of Apply, Replace and Delete; package cluster has one. Pods of every other source are
+	// static pods.
 	Sources map[string]source.Source
-	// AwaitHost keeps the node from concluding anything about pods that were not
-	// applied until SetComplete is called. Without it all pods that are to be kept
-	// running over a restart must be applied before Run.
+	// AwaitHost: until SetComplete is called, the node concludes nothing from the absence of a pod
+	// that was not applied. Without AwaitHost the host program must apply all pods that are to keep
+	// running over a restart before it calls Run.
 	AwaitHost bool
-	// FromAPIServer says that the pods of Apply are an API server's: if one is refused,
-	// its controller creates another one elsewhere. Such a pod waits for others to end
-	// for their grace and 30 s more, and is then refused, as the kubelet refuses it at
-	// once. Without it the pods of Apply wait, like static ones, for as long as it takes.
+	// FromAPIServer says that the pods of Apply come from an API server, whose controllers replace
+	// a rejected pod on another node. A pod that needs what terminating pods still hold then waits
+	// for their grace period and 30 s more, and is rejected after that; the kubelet rejects it at
+	// once. Without FromAPIServer such a pod waits without a limit, as a static pod does.
 	FromAPIServer bool
-	// OrphanGrace is how long a pod goes on that runs when the node starts and that no
-	// source names, from the moment when its source has said everything for the first
-	// time: manifests may come late. So long nothing is removed of what pods before
-	// this node have left. A pod that needs its name or a host port ends it at once.
-	// Zero is 30 s, negative is none.
+	// OrphanGrace is how long a pod goes on that the node finds running at its start and that no
+	// source names. It begins when the source of the pod is complete for the first time, as
+	// manifests may come late. Until it is over, the node removes nothing that pods of an earlier
+	// process have left. A new pod that needs the name or a host port of such a pod ends it at
+	// once. Zero is 30 s, negative is none.
 	OrphanGrace time.Duration
-	// Sink gets the status of every pod as it changes: an API server, another machine, a
-	// file. A terminal status is sent when nothing of the pod runs any more. After the
-	// end of Run's context what is left is sent for ten seconds more. Nil: nothing is
-	// sent; see also Watch.
+	// Sink gets the status of every pod as it changes: an API server, another machine, a file. A
+	// terminal status is sent when nothing of the pod runs any more. After Run's context has ended
+	// the node goes on sending for up to ten seconds. Nil: nothing is sent; see also Watch.
 	Sink status.Sink
 	// MaxSends bounds how many statuses are sent at once, each of another pod; zero is 16.
 	MaxSends int
 	// HostIPs are the node's addresses, primary first; empty is 127.0.0.1.
 	HostIPs []string
-	// Volumes brings the volumes of pods to the machine; package volumes has one on
-	// a directory. Nil: pods that mount some are rejected.
+	// Volumes prepares the volumes of pods on the machine; package volumes does so in a directory.
+	// Nil: pods that mount volumes are rejected.
 	Volumes podsync.Volumes
-	// Files keeps the hosts file and the termination messages of pods; the one of
-	// package volumes does. Nil: the runtime's own.
+	// Files keeps the hosts file and the termination messages of pods; package volumes has an
+	// implementation. Nil: the runtime keeps them.
 	Files podsync.Files
-	// Objects finds the ConfigMaps and Secrets that variables refer to; package
-	// objects has one on a directory. Nil: there are none.
+	// Objects finds the ConfigMaps and Secrets to which environment variables refer; package
+	// objects reads them from a directory. Nil: there are none.
 	Objects podsync.Objects
-	// Services finds the services that variables tell of. Nil: there are none.
+	// Services finds the services whose addresses the environment of each container has. Nil: there
+	// are none.
 	Services podsync.Services
 	// Tokens gets tokens of service accounts, for the volumes that the node has in memory
 	// if Volumes is nil; volumes.Config.Tokens is for those on a directory. Nil: pods that
@@ -85,16 +86,17 @@ type Config struct {
 	// Claims finds the volumes of persistent volume claims, in the same way. Nil: pods that
 	// have some are rejected.
 	Claims podsync.Claims
-	// TerminalStatuses keep how pods have ended, so that they do not run again when a
-	// node is restarted; package checkpoint has them on a directory. Nil: only what the
-	// runtime has records of, and sources say, is known then.
+	// TerminalStatuses keeps the terminal statuses of pods, so that a restarted node does not run
+	// those pods again; package checkpoint keeps them in a directory. Nil: a restarted node knows
+	// only of ends that the runtime has records of, or that a source reports.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keep what probes have said of running containers, and which of
-	// them this node has stopped, for a node that is restarted; package checkpoint has
-	// them on a directory. Nil: then their probes start from their initial state.
+	// ContainerStates keeps, for a restarted node, the last probe results of running containers and
+	// which containers this node has stopped; package checkpoint keeps them in a directory. Nil:
+	// after a restart probes begin in their initial state.
 	ContainerStates ContainerStates
-	// HTTP makes the requests of http hooks where the runtime does not answer for
-	// its containers; package hookhttp has one. Nil: such pods are rejected.
+	// HTTP sends the requests of HTTP hooks, unless the runtime is a runtime.HandlerRunner, which
+	// answers them itself; package hookhttp has an implementation. Nil: pods with such hooks are
+	// rejected.
 	HTTP podsync.HTTPGetter
 	// DNS is the resolver configuration of pods; the zero value is a
 	// node without a cluster.
@@ -108,94 +110,88 @@ type Config struct {
 	RuntimeClass func(class string) (handler string, known bool)
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
-	// LogRoot is the directory for the logs of containers, an absolute path, below
-	// which each pod gets one. What is there of pods that are gone is removed: no two
-	// nodes may share it. Empty: the runtime is given no paths.
+	// LogRoot is the directory for the logs of containers, an absolute path, with one directory for
+	// each pod. The node removes the directories of pods that are gone, so two nodes must not share
+	// it. Empty: the runtime is given no paths.
 	LogRoot string
-	// LogLinks is the directory for a link to each of these logs, an absolute path:
-	// NAME_NAMESPACE_CONTAINER-ID.log, as kubelets have them in /var/log/containers for those
-	// who collect logs. Empty: there are none. It has no effect without a LogRoot.
+	// LogLinks is the directory for a link to each of these logs, an absolute path. The links are
+	// called NAME_NAMESPACE_CONTAINER-ID.log, as those of kubelets in /var/log/containers, which
+	// log collectors read. Empty: there are none. It has no effect without a LogRoot.
 	LogLinks string
-	// LogMaxBytes is how large the log of a running container may get before another
-	// file takes its place; zero is 10 MiB, negative is any size. LogMaxFiles is how
-	// many files there are of it, that one included, at least two; zero is 5, negative
-	// keeps all in one. Without a LogRoot, or a runtime that is a
-	// runtime.LogReopener, logs are the runtime's business.
+	// LogMaxBytes is the size at which the log of a running container is rotated; zero is 10 MiB,
+	// negative is no limit. LogMaxFiles is how many files are kept of a log, the current one
+	// included, at least two; zero is 5, negative keeps all in one file. The node rotates no logs
+	// without a LogRoot, nor if the runtime is no runtime.LogReopener.
 	LogMaxBytes int64
 	LogMaxFiles int
 	// SeccompRoot is the directory of the seccomp profiles that pods name by a path
 	// below it; empty is podsync.DefaultSeccompRoot.
 	SeccompRoot string
-	// Check makes the checks of probes. Nil: those by exec through the runtime if
-	// it is a runtime.Execer, the others by connections from this process; or all
-	// of them by the runtime if it is a runtime.HandlerRunner, as the one in memory.
+	// Check runs the checks of probes. Nil: a runtime.HandlerRunner runs all of them, as the
+	// runtime in memory does. With any other runtime, a runtime.Execer runs those of exec probes,
+	// and this process makes the connections of the others.
 	Check prober.Checker
-	// GRPCProbes makes the checks of grpc probes where Check is nil; package
-	// grpccheck has one, apart because it brings gRPC along. Nil: pods with such
-	// probes are rejected.
+	// GRPCProbes runs the checks of gRPC probes if Check is nil; package grpccheck has an
+	// implementation, which links gRPC. Nil: pods with such probes are rejected.
 	GRPCProbes prober.Checker
-	// View is how an API server sees the node: its labels, taints and resources at each
-	// admission. Pods that run stay when those change; only admission looks at them. Nil:
-	// they are those below, for good.
+	// View returns the labels, taints and resources that the API server has for the node. The node
+	// reads them at each admission; a change does not affect pods that already run. Nil: they are
+	// those of the fields below, which never change.
 	View View
 	// Labels are the node's, by which pods select it. The operating system, the
 	// architecture and the node's name, under the kubelet's keys, are added
 	// unless they are given.
 	Labels map[string]string
-	// Taints of the node: with the effect NoExecute they keep out what does not
-	// tolerate them, static pods excepted. Of those with NoSchedule only Fits tells.
+	// Taints of the node. A pod that does not tolerate a taint with the effect NoExecute is
+	// rejected, unless it is a static pod. Taints with the effect NoSchedule count for Fits only.
 	Taints []v1.Taint
 	// Capacity is what the node has, by resource: cpu, memory, pods, anything.
 	// Pods that ask for more than is left are refused. What is not declared is
 	// not checked.
 	Capacity v1.ResourceList
-	// Reserved is how much of Capacity pods do not get.
+	// Reserved is the part of Capacity that is not for pods.
 	Reserved v1.ResourceList
-	// Admit is asked after the built-in handlers: draining, validity, names, scheduling
-	// gates, operating system, pod count, resources, node affinity, node name, host
-	// ports, taints, fields that the syncer can not honour.
+	// Admit are admission handlers. They are called after the built-in ones: draining, validity,
+	// names, scheduling gates, operating system, pod count, resources, node affinity, node name,
+	// host ports, taints, and fields that the PodSyncer does not support.
 	Admit []syncloop.PodAdmitHandler
-	// WhenFull says what becomes of a pod that does not fit beside the pods that the node
-	// has. Zero is syncloop.Reject: it is rejected. With syncloop.Wait a pod that is not an
-	// API server's waits until it fits, and pods that wait are admitted in the order of their
-	// priority.
+	// WhenFull says what happens to a pod for which the node has no room. Zero is syncloop.Reject:
+	// the pod is rejected. With syncloop.Wait a pod that does not come from an API server waits
+	// until it fits, and waiting pods are admitted in the order of their priority.
 	WhenFull syncloop.WhenFull
-	// Evictable is asked by Evict whether a pod may be; nil spares static pods
-	// and those of a system-critical priority. It is called by any goroutine. A
-	// panic counts as no.
+	// Evictable reports whether Evict may evict a pod. Nil: every pod but static pods and those
+	// with a system-critical priority. It is called by any goroutine. A panic counts as false.
 	Evictable func(pod *v1.Pod) bool
 	// MaxPods bounds how many pods are active at once; zero is 110.
 	MaxPods int
 	// MaxSyncs bounds how many pods are synced at once; zero is no bound.
 	MaxSyncs int
-	// Resync is the periodic resync interval of a pod; zero is 1 min. A pod without volumes,
-	// probes and activeDeadlineSeconds of which nothing has changed is looked at after ten
-	// times that (podworkers.StabilityReporter), unless NewSyncer makes the PodSyncer and does
-	// not call SyncerParts.SetStability.
+	// Resync is the interval after which a pod is synced although nothing has changed; zero is 1
+	// min. A pod without volumes, probes and activeDeadlineSeconds that is stable is only checked,
+	// after ten times that; see podworkers.StabilityReporter. With NewSyncer that holds only after
+	// a call of SyncerParts.SetStability.
 	Resync time.Duration
-	// CrashLoop is the delay between restarts of a container, and ImagePull that between
-	// pulls of an image that fail; zero fields have the kubelet's numbers. Either is
-	// independent of the other: with CrashLoop: backoff.CrashLoop{Max: time.Minute} a
-	// container restarts at least once in a minute, and no pull is tried more often.
+	// CrashLoop is the delay between restarts of a container, and ImagePull the delay between
+	// failed pulls of an image; zero fields have the kubelet's numbers. They are independent of
+	// each other: with CrashLoop: backoff.CrashLoop{Max: time.Minute} a container restarts at least
+	// once a minute, and pulls are as rare as before.
 	CrashLoop backoff.CrashLoop
 	ImagePull backoff.ImagePull
-	// Relist is how often the runtime is listed without an event stream; zero
-	// is 1 s.
+	// Relist is how often the node lists the pods of a runtime without an event stream; zero is 1
+	// s.
 	Relist time.Duration
 	// Housekeeping is the least time between two cleanups; zero is 2 s.
 	Housekeeping time.Duration
-	// GC says how long dead containers are kept of pods that are still there;
-	// the zero value keeps one of each name, as the kubelet does.
+	// GC says how long dead containers of existing pods are kept; the zero value keeps one of each
+	// name, as the kubelet does.
 	GC policy.Containers
-	// ImageGC says when unused images are removed; the zero value has
-	// the kubelet's numbers. Without a runtime.ImageFilesystem only an age
-	// removes any.
+	// ImageGC says when unused images are removed; the zero value has the kubelet's numbers. If the
+	// runtime is no runtime.ImageFilesystem, images are removed by their age only.
 	ImageGC policy.Images
 	// MaxPulls bounds how many images are pulled at once, MaxPullsPerRegistry how
 	// many of them from one registry; zero is 10 and 5, negative is no bound.
 	MaxPulls, MaxPullsPerRegistry int
-	// Keyring finds the credentials to pull images with; nil knows those of
-	// imagePullSecrets.
+	// Keyring finds the credentials for image pulls; nil uses those of imagePullSecrets.
 	Keyring images.Keyring
 	// DrainTimeout is how long Run waits at its end for syncs and checks that
 	// ignore their context; zero is 30 s, negative is for ever.
@@ -206,18 +202,18 @@ type Config struct {
 	Jitter func() float64
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Recorder receives events, whose messages have 1024 bytes at most; nil drops
-	// them. client-go's recorder fits.
+	// Recorder receives events, with messages of at most 1024 bytes; nil drops them. An
+	// EventRecorder of client-go can be used.
 	Recorder runtime.EventRecorder
-	// Timeline is handed each thing that happens to a pod, for a drawing of its life:
-	// recorder.Recorder.Record. It is called by any goroutine, concurrently, and must not
-	// block. Nil: nothing is recorded.
+	// Timeline is called for each thing that happens to a pod, as recorder.Recorder.Record, from
+	// which the life of the pod can be drawn. It is called by any goroutine, concurrently, and must
+	// not block. Nil: nothing is recorded.
 	Timeline func(uid types.UID, r timeline.Record)
-	// Hooks are those of the workers; each is called after the node has seen
-	// to the same thing itself. Panicked is called for each contained panic of
-	// whatever is in this Config: see the package comment.
+	// Hooks are those of the workers. Each is called after the node has handled the same event
+	// itself. Panicked is called for each contained panic of anything in this Config; see the
+	// package comment.
 	Hooks podworkers.Hooks
-	// PartHooks are those of the other parts, called likewise: package metrics has some.
+	// PartHooks are those of the other parts, called in the same way; package metrics has some.
 	PartHooks PartHooks
 }
 

@@ -28,14 +28,15 @@ const (
 	execOutput = 1 << 20
 )
 
-// ContainerID finds the container of a pod that was made last, as the runtime
-// shows it now. With previous it is the one of lastState.terminated in the pod's status, as for
-// kubectl logs --previous: while a container waits for its restart that is the last one; without
-// such a state it is the one made before the last. Without the name of a
-// container it is the one that the pod's annotation
-// kubectl.kubernetes.io/default-container names, or its first. A pod that is
-// wanted goes before those of its name that still have to end. An error that
-// wraps runtime.ErrNotFound says what is not there.
+// ContainerID returns the ID of the newest container of this name in a pod, as the runtime shows it
+// now. With previous it returns the container of lastState.terminated in the pod's status, as
+// kubectl logs --previous does: while a container waits for its restart, that is the newest one. If
+// the status has no such state, it returns the container before the newest one.
+//
+// If container is empty, it is the one that the pod's annotation
+// kubectl.kubernetes.io/default-container names, or else its first. Of several pods of the name the
+// first in explain.Order that has the container counts. An error that wraps runtime.ErrNotFound
+// says what is missing.
 func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error) {
 	uids := n.named(namespace, pod)
 	if len(uids) == 0 {
@@ -62,8 +63,9 @@ func (n *Node) ContainerID(ctx context.Context, namespace, pod, container string
 	return "", missing
 }
 
-// SandboxID finds the newest sandbox of a pod, as the runtime shows it now, of pods with one
-// name as ContainerID does. An error that wraps runtime.ErrNotFound says what is not there.
+// SandboxID returns the ID of the newest sandbox of a pod, as the runtime shows it now. Of several
+// pods of the name the first in explain.Order that has a sandbox counts. An error that wraps
+// runtime.ErrNotFound says what is missing.
 func (n *Node) SandboxID(ctx context.Context, namespace, pod string) (string, error) {
 	for _, uid := range n.named(namespace, pod) {
 		status, err := contain.NewRuntime(n.guard, n.config.Runtime).PodStatus(ctx, uid)

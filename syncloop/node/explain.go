@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// Explain says why a pod is as it is, what it waits for, and when it is synced next. It
-// is false for a pod that is neither desired nor shown by the runtime. It never blocks,
-// and may be called before and after Run as well.
+// Explain returns why a pod is in its present state, what it waits for, and when it is synced next,
+// and false for a pod that is neither desired nor shown by the runtime. It never blocks, and may be
+// called before and after Run too.
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.situation(), Worker: n.outlook(uid)}
 	f.Pod, f.Desired = n.manager.GetPodByUID(uid)
@@ -43,8 +43,8 @@ func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	return explain.Explain(f), true
 }
 
-// ExplainByName is Explain for the pod of a name. A pod that is desired goes
-// before those of its name that still have to end.
+// ExplainByName is Explain for the pod of this name. Of several pods of the name it is the first in
+// explain.Order.
 func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool) {
 	for _, uid := range n.named(namespace, name) {
 		if e, ok := n.Explain(uid); ok {

@@ -18,9 +18,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// Allocatable is what pods may have together, by resource: Config.Capacity without
-// Config.Reserved, or what Config.View says, and as "pods" how many pods may be active at
-// once. The list is the caller's. It never blocks and may be called from anywhere.
+// Allocatable returns what all pods together may request, by resource: Config.Capacity less
+// Config.Reserved, or what Config.View says, and as "pods" how many pods may be active at once. The
+// list is the caller's. It never blocks and may be called from anywhere.
 func (n *Node) Allocatable() v1.ResourceList {
 	list := n.seenInfo().Allocatable.DeepCopy()
 	if list == nil {
@@ -33,19 +33,19 @@ func (n *Node) Allocatable() v1.ResourceList {
 	return list
 }
 
-// Allocated is what the pods request together that were admitted and have not ended, by
-// resource, their number as "pods": a pod's init containers, sidecars and overhead count as
-// the scheduler counts them. Pods that Apply has taken count at once, if they fit; pods
-// that wait do not count. A pod counts until its containers have stopped and its worker
-// knows that; Watch and WatchFrom tell of it, and who has been told finds that the pod counts
-// no more. Allocatable less Allocated is what is left. The list is the caller's. It never
-// blocks and may be called from anywhere, before Run too; before Ready it may lack pods that
-// run from before.
+// Allocated returns the sum of the requests of all pods that were admitted and have not ended, by
+// resource, and their number as "pods". Init containers, sidecars and overhead count as the
+// scheduler counts them. A pod that Apply has accepted counts at once if it fits; a pod that waits
+// does not count. A pod counts until its worker knows that its containers have stopped. Watch and
+// WatchFrom report that end only when Allocated no longer counts the pod. Allocatable less
+// Allocated is free.
+//
+// The list is the caller's. Allocated never blocks and may be called from anywhere, before Run too;
+// before Ready it may lack pods that ran before this process.
 func (n *Node) Allocated() v1.ResourceList { return n.handlers.Allocated() }
 
-// Requests is what a pod requests of a node, as Allocated counts it: its init containers,
-// sidecars and overhead as the scheduler counts them, and one of "pods". The list is the
-// caller's, and the pod is only read.
+// Requests returns what a pod requests of a node, as Allocated counts it: with init containers,
+// sidecars and overhead, and one of "pods". The list is the caller's, and the pod is only read.
 func Requests(pod *v1.Pod) v1.ResourceList {
 	pod = pod.DeepCopy()
 	validation.Default(pod)

@@ -38,8 +38,8 @@ func (n *Node) Apply(pod *v1.Pod) error {
 	return nil
 }
 
-// Replace makes exactly these pods desired, in place of all that were applied before. It
-// is Apply for many: if anything is wrong with one of them nothing has changed.
+// Replace makes exactly these pods desired, in place of all that were applied before. If one of
+// them is invalid, nothing changes and the error is that of Apply.
 func (n *Node) Replace(pods []*v1.Pod) error {
 	if n.config.joined() {
 		return ErrJoined
@@ -136,7 +136,6 @@ func (n *Node) Delete(uid types.UID) {
 	n.handlers.Unassume(uid)
 }
 
-// SetComplete says, on a node with Config.AwaitHost, that everything that is
-// wanted has been applied by now: what runs beside it may be ended. Later calls
-// do nothing.
+// SetComplete says, on a node with Config.AwaitHost, that the host program has applied all of its
+// pods. From then on the node may end other pods that run. Later calls do nothing.
 func (n *Node) SetComplete() { n.host.SetComplete() }

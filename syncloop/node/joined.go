@@ -10,10 +10,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Desired is what the sources want of the node, mirror pods among them. It is only read.
+// Desired returns the store of the desired pods and of their mirror pods. The caller must not
+// change it.
 func (n *Node) Desired() *podmanager.Store { return n.manager }
 
-// Observed is what the runtime has shown last of all its pods. It is only read, and never
+// Observed returns all pods as the runtime has shown them last. The result is read only and never
 // changes.
 func (n *Node) Observed() []runtime.Pod { return n.pleg.Pods() }
 
@@ -27,7 +28,7 @@ func (n *Node) SourcesComplete() bool {
 // those of package manifest can. It never blocks. A node with faults is healthy.
 func (n *Node) SourceFaults() []source.Faults { return n.sources.Faults() }
 
-// StaticPodTerminating reports whether a static pod of the full name still has to end. It
+// StaticPodTerminating reports whether a static pod of this full name is still terminating. It
 // never blocks.
 func (n *Node) StaticPodTerminating(fullName string) bool {
 	return n.workers.IsPodForMirrorPodTerminatingByFullName(fullName)

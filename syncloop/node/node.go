@@ -147,38 +147,38 @@ func (n *Node) fail(err error) {
 	n.mu.err = errors.Join(n.mu.err, err)
 }
 
-// Name is that of Config, as pods have it in spec.nodeName.
+// Name returns the Name of Config, which pods have in spec.nodeName.
 func (n *Node) Name() string { return n.config.Name }
 
-// Ready is closed once every source has been heard, the runtime has been seen
-// and the first housekeeping is over.
+// Ready is closed once every source has delivered its pods, the runtime has answered and the first
+// housekeeping has ended.
 func (n *Node) Ready() <-chan struct{} { return n.ready.Done() }
 
 // Done is closed when Run has ended.
 func (n *Node) Done() <-chan struct{} { return n.done.Done() }
 
-// Err is what Run has returned, or, while it comes to its end because a part
-// has failed, why. It is nil for a node that is well.
+// Err returns the error that Run has returned. While Run comes to its end because a part has
+// failed, Err returns the error of that part. Otherwise it is nil.
 func (n *Node) Err() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.err
 }
 
-// Healthy returns nil, or everything that is wrong with the node now. A panic in
-// what Config has brought (a hook, a recorder, a runtime ...) costs one call, and is
-// named here for five minutes after the last one of that call, however many succeed.
+// Healthy returns nil, or everything that is wrong with the node now. A panic in code that Config
+// brings (a hook, a recorder, a runtime ...) fails one call. Healthy names that call until five
+// minutes have passed since its last panic, even if later calls succeed.
 func (n *Node) Healthy() error {
 	_, err := n.pleg.Healthy()
 	return errors.Join(n.loop.Healthy(), err, n.guard.Healthy())
 }
 
-// Stuck returns nil, or that the loop of the node does not go on, for a watchdog that starts the
-// process anew. It is a part of Healthy: a new process helps neither a runtime that does not
-// answer nor a panic that was contained.
+// Stuck returns an error if the loop of the node makes no progress, and nil otherwise. It is for a
+// watchdog that restarts the process. It reports less than Healthy, because a restart helps neither
+// against a runtime that does not answer nor against a panic that was contained.
 func (n *Node) Stuck() error { return n.loop.Stuck() }
 
-// Waiting returns nil for a ready node, or what it still waits for.
+// Waiting returns nil if the node is ready, and an error that says what it waits for otherwise.
 func (n *Node) Waiting() error {
 	if n.ready.Opened() {
 		return nil
@@ -192,8 +192,8 @@ func (n *Node) Waiting() error {
 	return errors.New("node: the first housekeeping is not over")
 }
 
-// RequestSync asks for a sync of a pod. The files of its volumes are brought up to date even
-// if its worker hangs. It never blocks.
+// RequestSync requests a sync of a pod. The files of its volumes are updated even if its worker
+// hangs. It never blocks.
 func (n *Node) RequestSync(uid types.UID) {
 	n.loop.RequestSync(uid)
 	n.volumesChanged(uid)
@@ -250,8 +250,8 @@ func (n *Node) emptied(uid types.UID) {
 	n.untidy()
 }
 
-// DeleteUnusedImages removes all images that no container refers to, whatever
-// Config.ImageGC says, to make room. It returns how many bytes that has freed.
+// DeleteUnusedImages makes room on the disk: it removes all images that no container uses, whatever
+// Config.ImageGC says, and returns how many bytes that has freed.
 func (n *Node) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
 	return n.unused.DeleteUnusedImages(ctx)
 }

@@ -41,12 +41,13 @@ type PodState struct {
 // Summary is the pod on one line.
 func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 
-// Watch yields the state of every pod of the node, and then of every pod that
-// changes, until ctx ends or the caller breaks the loop. It never misses a
-// pod's newest state; a slow reader sees fewer of those between. After ctx has ended it
-// still yields what had changed before. Any number may watch at once, from any goroutine,
-// before and after Run as well. A loop whose body does not return holds memory for each pod that
-// changes meanwhile, also for those that have gone: break it instead.
+// Watch yields the state of every pod of the node, and then the new state of each pod that changes,
+// until ctx ends or the caller breaks the loop. A slow reader misses states in between, but never
+// the newest one. After ctx has ended, Watch still yields the changes from before that. Any number
+// of goroutines may watch at once, before and after Run too.
+//
+// While the body of the loop does not return, the node remembers each pod that changes, also pods
+// that are gone. Break the loop instead of blocking in it.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
 		w := n.watch()
@@ -70,11 +71,11 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	}
 }
 
-// Pods returns a copy of every pod of the node with its newest status: at first
-// those that are not desired any more and whose containers have not stopped yet, which
-// have a deletion timestamp, then those that are desired, in the order of arrival. Of a
-// pod that a former agent has left behind, and that no source has named, only what the
-// runtime knows is there. That a pod has ended is shown when nothing of it runs any more.
+// Pods returns a copy of every pod of the node with its newest status. First come the pods that are
+// not desired any more and whose containers have not stopped; they have a deletion timestamp. The
+// desired pods follow in the order of their arrival. A pod of an earlier agent that no source names
+// has only what the runtime knows of it. A terminal status is shown when nothing of the pod runs
+// any more.
 func (n *Node) Pods() []*v1.Pod {
 	desired := n.manager.GetPods() // First: what leaves the configuration now is in one of the lists.
 	pods := n.departed(desired)

@@ -13,12 +13,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Config says what is put in the harness. The zero value is a default node.
+// Config is what a Harness is made of. The zero value is a default node.
 type Config struct {
-	// Seed decides the order of what happens at once, in a simulation.
+	// Seed decides the order of events that are due at the same instant of a simulation.
 	Seed uint64
-	// Wrap, if set, puts something between the node and the machine: for example faults
-	// by rule (faulty.Faults has a method with this signature). It is called for every
+	// Wrap, if set, returns what the node uses as its runtime in place of inner: for example one
+	// with injected faults (faulty.Faults has a method with this signature). It is called for every
 	// node that is started.
 	Wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime
 	// Runtime, if set, makes the runtime on which the node runs, in place of the
@@ -39,44 +39,44 @@ type Config struct {
 	// on. After each call that changes something the checks ask for PodStatus. The
 	// rules about times (see Wrap) are not checked.
 	Runtime func(clk clock.Clock) runtime.Runtime
-	// Details: the transcript also tells what containers are made with, and what
-	// statuses say of them for people.
+	// Details: the transcript also has the arguments with which containers are made, and the
+	// messages of statuses.
 	Details bool
-	// Timelines: what Timelines returns is recorded, as with the test flag -timeline.
+	// Timelines: what happens to pods is recorded for Timelines, as with the test flag -timeline.
 	Timelines bool
-	// Node is the node's configuration. Clock, Runtime, Recorder and Jitter
-	// are the harness's; a nil Jitter is none at all.
+	// Node is the node's configuration. The harness sets Clock, Runtime and Recorder. A nil Jitter
+	// means that nothing is spread.
 	Node node.Config
-	// Configure, if set, changes the whole configuration of every node right before it is
-	// made, with the parts of the harness in it; package metrics adds its hooks so.
+	// Configure, if set, may change the configuration of every node right before the node is made,
+	// when the parts of the harness are in it. Package metrics adds its hooks that way.
 	Configure func(*node.Config)
 }
 
-// Harness is a node with a runtime, in a simulation or in goroutines, driven by a
-// test. Its methods are called by the test's own goroutine.
+// Harness is a node with a runtime, driven by a test, in a simulation or with goroutines. Only the
+// test's own goroutine calls its methods.
 type Harness interface {
-	// Node is the node that runs now.
+	// Node returns the node that runs now.
 	Node() *node.Node
-	// Machine is the runtime below it, for looking and for making trouble.
+	// Machine is the in-memory runtime of the node: tests inspect it, and make containers fail.
 	Machine() *memory.Runtime
 	// Apply makes a pod desired, in place of an earlier one of its UID. A node that is
 	// started after a crash gets it too.
 	Apply(pod *v1.Pod)
-	// Delete wants a pod no more.
+	// Delete makes the pod of this UID no longer desired.
 	Delete(uid types.UID)
-	// Run does all that can be done now, and lets virtual time pass.
+	// Run lets d of virtual time pass, and does everything that becomes due until then.
 	Run(d time.Duration)
-	// Transcript is all that has happened so far, pod by pod in order of name:
-	// when, since Epoch; each call that changes the runtime, each event, and
-	// behind a "|" the status of the pod at the end of that instant.
+	// Transcript returns everything that has happened so far, pod by pod in order of name: the time
+	// since Epoch, then each call that changes the runtime and each event, and behind a "|" the
+	// status of the pod at the end of that instant.
 	Transcript() string
 }
 
-// Epoch is when every simulation begins: the beginning of time in a synctest bubble.
+// Epoch is the time at which every simulation begins: that of a synctest bubble.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Play runs a story in both worlds, a simulation and live goroutines, fails the
-// test unless both tell the same, and returns the transcript.
+// Play runs a story twice, in a simulation and in a synctest bubble with goroutines, fails the test
+// unless both give the same transcript, and returns that.
 func Play(t *testing.T, config Config, story func(Harness)) string {
 	t.Helper()
 	b := New(t, config)

@@ -53,8 +53,8 @@ func (b *Simulation) vanished(name string) bool {
 		!slices.ContainsFunc(b.node.Observed(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }
 
-// AssertStatus fails the test unless Status of a pod is as given, and reports
-// whether it is. The test goes on.
+// AssertStatus reports whether Status of a pod is as wanted, and fails the test if it is not. The
+// test goes on.
 func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
@@ -64,9 +64,8 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	return true
 }
 
-// AssertPhase fails the test unless the node has the pod of a name, or of a
-// namespace/name, and it is in a phase, and reports whether that is so. The test
-// goes on.
+// AssertPhase reports whether the node has a pod of this name, or of this namespace/name, in this
+// phase, and fails the test if it has not. The test goes on.
 func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	b.t.Helper()
 	pod := b.Pod(name)

@@ -67,8 +67,8 @@ func (b *Simulation) name() string { return nameOf(b.config) }
 
 func nameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
-// Start starts a node on the machine, and tells it everything that is desired.
-// It is called after Crash or Stop; New has called it already.
+// Start starts a node on the runtime and applies all desired pods to it. It is called after Crash
+// or Stop; New has called it already.
 func (b *Simulation) Start() {
 	b.t.Helper()
 	if b.process != nil {
@@ -95,8 +95,8 @@ func (b *Simulation) Start() {
 	})
 }
 
-// Crash throws the node away where it stands. The machine keeps running, and time
-// may pass before another node is started.
+// Crash discards the node at its present step, as SIGKILL does. The runtime keeps running, and time
+// may pass before Start starts another node.
 func (b *Simulation) Crash() {
 	b.t.Helper()
 	b.mustRun()
@@ -143,7 +143,7 @@ func (b *Simulation) Node() *node.Node { return b.node }
 // Machine implements Harness. It is nil with a Config.Runtime.
 func (b *Simulation) Machine() *memory.Runtime { return b.machine }
 
-// Now is the simulation's time.
+// Now returns the time of the simulation.
 func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 
 // Apply implements Harness. Without a node it is remembered for the next one. A pod
@@ -198,9 +198,9 @@ func (b *Simulation) Run(d time.Duration) {
 	b.drive(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
 }
 
-// RunUntil lets time pass, step by step, until cond reports true, and returns how
-// much has passed. The test fails if a day has not brought it. cond is called by
-// the test's goroutine before every step, and looks without waiting.
+// RunUntil lets time pass, step by step, until cond returns true, and returns how much time has
+// passed. It fails the test if cond is still false after a day. The test's goroutine calls cond
+// before every step; cond must not wait.
 func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	b.t.Helper()
 	b.mustMove("RunUntil")
@@ -260,7 +260,7 @@ func (b *Simulation) StepUntil(t time.Time) {
 	})
 }
 
-// Steps counts the steps so far: the number by which a crash is placed.
+// Steps returns the number of steps so far: a crash is placed by it.
 func (b *Simulation) Steps() int { return b.scheduler.Steps() }
 
 // Timelines are the drawings of all pods of the node, those that are gone included, by name.
