@@ -14,17 +14,18 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// Apply makes this pod desired on the node, in place of an earlier one of its UID. The
-// pod is copied, and what it leaves out is filled in as the API server would, the node's
-// name included. It needs a UID and a name; the error, which is source.ErrInvalid, names
-// everything that is wrong with it (each fault is a *field.Error of apimachinery), and
-// nothing has changed then; ErrStopped says that
-// Run has ended, ErrJoined that pods come from an API server. A pod with a deletion timestamp is no longer desired, but still shown
-// until it has ended. The conditions of its readiness gates are those in its status: Apply it
-// again to change them. Apply never blocks, and may be called before Run and from
-// anywhere.
+// Apply makes this pod desired on the node, in place of an earlier one of its UID. The pod is
+// copied, and fields that are not set get the defaults of an API server, and the node's name. It
+// needs a UID and a name. A pod with a deletion timestamp is no longer desired, but shown until it
+// has ended. The conditions of its readiness gates are those in its status: Apply it again to
+// change them.
 //
-// The cost of an Apply, and of a Delete, does not depend on the number of pods.
+// After an error nothing has changed. It wraps source.ErrInvalid and names everything that is wrong
+// with the pod, each fault as a *field.Error of apimachinery; or it is ErrStopped if Run has ended,
+// or ErrJoined if the pods come from an API server.
+//
+// Apply never blocks, and may be called before Run and from anywhere. The cost of an Apply, and of
+// a Delete, does not depend on the number of pods.
 func (n *Node) Apply(pod *v1.Pod) error {
 	pod, err := n.prepare(pod)
 	if err != nil {
