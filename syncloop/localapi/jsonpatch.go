@@ -32,7 +32,7 @@ var errPatch = errors.New("the patch cannot be applied")
 func jsonPatch(text, patch []byte) ([]byte, error) {
 	var operations []operation
 	var root any
-	if err := errors.Join(json.Unmarshal(patch, &operations), json.Unmarshal(text, &root)); err != nil {
+	if err := errors.Join(json.Unmarshal(patch, &operations), decodeNumbers(text, &root)); err != nil {
 		return nil, err
 	}
 	if len(operations) > mostOperations {
@@ -86,7 +86,7 @@ func (o *operation) value(root any, copied *int) (value any, err error) {
 		if o.Value == nil {
 			return nil, errors.New("it has no value")
 		}
-		err = json.Unmarshal(o.Value, &value)
+		err = decodeNumbers(o.Value, &value)
 	case "move", "copy":
 		if value, err = lookUp(root, o.From); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (o *operation) value(root any, copied *int) (value any, err error) {
 			return nil, fmt.Errorf("it copies more than %d bytes", mostCopied)
 		}
 		value = nil
-		err = json.Unmarshal(text, &value)
+		err = decodeNumbers(text, &value)
 	}
 	return value, err
 }
@@ -198,7 +198,7 @@ func editList(of []any, path []string, how edition, value any) (any, error) {
 // mergePatch applies a JSON merge patch (RFC 7386) to a document.
 func mergePatch(text, patch []byte) ([]byte, error) {
 	var before, with any
-	if err := errors.Join(json.Unmarshal(text, &before), json.Unmarshal(patch, &with)); err != nil {
+	if err := errors.Join(decodeNumbers(text, &before), decodeNumbers(patch, &with)); err != nil {
 		return nil, err
 	}
 	return json.Marshal(merged(before, with))

@@ -191,6 +191,22 @@ func TestUpdate(t *testing.T) {
 	assert.Equal(t, "x:3 map[k:w] 6", patch("merge-patch+json", seconds(30)))
 }
 
+// TestUpdate_LargeNumbers: a number that no float can have is not changed by a patch of something
+// else, of whatever kind.
+func TestUpdate_LargeNumbers(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	h.start().ready()
+	h.created(strings.Replace(simple, `"spec":{`, `"spec":{"tolerations":[{"key":"t","operator":"Exists","effect":"NoExecute","tolerationSeconds":9007199254740993}],`, 1))
+	for media, body := range map[string]string{
+		"merge-patch+json":           `{"metadata":{"labels":{"a":"b"}}}`,
+		"strategic-merge-patch+json": `{"metadata":{"labels":{"a":"c"}}}`,
+		"json-patch+json":            `[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]`,
+	} {
+		require.Equal(t, "200 ", h.message("PATCH", pods+"/a", body, media), media)
+		assert.Equal(t, int64(9007199254740993), *into[v1.Pod](h, pods+"/a").Spec.Tolerations[0].TolerationSeconds, media)
+	}
+}
+
 // TestUpdate_Whole: an object is replaced only as its client has seen it, and its status is
 // the node's.
 func TestUpdate_Whole(t *testing.T) {
