@@ -16,23 +16,22 @@ var ErrInvalid = errors.New("source: invalid pod")
 
 // HandleConfig says how the pods of a Handle are handed over. The zero value is complete.
 type HandleConfig struct {
-	// Incomplete: pods that are not mentioned may still be desired, until SetComplete.
+	// Incomplete: pods that were not applied may still be desired, until SetComplete is called.
 	Incomplete bool
-	// Guarded is that of each Snapshot.
+	// Guarded is Snapshot.Guarded of every snapshot.
 	Guarded bool
-	// Owned: the caller hands over each pod once and for good. It is not copied then: the
-	// handle and the Mux set its namespace and the annotations for source and first-seen
-	// time, and after that it must not be modified.
+	// Owned: the caller gives up each pod that it hands over, and the pod is not copied. The handle
+	// and the Mux set its namespace and its annotations for source and first-seen time. From then
+	// on the pod must not be modified.
 	Owned bool
 }
 
-// Handle is the source of a host program: pods handed over in Go. Its methods
-// are safe for concurrent use, never block, and may be called before Run: what
-// was set by then is the first snapshot, which comes at once, so that the
-// source counts as seen even without pods.
+// Handle is a Source whose pods a host program hands over by calls. Its methods are safe for
+// concurrent use, never block, and may be called before Run. Run hands over, at once, all pods that
+// were applied before, so the source counts as seen even if there are none.
 //
-// Apply and Delete cost the same however many pods there are, if the Sink is a ChangeSink,
-// as that of a Mux is.
+// Apply and Delete cost the same however many pods there are, if the Sink is a ChangeSink, as that
+// of a Mux is.
 type Handle struct {
 	guarded, owned bool
 
@@ -60,7 +59,7 @@ type change struct {
 // NewHandle makes a handle without pods.
 func NewHandle() *Handle { return NewHandleWith(HandleConfig{}) }
 
-// NewHandleWith is NewHandle for pods that are not all that is desired, or guarded.
+// NewHandleWith makes a handle without pods, with a configuration.
 func NewHandleWith(config HandleConfig) *Handle {
 	h := &Handle{guarded: config.Guarded, owned: config.Owned}
 	h.mu.incomplete = config.Incomplete
@@ -95,8 +94,8 @@ func (h *Handle) Delete(uid types.UID) {
 	})
 }
 
-// Replace wants exactly these pods. It names every fault and changes nothing if
-// there is one.
+// Replace makes exactly these pods desired. If any of them is invalid, the error names every fault
+// and nothing changes.
 func (h *Handle) Replace(pods []*v1.Pod) error {
 	next, err := h.allOf(pods)
 	if err != nil {
@@ -109,8 +108,8 @@ func (h *Handle) Replace(pods []*v1.Pod) error {
 	})
 }
 
-// SetComplete says that what is not mentioned is not desired, if HandleConfig.Incomplete has
-// left that open. Later calls do nothing.
+// SetComplete says, after HandleConfig.Incomplete, that pods which were not applied are not
+// desired. Later calls do nothing.
 func (h *Handle) SetComplete() {
 	_ = h.do(func() error {
 		if h.mu.incomplete {

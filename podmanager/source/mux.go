@@ -126,9 +126,9 @@ func (m *Mux) reject(r rejection) {
 	}
 }
 
-// Complete reports whether the named source is an authority on which of its
-// pods are desired: it has delivered, the consumer has taken it, and neither
-// that snapshot nor the newest is incomplete. It is false for unknown names.
+// Complete reports whether the pods that the consumer has taken are all desired pods of the named
+// source: the source has delivered, the consumer has taken that, and neither the snapshot that was
+// taken nor the newest one is incomplete. It is false for an unknown name.
 func (m *Mux) Complete(source string) bool {
 	for _, in := range m.inboxes {
 		if in.name == source {

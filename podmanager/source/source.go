@@ -42,30 +42,30 @@ type Sink interface {
 	Set(Snapshot)
 }
 
-// ChangeSink is a Sink that takes changes of single pods as well, at a cost that does not
-// depend on the number of pods. The Sink that a Mux gives to its sources is one: a Source
-// finds out with a type assertion. It may call all three methods, from any goroutine.
+// ChangeSink is a Sink that also takes changes of single pods, at a cost that does not depend on
+// the number of pods. The Sink that a Mux gives to its sources is one; a Source tests for it with a
+// type assertion. A source may call all three methods, from any goroutine.
 type ChangeSink interface {
 	Sink
-	// Apply puts the pod in place of the one with its UID, or after all others. Everything
-	// else stays as the source has said last. It never blocks, and does nothing before the
-	// first Set. The pod is not to be modified any more.
+	// Apply replaces the pod with this UID, or adds the pod after all others. The other pods of the
+	// source stay as they are. It never blocks, and does nothing before the first Set. The caller
+	// must not modify the pod any more.
 	Apply(pod *v1.Pod)
-	// Delete takes out the pod with this UID, if there is one. Otherwise it is like Apply.
+	// Delete removes the pod with this UID, if there is one. Otherwise it is like Apply.
 	Delete(uid types.UID)
 }
 
-// Snapshot is all that one source has.
+// Snapshot is the complete list of the pods of one source.
 type Snapshot struct {
-	// Pods are not to be modified any more: a changed pod is a new object. Of
-	// two pods with one full name, or one UID, the first counts.
+	// Pods must not be modified any more: a changed pod is a new object. Of two pods with one full
+	// name, or one UID, the first counts.
 	Pods []*v1.Pod
 	// Incomplete: something of the source could not be read and there is no
 	// last good version of it. Pods not mentioned may still be desired.
 	Incomplete bool
-	// Guarded: an API server has decided on every change of these pods. A pod whose spec
-	// changes under its UID is an UPDATE then, whatever has changed. Otherwise a change
-	// that no API server would allow is a REMOVE and an ADD.
+	// Guarded: an API server has validated every change of these pods, so a pod whose spec changes
+	// under its UID is an UPDATE, whatever has changed. Without it a change that no API server
+	// would allow is a REMOVE and an ADD.
 	Guarded bool
 }
 
@@ -74,17 +74,16 @@ var ErrConfig = errors.New("source: bad config")
 
 // Config is what a Mux is made of.
 type Config struct {
-	// Sources by name. The name is stamped on their pods and tells static
-	// pods from others: see the package comment.
+	// Sources are the sources by name. The Mux writes the name into each of their pods; it tells
+	// static pods from others, see the package comment.
 	Sources map[string]Source
-	// Wake is called after every snapshot, from the source's goroutine and
-	// without a lock: there may be something to take. It must not block.
-	// SetWake replaces it.
+	// Wake is called after every snapshot and change, by the source's goroutine and without a lock:
+	// TakeAll may have something new. It must not block. SetWake replaces it.
 	Wake func()
 	// Clock is read for the first-seen time and waits between restarts of a
 	// source. nil is the real one.
 	Clock clock.Clock
-	// Log takes what people should know. nil discards.
+	// Log gets a line for each failed source and each rejected pod. Nil discards.
 	Log *slog.Logger
 	// Recorder, if not nil, records an event FailedValidation for each rejected pod.
 	Recorder runtime.EventRecorder

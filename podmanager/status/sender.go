@@ -23,14 +23,14 @@ import (
 
 // Sink is where statuses are sent: an API server, another machine, a file.
 type Sink interface {
-	// Send brings one status there. It is called concurrently, for different
-	// pods; for one pod in the order of its changes and never twice at once. A nil
-	// error means that nothing is left to be done with this status, also where
-	// the pod is not known any more; any other, that it is to be sent again
-	// later. It ends with ctx. The update is the sink's.
+	// Send brings one status to the destination. It is called concurrently for different pods; for
+	// one pod it is called in the order of changes, one call at a time. It ends with ctx. The sink
+	// owns the update.
 	//
-	// An error that wraps ErrRefused or ErrNotYet, or was made by RetryAfter or
-	// Unavailable, says more of what is to be done.
+	// A nil error means that nothing is left to do for this status, for example because the
+	// destination does not know the pod any more. After any other error the status is sent again
+	// later. An error that wraps ErrRefused or ErrNotYet, or that RetryAfter or Unavailable has
+	// made, says when, or that it is not.
 	//
 	// The sink needs no memory: after a start every status is sent once.
 	Send(ctx context.Context, u Update) error
@@ -55,24 +55,24 @@ type SenderConfig struct {
 	Store Statuses
 	// Sink is where they go.
 	Sink Sink
-	// Workers is how many are sent at once, each of another pod. Zero: 16.
+	// Workers is how many statuses are sent at once, each of another pod. Zero: 16.
 	Workers int
 	// Timeout bounds one call of the sink. Zero: 30 seconds.
 	Timeout time.Duration
-	// Retry is how long after so many failures of a pod in a row, at least one,
-	// it is sent again. A newer status waits for the first pause only. Nil: one second, doubled each time, at most a minute.
+	// Retry returns the pause before the status of a pod is sent again, after this number of
+	// failures in a row, at least one. A newer status waits for the first pause only. Nil: one
+	// second, doubled each time, at most a minute.
 	Retry func(failures int) time.Duration
-	// Drain is for how long, after the context of Run has ended, what is left is
-	// still sent. Zero: ten seconds; less: not at all, and pods whose end is held back are
-	// named as unsent, too.
+	// Drain is how long the Sender goes on sending after the context of Run has ended. Zero: ten
+	// seconds. Negative: nothing is sent, and pods whose end is held back count as unsent too.
 	Drain time.Duration
-	// CouldRun reports whether containers of a pod could still run; as long as they
-	// could, its end is not sent. When none of its containers runs it has 100 ms to become
-	// Finished, so that one status tells all. When the sender ends nothing waits. CouldRun is
-	// called with no lock held; after a panic of it they could. Nil: they never could, and no end
-	// waits.
+	// CouldRun reports whether containers of a pod could still run. As long as it is true, a
+	// terminal phase of the pod is not sent. When no container runs any more, the pod has 100 ms to
+	// become Finished, so that one status reports the whole end. Nothing waits when the Sender
+	// ends. CouldRun is called with no lock held; a panic counts as true. Nil: it is always false,
+	// and no end waits.
 	CouldRun func(uid types.UID) bool
-	// Clock is what time it is. Nil: the real clock.
+	// Clock is the time. Nil: the real clock.
 	Clock clock.Clock
 	// Log gets a line for each failure. Nil discards.
 	Log *slog.Logger
@@ -83,11 +83,11 @@ type SenderConfig struct {
 // SenderHooks observe a Sender. Each may be nil, and is called with no lock held,
 // possibly by several at once.
 type SenderHooks struct {
-	// Sent is called when a status has arrived, with the time since the first
-	// change that it tells of.
+	// Sent is called when a status has arrived, with the time since the first change that is in it.
 	Sent func(u Update, took time.Duration)
-	// Failed is called when one has not, and will be sent again after a pause. A pause of
-	// zero: it was refused, and is not sent again. ErrNotYet is not reported.
+	// Failed is called when a status has not arrived, with the pause until it is sent again. A
+	// pause of zero: the sink has refused the status, and it is not sent again. ErrNotYet is not
+	// reported.
 	Failed func(u Update, err error, pause time.Duration)
 	// Panicked is called after each panic of the sink, the log, CouldRun, Retry or another
 	// hook that was contained, with the name of the call.

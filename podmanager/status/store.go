@@ -226,10 +226,10 @@ func mayRun(status *v1.PodStatus) bool {
 		slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Terminated == nil })
 }
 
-// ReadPodStatus shows the newest status of the pod to read, without making a copy of it,
-// and reports whether there is one. It is GetPodStatus for callers that read a few
-// fields. What is shown never changes, must not be changed, and may be kept; read is
-// called at once, without the store's lock.
+// ReadPodStatus calls read with the newest status of the pod, without a copy, and reports whether
+// there is one. It is GetPodStatus for callers that read a few fields. The status never changes,
+// must not be changed, and may be kept. read is called before ReadPodStatus returns, without the
+// store's lock.
 func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	e := s.get(s.translate(uid))
 	if e == nil {
@@ -239,8 +239,9 @@ func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	return true
 }
 
-// PodIsFinished reports whether the newest status is that of a pod that has been
-// terminated: until the UID's next incarnation says something it is not of that one.
+// PodIsFinished reports whether the newest status is that of a terminated pod: nothing of it runs,
+// and TerminatePod was called. After the UID was created again that stays true until the first
+// status of the new incarnation.
 func (s *Store) PodIsFinished(uid types.UID) bool {
 	e := s.get(s.translate(uid))
 	return e != nil && e.finished
@@ -424,6 +425,6 @@ func sortByUID(entries []*entry) {
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.pod.UID, b.pod.UID) })
 }
 
-// Merge is the status to store where others write conditions too: mine, with the
-// conditions that are not the node's as they are in theirs. It is for sinks.
+// Merge returns the status that a sink stores where others write conditions too: mine, with those
+// conditions of theirs that are not the node's.
 func Merge(theirs, mine v1.PodStatus) v1.PodStatus { return reconcile.Merge(&theirs, &mine) }

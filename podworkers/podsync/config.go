@@ -22,46 +22,47 @@ import (
 // Config is what a Syncer is made of. Runtime and Status are required; the
 // zero value of everything else is its default.
 type Config struct {
-	// Runtime drives the containers. If it is a runtime.StatusReporter it is
-	// asked whether it and its network are ready before anything is started.
+	// Runtime drives the containers. If it is a runtime.StatusReporter, the Syncer asks whether it
+	// and its network are ready before it starts anything.
 	Runtime runtime.Runtime
-	// Status stores the statuses that are published: a status.Manager, or another
-	// StatusStore. If it is a StatusReader too, statuses are copied less often.
+	// Status stores the statuses that are published: a status.Store, or another StatusStore. If it
+	// is a StatusReader too, statuses are copied less often, and pods can be stable (IsStable).
 	Status StatusStore
 	// Recorder gets events for people. Nil discards them.
 	Recorder runtime.EventRecorder
-	// Clock is nil for the real one.
+	// Clock is the time; nil is the real one.
 	Clock clock.Clock
-	// Log gets one line per thing done and per failure. Nil discards.
+	// Log gets a line for each action and each failure. Nil discards.
 	Log *slog.Logger
-	// Hooks observe.
+	// Hooks are called for what the Syncer does.
 	Hooks Hooks
 
 	// Probes runs the probes of pods: a prober.Prober, or another Prober. Nil: pods with
 	// probes are unsupported.
 	Probes Prober
-	// Volumes brings the volumes of pods to the machine. Nil: pods that mount
-	// some are unsupported.
+	// Volumes prepares the volumes of pods on the machine. Nil: pods that mount volumes are
+	// unsupported.
 	Volumes Volumes
-	// Files keeps the hosts file and the termination messages of pods. Nil: a pod
-	// with hostAliases is unsupported, and messages are the runtime's.
+	// Files keeps the hosts file and the termination messages of pods. Nil: a pod with hostAliases
+	// is unsupported, and termination messages are those that the runtime reports.
 	Files Files
-	// Objects finds the ConfigMaps and Secrets that variables refer to, and the
-	// Secrets to pull images with. Nil: there are none.
+	// Objects finds the ConfigMaps and Secrets of environment variables, and the Secrets with
+	// credentials for image pulls. Nil: there are none.
 	Objects Objects
-	// Services finds the services that variables tell of. Nil: there are none.
+	// Services finds the services whose addresses are in the environment of containers. Nil: there
+	// are none.
 	Services Services
-	// TerminalStatuses keep how pods have ended. Nil: it is forgotten with the process.
+	// TerminalStatuses keeps the terminal statuses of pods. Nil: they are lost with the process.
 	TerminalStatuses TerminalStatuses
-	// ContainerStates keep what probes have said of containers, and which of them this
-	// node has stopped. Nil: it is forgotten with the process, which makes a container
-	// with a startup probe start again, and one that ends with 0 because this node
-	// stopped it, in that moment, a success.
+	// ContainerStates keeps the probe results of containers, and which containers this node has
+	// stopped. Nil: they are lost with the process. Then a container with a startup probe counts as
+	// not started again, and a container that this node was stopping when the process ended, and
+	// that exits with 0, as succeeded.
 	ContainerStates ContainerStates
 	// DNS is the resolver configuration of pods.
 	DNS Resolver
-	// Allocatable is what the node has for pods: the value of a variable that refers to
-	// a limit which is not set.
+	// Allocatable is what the node has for pods: a variable that refers to a limit that is not set
+	// gets this value.
 	Allocatable v1.ResourceList
 	// Images brings images, and protects them from garbage collection. Nil: an
 	// images.Manager of the Syncer's own, which is enough if no other component removes images.

@@ -64,6 +64,6 @@ const (
 // PodHash is the versioned hash of what can not change during the life of a pod.
 func PodHash(pod *v1.Pod) string { return podhash.Pod(pod) }
 
-// HasPodHash reports whether a pod may be the one whose PodHash that was. A shape of
-// another version says nothing, and so does an empty one.
-func HasPodHash(pod *v1.Pod, shape string) bool { return podhash.Matches(pod, shape) }
+// HasPodHash reports whether a pod may be the one that had this PodHash. It is true for an empty
+// hash, and for a hash of another version, which cannot be compared.
+func HasPodHash(pod *v1.Pod, hash string) bool { return podhash.Matches(pod, hash) }

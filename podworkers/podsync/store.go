@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// StatusStore keeps the newest status of each pod: a status.Manager, or another one. Calls for
+// StatusStore keeps the newest status of each pod: a status.Store, or another one. Calls for
 // one pod come one after the other, calls for different pods concurrently. No method may
 // block. A panic is contained and fails the sync, which is tried again.
 type StatusStore interface {
