@@ -95,7 +95,7 @@ func (n *Node) lastEnded(uid types.UID, name string) (id string) {
 // named are the pods of a name, in the order of explain.Order.
 func (n *Node) named(namespace, name string) []types.UID {
 	var uids []types.UID
-	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
+	for _, pod := range n.manager.GetPodsOfName(namespace, name) {
 		uids = append(uids, pod.UID)
 	}
 	uids = append(uids, n.historyStore.named(namespace, name)...)

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -140,6 +141,29 @@ func TestNamesakes(t *testing.T) {
 		assert.True(t, ok, "it still ends")
 		e, _ = n.ExplainByName("default", "web")
 		assert.Equal(t, types.UID("second"), e.UID)
+		require.NoError(t, n.stop())
+	})
+}
+
+// TestNamesakes_Rejected: where a second source names a pod like one that runs, which is rejected for
+// that, the one that runs is meant by the name, whoever asks.
+func TestNamesakes_Rejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := source.NewHandle()
+		n := run(t, node.Config{Sources: map[string]source.Source{"other": other}})
+		runs, late := pod("runs"), pod("late")
+		runs.Name, late.Name = "web", "web"
+		require.NoError(t, n.Apply(runs))
+		time.Sleep(2 * time.Second)
+		require.NoError(t, other.Apply(late))
+		time.Sleep(2 * time.Second)
+		rejected, ok := n.Pod("late")
+		require.True(t, ok)
+		require.Equal(t, v1.PodFailed, rejected.Status.Phase, rejected.Status.Message)
+		e, _ := n.ExplainByName("default", "web")
+		assert.Equal(t, types.UID("runs"), e.UID)
+		found, _ := n.PodByName("default", "web")
+		assert.Equal(t, types.UID("runs"), found.UID)
 		require.NoError(t, n.stop())
 	})
 }

@@ -22,17 +22,15 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 	return nil, false
 }
 
-// PodByName is Pod for the pod of this name. Of several, the one that is desired is found,
-// and of several desired ones, which sources may name, the newest.
+// PodByName is Pod for the pod of this name. Of several pods of the name it is the first in
+// explain.Order. The cost does not depend on the number of pods if one pod of the name is desired.
 func (n *Node) PodByName(namespace, name string) (*v1.Pod, bool) {
-	if pod, ok := n.manager.GetPodByName(namespace, name); ok {
-		return n.withStatus(pod), true
+	if desired := n.manager.GetPodsOfName(namespace, name); len(desired) == 1 {
+		return n.withStatus(desired[0]), true
 	}
-	for _, e := range n.handlers.TerminatingPods() {
-		if e.Pod.Namespace == namespace && e.Pod.Name == name {
-			if pod, ok := n.Pod(e.Pod.UID); ok {
-				return pod, true
-			}
+	for _, uid := range n.named(namespace, name) {
+		if pod, ok := n.Pod(uid); ok {
+			return pod, true
 		}
 	}
 	return nil, false
