@@ -2,6 +2,7 @@ package lint
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,8 +23,40 @@ func TestAPI(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "the exported API has changed: go test ./internal/lint -run TestAPI -rewrite")
+	for _, line := range changedLines(string(want), got) {
+		t.Error(line)
+	}
+	if t.Failed() {
+		t.Log("the exported API has changed: go test ./internal/lint -run TestAPI -rewrite")
+	}
 	t.Logf("%d lines of exported names", strings.Count(got, "\n"))
+}
+
+// changedLines are the lines that only one of two texts has, with a sign, and not both texts, which
+// have thousands.
+func changedLines(before, after string) (changed []string) {
+	was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
+	for _, line := range was {
+		if !slices.Contains(is, line) {
+			changed = append(changed, "- "+line)
+		}
+	}
+	for _, line := range is {
+		if !slices.Contains(was, line) {
+			changed = append(changed, "+ "+line)
+		}
+	}
+	if changed == nil && before != after {
+		changed = []string{"the same lines are in another order, or occur another number of times"}
+	}
+	return changed
+}
+
+func TestChangedLines(t *testing.T) {
+	assert.Empty(t, changedLines("a\nb", "a\nb"))
+	assert.Equal(t, []string{"- a", "+ c"}, changedLines("a\nb", "b\nc"))
+	assert.Len(t, changedLines("a\nb", "b\na"), 1)
+	assert.Len(t, changedLines("a\nb", "a\na\nb"), 1)
 }
 
 // TestTiers: each package that can be imported has a tier, and no other.
