@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -274,12 +275,15 @@ func (w *harness) done(c command) (string, error) {
 			work = p.old
 		}
 	}
-	result := results[c.words[1]]
-	if c.has("stable") && work.AsksStable(result) {
+	result, answer := results[c.words[1]], ""
+	switch {
+	case !slices.Contains(c.words[2:], "stable"):
+	case work.AsksStable(result):
 		result = lifecycle.Stable
+	default:
+		answer = "not asked"
 	}
 	ok := w.t.Done(work.Ref, work.Incarnation, result, &w.out)
-	answer := ""
 	if !ok {
 		answer = "stale"
 	}
