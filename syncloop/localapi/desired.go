@@ -129,11 +129,19 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 	}
 	d.mu.pods[uid] = pod
 	shown := asCreated(pod)
-	if before, ok := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); ok {
+	if before := a.shownPod(pod); before != nil {
 		shown.Status = *before.Status.DeepCopy()
 		setOthers(&shown.Status, pod)
 	}
 	return a.served["pods"].put(shown).(*v1.Pod)
+}
+
+// shownPod is a pod as it is shown now; nil if it is not, as another pod has its name.
+func (a *API) shownPod(pod *v1.Pod) *v1.Pod {
+	if shown, ok := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); ok && shown.UID == pod.UID {
+		return shown
+	}
+	return nil
 }
 
 // asCreated is a pod as a server shows it before a node has taken it up.

@@ -152,7 +152,7 @@ func (a *API) show(state node.PodState) {
 // shownAs is a pod as a server shows it.
 func (a *API) shownAs(state node.PodState) *v1.Pod {
 	pod := kinded(state.Pod.DeepCopy(), "Pod")
-	if before, _ := a.served["pods"].get(pod.Namespace, pod.Name).(*v1.Pod); before != nil && before.UID == pod.UID {
+	if before := a.shownPod(pod); before != nil {
 		pod.CreationTimestamp = before.CreationTimestamp
 	}
 	if pod.CreationTimestamp.IsZero() {

@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -153,12 +154,12 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 		return nil, err
 	}
 	q.putNamespace(pod.Namespace)
-	q.commit(pod.UID, pod)
+	created := q.commit(pod.UID, pod)
 	if err := q.config.Writer.Apply(pod); err != nil {
 		q.forget(pod)
 		return nil, apierrors.NewConflict(q.resource.group(), pod.Name, err)
 	}
-	return q.resource.get(pod.Namespace, pod.Name).(*v1.Pod), nil
+	return cmp.Or(q.shownPod(pod), created), nil // It may run already.
 }
 
 // check is all that is wrong with a pod, and with its change, as an error of code 422.

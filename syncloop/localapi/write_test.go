@@ -191,6 +191,31 @@ func TestUpdate(t *testing.T) {
 	assert.Equal(t, "x:3 map[k:w] 6", patch("merge-patch+json", seconds(30)))
 }
 
+// slowDisk calls meanwhile while it saves a pod.
+type slowDisk struct {
+	localapi.Unsaved
+	meanwhile func()
+}
+
+func (d slowDisk) Save(*v1.Pod) error { d.meanwhile(); return nil }
+
+// TestCreate_Namesake: where a static pod takes the name while a pod is created, the answer is the
+// created pod, which has nothing of the other, and not the static one.
+func TestCreate_Namesake(t *testing.T) {
+	h, _ := writable(t, t.TempDir())
+	static := pod("default", "a")
+	static.Status.PodIP = "10.0.0.1"
+	h.config.Saved = slowDisk{meanwhile: func() {
+		h.states <- node.PodState{Pod: static}
+		h.states <- node.PodState{Pod: pod("default", "later")} // The one before it is in the API.
+	}}
+	h.start().ready()
+	answer := h.created(simple)
+	assert.NotEqual(t, static.UID, answer.UID)
+	assert.Equal(t, "x:1 Pending ", fmt.Sprint(answer.Spec.Containers[0].Image, " ", answer.Status.Phase, " ", answer.Status.PodIP))
+	assert.Equal(t, static.UID, into[v1.Pod](h, pods+"/a").UID)
+}
+
 // TestUpdate_LargeNumbers: a number that no float can have is not changed by a patch of something
 // else, of whatever kind.
 func TestUpdate_LargeNumbers(t *testing.T) {
