@@ -212,6 +212,26 @@ func TestReconciler_MI7_MI16_MI17(t *testing.T) {
 	assert.Empty(t, h.after(time.Hour))
 }
 
+// TestReconciler_MI16_DeletedForEver: a program that deletes each mirror pod at once, as another node
+// of the name does, has the next one made later and later. When it ends there is one within a minute.
+func TestReconciler_MI16_DeletedForEver(t *testing.T) {
+	h := simulate(t)
+	deleter := h.NewProcess()
+	deleter.Go(func() {
+		for executor.Over(deleter.Clock()).Sleep(context.Background(), 10*time.Millisecond) == nil {
+			_ = h.server.Admin().DeletePod("default", "web", 0) // There may be none.
+		}
+	})
+	h.pods.AddPod(static("s", "h1"))
+	assert.Less(t, strings.Count(h.after(10*time.Minute), "create"), 20)
+	deleter.Crash()
+	h.after(time.Minute)
+	assert.Equal(t, "h1", h.hash())
+	h.after(time.Hour)
+	require.NoError(t, h.server.Admin().DeletePod("default", "web", 0))
+	assert.Contains(t, h.after(time.Second), "create", "the next deletion is the first one again")
+}
+
 // TestReconciler_MI18_KB6_NameClash: one event, and the ordinary pod is left alone; when it
 // goes there is a mirror.
 func TestReconciler_MI18_KB6_NameClash(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/apiserver"
 	"github.com/podkeel/podkeel/podmanager/apiserver/patch"
+	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -46,6 +47,10 @@ const (
 	shown   = 10 * time.Second
 	timeout = 30 * time.Second
 )
+
+// remakes spreads the creations of one mirror pod, or a program that deletes each at once would
+// have the next one made at once: such as another node of the name without the static pod.
+var remakes = backoff.Exponential{Initial: 100 * time.Millisecond, Max: time.Minute, Reset: 2 * time.Minute}
 
 // Config is what a Reconciler is made of. Pods, Server and Node are required.
 type Config struct {
@@ -108,6 +113,7 @@ type name struct {
 	done     Action    // what was done last, if the watch has not shown it yet
 	until    time.Time // when it should have
 	repeats  int       // how often that was done again
+	made     backoff.State
 	reported types.UID // the static pod whose name is taken
 	refused  types.UID // the static pod whose mirror pod the server refuses
 }
@@ -252,6 +258,11 @@ func (r *Reconciler) reconcile(ctx context.Context, full string) {
 	if action == Keep || action == Report {
 		n.failures = 0 // What has failed is not to be done any more.
 	}
+	if wait := remakes.Remaining(n.made, now); action == Create && wait > 0 {
+		n.due = now.Add(wait)
+		r.mu.Unlock()
+		return
+	}
 	if action == Keep && f.Static == nil && f.Mirror == nil {
 		delete(r.mu.names, full)
 	}
@@ -285,6 +296,9 @@ func (r *Reconciler) did(ctx context.Context, full string, n *name, action Actio
 		n.due = now.Add(min(firstPause<<min(n.failures, 10), lastPause))
 		n.failures++
 		return
+	}
+	if action == Create {
+		n.made = remakes.Failed(n.made, now)
 	}
 	n.until = now.Add(min(shown<<min(n.repeats, 10), lastPause))
 	n.failures, n.done, n.due = 0, action, n.until
