@@ -1,6 +1,7 @@
 package request_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
@@ -88,6 +90,36 @@ func TestSandbox(t *testing.T) {
 	}, got)
 	assert.Equal(t, map[string]string{"note": "n"}, pod.Annotations)
 	assert.Equal(t, map[string]string{"app": "web"}, pod.Labels)
+}
+
+// What a pod says of itself at length is not all in its sandbox: a runtime lists all sandboxes in one
+// message. The longest are left out, and never the source.
+func TestSandbox_MetadataIsBounded(t *testing.T) {
+	size := func(m map[string]string) (n int) {
+		for key, value := range m {
+			n += len(key) + len(value)
+		}
+		return n
+	}
+	const ours = 300 // bytes
+	many := map[string]string{podmanager.ConfigSourceAnnotation: "file"}
+	for i := range 10_000 {
+		many[fmt.Sprint("key-", i)] = "0123456789012345678901234567890123456789"
+	}
+	for _, all := range []map[string]string{many, {podmanager.ConfigSourceAnnotation: "file", "long": strings.Repeat("x", 250<<10)}} {
+		pod := named(func(*v1.PodSpec) {})
+		pod.Labels, pod.Annotations = all, all
+		got, _, err := new(request.Node).Sandbox(pod, runtime.PodRef{}, 0, host)
+		require.NoError(t, err)
+		assert.Equal(t, "file", got.Annotations[podmanager.ConfigSourceAnnotation])
+		for _, kept := range []map[string]string{got.Labels, got.Annotations} {
+			assert.LessOrEqual(t, size(kept), 16<<10+ours)
+			assert.NotContains(t, kept, "long")
+		}
+		if len(all) > 2 {
+			assert.Greater(t, size(got.Annotations), 15<<10, "no more than needed is left out")
+		}
+	}
 }
 
 // With the network of the host nothing is published, and what is not asked for is not there.

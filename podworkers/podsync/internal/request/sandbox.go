@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -31,8 +32,8 @@ func (n *Node) Sandbox(pod *v1.Pod, ref runtime.PodRef, attempt uint32, host run
 	req := runtime.RunSandboxRequest{
 		Pod:         ref,
 		Attempt:     attempt,
-		Labels:      labels(pod, pod.Labels),
-		Annotations: cloned(pod.Annotations),
+		Labels:      labels(pod, bounded(pod.Labels)),
+		Annotations: bounded(pod.Annotations),
 		Namespaces:  namespaces(spec),
 		Hostname:    names.Host,
 		DNS:         dns,
@@ -75,6 +76,33 @@ func labels(pod *v1.Pod, own map[string]string) map[string]string {
 	l := cloned(own)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
 	return l
+}
+
+// longestMetadata bounds the labels and the annotations that a sandbox has of its pod, in bytes each. An API
+// server takes 256 KiB of annotations and any number of labels, but a runtime lists all sandboxes in one
+// message of 16 MiB at most: without a bound a few dozen pods would have the node lose sight of all its pods.
+const longestMetadata = 16 << 10
+
+// sourceAnnotation is podmanager.ConfigSourceAnnotation.
+const sourceAnnotation = "kubernetes.io/config.source"
+
+// bounded is a copy of labels or annotations, without the longest ones if they are too long together.
+// That of the source stays: by it an agent that is started again knows whose pod the sandbox is.
+func bounded(m map[string]string) map[string]string {
+	kept, total := cloned(m), 0
+	for key, value := range m {
+		total += len(key) + len(value)
+	}
+	longestFirst := func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b)+len(m[b]), len(a)+len(m[a])), cmp.Compare(a, b))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(m), longestFirst) {
+		if total > longestMetadata && key != sourceAnnotation {
+			delete(kept, key)
+			total -= len(key) + len(m[key])
+		}
+	}
+	return kept
 }
 
 // cloned is a copy that can be written to.
