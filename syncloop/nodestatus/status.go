@@ -173,11 +173,25 @@ func images(all []runtime.Image) (list []v1.ContainerImage) {
 	return list
 }
 
+// overwritten reports whether a server has another port or other resources than the node. Resources that
+// others have added stay, and addresses may be those of a cloud until the next report.
+func overwritten(server, status *v1.NodeStatus) bool {
+	lacks := func(server, own v1.ResourceList) bool {
+		for name, q := range own {
+			if q.Cmp(server[name]) != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	return server.DaemonEndpoints != status.DaemonEndpoints || lacks(server.Capacity, status.Capacity) || lacks(server.Allocatable, status.Allocatable)
+}
+
 // Due reports whether a status is to be sent: it differs from the one that was sent last
-// in more than the time of its heartbeats, or that was long ago, or the server has other
-// conditions by now.
+// in more than the time of its heartbeats, or that was long ago, or another writer has changed
+// conditions, the port or resources of the node at the server.
 func Due(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
-	if sent == nil || since >= ReportPeriod || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
+	if sent == nil || since >= ReportPeriod || overwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
 		return !slices.ContainsFunc(server.Conditions, func(s v1.NodeCondition) bool {
 			return s.Type == c.Type && s.Status == c.Status && s.Reason == c.Reason && s.Message == c.Message
 		})
