@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -202,5 +204,39 @@ func TestLogs_Instance(t *testing.T) {
 		assert.Equal(t, c.current, sprint(code, text))
 		code, text = h.ask("GET", "/containerLogs/default/web/c?previous=true")
 		assert.Equal(t, c.previous, sprint(code, text))
+	}
+}
+
+// HS-8: a pod that was deleted with force still ends while another one has its name. The log is that of
+// the other one, also when that is deleted or has ended in its turn.
+func TestLogs_HS8_TwoPodsOfAName(t *testing.T) {
+	pod := func(uid types.UID, edit func(*v1.Pod)) *v1.Pod {
+		pod := web()
+		pod.UID = uid
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}, ContainerID: "cri://" + string(uid)}}
+		edit(pod)
+		return pod
+	}
+	deleted := func(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }
+	failed := func(pod *v1.Pod) { pod.Status.Phase = v1.PodFailed }
+	running := func(*v1.Pod) {}
+	for name, c := range map[string]struct {
+		first, second func(*v1.Pod)
+		want          string
+	}{
+		"another": {deleted, running, "second"}, "another that ends": {deleted, deleted, "second"}, "another that has ended": {deleted, failed, "second"},
+		"another that was refused": {running, failed, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			h.config.Pods = func() []*v1.Pod { return []*v1.Pod{other(), pod("first", c.first), pod("second", c.second)} }
+			h.start()
+			h.read = func(_ context.Context, req runtime.ReadLogRequest, w io.Writer) error {
+				_, err := io.WriteString(w, req.ContainerID)
+				return err
+			}
+			code, text := h.ask("GET", "/containerLogs/default/web/c")
+			assert.Equal(t, "200 "+c.want, sprint(code, text))
+		})
 	}
 }

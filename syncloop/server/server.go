@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,8 +19,8 @@ import (
 type Config struct {
 	// NodeName is the name of the node, for the Authorizer.
 	NodeName string
-	// Pods returns copies of all pods with their newest status. It is called for each
-	// request, concurrently, and must not block.
+	// Pods returns copies of all pods with their newest status, those that are not desired any
+	// more first. It is called for each request, concurrently, and must not block.
 	Pods func() []*v1.Pod
 	// Healthy returns nil, or what is wrong. It is called like Pods.
 	Healthy func() error
@@ -151,11 +150,10 @@ func (s *server) healthz(w http.ResponseWriter, r *http.Request) {
 // pod is the pod that a path names, or an answer is sent that there is none.
 func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
-	pods := s.Pods()
-	i := slices.IndexFunc(pods, func(p *v1.Pod) bool {
+	found := newest(s.Pods(), func(p *v1.Pod) bool {
 		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)
 	})
-	if i < 0 {
+	if found == nil {
 		known := len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 		if !known {
 			name = "of that name"
@@ -163,5 +161,20 @@ func (s *server) pod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 		respond.Text(w, http.StatusNotFound, "pod "+name+" is not on this node\n")
 		return nil, false
 	}
-	return pods[i], true
+	return found, true
+}
+
+// newest is the pod that clients mean of those that match, nil if none does: one that neither is being
+// deleted nor has ended, or else the last. A pod that was deleted with force may still have to end here
+// while another one has its name.
+func newest(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
+	for _, p := range pods {
+		if !match(p) {
+			continue
+		}
+		if found = p; p.DeletionTimestamp == nil && p.Status.Phase != v1.PodFailed && p.Status.Phase != v1.PodSucceeded {
+			break
+		}
+	}
+	return found
 }
