@@ -7,12 +7,16 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strconv"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
@@ -56,6 +60,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 	c.HostIPs = o.nodeIPs
 	c.Objects, faults[0] = o.objectsOf()
 	if o.runtime == "cri" {
+		c.Machine = command.Capacity()
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
@@ -110,8 +115,11 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	if claimed, err = o.own(); err != nil {
 		return nil, err
 	}
+	told := v1.ResourceList{}
+	maps.Copy(told, c.Machine)
+	maps.Copy(told, o.capacity)
 	d, err := volumes.New(volumes.Config{
-		Root: dir, Objects: c.Objects, Allocatable: o.capacity,
+		Root: dir, Objects: c.Objects, Allocatable: told,
 		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
 	})
 	if err != nil {

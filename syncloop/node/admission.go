@@ -78,6 +78,24 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
+// toldAllocatable is what pods are told that they may have: of what Capacity does not declare,
+// all that the machine has.
+func (c *Config) toldAllocatable() v1.ResourceList { return orOf(c.allocatable(), c.Machine) }
+
+// memoryBytes is the memory of the machine; 0: it is not known.
+func (c *Config) memoryBytes() uint64 {
+	all := orOf(c.Capacity, c.Machine)
+	return uint64(max(all.Memory().Value(), 0))
+}
+
+// orOf is a list with what it lacks as in another one.
+func orOf(list, other v1.ResourceList) v1.ResourceList {
+	all := make(v1.ResourceList, len(list)+len(other))
+	maps.Copy(all, other)
+	maps.Copy(all, list)
+	return all
+}
+
 // admitFeatures refuses a pod that asks for what the node's syncer can not do,
 // with the field's name. What is merely without effect is said in a warning
 // event, for each admission once.

@@ -27,7 +27,7 @@ import (
 
 // inMemory gives a runtime without a file system volumes without one.
 func (c *Config) inMemory() {
-	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Tokens: c.Tokens, Claims: c.Claims, Allocatable: c.allocatable()})
+	volumes := inmemory.New(inmemory.Config{Objects: c.Objects, Tokens: c.Tokens, Claims: c.Claims, Allocatable: c.toldAllocatable()})
 	if c.Volumes == nil {
 		c.Volumes = volumes
 	}

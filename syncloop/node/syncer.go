@@ -136,7 +136,7 @@ func (n *Node) reference() podsync.Config {
 		Volumes: n.config.Volumes, Files: n.config.Files, Objects: n.config.Objects, Services: n.config.Services, HTTP: n.config.HTTP,
 		DNS:             n.config.DNS,
 		ContainerStates: n.states(),
-		Allocatable:     n.config.allocatable(), MemoryBytes: uint64(max(n.config.Capacity.Memory().Value(), 0)),
+		Allocatable:     n.config.toldAllocatable(), MemoryBytes: n.config.memoryBytes(),
 		Handlers: n.config.Handlers, RuntimeClass: n.config.RuntimeClass, RuntimeName: n.config.RuntimeName, LogRoot: n.config.LogRoot, SeccompRoot: n.config.SeccompRoot,
 		HostIPs:   n.config.HostIPs,
 		NodeIPs:   func() []string { return n.config.View.Node().HostIPs },

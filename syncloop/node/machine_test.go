@@ -1,0 +1,60 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// createRecorder notes the requests for containers.
+type createRecorder struct {
+	*memory.Runtime
+	containers []runtime.CreateContainerRequest
+}
+
+func (a *createRecorder) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	a.containers = append(a.containers, req)
+	return a.Runtime.CreateContainer(ctx, req)
+}
+
+// A container without a limit is told what the node has: what Capacity declares, less what is
+// reserved, and otherwise what the machine has. What is not declared is not checked.
+func TestNode_MachineIsTold(t *testing.T) {
+	of := func(memory string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	for _, c := range []struct {
+		config node.Config
+		told   string
+		score  int
+	}{
+		{node.Config{}, "0", 999},
+		{node.Config{Machine: of("1Gi")}, "1073741824", 500},
+		{node.Config{Machine: of("1Gi"), Capacity: of("2Gi"), Reserved: of("1Mi")}, "2146435072", 750},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			machine := &createRecorder{Runtime: memory.New(memory.Config{})}
+			c.config.Runtime = machine
+			n := run(t, c.config)
+			p := pod("a", "serve")
+			own := &p.Spec.Containers[0]
+			own.Resources.Requests = of("512Mi")
+			own.Env = []v1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: &v1.EnvVarSource{ResourceFieldRef: &v1.ResourceFieldSelector{Resource: "limits.memory"}}}}
+			require.NoError(t, n.Apply(p))
+			time.Sleep(time.Second)
+			require.Len(t, machine.containers, 1)
+			assert.Equal(t, []runtime.EnvVar{{Name: "GOMEMLIMIT", Value: c.told}}, machine.containers[0].Env)
+			assert.Equal(t, c.score, machine.containers[0].Resources.OOMScoreAdj)
+		})
+	}
+}
