@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cri/internal/convert"
 )
@@ -211,9 +212,9 @@ func OwnerFile(dir string) (string, error) {
 }
 
 func readOwner(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := osfile.OpenPath(path) // A FIFO in its place would be waited for until somebody writes to it.
 	if err != nil {
-		return "", fmt.Errorf("cri: %w", err)
+		return "", fmt.Errorf("cri: %s: %w", path, err)
 	}
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, 2*longestOwner))
