@@ -24,8 +24,9 @@
 // fails is not repeated here; package node does that.
 //
 // A file has at most MaxSize bytes: a larger status is kept without its containers. At most
-// MaxFiles are read. A file that is no terminal status is reported once, by New, and left
-// in place. All access goes through an os.Root; links and special files are not opened.
+// MaxFiles are read. A file that is no terminal status, or that has changed since it was
+// written, is reported once, by New, and left in place. Who changes one by hand removes its
+// last field, the sum. All access goes through an os.Root; links and special files are not opened.
 // Methods may be called concurrently. Save, Drop and Remove of one UID wait for each other,
 // and Remove asks, while no Save is under way, whether the pod is still gone.
 package checkpoint

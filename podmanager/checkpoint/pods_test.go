@@ -53,3 +53,33 @@ func TestPods(t *testing.T) {
 	_, err = checkpoint.NewPods(checkpoint.Config{Root: "relative"})
 	require.Error(t, err)
 }
+
+// TestPods_Changed: a file in which a byte has changed is no other pod, but a damaged file. One
+// without a sum, as an older version has written it, counts.
+func TestPods_Changed(t *testing.T) {
+	root := t.TempDir()
+	first, err := checkpoint.NewPods(checkpoint.Config{Root: root})
+	require.NoError(t, err)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
+	pod.Spec.Containers = []v1.Container{{Name: "c", Image: "x:1"}}
+	require.NoError(t, first.Save(pod))
+	file := filepath.Join(root, "u.json")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	reopened := func(text string) *checkpoint.Pods {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		next, err := checkpoint.NewPods(checkpoint.Config{Root: root})
+		require.NoError(t, err)
+		return next
+	}
+	changed := strings.Replace(string(text), "x:1", "x:3", 1)
+	next := reopened(changed)
+	assert.Empty(t, next.Consume())
+	require.ErrorContains(t, next.Unread(), file+": it has changed since it was written: if that was meant, remove its field sum")
+
+	before, _, found := strings.Cut(changed, `,"sum":`)
+	require.True(t, found)
+	next = reopened(before + "}\n")
+	require.NoError(t, next.Unread())
+	assert.Len(t, next.Consume(), 1)
+}

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,14 +121,40 @@ func (c *contents[T]) read(root *os.Root, name string) (types.UID, *T, error) {
 		return "", nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+sumSize+1))
 	switch {
 	case err != nil:
 		return "", nil, err
-	case len(text) > MaxSize:
+	case int64(len(text)) > MaxSize+sumSize:
 		return "", nil, tooLarge()
 	}
-	return c.decode(name, text)
+	uid, value, err := c.decode(name, text)
+	if err == nil {
+		err = checkSum(text)
+	}
+	return uid, value, err
+}
+
+// The last field of a file is the sum of the text without it: a byte that the disk has changed
+// may leave good JSON of another image, or of another exit code.
+const (
+	sumField = `,"sum":"`
+	sumSize  = int64(len(sumField) + 2*sha256.Size + len(`"`))
+)
+
+// withSum adds the sum to a JSON object. An older version of this package ignores it.
+func withSum(text []byte) []byte {
+	return fmt.Appendf(text[:len(text)-1:len(text)-1], `%s%x"}`, sumField, sha256.Sum256(text))
+}
+
+// checkSum is an error if a text is not as it was written. One without a sum is of an older
+// version of this package, or was written by hand.
+func checkSum(text []byte) error {
+	at := bytes.LastIndex(text, []byte(sumField))
+	if at < 0 || bytes.Equal(withSum(append(slices.Clone(text[:at]), '}')), text) {
+		return nil
+	}
+	return errors.New("it has changed since it was written: if that was meant, remove its field sum")
 }
 
 // take hands out what was found of a pod; nil if nothing was, or it was taken.
@@ -152,7 +180,7 @@ func (s *store[T]) save(uid types.UID, text []byte) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return write(root, name, text)
+	return write(root, name, withSum(text))
 }
 
 // remove removes the file of a pod, if there is one and gone answers true. gone is
