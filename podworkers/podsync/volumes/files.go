@@ -10,10 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
@@ -246,25 +248,42 @@ func owned(pods *os.Root, pod *v1.Pod) (dir *os.Root, discarded bool, err error)
 	return dir, discarded, nil
 }
 
+// errDamaged is a note of an owner that names no pod.
+var errDamaged = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
+
 // ownerOf is the pod that a directory was made for; empty if it does not say. What is cut short
-// says nothing if it may be of the owner that is expected: the data of a pod that runs are not
-// put aside for that.
+// says nothing if it may be of the owner that is expected, and what names no pod is an error: the
+// data of a pod that runs are not put aside for that.
 func ownerOf(dir *os.Root, expected string) (string, error) {
 	const longest = 1024 // Of both names together there are 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
+	var text []byte
+	if err == nil {
+		defer f.Close()
+		text, err = io.ReadAll(io.LimitReader(f, longest))
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, longest))
 	said, whole := strings.CutSuffix(string(text), "\n")
-	if !whole && said != expected && strings.HasPrefix(expected, said) {
-		return "", err
+	switch {
+	case err != nil:
+	case said == expected:
+		return said, nil
+	case !whole && strings.HasPrefix(expected, said):
+		return "", nil
+	case isPod(said):
+		return said, nil
+	default:
+		err = errDamaged
 	}
-	return said, err
+	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), ownerFile), err)
+}
+
+// isPod reports whether a text can be the namespace and the name of a pod.
+func isPod(text string) bool {
+	namespace, name, ok := strings.Cut(text, "/")
+	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // setOwner notes whose a directory is, whole or not at all. After a power cut the file

@@ -499,3 +499,20 @@ func TestSetUp_OwnerUnknown(t *testing.T) {
 		assert.Equal(t, "ns/p\n", w.read("owner"))
 	}
 }
+
+// A note in which bytes have changed names no other pod: the data of the pod stay, and the file
+// is told, until it is mended.
+func TestSetUp_OwnerDamaged(t *testing.T) {
+	w := newHarness(t, empty("v"))
+	w.setUp()
+	require.NoError(t, os.WriteFile(w.path("volumes/v/mine"), nil, 0o600))
+	for _, text := range []string{"ns\x6ep\n", "n\x33/\x10\n", "ns/p\n" + strings.Repeat("\x00", 2000), "ns/P\n", "\n", "/\n"} {
+		require.NoError(t, os.WriteFile(w.path("owner"), []byte(text), 0o600))
+		err := w.dir.SetUp(t.Context(), w.pod)
+		require.ErrorContains(t, err, "/u/owner: it is damaged: expected the namespace and the name of a pod", text)
+		assert.FileExists(t, w.path("volumes/v/mine"), text)
+	}
+	require.NoError(t, os.Remove(w.path("owner")))
+	w.setUp()
+	assert.FileExists(t, w.path("volumes/v/mine"))
+}
