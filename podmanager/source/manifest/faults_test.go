@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -394,6 +395,12 @@ func TestKeep_I47_Damaged(t *testing.T) {
 	}{
 		"half": {
 			func(_ *dir, file string, good []byte) error { return os.WriteFile(file, good[:9], 0o600) },
+			"incomplete", []string{unkept, "DIR/a: empty; what runs of it goes on, and nothing of it is started (0s)"},
+		},
+		"of another path": {
+			func(_ *dir, file string, good []byte) error {
+				return os.WriteFile(file, bytes.Replace(good, []byte(`"url":"`), []byte(`"url":"0`), 1), 0o600)
+			},
 			"incomplete", []string{unkept, "DIR/a: empty; what runs of it goes on, and nothing of it is started (0s)"},
 		},
 		"directory": {

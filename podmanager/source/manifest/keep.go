@@ -83,10 +83,12 @@ func (k keeper) parse(text []byte) (etag string, body []byte, err error) {
 	switch err := json.Unmarshal(text, &was); {
 	case len(text) > maxKept, err != nil, was.Version != keptVersion, hexSum(was.Body) != was.Sum:
 		return "", nil, fmt.Errorf("the file %s %w", k.name, errDamaged)
-	case was.URL != hexSum([]byte(k.of)):
-		return "", nil, nil
+	case was.URL == hexSum([]byte(k.of)):
+		return was.ETag, append([]byte{}, was.Body...), nil
+	case k.name != keptURL: // The name of the file is made of the path: it cannot be that of another one.
+		return "", nil, fmt.Errorf("the file %s %w", k.name, errDamaged)
 	}
-	return was.ETag, append([]byte{}, was.Body...), nil
+	return "", nil, nil
 }
 
 // save puts an answer in the place of the last one. After a power failure there is the one or
