@@ -17,6 +17,7 @@ func TestJSONPatch(t *testing.T) {
 		{`{"a":{"b":1}}`, `[{"op":"move","from":"/a/b","path":"/c"},{"op":"copy","from":"/c","path":"/d"}]`, `{"a":{},"c":1,"d":1}`},
 		{`{"a/b":{"~":1}}`, `[{"op":"test","path":"/a~1b/~0","value":1},{"op":"remove","path":"/a~1b"}]`, `{}`},
 		{`{"a":1}`, `[{"op":"replace","path":"","value":7}]`, `7`},
+		{`{"a":9223372036854775807,"b":0}`, `[{"op":"test","path":"/a","value":9223372036854775807},{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/c","value":9007199254740993}]`, `{"a":9223372036854775807,"b":9223372036854775807,"c":9007199254740993}`},
 		{`{"a":[{"b":1}]}`, `[{"op":"copy","from":"/a/0","path":"/a/-"},{"op":"replace","path":"/a/1/b","value":2}]`, `{"a":[{"b":1},{"b":2}]}`},
 	} {
 		got, err := jsonPatch([]byte(step[0]), []byte(step[1]))
@@ -53,6 +54,7 @@ func TestMergePatch(t *testing.T) {
 		{`{"a":1,"b":{"c":1,"d":2}}`, `{"a":null,"b":{"c":null,"e":[1]}}`, `{"b":{"d":2,"e":[1]}}`},
 		{`{"a":[1]}`, `{"a":{"b":null,"c":1}}`, `{"a":{"c":1}}`},
 		{`{}`, `[1]`, `[1]`},
+		{`{"a":9223372036854775807}`, `{"b":9007199254740993}`, `{"a":9223372036854775807,"b":9007199254740993}`},
 	} {
 		got, err := mergePatch([]byte(step[0]), []byte(step[1]))
 		require.NoError(t, err)
