@@ -83,7 +83,7 @@ func TestRun_Meant(t *testing.T) {
 		"run":                            `agent: run needs the name of a file, or - for standard input (agent run --help)`,
 		"run x.yaml --manifests y":       `agent: unknown flag --manifests (--help lists the flags)`,
 		"run no/such.yaml":               `agent: no/such.yaml: no such file or directory`,
-		"run .":                          `agent: .: is no file`,
+		"run .":                          `agent: .: not a regular file: a directory`,
 	} {
 		code, stdout, stderr := called(strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)

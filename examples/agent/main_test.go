@@ -127,7 +127,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--cluster-domain", "a b"}, "agent: --cluster-domain \"a b\": expected a DNS name, such as cluster.local\n" +
 			"agent: --cluster-domain has no effect without --cluster-dns"},
 		{[]string{"--resolv-conf", "no/such", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf "no/such": no such file or directory`},
-		{[]string{"--resolv-conf", ".", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf ".": is no file`},
+		{[]string{"--resolv-conf", ".", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf ".": not a regular file: a directory`},
 		{[]string{"--api-write", "--api-listen", ":1"}, "agent: --api-write has no effect without --write-kubeconfig\nagent: --api-listen has no effect without --write-kubeconfig"},
 		{[]string{"--resolv-conf", "main.go"}, `agent: --resolv-conf has no effect without --runtime cri`},
 		{[]string{"--max-parallel-pulls", "-1"}, `agent: --max-parallel-pulls "-1": expected a number, or 0 for no bound`},

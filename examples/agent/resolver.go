@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -63,16 +64,10 @@ func readResolver(path string) (runtime.DNS, error) {
 	return podsync.ParseResolver(string(text)), err
 }
 
-// readAtMost reads a regular file whole; one that is larger is an error.
+// readAtMost reads a regular file whole; one that is larger is an error. A pipe, or a file of the
+// kernel that looks regular, such as /proc/kmsg, is not waited for.
 func readAtMost(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path) // First: to open a pipe is to wait for its writer.
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("is no file")
-	}
-	f, err := os.Open(path)
+	f, err := osfile.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}

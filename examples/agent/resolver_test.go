@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -53,4 +54,14 @@ func TestResolver_Default(t *testing.T) {
 	read, err = (&options{resolver: new("")}).hostResolver()
 	require.NoError(t, err)
 	assert.Nil(t, read)
+}
+
+// TestReadAtMost_KernelFile: what the kernel makes while it is read is no file here: a read of
+// /proc/kmsg waits for the next message.
+func TestReadAtMost_KernelFile(t *testing.T) {
+	if goruntime.GOOS != "linux" {
+		t.Skip("it is about /proc")
+	}
+	_, err := readAtMost("/proc/version", maxConfig)
+	assert.EqualError(t, err, "not a regular file: a file of the kernel")
 }
