@@ -110,9 +110,22 @@ func TestRead_Tail(t *testing.T) {
 func TestLastLines_ReadsNoMoreThanNeedBe(t *testing.T) {
 	file := strings.Repeat(line(strings.Repeat("x", 100)), 100_000)
 	c := &counted{ReaderAt: strings.NewReader(file)}
-	_, err := logfile.LastLines(c, int64(len(file)), 10)
+	_, err := logfile.LastLines(t.Context(), c, int64(len(file)), 10)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, c.n, 64<<10)
+}
+
+// The rest of a log, which may be long, is not searched for a reader that has gone.
+func TestLastLines_EndsWithTheContext(t *testing.T) {
+	file := strings.Repeat(line(strings.Repeat("x", 100)), 10_000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &counted{ReaderAt: strings.NewReader(file)}
+	_, err := logfile.LastLines(ctx, c, int64(len(file)), 10_000)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Zero(t, c.n)
+	err = logfile.Read(ctx, logfile.Request{Path: written(t, file), Tail: 1, Over: always(true), Executor: executor.Over(nil)}, io.Discard)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 type broken struct{}

@@ -47,12 +47,12 @@ type Request struct {
 func Read(ctx context.Context, req Request, w io.Writer) error {
 	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since, Timestamps: req.Timestamps}, block: make([]byte, blockBytes)}
 	defer r.close()
-	err := r.open(true)
+	err := r.open(ctx, true)
 	for n := 0; n < awayLooks && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.Over(ctx); n++ {
 		if err := req.Executor.Sleep(ctx, pollPeriod); err != nil {
 			return err
 		}
-		err = r.open(true)
+		err = r.open(ctx, true)
 	}
 	if err != nil && !(req.Follow && errors.Is(err, fs.ErrNotExist)) {
 		return err
@@ -94,7 +94,7 @@ func (r *reader) close() {
 }
 
 // open opens what stands at the path, and finds where to begin.
-func (r *reader) open(first bool) error {
+func (r *reader) open(ctx context.Context, first bool) error {
 	f, err := openRegular(r.Path)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *reader) open(first bool) error {
 		if err != nil {
 			return fmt.Errorf("logfile: %w", err)
 		}
-		r.offset, err = lastLines(f, info.Size(), r.Tail)
+		r.offset, err = lastLines(ctx, f, info.Size(), r.Tail)
 		if err != nil {
 			return fmt.Errorf("logfile: %w", err)
 		}
@@ -144,7 +144,7 @@ func (r *reader) follow(ctx context.Context) error {
 // place of the one that was read. It reports whether there was anything new.
 func (r *reader) catchUp(ctx context.Context) (bool, error) {
 	if r.file == nil {
-		switch err := r.open(false); {
+		switch err := r.open(ctx, false); {
 		case errors.Is(err, fs.ErrNotExist):
 			return false, nil
 		case err != nil:
@@ -167,7 +167,7 @@ func (r *reader) catchUp(ctx context.Context) (bool, error) {
 		r.leaving = true
 		return true, nil
 	}
-	switch err := r.open(false); {
+	switch err := r.open(ctx, false); {
 	case errors.Is(err, fs.ErrNotExist):
 		return read, nil // It is being replaced again.
 	case err != nil:

@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
@@ -11,14 +12,18 @@ import (
 // lastLines finds where the last n lines of a container begin in a file of that
 // size, reading it from its end, no further than need be. A line that has begun
 // and not ended is one too. Where two streams print long lines at once the first
-// of the lines may lack its beginning.
-func lastLines(f io.ReaderAt, size int64, n int) (int64, error) {
+// of the lines may lack its beginning. A log that is not rotated may be long, so the end of ctx
+// ends the search.
+func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
 	s := search{n: n, begins: size, size: size}
 	// head is what follows the block that is looked at: enough of it to tell what
 	// the line is that begins at the end of the block.
 	var head []byte
 	block := make([]byte, blockBytes, blockBytes+crilog.HeadBytes)
 	for end := size; end > 0; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		start := max(end-blockBytes, 0)
 		b := block[:end-start]
 		switch k, err := f.ReadAt(b, start); {
