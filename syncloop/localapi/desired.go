@@ -133,6 +133,7 @@ func (a *API) commit(uid types.UID, pod *v1.Pod) *v1.Pod {
 		shown.Status = *before.Status.DeepCopy()
 		setOthers(&shown.Status, pod)
 	}
+	a.putNamespace(pod.Namespace)
 	return a.served["pods"].put(shown).(*v1.Pod)
 }
 
@@ -166,7 +167,18 @@ func (a *API) put(pod *v1.Pod) {
 		pod.Status = status
 		setOthers(&pod.Status, own)
 	}
+	a.putNamespace(pod.Namespace)
 	a.served["pods"].put(pod)
+}
+
+// hide shows a pod no more, and its namespace neither if it was the last one in it. That is
+// decided with the lock with which pods are shown: else a namespace without pods could stay, and
+// one of a new pod could go.
+func (a *API) hide(pod *v1.Pod) {
+	a.desired.mu.Lock()
+	defer a.desired.mu.Unlock()
+	a.served["pods"].remove(pod.UID)
+	a.dropNamespaceLocked(pod.Namespace)
 }
 
 // forgetEnded drops a pod that was deleted and has ended, after whoever is writing it: the node
@@ -185,8 +197,7 @@ func (a *API) forget(pod *v1.Pod) {
 	}
 	a.config.Writer.Delete(pod.UID)
 	a.commit(pod.UID, nil)
-	a.served["pods"].remove(pod.UID)
-	a.dropNamespace(pod.Namespace)
+	a.hide(pod)
 }
 
 // restore gives the node the pods that were created before this process. Each has its name from

@@ -144,8 +144,7 @@ func (a *API) show(state node.PodState) {
 	case deleted:
 		a.forgetEnded(own)
 	case gone:
-		pods.remove(state.Pod.UID)
-		a.dropNamespace(state.Pod.Namespace)
+		a.hide(state.Pod)
 	}
 }
 
@@ -164,7 +163,6 @@ func (a *API) shownAs(state node.PodState) *v1.Pod {
 	if state.Terminating && pod.DeletionTimestamp == nil {
 		a.markDeleted(pod)
 	}
-	a.putNamespace(pod.Namespace)
 	return pod
 }
 
@@ -196,8 +194,8 @@ func (a *API) putNamespace(name string) {
 	a.served["namespaces"].put(ns)
 }
 
-// dropNamespace removes a namespace without pods, but not those that a cluster always has.
-func (a *API) dropNamespace(name string) {
+// dropNamespaceLocked removes a namespace without pods, but not those that a cluster always has.
+func (a *API) dropNamespaceLocked(name string) {
 	pods, _ := a.served["pods"].list()
 	for _, o := range pods {
 		if o.GetNamespace() == name {

@@ -153,7 +153,6 @@ func (q *writing) begin(pod *v1.Pod) (*v1.Pod, error) {
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
-	q.putNamespace(pod.Namespace)
 	created := q.commit(pod.UID, pod)
 	if err := q.config.Writer.Apply(pod); err != nil {
 		q.forget(pod)

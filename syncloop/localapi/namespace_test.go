@@ -1,0 +1,52 @@
+package localapi
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// noNode has no pods, takes all and finds none.
+type noNode struct{}
+
+func (noNode) Watch(context.Context) iter.Seq[node.PodState] { return nil }
+func (noNode) Pods() []*v1.Pod                               { return nil }
+func (noNode) Pod(types.UID) (*v1.Pod, bool)                 { return nil, false }
+func (noNode) Waiting() error                                { return nil }
+func (noNode) Healthy() error                                { return nil }
+func (noNode) Apply(*v1.Pod) error                           { return nil }
+func (noNode) Delete(types.UID)                              {}
+
+func (noNode) ContainerID(context.Context, string, string, string, bool) (string, error) {
+	return "", nil
+}
+
+func (noNode) SandboxID(context.Context, string, string) (string, error) { return "", nil }
+
+// TestNamespace: a namespace is there as long as a pod is in it, also if the node shows the pod
+// once more while it is forgotten.
+func TestNamespace(t *testing.T) {
+	a, err := New(Config{Node: noNode{}, NodeName: "n1", Finder: noNode{}, Authenticator: Token("t"), Writer: noNode{}, Saved: Unsaved{}})
+	require.NoError(t, err)
+	has := func() bool { return a.served["namespaces"].get("", "x") != nil }
+	pods := []*v1.Pod{{}, {}}
+	for i, pod := range pods {
+		pod.Namespace, pod.Name, pod.UID = "x", []string{"a", "b"}[i], types.UID([]string{"a", "b"}[i])
+		a.commit(pod.UID, pod)
+	}
+	assert.True(t, has(), "with the pod, not before it")
+	a.forgetEnded(pods[0])
+	assert.True(t, has(), "another pod is in it")
+	a.forgetEnded(pods[1])
+	assert.False(t, has())
+	a.put(a.shownAs(node.PodState{Pod: pods[1]}))
+	assert.False(t, has(), "a late state shows neither the pod nor the namespace")
+	assert.Nil(t, a.served["pods"].get("x", "b"))
+}
