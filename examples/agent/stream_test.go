@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// TestEachPod_Bounds: a list that does not end, of something that is no agent, is given up.
+func TestEachPod_Bounds(t *testing.T) {
+	read := func(pods int, all int64) (n int, err error) {
+		list := `{"items":[` + strings.TrimSuffix(strings.Repeat("{},", pods), ",") + "]}"
+		body := &limited{from: strings.NewReader(list), left: clientLimit, all: all, heard: func() {}}
+		err = eachPod(body, func(*v1.Pod) { n++ })
+		return n, err
+	}
+	n, err := read(mostPods, listLimit)
+	require.NoError(t, err)
+	assert.Equal(t, mostPods, n)
+	n, err = read(mostPods+1, listLimit)
+	require.ErrorIs(t, err, errTooMany)
+	assert.Equal(t, mostPods, n)
+	_, err = read(1000, 100)
+	require.ErrorIs(t, err, errTooMany)
+}
