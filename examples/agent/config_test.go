@@ -151,13 +151,14 @@ func TestConfig_Faults(t *testing.T) {
 	for lines, want := range map[string]string{
 		"staticpodpath: /x\nmaxPod: 3\n": "line 3: staticpodpath: unknown field (did you mean \"staticPodPath\"?)\n" +
 			"line 4: maxPod: unknown field",
-		"maxPods: many\n":                        "line 3: maxPods: \"many\" is a string: expected a whole number",
-		"maxPods: -1\nsyncFrequency: 1 minute\n": "line 4: syncFrequency \"1 minute\": expected a duration above zero, such as 10s or 1m30s\nline 3: maxPods \"-1\": expected a number from 1",
-		"staticPodPath: no/such\n":               "line 3: staticPodPath \"DIR/no/such\": no such file or directory",
-		"staticPodURL: ftp://x\n":                "line 3: staticPodURL \"ftp://x\": expected an address, as https://example.com/pods.yaml",
-		"httpCheckFrequency: 10ms\n":             "line 3: httpCheckFrequency \"10ms\": expected a duration from 1s",
-		"maxPods: [\n":                           "line 3: not YAML: did not find expected node content",
-		"---\nkind: Pod\n":                       "expected one KubeletConfiguration",
+		"maxPods: many\n":                                  "line 3: maxPods: \"many\" is a string: expected a whole number",
+		"maxPods: -1\nsyncFrequency: 1 minute\n":           "line 4: syncFrequency \"1 minute\": expected a duration above zero, such as 10s or 1m30s\nline 3: maxPods \"-1\": expected a number from 1",
+		"staticPodPath: no/such\n":                         "line 3: staticPodPath \"DIR/no/such\": no such file or directory",
+		"staticPodURL: ftp://x\n":                          "line 3: staticPodURL \"ftp://x\": expected an address, as https://example.com/pods.yaml",
+		"httpCheckFrequency: 10ms\n":                       "line 3: httpCheckFrequency \"10ms\": expected a duration from 1s",
+		"staticPodURLHeader: {X: [\"a\\nInjected: b\"]}\n": "line 3: staticPodURLHeader \"X:a\\rInjected: b\": expected headers, as Authorization:Bearer x,Accept:text/yaml",
+		"maxPods: [\n":                                     "line 3: not YAML: did not find expected node content",
+		"---\nkind: Pod\n":                                 "expected one KubeletConfiguration",
 	} {
 		file := kubeletFile(t, lines)
 		code, stdout, stderr := called("--config", file)

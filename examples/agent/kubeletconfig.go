@@ -202,12 +202,13 @@ func taintText(taints []v1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// headerText are headers as a flag has them, a line each: values may have commas.
+// headerText are headers as a flag has them, a line each: values may have commas. A line break in
+// a value stays a control character, which the flag refuses, and begins no other header.
 func headerText(header map[string][]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, value := range header[name] {
-			b.WriteString(name + ":" + value + "\n")
+			b.WriteString(strings.ReplaceAll(name+":"+value, "\n", "\r") + "\n")
 		}
 	}
 	return b.String()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -109,7 +110,7 @@ func (o *options) setURLHeader(s string) error {
 	}
 	for pair := range strings.SplitSeq(s, separator) {
 		name, value, ok := strings.Cut(pair, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsFunc(pair, unicode.IsControl) {
 			return errors.New("expected headers, as Authorization:Bearer x,Accept:text/yaml")
 		}
 		o.urlHeader.Add(name, strings.TrimSpace(value))

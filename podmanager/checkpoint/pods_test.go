@@ -61,6 +61,7 @@ func TestPods_Changed(t *testing.T) {
 	first, err := checkpoint.NewPods(checkpoint.Config{Root: root})
 	require.NoError(t, err)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
+	pod.Annotations = map[string]string{"a": "b", "sum": "2"} // Which is no sum of the file.
 	pod.Spec.Containers = []v1.Container{{Name: "c", Image: "x:1"}}
 	require.NoError(t, first.Save(pod))
 	file := filepath.Join(root, "u.json")
@@ -77,8 +78,7 @@ func TestPods_Changed(t *testing.T) {
 	assert.Empty(t, next.Consume())
 	require.ErrorContains(t, next.Unread(), file+": it has changed since it was written: if that was meant, remove its field sum")
 
-	before, _, found := strings.Cut(changed, `,"sum":`)
-	require.True(t, found)
+	before := changed[:strings.LastIndex(changed, `,"sum":`)]
 	next = reopened(before + "}\n")
 	require.NoError(t, next.Unread())
 	assert.Len(t, next.Consume(), 1)

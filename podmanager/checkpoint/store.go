@@ -150,8 +150,9 @@ func withSum(text []byte) []byte {
 // checkSum is an error if a text is not as it was written. One without a sum is of an older
 // version of this package, or was written by hand.
 func checkSum(text []byte) error {
-	at := bytes.LastIndex(text, []byte(sumField))
-	if at < 0 || bytes.Equal(withSum(append(slices.Clone(text[:at]), '}')), text) {
+	text = bytes.TrimSpace(text)
+	at := len(text) - int(sumSize) - len("}")
+	if at < 0 || !bytes.HasPrefix(text[at:], []byte(sumField)) || bytes.Equal(withSum(append(slices.Clone(text[:at]), '}')), text) {
 		return nil
 	}
 	return errors.New("it has changed since it was written: if that was meant, remove its field sum")

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -51,6 +52,9 @@ func checkUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 func checkFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "finalizers")
 	for _, name := range after.Finalizers {
+		for _, fault := range validation.IsQualifiedName(name) {
+			errs = append(errs, field.Invalid(path, name, fault))
+		}
 		if before.DeletionTimestamp != nil && !slices.Contains(before.Finalizers, name) {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers []string{%q}", name)))
 		}

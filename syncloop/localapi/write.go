@@ -132,7 +132,7 @@ func (q *writing) create() (*v1.Pod, error) {
 		pod.Spec.NodeName = q.config.NodeName
 	}
 	validation.Default(pod)
-	if err := q.check(pod, nil); err != nil {
+	if err := q.check(pod, checkFinalizers(pod, pod)); err != nil {
 		return nil, err
 	}
 	defer q.desired.writes.Lock(key(pod.Namespace, pod.Name))()

@@ -400,6 +400,8 @@ func TestFinalizers(t *testing.T) {
 	assert.Equal(t, []string{"apply a x:1 end 7"}, w.seen())
 	assert.Equal(t, []string{"x.io/a", "x.io/b"}, into[v1.Pod](h, pods+"/a").Finalizers)
 	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":["x.io/a","x.io/c"]}}`, "merge-patch+json"), `no new finalizers can be added if the object is being deleted, found new finalizers []string{"x.io/c"}`)
+	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":["x.io/a","***"]}}`, "merge-patch+json"), `metadata.finalizers: Invalid value: "***"`)
+	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"name":"a"`, `"name":"b","finalizers":["***"]`, 1), "json"), `metadata.finalizers: Invalid value: "***"`)
 	watch := h.watch("/api/v1/pods?watch=true")
 	assert.Equal(t, "ADDED a", watch.next())
 	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"finalizers":["x.io/b"]}}`, "merge-patch+json"))
