@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/syncloop/internal/admission"
 )
 
@@ -59,7 +60,8 @@ func (n *Node) Shutdown(ctx context.Context, groups ...ShutdownGroup) error {
 		n.shutdown.Store(!errors.Is(err, ErrNotRunning) && !errors.Is(err, ErrStopped))
 		return err
 	}
-	groups = slices.SortedStableFunc(slices.Values(groups), func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
+	groups = slices.Clone(groups)
+	sorting.Func(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
 	var all []ending
 	for i, group := range groups {
 		told := n.endGroup(groups, i, all)

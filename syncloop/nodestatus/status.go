@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/internal/sorting"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -163,7 +164,8 @@ func allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 
 // images are the largest images with their names, digests first.
 func images(all []runtime.Image) (list []v1.ContainerImage) {
-	all = slices.SortedFunc(slices.Values(all), func(a, b runtime.Image) int {
+	all = slices.Clone(all)
+	sorting.Func(all, func(a, b runtime.Image) int {
 		return cmp.Or(cmp.Compare(b.SizeBytes, a.SizeBytes), cmp.Compare(a.ID, b.ID))
 	})
 	for _, image := range all[:min(len(all), MaxImages)] {
